@@ -1,0 +1,104 @@
+#include "heed/base/line_io.h"
+
+#include <algorithm>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <cstring>
+
+#include "heed/base/streams.h"
+#include "heed/base/utf8.h"
+
+namespace heed {
+
+LineReader::LineReader(const std::string& path, InvalidUtf8 policy)
+    : owned_(open_input(path)), in_(owned_.get()), name_(input_name(path)), policy_(policy) {}
+
+LineReader::LineReader(std::istream& in, std::string name, InvalidUtf8 policy)
+    : in_(&in), name_(std::move(name)), policy_(policy) {}
+
+bool LineReader::take_line(std::string& line) {
+  const void* found = std::memchr(buffer_.data() + searched_, '\n', buffer_.size() - searched_);
+  if (!found && !(ended_ && at_ < buffer_.size())) {
+    searched_ = buffer_.size();
+    return false;
+  }
+  const std::size_t end =
+      found ? static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data()) : buffer_.size();
+  std::size_t length = end - at_;
+  if (length > 0 && found && buffer_[end - 1] == '\r') --length;
+  line.assign(buffer_, at_, length);
+  at_ = searched_ = std::min(end + 1, buffer_.size());
+  return true;
+}
+
+/// Reads what is there, at least a byte unless the input has ended.
+bool LineReader::fill() {
+  buffer_.erase(0, at_);
+  searched_ -= at_;
+  at_ = 0;
+  if (buffer_.size() > kMaxLineBytes)
+    throw Error(Position{name_, line_number_ + 1}, "the line is longer than " + std::to_string(kMaxLineBytes >> 20) +
+                                                       " MiB (is this a text file with one sentence per line?)");
+  std::streambuf* source = in_->rdbuf();
+  try {
+    if (source->sgetc() == std::char_traits<char>::eof()) {
+      ended_ = true;
+      return false;
+    }
+    constexpr std::streamsize kChunk = 1 << 16;
+    const std::streamsize there = std::clamp<std::streamsize>(source->in_avail(), 1, kChunk);
+    const std::size_t before = buffer_.size();
+    buffer_.resize(before + static_cast<std::size_t>(there));
+    const std::streamsize got = source->sgetn(buffer_.data() + before, there);
+    buffer_.resize(before + static_cast<std::size_t>(got));
+  } catch (const boost::iostreams::gzip_error&) {
+    throw Error(Position{name_, line_number_ + 1}, "the gzip data is damaged or cut short (make the file again)");
+  }
+  return true;
+}
+
+bool LineReader::next(std::string& line) {
+  while (!take_line(line)) {
+    if (ended_ || (!fill() && at_ == buffer_.size())) return false;
+  }
+  ++line_number_;
+  if (line_number_ == 1 && line.size() > 2 && line.compare(0, 2, "\x1f\x8b") == 0)
+    throw Error(position(), "looks like gzip data (name it FILE.gz, or pipe it through zcat)");
+  check_utf8(line);
+  return true;
+}
+
+bool LineReader::ready() {
+  for (;;) {
+    if (ended_ || std::memchr(buffer_.data() + searched_, '\n', buffer_.size() - searched_)) return true;
+    searched_ = buffer_.size();
+    const std::streamsize there = in_->rdbuf()->in_avail();
+    if (there == 0) return false;
+    if (!fill()) return true;
+  }
+}
+
+void LineReader::check_utf8(std::string& line) {
+  const std::size_t bad = find_invalid_utf8(line);
+  if (bad == std::string_view::npos) return;
+  const Position where = position(static_cast<std::int64_t>(bad) + 1);
+  if (policy_ == InvalidUtf8::fail)
+    throw Error(where, "invalid UTF-8 (convert the file with iconv, or allow it with --on-invalid-utf8 replace)");
+  if (invalid_lines_++ == 0) first_invalid_ = where;
+  if (policy_ == InvalidUtf8::replace) line = replace_invalid_utf8(line);
+}
+
+void LineReader::report_invalid(Log& log) const {
+  if (invalid_lines_ == 0) return;
+  log.warn(first_invalid_.text() + ": invalid UTF-8" +
+           (policy_ == InvalidUtf8::replace ? " replaced by U+FFFD" : " kept as it is") + "; lines with such bytes: " +
+           std::to_string(invalid_lines_) + " (--on-invalid-utf8 fail stops at the first)");
+}
+
+std::vector<std::string> read_lines(const std::string& path, InvalidUtf8 policy) {
+  LineReader reader(path, policy);
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace heed

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/base/log.h"
+
+namespace heed {
+
+/// What to do with bytes that are not UTF-8.
+enum class InvalidUtf8 { replace, keep, fail };
+
+/// The line contract's reading side: only LF ends a line; the CR of a CRLF is dropped; U+2028, NUL, a bare CR or a TAB
+/// are text; a last line without LF counts. Lines longer than kMaxLineBytes are an error that names the line, so that a
+/// file without lines cannot exhaust the memory.
+class LineReader {
+ public:
+  static constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
+
+  /// Reads a file, .gz file or stdin ("-" or "").
+  explicit LineReader(const std::string& path, InvalidUtf8 policy = InvalidUtf8::replace);
+  /// Reads an open stream; `name` is for messages.
+  LineReader(std::istream& in, std::string name, InvalidUtf8 policy = InvalidUtf8::replace);
+
+  /// The next line, without its end; false at the end of the input. Throws Error on unreadable or (policy fail) invalid
+  /// input.
+  bool next(std::string& line);
+  /// Whether next() would return at once, without waiting for the writer at the other end of a pipe.
+  bool ready();
+
+  /// Number of the line last returned, from 1.
+  std::int64_t line_number() const { return line_number_; }
+  const std::string& name() const { return name_; }
+  Position position(std::int64_t column = 0) const { return {name_, line_number_, column}; }
+
+  std::int64_t invalid_lines() const { return invalid_lines_; }
+  /// Warns once, with the first position, if any line held invalid UTF-8.
+  void report_invalid(Log& log) const;
+
+ private:
+  bool take_line(std::string& line);
+  bool fill();
+  void check_utf8(std::string& line);
+
+  std::unique_ptr<std::istream> owned_;
+  std::istream* in_;
+  std::string name_;
+  InvalidUtf8 policy_;
+  std::string buffer_;
+  std::size_t at_ = 0, searched_ = 0;  // start of the next line; no LF before `searched_`
+  bool ended_ = false;
+  std::int64_t line_number_ = 0, invalid_lines_ = 0;
+  Position first_invalid_;
+};
+
+/// All lines of a file.
+std::vector<std::string> read_lines(const std::string& path, InvalidUtf8 policy = InvalidUtf8::replace);
+
+}  // namespace heed

@@ -1,0 +1,47 @@
+#include "heed/base/random.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace heed {
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> c) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ key[0], static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ key[1], static_cast<std::uint32_t>(p0)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return c;
+}
+
+namespace {
+
+/// The i-th 64-bit word of a stream: half a block each.
+std::uint64_t word64(const RandomStream& stream, std::uint64_t i) {
+  const auto w = stream.words(static_cast<std::uint32_t>(i / 2));
+  return i % 2 == 0 ? (std::uint64_t{w[1]} << 32) | w[0] : (std::uint64_t{w[3]} << 32) | w[2];
+}
+
+}  // namespace
+
+double RandomStream::uniform(std::uint64_t i) const {
+  return static_cast<double>(word64(*this, i) >> 11) * 0x1.0p-53;
+}
+
+double RandomStream::normal(std::uint64_t i) const {
+  const auto w = words(static_cast<std::uint32_t>(i));
+  // (0, 1], so that the logarithm is finite
+  const double u = (static_cast<double>(((std::uint64_t{w[1]} << 32) | w[0]) >> 11) + 1) * 0x1.0p-53;
+  const double v = static_cast<double>(((std::uint64_t{w[3]} << 32) | w[2]) >> 11) * 0x1.0p-53;
+  return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
+}
+
+std::uint64_t RandomStream::below(std::uint64_t n, std::uint64_t i) const {
+  __extension__ using uint128 = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<uint128>(word64(*this, i)) * n) >> 64);
+}
+
+}  // namespace heed

@@ -1,0 +1,204 @@
+#include "heed/base/streams.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/iostreams/filter/gzip.hpp>
+#include <boost/iostreams/filtering_streambuf.hpp>
+#include <cerrno>
+#include <cstdio>
+
+#include "heed/base/error.h"
+
+namespace heed {
+namespace io = boost::iostreams;
+namespace {
+
+constexpr std::size_t kBufferSize = 1 << 16;
+
+bool is_gzip_name(const std::string& path) {
+  return path.size() > 3 && path.ends_with(".gz");
+}
+
+bool is_standard(const std::string& path) {
+  return path.empty() || path == "-";
+}
+
+/// An istream that owns the buffers under it.
+class OwningIstream : public std::istream {
+ public:
+  OwningIstream(std::unique_ptr<FdStreamBuf> file, const std::string& path)
+      : std::istream(nullptr), file_(std::move(file)) {
+    if (is_gzip_name(path)) {
+      gzip_.push(io::gzip_decompressor());
+      gzip_.push(*file_);
+      rdbuf(&gzip_);
+    } else {
+      rdbuf(file_.get());
+    }
+    exceptions(std::ios::badbit);
+  }
+
+ private:
+  std::unique_ptr<FdStreamBuf> file_;
+  io::filtering_streambuf<io::input> gzip_;
+};
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Flushes a file or folder to the disk; folders on some file systems cannot be, which is no error.
+void flush_to_disk(const std::string& path, bool folder) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error(Position{path}, "cannot open it to flush it to the disk: " + errno_text());
+  const int failed = ::fsync(fd);
+  const std::string reason = errno_text();
+  ::close(fd);
+  if (failed && !folder) throw Error(Position{path}, "cannot flush it to the disk: " + reason);
+}
+
+}  // namespace
+
+FdStreamBuf::FdStreamBuf(int fd, std::string name, bool owned)
+    : fd_(fd), name_(std::move(name)), owned_(owned), buffer_(kBufferSize) {}
+
+FdStreamBuf::~FdStreamBuf() {
+  if (owned_ && fd_ >= 0) ::close(fd_);
+}
+
+void FdStreamBuf::close() {
+  if (!owned_ || fd_ < 0) return;
+  const int failed = ::close(fd_);
+  fd_ = -1;
+  if (failed) throw Error(Position{name_}, "cannot write: " + errno_text());
+}
+
+FdStreamBuf::int_type FdStreamBuf::underflow() {
+  ssize_t got;
+  do {
+    got = ::read(fd_, buffer_.data(), buffer_.size());
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) throw Error(Position{name_}, "cannot read: " + errno_text());
+  if (got == 0) return traits_type::eof();
+  setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
+  return traits_type::to_int_type(*gptr());
+}
+
+std::streamsize FdStreamBuf::showmanyc() {
+  pollfd ask{fd_, POLLIN, 0};
+  if (::poll(&ask, 1, 0) <= 0) return 0;
+  // Readable or at its end: one read does not block.
+  return underflow() == traits_type::eof() ? -1 : egptr() - gptr();
+}
+
+void FdStreamBuf::write_all() {
+  const char* at = pbase();
+  while (at < pptr()) {
+    const ssize_t put = ::write(fd_, at, static_cast<std::size_t>(pptr() - at));
+    if (put < 0) {
+      if (errno == EINTR) continue;
+      setp(buffer_.data(), buffer_.data() + buffer_.size());
+      if (errno == EPIPE) throw ClosedPipe();
+      throw Error(Position{name_}, "cannot write: " + errno_text());
+    }
+    at += put;
+  }
+  setp(buffer_.data(), buffer_.data() + buffer_.size());
+}
+
+FdStreamBuf::int_type FdStreamBuf::overflow(int_type c) {
+  write_all();
+  if (!traits_type::eq_int_type(c, traits_type::eof())) {
+    *pptr() = traits_type::to_char_type(c);
+    pbump(1);
+  }
+  return traits_type::not_eof(c);
+}
+
+int FdStreamBuf::sync() {
+  if (pbase()) write_all();
+  return 0;
+}
+
+std::string input_name(const std::string& path) {
+  return is_standard(path) ? "standard input" : path;
+}
+
+std::unique_ptr<std::istream> open_input(const std::string& path) {
+  if (is_standard(path))
+    return std::make_unique<OwningIstream>(std::make_unique<FdStreamBuf>(STDIN_FILENO, input_name(path), false), "");
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error(Position{path}, "cannot open: " + errno_text());
+  struct stat status {};
+  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+    ::close(fd);
+    throw Error(Position{path}, "is a folder (name a file)");
+  }
+  return std::make_unique<OwningIstream>(std::make_unique<FdStreamBuf>(fd, path, true), path);
+}
+
+AtomicPath::AtomicPath(std::string path)
+    : path_(std::move(path)),
+      temporary_(folder_of(path_) + "/." + path_.substr(path_.rfind('/') + 1) + "." + std::to_string(::getpid()) +
+                 ".tmp") {}
+
+AtomicPath::~AtomicPath() {
+  if (!done_) ::unlink(temporary_.c_str());
+}
+
+void AtomicPath::commit() {
+  flush_to_disk(temporary_, false);
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
+    throw Error(Position{path_}, "cannot put the finished file in place: " + errno_text());
+  done_ = true;
+  flush_to_disk(folder_of(path_), true);
+}
+
+OutputFile::OutputFile(const std::string& path) {
+  if (is_standard(path)) {
+    buffer_ = std::make_unique<FdStreamBuf>(STDOUT_FILENO, "standard output", false);
+  } else {
+    struct stat status {};
+    const bool in_place = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+    if (!in_place) atomic_ = std::make_unique<AtomicPath>(path);
+    const std::string& name = in_place ? path : atomic_->temporary();
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
+    buffer_ = std::make_unique<FdStreamBuf>(fd, path, true);
+  }
+  std::streambuf* top = buffer_.get();
+  if (is_gzip_name(path)) {
+    auto gzip = std::make_unique<io::filtering_streambuf<io::output>>();
+    gzip->push(io::gzip_compressor());
+    gzip->push(*buffer_);
+    top = gzip.get();
+    gzip_ = std::move(gzip);
+  }
+  stream_ = std::make_unique<std::ostream>(top);
+  stream_->exceptions(std::ios::badbit);
+}
+
+OutputFile::~OutputFile() {
+  // An uncommitted gzip stream writes its trailer when it goes; that must not throw out of here.
+  try {
+    gzip_.reset();
+  } catch (const Error&) {
+  }
+}
+
+void OutputFile::commit() {
+  stream_->flush();
+  if (gzip_) {
+    auto& gzip = static_cast<io::filtering_streambuf<io::output>&>(*gzip_);
+    gzip.reset();  // writes the trailer
+    buffer_->pubsync();
+  }
+  buffer_->close();
+  if (atomic_) atomic_->commit();
+}
+
+}  // namespace heed

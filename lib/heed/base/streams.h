@@ -1,0 +1,88 @@
+#pragma once
+
+#include <istream>
+#include <memory>
+#include <ostream>
+#include <streambuf>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// A stream buffer over a file descriptor, for reading or for writing, that never loses an error: a failed read or
+/// write throws Error with `name` and the reason, a reader that went away throws ClosedPipe. As an input its
+/// showmanyc() asks poll(), so `in_avail()` tells whether a read would block.
+class FdStreamBuf : public std::streambuf {
+ public:
+  /// Closes `fd` at the end when `owned`.
+  FdStreamBuf(int fd, std::string name, bool owned);
+  ~FdStreamBuf() override;
+  FdStreamBuf(const FdStreamBuf&) = delete;
+  FdStreamBuf& operator=(const FdStreamBuf&) = delete;
+
+  int fd() const { return fd_; }
+  /// Closes an owned descriptor now and reports what the close says.
+  void close();
+
+ protected:
+  int_type underflow() override;
+  std::streamsize showmanyc() override;
+  int_type overflow(int_type c) override;
+  int sync() override;
+
+ private:
+  void write_all();
+
+  int fd_;
+  std::string name_;
+  bool owned_;
+  std::vector<char> buffer_;
+};
+
+/// An input stream on stdin ("-" or "") or a file; names that end in .gz are decompressed. Errors name the file; reads
+/// throw Error.
+std::unique_ptr<std::istream> open_input(const std::string& path);
+
+/// "-" and "" as "standard input", other paths as they are: for messages.
+std::string input_name(const std::string& path);
+
+/// A path beside `path` that becomes `path` in one step: write to temporary(), then commit() flushes it to the disk,
+/// renames it and flushes the folder. Without commit() the temporary is removed and `path` stays as it was.
+class AtomicPath {
+ public:
+  explicit AtomicPath(std::string path);
+  ~AtomicPath();
+  AtomicPath(const AtomicPath&) = delete;
+  AtomicPath& operator=(const AtomicPath&) = delete;
+
+  const std::string& temporary() const { return temporary_; }
+  const std::string& path() const { return path_; }
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+  bool done_ = false;
+};
+
+/// Where a tool's output goes: stdout ("-" or ""), or a file that appears whole at commit() (.gz is compressed).
+/// Devices and pipes are written in place. Every write is checked: a full disk throws Error, never leaves a short file.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  /// Throws on a failed write (badbit is an exception).
+  std::ostream& stream() { return *stream_; }
+  /// Must be called once all is written; a file does not appear before.
+  void commit();
+
+ private:
+  std::unique_ptr<AtomicPath> atomic_;
+  std::unique_ptr<FdStreamBuf> buffer_;
+  std::unique_ptr<std::streambuf> gzip_;
+  std::unique_ptr<std::ostream> stream_;
+};
+
+}  // namespace heed

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "heed/config/fields.h"
+
+namespace heed {
+namespace {
+
+std::string option(const FieldInfo& info) {
+  return info.positional ? std::string(info.value) : "--" + std::string(info.name);
+}
+
+/// 1000, 1000^2, 1000^3 for K, M, G at the end of a number, which is cut off.
+double take_suffix(std::string_view& text) {
+  if (text.empty()) return 1;
+  const double factor = text.back() == 'K' ? 1e3 : text.back() == 'M' ? 1e6 : text.back() == 'G' ? 1e9 : 1;
+  if (factor > 1) text.remove_suffix(1);
+  return factor;
+}
+
+[[noreturn]] void fail_range(const FieldInfo& info, const std::string& text) {
+  const bool low = std::isfinite(info.min), high = std::isfinite(info.max);
+  std::string range;
+  if (low && high)
+    range = "between " + fields_detail::show_real(info.min) + " and " + fields_detail::show_real(info.max);
+  else if (low)
+    range = "at least " + fields_detail::show_real(info.min);
+  else
+    range = "at most " + fields_detail::show_real(info.max);
+  throw UsageError(option(info) + " " + text + ": must be " + range);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t above = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, above + 1, diagonal + (a[i] != b[j])});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+namespace fields_detail {
+
+std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::int64_t low, std::int64_t high) {
+  std::string_view digits = text;
+  const double factor = take_suffix(digits);
+  std::int64_t value = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  double real = static_cast<double>(value);
+  if (error != std::errc() || end != digits.data() + digits.size()) {
+    // "1.5K" is a whole number too.
+    auto [real_end, real_error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
+    if (real_error != std::errc() || real_end != digits.data() + digits.size() ||
+        std::floor(real * factor) != real * factor)
+      throw UsageError(option(info) + " '" + text + "': not a whole number (digits, with K, M or G for thousands)");
+    value = static_cast<std::int64_t>(real);
+  }
+  real *= factor;
+  if (real < info.min || real > info.max) fail_range(info, text);
+  if (real < static_cast<double>(low) || real > static_cast<double>(high))
+    throw UsageError(option(info) + " " + text + ": too large");
+  return factor == 1 ? value : static_cast<std::int64_t>(std::llround(real));
+}
+
+double parse_real(const FieldInfo& info, const std::string& text) {
+  std::string_view digits = text;
+  const double factor = take_suffix(digits);
+  double value = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
+    throw UsageError(option(info) + " '" + text + "': not a number");
+  value *= factor;
+  if (value < info.min || value > info.max) fail_range(info, text);
+  return value;
+}
+
+bool parse_flag(const FieldInfo& info, const std::string& text) {
+  if (text == "true" || text == "yes" || text == "on" || text == "1") return true;
+  if (text == "false" || text == "no" || text == "off" || text == "0") return false;
+  throw UsageError(option(info) + " '" + text + "': must be true or false");
+}
+
+std::string show_real(double value) {
+  char out[32];
+  const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
+  const auto [end, error] = whole ? std::to_chars(out, out + sizeof out, static_cast<std::int64_t>(value))
+                                  : std::to_chars(out, out + sizeof out, value);
+  return error == std::errc() ? std::string(out, end) : std::string("nan");
+}
+
+void fail_choice(const FieldInfo& info, const std::string& text, std::span<const std::string_view> choices) {
+  std::string list;
+  for (const auto choice : choices) list += (list.empty() ? "" : ", ") + std::string(choice);
+  throw UsageError(option(info) + " '" + text + "': must be one of " + list);
+}
+
+const std::string& single(const FieldInfo& info, std::span<const std::string> values) {
+  if (values.size() != 1) throw UsageError(option(info) + ": takes one value");
+  return values[0];
+}
+
+}  // namespace fields_detail
+
+const Field* FieldList::find(std::string_view name) const {
+  for (const Field& field : fields_)
+    if (field.info.name == name || (!field.info.alias.empty() && field.info.alias == name)) return &field;
+  return nullptr;
+}
+
+std::string FieldList::nearest(std::string_view name) const {
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const Field& field : fields_) {
+    if (field.info.positional) continue;
+    const std::size_t distance = edit_distance(name, field.info.name);
+    if (distance < best_distance) best = field.info.name, best_distance = distance;
+  }
+  return std::string(best);
+}
+
+}  // namespace heed

@@ -1,0 +1,237 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "heed/base/error.h"
+
+namespace heed {
+
+/// What one field of an options or config struct says of itself. A struct lists its fields once, in a member
+///
+///     template <class Visitor> void fields(Visitor& visit) {
+///       visit.section("Scoring");
+///       visit(max_order, {.name = "max-order", .help = "longest n-gram", .value = "N", .min = 1, .max = 16});
+///     }
+///
+/// and the command line, --help, --config, --dump-config, validation, the HDF5 attributes, the man page's test and the
+/// shell completion all read that list.
+struct FieldInfo {
+  std::string_view name;        ///< long option, kebab-case
+  std::string_view help;        ///< one line, no full stop
+  std::string_view value = {};  ///< placeholder in --help: N, FILE, P
+  char letter = 0;              ///< short option
+  std::string_view alias = {};  ///< a second name: sacreBLEU's "tok" is taken as -tok and --tok
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  std::string_view implicit = {};  ///< value of the option when it is given without one
+  bool positional = false;         ///< takes the words that belong to no option (at most one such field)
+};
+
+/// The names of an enum's values, as options and attributes spell them. Specialise with
+/// `static constexpr std::pair<E, std::string_view> values[] = {{E::a, "a"}, ...};`
+template <class Enum>
+struct EnumNames;
+
+template <class Enum>
+std::string_view enum_name(Enum value) {
+  for (const auto& [known, name] : EnumNames<Enum>::values)
+    if (known == value) return name;
+  throw Error("internal: an enum value without a name");
+}
+
+using FieldValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
+
+/// A field without its type: how text and attributes get in and out of it.
+struct Field {
+  enum class Kind { flag, integer, real, text, choice, list };
+
+  FieldInfo info;
+  std::string_view section;
+  Kind kind = Kind::text;
+  bool optional = false;                                       ///< has a state "not given", shown as no default
+  std::vector<std::string_view> choices;                       ///< the allowed words of a choice (or of a list's items)
+  std::function<void(std::span<const std::string>)> set_text;  ///< throws UsageError that names the option
+  std::function<std::vector<std::string>()> get_text;          ///< empty: not given or an empty list
+  std::function<FieldValue()> get;
+};
+
+namespace fields_detail {
+
+std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::int64_t low, std::int64_t high);
+double parse_real(const FieldInfo& info, const std::string& text);
+bool parse_flag(const FieldInfo& info, const std::string& text);
+std::string show_real(double value);
+[[noreturn]] void fail_choice(const FieldInfo& info, const std::string& text,
+                              std::span<const std::string_view> choices);
+const std::string& single(const FieldInfo& info, std::span<const std::string> values);
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+template <class T>
+constexpr Field::Kind kind_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return Field::Kind::flag;
+  else if constexpr (std::is_enum_v<T>)
+    return Field::Kind::choice;
+  else if constexpr (std::is_integral_v<T>)
+    return Field::Kind::integer;
+  else if constexpr (std::is_floating_point_v<T>)
+    return Field::Kind::real;
+  else
+    return Field::Kind::text;
+}
+
+template <class T>
+T parse_one(const FieldInfo& info, const std::string& text) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return parse_flag(info, text);
+  } else if constexpr (std::is_enum_v<T>) {
+    std::vector<std::string_view> names;
+    for (const auto& [known, name] : EnumNames<T>::values) {
+      if (name == text) return known;
+      names.push_back(name);
+    }
+    fail_choice(info, text, names);
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr auto high = std::numeric_limits<T>::max();
+    return static_cast<T>(parse_integer(info, text, std::numeric_limits<T>::min(),
+                                        std::cmp_less(high, INT64_MAX) ? static_cast<std::int64_t>(high) : INT64_MAX));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(parse_real(info, text));
+  } else {
+    return text;
+  }
+}
+
+template <class T>
+std::string show_one(const T& value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return value ? "true" : "false";
+  else if constexpr (std::is_enum_v<T>)
+    return std::string(enum_name(value));
+  else if constexpr (std::is_integral_v<T>)
+    return std::to_string(value);
+  else if constexpr (std::is_floating_point_v<T>)
+    return show_real(value);
+  else
+    return value;
+}
+
+}  // namespace fields_detail
+
+/// The visitor that turns a struct's fields into a list of Field; the struct must outlive the list.
+class FieldList {
+ public:
+  template <class Options>
+  static FieldList of(Options& options) {
+    FieldList list;
+    options.fields(list);
+    return list;
+  }
+
+  void section(std::string_view title) { section_ = title; }
+
+  template <class T>
+  void operator()(T& target, FieldInfo info) {
+    using namespace fields_detail;
+    Field field;
+    field.info = info;
+    field.section = section_;
+    if constexpr (IsVector<T>::value) {
+      using Item = typename T::value_type;
+      field.kind = Field::Kind::list;
+      add_choices<Item>(field);
+      field.set_text = [&target, info](std::span<const std::string> values) {
+        target.clear();
+        for (const auto& value : values) target.push_back(parse_one<Item>(info, value));
+      };
+      field.get_text = [&target] {
+        std::vector<std::string> out;
+        for (const auto& item : target) out.push_back(show_one<Item>(item));
+        return out;
+      };
+      field.get = [get = field.get_text] { return FieldValue(get()); };
+    } else {
+      using Item = typename Unwrap<T>::type;
+      field.kind = kind_of<Item>();
+      field.optional = IsOptional<T>::value;
+      add_choices<Item>(field);
+      field.set_text = [&target, info](std::span<const std::string> values) {
+        target = parse_one<Item>(info, single(info, values));
+      };
+      field.get_text = [&target]() -> std::vector<std::string> {
+        if constexpr (IsOptional<T>::value) {
+          if (!target) return {};
+          return {show_one<Item>(*target)};
+        } else {
+          return {show_one<Item>(target)};
+        }
+      };
+      field.get = [&target]() -> FieldValue {
+        if constexpr (IsOptional<T>::value) {
+          return target ? to_value<Item>(*target) : FieldValue(std::string());
+        } else {
+          return to_value<Item>(target);
+        }
+      };
+    }
+    fields_.push_back(std::move(field));
+  }
+
+  const std::vector<Field>& all() const { return fields_; }
+  /// By name or alias; nullptr when there is none.
+  const Field* find(std::string_view name) const;
+  /// The name nearest to a mistyped one, or empty when none is near.
+  std::string nearest(std::string_view name) const;
+
+ private:
+  template <class T>
+  struct Unwrap {
+    using type = T;
+  };
+  template <class T>
+  struct Unwrap<std::optional<T>> {
+    using type = T;
+  };
+
+  template <class Item>
+  static FieldValue to_value(const Item& item) {
+    if constexpr (std::is_same_v<Item, bool>)
+      return item;
+    else if constexpr (std::is_enum_v<Item>)
+      return std::string(enum_name(item));
+    else if constexpr (std::is_integral_v<Item>)
+      return static_cast<std::int64_t>(item);
+    else if constexpr (std::is_floating_point_v<Item>)
+      return static_cast<double>(item);
+    else
+      return item;
+  }
+
+  template <class Item>
+  static void add_choices(Field& field) {
+    if constexpr (std::is_enum_v<Item>)
+      for (const auto& [value, name] : EnumNames<Item>::values) field.choices.push_back(name);
+  }
+
+  std::string_view section_ = "Options";
+  std::vector<Field> fields_;
+};
+
+}  // namespace heed

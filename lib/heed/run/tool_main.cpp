@@ -1,0 +1,67 @@
+#include "heed/run/tool_main.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <new>
+
+#include "heed/base/error.h"
+#include "heed/base/streams.h"
+
+namespace heed {
+namespace {
+
+Verbosity verbosity(const CommonOptions& common) {
+  return common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal;
+}
+
+/// Ends the process the way SIGPIPE would have, whatever our parent did to that signal.
+int end_by_sigpipe() {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::raise(SIGPIPE);
+  return 128 + SIGPIPE;
+}
+
+}  // namespace
+
+int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions& common, int argc, char** argv,
+              const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
+  const std::string name(tool.name);
+  const auto complain = [&](const std::string& what, int code) {
+    std::cerr << name << ": " << what << '\n';
+    return code;
+  };
+  try {
+    OutputFile out("-");
+    if (!parse_command_line(tool, fields, std::vector<std::string>(argv + 1, argv + argc), out.stream())) {
+      out.commit();
+      return 0;
+    }
+    std::ofstream log_file;
+    if (!common.log.empty()) {
+      log_file.open(common.log, std::ios::app);
+      if (!log_file) throw Error(Position{common.log}, "cannot open the log for writing: " + errno_text());
+    }
+    Log log(common.log.empty() ? std::cerr : log_file, name, verbosity(common),
+            common.log.empty() && ::isatty(STDERR_FILENO) == 1);
+    const auto in = open_input("-");
+    const int code = run(*in, out.stream(), log);
+    out.commit();
+    return code;
+  } catch (const ClosedPipe&) {
+    return end_by_sigpipe();
+  } catch (const UsageError& error) {
+    return complain(error.what(), UsageError::exit_code);
+  } catch (const Error& error) {
+    return complain(error.what(), Error::exit_code);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", Error::exit_code);
+  } catch (const std::exception& error) {
+    return complain(error.what(), Error::exit_code);
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,129 @@
+#include "heed/base/line_io.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "heed/base/streams.h"
+
+using namespace heed;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text, InvalidUtf8 policy = InvalidUtf8::replace) {
+  std::istringstream in(text);
+  LineReader reader(in, "text", policy);
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+std::string scratch(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / ("heed_line_io_" + name)).string();
+}
+
+}  // namespace
+
+TEST_CASE("only LF ends a line") {
+  CHECK(lines_of("") == Lines{});
+  CHECK(lines_of("\n") == Lines{""});
+  CHECK(lines_of("a\r\nb") == Lines{"a", "b"});
+  CHECK(lines_of("a\rb\tc\xE2\x80\xA8"
+                 "d\xC2\x85"
+                 "e\n") == Lines{"a\rb\tc\xE2\x80\xA8"
+                                 "d\xC2\x85"
+                                 "e"});
+  CHECK(lines_of(std::string("a\0b\n", 4)) == Lines{std::string("a\0b", 3)});
+  CHECK(lines_of("a\n\nb\n") == Lines{"a", "", "b"});
+}
+
+TEST_CASE("invalid UTF-8 is replaced, kept or an error with its position") {
+  CHECK(lines_of("a\xFF\n") == Lines{"a\xEF\xBF\xBD"});
+  CHECK(lines_of("a\xFF\n", InvalidUtf8::keep) == Lines{"a\xFF"});
+  CHECK_THROWS_WITH_AS(
+      lines_of("ok\nab\xFF\n", InvalidUtf8::fail),
+      "text:2:3: invalid UTF-8 (convert the file with iconv, or allow it with --on-invalid-utf8 replace)", Error);
+  std::istringstream in("ok\nb\xFF\n\xFE\n");
+  LineReader reader(in, "text");
+  for (std::string line; reader.next(line);) continue;
+  std::ostringstream said;
+  Log log(said, "tool", Verbosity::quiet);
+  reader.report_invalid(log);
+  CHECK(said.str() ==
+        "tool: warning: text:2:2: invalid UTF-8 replaced by U+FFFD; lines with such bytes: 2 "
+        "(--on-invalid-utf8 fail stops at the first)\n");
+}
+
+TEST_CASE("a line of a megabyte is read whole, an endless one is an error that names it") {
+  const std::string big(1 << 20, 'x');
+  CHECK(lines_of(big + "\n" + big) == Lines{big, big});
+  const std::string huge(LineReader::kMaxLineBytes + (1 << 17), 'x');
+  CHECK_THROWS_WITH_AS(lines_of("a\n" + huge),
+                       "text:2: the line is longer than 64 MiB (is this a text file with one sentence per line?)",
+                       Error);
+}
+
+TEST_CASE("gzip is read and written by name, damaged gzip is an error, gzip on a plain stream gets advice") {
+  const std::string path = scratch("a.txt.gz");
+  {
+    OutputFile out(path);
+    out.stream() << "one\ntwo\n";
+    CHECK(!std::filesystem::exists(path));  // appears whole at commit()
+    out.commit();
+  }
+  CHECK(read_lines(path) == Lines{"one", "two"});
+  std::ifstream raw(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(raw), {}};
+  CHECK_THROWS_WITH_AS(lines_of(bytes), "text:1: looks like gzip data (name it FILE.gz, or pipe it through zcat)",
+                       Error);
+  std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() - 6);
+  CHECK_THROWS_AS(read_lines(path), Error);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("missing files and folders are named") {
+  CHECK_THROWS_WITH_AS(read_lines("/no/such/file"), "/no/such/file: cannot open: No such file or directory", Error);
+  CHECK_THROWS_WITH_AS(read_lines("/tmp"), "/tmp: is a folder (name a file)", Error);
+}
+
+TEST_CASE("an uncommitted file leaves the old one as it was, and a full disk is an error") {
+  const std::string path = scratch("b.txt");
+  std::ofstream(path) << "old\n";
+  {
+    OutputFile out(path);
+    out.stream() << "new\n";
+  }
+  CHECK(read_lines(path) == Lines{"old"});
+  std::filesystem::remove(path);
+  if (std::filesystem::exists("/dev/full")) {
+    OutputFile full("/dev/full");
+    full.stream() << "x";
+    CHECK_THROWS_WITH_AS(full.commit(), "/dev/full: cannot write: No space left on device", Error);
+  }
+}
+
+TEST_CASE("ready() tells whether a whole line is there, without waiting") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  FdStreamBuf buffer(ends[0], "pipe", true);
+  std::istream in(&buffer);
+  LineReader reader(in, "pipe");
+  std::string line;
+  CHECK(!reader.ready());
+  REQUIRE(::write(ends[1], "one\ntw", 6) == 6);
+  CHECK(reader.ready());
+  CHECK(reader.next(line));
+  CHECK(!reader.ready());
+  REQUIRE(::write(ends[1], "o", 1) == 1);
+  ::close(ends[1]);
+  CHECK(reader.ready());  // the end of the input is no reason to wait
+  CHECK(reader.next(line));
+  CHECK(line == "two");
+  CHECK(!reader.next(line));
+  CHECK(reader.line_number() == 2);
+}

@@ -1,0 +1,123 @@
+#include "heed/config/command_line.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace heed;
+
+enum class Shape { round, square };
+
+template <>
+struct heed::EnumNames<Shape> {
+  static constexpr std::pair<Shape, std::string_view> values[] = {{Shape::round, "round"}, {Shape::square, "square"}};
+};
+
+namespace {
+
+struct Options {
+  int count = 4;
+  double rate = 0.5;
+  bool flag = true;
+  Shape shape = Shape::round;
+  std::optional<int> limit;
+  int best = 1;
+  std::vector<std::string> sets;
+  std::vector<std::string> files;
+  std::string output = "-";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Things");
+    visit(count, {.name = "count", .help = "how many", .value = "N", .letter = 'c', .min = 1, .max = 100000});
+    visit(rate, {.name = "rate", .help = "how fast", .value = "R", .alias = "ra", .min = 0});
+    visit(flag, {.name = "flag", .help = "whether"});
+    visit(shape, {.name = "shape", .help = "which"});
+    visit(limit, {.name = "max-limit", .help = "until", .value = "N"});
+    visit(best, {.name = "n-best", .help = "list", .value = "N", .implicit = "5"});
+    visit(sets, {.name = "train-sets", .help = "two", .value = "SRC TGT", .letter = 't'});
+    visit(output, {.name = "output", .help = "where", .value = "FILE", .letter = 'o'});
+    visit(files, {.name = "file", .help = "inputs", .value = "FILE", .positional = true});
+  }
+};
+
+const ToolInfo kTool{.name = "shape",
+                     .purpose = "tests the parser",
+                     .usage = {"shape [options] [FILE...]"},
+                     .hints = {{"lenpen", "rate", "fairseq"}}};
+
+Options parse(std::vector<std::string> words, std::string* printed = nullptr) {
+  Options options;
+  std::ostringstream out;
+  parse_command_line(kTool, FieldList::of(options), std::move(words), out);
+  if (printed) *printed = out.str();
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("values of every kind get in") {
+  const Options o = parse({"-c", "10K", "--rate=2.5e-3", "--no-flag", "--shape", "square", "--max_limit", "7", "-t",
+                           "a", "b", "-oX", "one", "two"});
+  CHECK(o.count == 10000);
+  CHECK(o.rate == 2.5e-3);
+  CHECK(!o.flag);
+  CHECK(o.shape == Shape::square);
+  CHECK(o.limit == 7);
+  CHECK(o.sets == std::vector<std::string>{"a", "b"});
+  CHECK(o.files == std::vector<std::string>{"one", "two"});
+}
+
+TEST_CASE("words that belong to no option are positional, also around options and after --") {
+  CHECK(parse({"one", "-c", "3", "two"}).files == std::vector<std::string>{"one", "two"});
+  CHECK(parse({"--", "-c", "--rate"}).files == std::vector<std::string>{"-c", "--rate"});
+  CHECK(parse({"-"}).files == std::vector<std::string>{"-"});
+}
+
+TEST_CASE("an optional value is taken only where it fits") {
+  CHECK(parse({"--n-best"}).best == 5);
+  CHECK(parse({"--n-best", "3"}).best == 3);
+  const Options o = parse({"--n-best", "file"});
+  CHECK(o.best == 5);
+  CHECK(o.files == std::vector<std::string>{"file"});
+}
+
+TEST_CASE("the last of two wins, and aliases work with one dash and with two") {
+  CHECK(parse({"-c", "3", "--count", "4"}).count == 4);
+  CHECK(parse({"-ra", "3"}).rate == 3);
+  CHECK(parse({"--ra", "3"}).rate == 3);
+}
+
+TEST_CASE("errors name the option and help") {
+  CHECK_THROWS_WITH_AS(parse({"--cuont", "3"}), "unknown option --cuont: did you mean --count?", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"--lenpen", "3"}), "unknown option --lenpen: did you mean --rate? (fairseq)", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"-z"}), "unknown option -z (--help lists them)", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"-c", "0"}), "--count 0: must be between 1 and 100000", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"-c", "x"}), "--count 'x': not a whole number (digits, with K, M or G for thousands)",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(parse({"--rate", "-1"}), "--rate -1: must be at least 0", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"--shape", "oval"}), "--shape 'oval': must be one of round, square", UsageError);
+  CHECK_THROWS_AS(parse({"--count"}), UsageError);
+}
+
+TEST_CASE("--help shows live defaults and ranges, --dump-config is read back by --config") {
+  std::string text;
+  parse({"--help"}, &text);
+  CHECK(text.find("-c, --count N") != std::string::npos);
+  CHECK(text.find("how many (1..100000; default 4)") != std::string::npos);
+  CHECK(text.find("--shape round|square") != std::string::npos);
+  parse({"--dump-config", "-c", "9", "-t", "a", "b", "--no-flag"}, &text);
+  const std::string path = (std::filesystem::temp_directory_path() / "heed_command_line_test.ini").string();
+  std::ofstream(path) << text;
+  const Options o = parse({"--config", path, "--rate", "9"});
+  CHECK(o.count == 9);
+  CHECK(o.sets == std::vector<std::string>{"a", "b"});
+  CHECK(!o.flag);
+  CHECK(o.rate == 9);
+  std::ofstream(path) << "cuont = 3\n";
+  CHECK_THROWS_WITH_AS(parse({"--config", path}), (path + ": unknown option --cuont: did you mean --count?").c_str(),
+                       UsageError);
+  std::filesystem::remove(path);
+}
