@@ -1,0 +1,71 @@
+#include "heed/autograd/gradient_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heed {
+namespace {
+
+/// Sum of the elements, each weighed by a fixed random number.
+Variable<double> project(Graph<double>& graph, const Variable<double>& x, const RandomStream& weights) {
+  const Variable<double> out = graph.result({});
+  double sum = 0;
+  for (std::int64_t i = 0; i < x.value.size(); ++i) sum += weights.normal(static_cast<std::uint64_t>(i)) * x.value[i];
+  out.value[0] = sum;
+  graph.record([x, out, weights] {
+    for (std::int64_t i = 0; i < x.value.size(); ++i)
+      x.gradient[i] += out.gradient[0] * weights.normal(static_cast<std::uint64_t>(i));
+  });
+  return out;
+}
+
+}  // namespace
+
+GradientCheck check_gradients(const std::vector<Shape>& shapes,
+                              const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
+                              std::uint64_t seed, double step) {
+  // The inputs are parameters, so that their gradients outlive the graph.
+  ParameterLayout layout;
+  std::vector<ParameterId> ids;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    ids.push_back(layout.add("input" + std::to_string(i), shapes[i], Initialiser::normal(1)));
+  ParameterValues<double> values(layout), gradients(layout);
+  values.initialise(seed);
+  Arena arena;
+  CpuContext device{arena};
+  Graph<double> graph(device, values, gradients);
+  const RandomStream weights(seed, RandomUse::sampling);
+  const auto evaluate = [&](bool backward) {
+    graph.reset();
+    graph.set_dropout({seed, 1, 0});
+    std::vector<Variable<double>> inputs;
+    for (const ParameterId id : ids) inputs.push_back(graph.parameter(id));
+    const Variable<double> loss = project(graph, op(graph, inputs), weights);
+    if (backward) graph.backward(loss);
+    return loss.value[0];
+  };
+  evaluate(true);
+  ParameterValues<double> analytic = gradients;
+  GradientCheck found;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const Tensor<double> value = values[ids[i]];
+    for (std::int64_t j = 0; j < value.size(); ++j) {
+      const double kept = value[j];
+      value[j] = kept + step;
+      const double above = evaluate(false);
+      value[j] = kept - step;
+      const double below = evaluate(false);
+      value[j] = kept;
+      const double numeric = (above - below) / (2 * step), exact = analytic[ids[i]][j];
+      const double error = std::abs(exact - numeric) / std::max({1.0, std::abs(exact), std::abs(numeric)});
+      if (!(error <= found.worst)) {  // also where it is not a number
+        found.worst = error;
+        found.where = "input " + std::to_string(i) + " element " + std::to_string(j) + ": analytic " +
+                      std::to_string(exact) + ", numeric " + std::to_string(numeric);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace heed

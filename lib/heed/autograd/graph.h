@@ -1,0 +1,112 @@
+#pragma once
+
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "heed/autograd/parameters.h"
+#include "heed/base/random.h"
+#include "heed/tensor/context.h"
+#include "heed/tensor/tensor.h"
+
+namespace heed {
+
+/// A value in a computation, with room for its gradient where one is wanted. Copying copies the views.
+template <class T>
+struct Variable {
+  Tensor<T> value;
+  Tensor<T> gradient;  ///< absent where no gradient is wanted; ops add to it, never overwrite
+
+  const Shape& shape() const { return value.shape(); }
+  bool tracked() const { return static_cast<bool>(gradient); }
+  explicit operator bool() const { return static_cast<bool>(value); }
+};
+
+/// What the dropout of a computation is drawn from.
+struct DropoutKey {
+  std::uint64_t seed = 0;
+  std::uint64_t update = 0;  ///< number of the optimiser update
+  std::uint32_t shard = 0;   ///< number of the part of the update's batch; below 4096
+};
+
+/// One computation on one device context: hands out memory and parameters, and records how to go back.
+///
+/// Training: construct with gradients, call modules and ops, then backward(loss). Inference: construct without
+/// gradients; nothing is recorded, dropout is off. A graph is reused for the next computation after reset(); in the
+/// steady state it allocates nothing from the heap.
+template <class T>
+class Graph {
+ public:
+  /// Inference.
+  Graph(CpuContext& device, ParameterValues<T>& parameters) : device_(device), parameters_(parameters) {}
+  /// Training; gradients of parameters are added to `gradients` (same layout).
+  Graph(CpuContext& device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
+      : device_(device), parameters_(parameters), gradients_(&gradients) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  CpuContext& device() { return device_; }
+  Arena& arena() { return device_.arena; }
+  bool recording() const { return gradients_ != nullptr; }
+
+  /// A parameter; with `shape`, the view over it and those that follow it (see ParameterLayout).
+  Variable<T> parameter(ParameterId id) { return parameter(id, parameters_.layout()[id].shape); }
+  Variable<T> parameter(ParameterId id, const Shape& shape) {
+    return {parameters_.view(id, shape), gradients_ ? gradients_->view(id, shape) : Tensor<T>()};
+  }
+
+  /// An op's result: uninitialised value, zero gradient (none when not recording).
+  Variable<T> result(const Shape& shape) {
+    return {arena().template tensor<T>(shape), recording() ? arena().template zeros<T>(shape) : Tensor<T>()};
+  }
+  /// A given value; its gradient is computed where `tracked`.
+  Variable<T> input(Tensor<T> value, bool tracked = false) {
+    return {value, tracked && recording() ? arena().template zeros<T>(value.shape()) : Tensor<T>()};
+  }
+
+  /// Keeps `backward()` for the way back. What it captures must be trivially destructible: views and numbers.
+  template <class Backward>
+  void record(Backward backward) {
+    static_assert(std::is_trivially_destructible_v<Backward>);
+    if (!recording()) return;
+    void* memory = arena().allocate(sizeof(Backward));
+    tape_.push_back(
+        {[](void* self) { (*static_cast<Backward*>(self))(); }, new (memory) Backward(std::move(backward))});
+  }
+
+  /// Goes back from a scalar: sets its gradient to 1 and runs what was recorded, last first.
+  void backward(const Variable<T>& loss) {
+    loss.gradient[0] = 1;
+    for (auto entry = tape_.rbegin(); entry != tape_.rend(); ++entry) entry->run(entry->state);
+  }
+
+  /// Starts a new computation; all variables of the last one end.
+  void reset() {
+    tape_.clear();
+    arena().reset();
+    dropout_ops_ = 0;
+  }
+
+  /// Dropout draws from this key; ops number themselves in order of calls.
+  void set_dropout(const DropoutKey& key) { dropout_ = key; }
+  /// The random stream of the next op that drops. Its `minor` packs the shard and the op's number.
+  RandomStream next_dropout() {
+    return {dropout_.seed, RandomUse::dropout, dropout_.update, (dropout_.shard << 12) | (dropout_ops_++ & 0xFFF)};
+  }
+
+ private:
+  struct Entry {
+    void (*run)(void*);
+    void* state;
+  };
+
+  CpuContext& device_;
+  ParameterValues<T>& parameters_;
+  ParameterValues<T>* gradients_ = nullptr;
+  std::vector<Entry> tape_;
+  DropoutKey dropout_;
+  std::uint32_t dropout_ops_ = 0;
+};
+
+}  // namespace heed

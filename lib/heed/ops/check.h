@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "heed/base/error.h"
+#include "heed/tensor/tensor.h"
+
+namespace heed {
+
+/// Throws Error "op: argument has shape [..], expected [..]" where they differ.
+inline void check_shape(const char* op, const char* argument, const Shape& actual, const Shape& expected) {
+  if (actual == expected) return;
+  throw Error(std::string("internal: ") + op + ": " + argument + " has shape " + actual.text() + ", expected " +
+              expected.text());
+}
+
+}  // namespace heed

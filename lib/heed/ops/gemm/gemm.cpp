@@ -1,0 +1,95 @@
+#include "heed/ops/gemm/gemm.h"
+
+#include <cblas.h>
+
+#include "heed/ops/gemm/bfloat16.h"
+#if HEED_HAS_ONEDNN
+#include "heed/ops/gemm/gemm_onednn.h"
+#endif
+
+namespace heed {
+namespace {
+
+CBLAS_TRANSPOSE blas_transpose(bool transposed) {
+  return transposed ? CblasTrans : CblasNoTrans;
+}
+
+/// OpenBLAS keeps its thread count for the process; heed's kernels are serial.
+void use_one_blas_thread() {
+  [[maybe_unused]] static const bool done = (openblas_set_num_threads(1), true);
+}
+
+blasint to_blas(std::int64_t n) {
+  return static_cast<blasint>(n);
+}
+
+void gemm_float32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+                  GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
+#if HEED_HAS_ONEDNN
+  gemm_onednn(m, n, k, alpha, a, b, beta, c, c_stride);
+#else
+  gemm_reference(m, n, k, alpha, a, b, beta, c, c_stride);
+#endif
+}
+
+/// The operand with every element rounded to bfloat16, in scratch memory, packed.
+GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
+  if (x.transposed) std::swap(rows, columns);
+  const Tensor<float> copy = device.arena.tensor<float>({rows, columns});
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) copy.row(i)[j] = round_to_bfloat16(x.data[i * x.stride + j]);
+  return {copy.data(), columns, x.transposed};
+}
+
+}  // namespace
+
+void gemm_reference(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+                    GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
+  use_one_blas_thread();
+  cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
+              to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
+}
+
+void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+          GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
+  if (m == 0 || n == 0) return;
+  if (device.precision == Precision::bfloat16) {
+    const ArenaScope scope(device.arena);
+#if HEED_HAS_ONEDNN
+    if (has_fast_bfloat16()) {
+      gemm_onednn_bfloat16(device.arena, m, n, k, alpha, a, b, beta, c, c_stride);
+      return;
+    }
+#endif
+    gemm_float32(m, n, k, alpha, rounded(device, a, m, k), rounded(device, b, k, n), beta, c, c_stride);
+    return;
+  }
+  gemm_float32(m, n, k, alpha, a, b, beta, c, c_stride);
+}
+
+void gemm(CpuContext&, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
+          GemmOperand<double> b, double beta, double* c, std::int64_t c_stride) {
+  if (m == 0 || n == 0) return;
+  use_one_blas_thread();
+  cblas_dgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
+              to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
+}
+
+std::string gemm_library() {
+#if HEED_HAS_ONEDNN
+  return onednn_description();
+#else
+  std::string config = openblas_get_config();
+  return config.substr(0, config.find(' ', config.find(' ') + 1)) + " (" + openblas_get_corename() + ")";
+#endif
+}
+
+bool has_fast_bfloat16() {
+#if HEED_HAS_ONEDNN
+  return onednn_has_bfloat16();
+#else
+  return false;
+#endif
+}
+
+}  // namespace heed

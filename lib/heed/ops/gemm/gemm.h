@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "heed/tensor/context.h"
+
+namespace heed {
+
+/// One side of a matrix product: row-major elements, `stride` elements from row to row; `transposed` takes the
+/// transpose of what is stored.
+template <class T>
+struct GemmOperand {
+  const T* data;
+  std::int64_t stride;
+  bool transposed = false;
+};
+
+/// C = alpha A B + beta C, with A [m, k], B [k, n], C [m, n] row-major with stride `c_stride`. Serial (the caller's
+/// thread). The libraries: oneDNN where heed was built with it, else OpenBLAS; double always OpenBLAS. With
+/// `Precision::bfloat16` both operands are rounded to bfloat16 (nearest, ties to even) and products are summed in
+/// float32: in hardware where the CPU has it, else emulated, which is exact but slow.
+void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+          GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
+void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
+          GemmOperand<double> b, double beta, double* c, std::int64_t c_stride);
+
+/// The same with OpenBLAS in float32: the reference of the tests.
+void gemm_reference(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+                    GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
+
+/// "oneDNN 2.6.3 (AVX2)" or "OpenBLAS 0.3.21 (Zen)": for logs and benchmarks.
+std::string gemm_library();
+
+/// Whether this CPU multiplies bfloat16 in hardware (what --precision auto asks).
+bool has_fast_bfloat16();
+
+}  // namespace heed

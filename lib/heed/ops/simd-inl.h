@@ -1,0 +1,64 @@
+// What the SIMD kernels of the ops share. Included once for each instruction set, after <hwy/highway.h>.
+//
+// Kernels are templates over T (float or double): the double instance is what the gradient checks run, so the code
+// that trains is the code that is checked.
+#if defined(HEED_OPS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_OPS_SIMD_INL_H_
+#undef HEED_OPS_SIMD_INL_H_
+#else
+#define HEED_OPS_SIMD_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Calls body(d, i, load, store) for i = 0, L, 2L, ... with full vectors and then element by element for the rest
+/// (vectors of one lane), so that no memory past n is touched.
+template <class T, class Body>
+HWY_INLINE void for_each_vector(std::int64_t n, Body body) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto load = [](auto tag, const T* p) HWY_ATTR { return hn::LoadU(tag, p); };
+  const auto store = [](auto v, auto tag, T* p) HWY_ATTR { hn::StoreU(v, tag, p); };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) body(d, i, load, store);
+  const hn::CappedTag<T, 1> one;
+  for (; i < n; ++i) body(one, i, load, store);
+}
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+// HEED_INSTANTIATE_SIMD(kernel, (float parameters), (double parameters), (arguments)): the plain functions that the
+// dispatcher needs, since it cannot take templates.
+#ifndef HEED_INSTANTIATE_SIMD
+#define HEED_INSTANTIATE_SIMD(kernel, float_parameters, double_parameters, arguments) \
+  void kernel##_float float_parameters {                                              \
+    kernel<float> arguments;                                                          \
+  }                                                                                   \
+  void kernel##_double double_parameters {                                            \
+    kernel<double> arguments;                                                         \
+  }
+
+// HEED_EXPORT_SIMD(kernel): simd::kernel(...), overloaded for float and double, calls the best instance for this CPU.
+#define HEED_EXPORT_SIMD(kernel)                                 \
+  HWY_EXPORT(kernel##_float);                                    \
+  HWY_EXPORT(kernel##_double);                                   \
+  namespace simd {                                               \
+  template <class T, class... Rest>                              \
+  void kernel(T* first, Rest... rest) {                          \
+    if constexpr (std::is_same_v<std::remove_const_t<T>, float>) \
+      HWY_DYNAMIC_DISPATCH(kernel##_float)(first, rest...);      \
+    else                                                         \
+      HWY_DYNAMIC_DISPATCH(kernel##_double)(first, rest...);     \
+  }                                                              \
+  }
+#endif
+
+#endif  // HEED_OPS_SIMD_INL_H_

@@ -1,0 +1,71 @@
+#include "heed/tensor/arena.h"
+
+#include <algorithm>
+#include <new>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
+
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
+}
+
+}  // namespace
+
+void Arena::add_block(std::size_t bytes) {
+  Block block;
+  block.memory.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t(kAlignment))));
+  block.size = bytes;
+  blocks_.push_back(std::move(block));
+}
+
+void* Arena::allocate(std::size_t bytes) {
+  bytes = round_up(std::max<std::size_t>(bytes, 1));
+  while (current_ < blocks_.size() && blocks_[current_].used + bytes > blocks_[current_].size) {
+    if (current_ + 1 == blocks_.size()) break;
+    ++current_;
+    blocks_[current_].used = 0;
+  }
+  if (blocks_.empty() || blocks_[current_].used + bytes > blocks_[current_].size) {
+    // Half of what there is: few blocks until the sizes settle, little beyond the need.
+    add_block(std::max({bytes, reserved() / 2, kFirstBlock}));
+    current_ = blocks_.size() - 1;
+  }
+  Block& block = blocks_[current_];
+  void* out = block.memory.get() + block.used;
+  block.used += bytes;
+  return out;
+}
+
+void Arena::reset() {
+  if (blocks_.size() > 1) {
+    const std::size_t total = reserved();
+    blocks_.clear();
+    add_block(total);
+  }
+  current_ = 0;
+  for (Block& block : blocks_) block.used = 0;
+}
+
+void Arena::release(Mark mark) {
+  if (blocks_.empty()) return;
+  for (std::size_t i = mark.block + 1; i < blocks_.size(); ++i) blocks_[i].used = 0;
+  current_ = mark.block;
+  blocks_[current_].used = mark.used;
+}
+
+std::size_t Arena::used() const {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < blocks_.size() && i <= current_; ++i) sum += blocks_[i].used;
+  return sum;
+}
+
+std::size_t Arena::reserved() const {
+  std::size_t sum = 0;
+  for (const Block& block : blocks_) sum += block.size;
+  return sum;
+}
+
+}  // namespace heed

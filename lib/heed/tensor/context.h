@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "heed/tensor/arena.h"
+
+namespace heed {
+
+/// The arithmetic of matrix products: `bfloat16` rounds both operands to bfloat16 and sums in float32. All else is
+/// float32 in either case.
+enum class Precision { float32, bfloat16 };
+
+/// Where ops run and take their memory from: one CPU thread. Parallel work uses one context a thread; the kernels
+/// themselves are serial, so that a step has one barrier and not a thousand.
+struct CpuContext {
+  Arena& arena;
+  Precision precision = Precision::float32;
+};
+
+}  // namespace heed

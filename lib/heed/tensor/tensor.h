@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace heed {
+
+/// Up to four dimensions, outermost first (row-major).
+class Shape {
+ public:
+  static constexpr int kMaxRank = 4;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims);
+  explicit Shape(std::span<const std::int64_t> dims);
+
+  int rank() const { return rank_; }
+  std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
+  /// Number of elements; 1 for a scalar (rank 0).
+  std::int64_t size() const;
+  bool operator==(const Shape&) const = default;
+  /// "[3, 4]".
+  std::string text() const;
+
+ private:
+  std::array<std::int64_t, kMaxRank> dims_{};
+  int rank_ = 0;
+};
+
+/// A view of contiguous row-major elements that something else owns (an Arena, a ParameterStore). Copying copies the
+/// view. A default-constructed tensor is "absent" (data() is null).
+template <class T>
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(T* data, const Shape& shape) : data_(data), shape_(shape) {}
+
+  T* data() const { return data_; }
+  const Shape& shape() const { return shape_; }
+  std::int64_t size() const { return shape_.size(); }
+  std::int64_t dim(int axis) const { return shape_[axis]; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+  /// Rows of a matrix: all elements over the last dimension's.
+  std::int64_t rows() const { return shape_.rank() == 0 ? 1 : size() / (columns() == 0 ? 1 : columns()); }
+  /// The last dimension.
+  std::int64_t columns() const { return shape_.rank() == 0 ? 1 : shape_[shape_.rank() - 1]; }
+  T* row(std::int64_t i) const { return data_ + i * columns(); }
+  /// Rows begin .. begin + count of a matrix.
+  Tensor row_block(std::int64_t begin, std::int64_t count) const { return {row(begin), {count, columns()}}; }
+  std::span<T> span() const { return {data_, static_cast<std::size_t>(size())}; }
+  T& operator[](std::int64_t i) const {
+    assert(i >= 0 && i < size());
+    return data_[i];
+  }
+
+ private:
+  T* data_ = nullptr;
+  Shape shape_;
+};
+
+}  // namespace heed

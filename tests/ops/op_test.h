@@ -1,0 +1,23 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "heed/autograd/gradient_check.h"
+
+namespace heed {
+
+/// Checks an op's gradients in double; the bound is that of central differences with steps of 1e-5.
+inline void require_gradients(const std::vector<Shape>& inputs,
+                              const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
+                              double bound = 1e-8) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    const GradientCheck check = check_gradients(inputs, op, seed);
+    INFO("seed ", seed, ": ", check.where);
+    CHECK(check.worst < bound);
+  }
+}
+
+}  // namespace heed
