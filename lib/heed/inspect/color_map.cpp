@@ -1,0 +1,68 @@
+#include "heed/inspect/color_map.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace heed {
+namespace {
+
+struct Linear {
+  double red, green, blue;
+};
+
+/// OKLab (B. Ottosson, 2020) in cylinder form to linear sRGB.
+Linear from_oklch(double lightness, double chroma, double hue) {
+  const double a = chroma * std::cos(hue), b = chroma * std::sin(hue);
+  const double l = std::pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3);
+  const double m = std::pow(lightness - 0.1055613458 * a - 0.0638541728 * b, 3);
+  const double s = std::pow(lightness - 0.0894841775 * a - 1.2914855480 * b, 3);
+  return {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+          -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+          -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
+}
+
+std::uint8_t to_srgb(double linear) {
+  const double x = std::clamp(linear, 0.0, 1.0);
+  const double encoded = x <= 0.0031308 ? 12.92 * x : 1.055 * std::pow(x, 1 / 2.4) - 0.055;
+  return static_cast<std::uint8_t>(std::lround(255 * encoded));
+}
+
+/// Lightness rises evenly; the hue runs from violet to yellow; as much chroma as the display's gamut has, up to a
+/// quiet maximum.
+Rgb compute(double value) {
+  const double lightness = 0.21 + 0.72 * value;
+  const double hue = (308 - 202 * std::pow(value, 0.95)) * std::numbers::pi / 180;
+  double chroma = 0.13 + 0.06 * value;
+  for (;; chroma *= 0.98) {
+    const Linear c = from_oklch(lightness, chroma, hue);
+    const auto [low, high] = std::minmax({c.red, c.green, c.blue});
+    if (chroma < 0.01 || (low >= -1e-4 && high <= 1 + 1e-4)) return {to_srgb(c.red), to_srgb(c.green), to_srgb(c.blue)};
+  }
+}
+
+}  // namespace
+
+Rgb color_of(float value) {
+  static const auto table = [] {
+    std::array<Rgb, 256> colors;
+    for (std::size_t i = 0; i < colors.size(); ++i) colors[i] = compute(static_cast<double>(i) / 255);
+    return colors;
+  }();
+  const float clamped = std::isnan(value) ? 0 : std::clamp(value, 0.0F, 1.0F);
+  return table[static_cast<std::size_t>(std::lround(255 * clamped))];
+}
+
+int palette_index(float value) {
+  // By eye along color_of, each brighter than the one before.
+  constexpr std::array ladder{235, 53, 54, 25, 30, 36, 42, 113, 185, 227};
+  const float step = std::isnan(value) ? 0 : std::clamp(value, 0.0F, 1.0F) * static_cast<float>(ladder.size());
+  return ladder[std::min(static_cast<std::size_t>(step), ladder.size() - 1)];
+}
+
+float scale_top(float greatest) {
+  return std::clamp(std::ceil(greatest * 10 - 1e-3F) / 10, 0.1F, 1.0F);
+}
+
+}  // namespace heed

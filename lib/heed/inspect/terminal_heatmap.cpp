@@ -1,0 +1,251 @@
+#include "heed/inspect/terminal_heatmap.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "heed/base/utf8.h"
+#include "heed/inspect/color_map.h"
+
+namespace heed {
+namespace {
+
+constexpr int kCell = 2, kGap = 2;
+constexpr int kLongestVertical = 14;     // lines of a vertical label
+constexpr std::size_t kMostStairs = 16;  // columns labelled by a staircase, which takes a line each
+
+std::string spaces(int count) {
+  return std::string(static_cast<std::size_t>(std::max(count, 0)), ' ');
+}
+
+std::string align_right(const std::string& text, int width) {
+  return spaces(width - display_width(text)) + text;
+}
+
+/// Text put down at columns from left to right.
+class Line {
+ public:
+  void put(int column, const std::string& text) {
+    text_ += spaces(column - used_) + text;
+    used_ = std::max(column, used_) + display_width(text);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  int used_ = 0;
+};
+
+/// A range of one map's columns.
+struct Panel {
+  const AttentionMap* map;
+  std::size_t first, last;
+  int width() const { return kCell * static_cast<int>(last - first); }
+};
+
+class Painter {
+ public:
+  Painter(const HeatmapStyle& style, float top) : style_(style), top_(top) {}
+
+  std::string paint(std::span<const AttentionMap> maps);
+  std::string legend() const;
+
+ private:
+  bool colored() const { return style_.shading == Shading::truecolor || style_.shading == Shading::palette; }
+  bool ascii() const { return style_.shading == Shading::ascii; }
+  std::string_view mark() const { return ascii() ? "~" : "…"; }
+  std::string title(const std::string& text) const;
+  std::string cell(float share) const;
+  std::string cells(std::span<const float> shares) const;
+  void set_label_width(const std::vector<std::string>& rows);
+  void strip(std::span<const Panel> panels, std::span<const std::string> titles);
+  void stairs(const Panel& panel);
+  void vertical(std::span<const Panel> panels);
+  void add(const std::string& line) { out_ += line + '\n'; }
+
+  const HeatmapStyle& style_;
+  float top_;
+  int label_width_ = 0;
+  std::string out_;
+};
+
+std::string Painter::title(const std::string& text) const {
+  return colored() ? "\x1b[1m" + text + "\x1b[0m" : text;
+}
+
+/// One cell's escape sequence (colours) or characters.
+std::string Painter::cell(float share) const {
+  if (style_.shading == Shading::truecolor) {
+    const Rgb c = color_of(share);
+    return "\x1b[48;2;" + std::to_string(c.red) + ';' + std::to_string(c.green) + ';' + std::to_string(c.blue) + 'm';
+  }
+  if (style_.shading == Shading::palette) return "\x1b[48;5;" + std::to_string(palette_index(share)) + 'm';
+  constexpr std::array<std::string_view, 5> blocks{"  ", "░░", "▒▒", "▓▓", "██"};
+  constexpr std::array<std::string_view, 10> letters{"  ", "..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
+  const auto pick = [share](const auto& shades) {  // empty below 5 %, then even steps
+    const auto steps = static_cast<float>(shades.size() - 1);
+    const float level = share < 0.05F ? 0 : 1 + std::floor(share * steps);
+    return std::string(shades[static_cast<std::size_t>(std::min(level, steps))]);
+  };
+  return ascii() ? pick(letters) : pick(blocks);
+}
+
+std::string Painter::cells(std::span<const float> shares) const {
+  std::string out, last;
+  for (const float share : shares) {
+    const std::string next = cell(share);
+    if (!colored()) {
+      out += next;
+      continue;
+    }
+    if (next != last) out += next;
+    out += spaces(kCell);
+    last = next;
+  }
+  return colored() && !shares.empty() ? out + "\x1b[0m" : out;
+}
+
+void Painter::set_label_width(const std::vector<std::string>& rows) {
+  label_width_ = 0;
+  for (const std::string& row : rows) label_width_ = std::max(label_width_, display_width(visible_token(row)));
+  label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
+}
+
+/// Column labels of a narrow panel, each on its own line, with a rail down to its column.
+void Painter::stairs(const Panel& panel) {
+  for (std::size_t c = panel.first; c < panel.last; ++c) {
+    Line line;
+    int at = label_width_ + 1;
+    for (std::size_t before = panel.first; before < c; ++before, at += kCell) line.put(at, ascii() ? "|" : "│");
+    line.put(at, ascii() ? "+ " : "┌ ");
+    line.put(at + 2, fit_width(visible_token(panel.map->columns[c]), std::max(4, style_.width - at - 2), mark()));
+    add(line.take());
+  }
+}
+
+/// Column labels written downwards, ending at their column.
+void Painter::vertical(std::span<const Panel> panels) {
+  std::vector<std::pair<int, std::vector<std::string>>> labels;  // column on the screen, letters
+  std::size_t height = 0;
+  int at = label_width_ + 1;
+  for (const Panel& panel : panels) {
+    for (std::size_t c = panel.first; c < panel.last; ++c) {
+      auto letters = text_clusters(visible_token(panel.map->columns[c]));
+      if (letters.size() > kLongestVertical) {
+        letters.resize(kLongestVertical - 1);
+        letters.emplace_back(ascii() ? "~" : "⋮");
+      }
+      height = std::max(height, letters.size());
+      labels.emplace_back(at + kCell * static_cast<int>(c - panel.first), std::move(letters));
+    }
+    at += panel.width() + kGap;
+  }
+  for (std::size_t down = height; down > 0; --down) {
+    Line line;
+    for (const auto& [column, letters] : labels)
+      if (letters.size() >= down) line.put(column, letters[letters.size() - down]);
+    add(line.take());
+  }
+}
+
+/// Panels with the same rows beside each other; `titles` may be empty.
+void Painter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
+  if (!titles.empty()) {
+    Line line;
+    int at = label_width_ + 1;
+    for (std::size_t i = 0; i < panels.size(); ++i) {
+      line.put(at, fit_width(titles[i], panels[i].width() + kGap - 1, mark()));
+      at += panels[i].width() + kGap;
+    }
+    add(line.take());
+  }
+  if (titles.empty() && panels[0].last - panels[0].first <= kMostStairs)
+    stairs(panels[0]);
+  else
+    vertical(panels);
+  const AttentionMap& map = *panels[0].map;
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    std::string line = align_right(fit_width(visible_token(map.rows[r]), label_width_, mark()), label_width_) + ' ';
+    for (const Panel& panel : panels) {
+      if (&panel != &panels[0]) line += spaces(kGap);
+      std::vector<float> shares;
+      for (std::size_t c = panel.first; c < panel.last; ++c) shares.push_back(panel.map->at(r, c) / top_);
+      line += cells(shares);
+    }
+    while (!colored() && line.ends_with(' ')) line.pop_back();
+    add(line);
+  }
+  add("");
+}
+
+/// Maps of one kind, layer and sentence.
+std::string Painter::paint(std::span<const AttentionMap> maps) {
+  out_.clear();
+  const AttentionMap& first = maps[0];
+  set_label_width(first.rows);
+  const int room = style_.width - label_width_ - 1;
+  const std::size_t columns = first.columns.size();
+  const int panel_width = kCell * static_cast<int>(columns);
+  const auto beside = static_cast<std::size_t>(std::max(1, (room + kGap) / std::max(1, panel_width + kGap)));
+  if (maps.size() > 1 && beside > 1) {
+    add(title(first.kind + " attention, layer " + std::to_string(first.layer)));
+    std::vector<Panel> panels;
+    std::vector<std::string> titles;
+    for (const AttentionMap& map : maps) {
+      panels.push_back({&map, 0, columns});
+      titles.push_back(map.head > 0 ? "head " + std::to_string(map.head) : map.reduction);
+    }
+    const std::size_t strips = (maps.size() + beside - 1) / beside, each = (maps.size() + strips - 1) / strips;
+    for (std::size_t i = 0; i < maps.size(); i += each) {
+      const std::size_t count = std::min(each, maps.size() - i);
+      strip(std::span(panels).subspan(i, count), std::span(titles).subspan(i, count));
+    }
+    return out_;
+  }
+  const auto block = static_cast<std::size_t>(std::max(1, room / kCell));
+  for (const AttentionMap& map : maps) {
+    for (std::size_t begin = 0; begin == 0 || begin < columns; begin += block) {
+      const std::size_t end = std::min(columns, begin + block);
+      add(title(map.title() + (columns <= block ? ""
+                                                : " (columns " + std::to_string(begin + 1) + "-" + std::to_string(end) +
+                                                      " of " + std::to_string(columns) + ")")));
+      const Panel panel{&map, begin, end};
+      strip({&panel, 1}, {});
+    }
+  }
+  return out_;
+}
+
+std::string Painter::legend() const {
+  std::vector<float> shares;
+  const int steps = colored() ? 16 : ascii() ? 10 : 5;
+  for (int i = 0; i < steps; ++i)
+    shares.push_back(std::max(0.0F, static_cast<float>(i) - 0.5F) / static_cast<float>(steps - 1));
+  char top[16];
+  std::snprintf(top, sizeof top, "%.1f", static_cast<double>(top_));
+  return std::string("weight 0 ") + (colored() ? "" : "[") + cells(shares) + (colored() ? " " : "] ") + top + '\n';
+}
+
+bool same_group(const AttentionMap& a, const AttentionMap& b) {
+  return a.kind == b.kind && a.layer == b.layer && a.rows == b.rows && a.columns == b.columns;
+}
+
+}  // namespace
+
+std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapStyle& style) {
+  float greatest = 0;
+  for (const AttentionMap& map : maps) {
+    map.check();
+    for (const float weight : map.weights) greatest = std::max(greatest, weight);
+  }
+  Painter painter(style, scale_top(greatest));
+  std::string out;
+  for (std::size_t begin = 0, end = 0; begin < maps.size(); begin = end) {
+    while (end < maps.size() && same_group(maps[begin], maps[end])) ++end;
+    out += painter.paint(maps.subspan(begin, end - begin));
+  }
+  return maps.empty() ? out : out + painter.legend();
+}
+
+}  // namespace heed

@@ -1,0 +1,166 @@
+#include "heed/inspect/terminal.h"
+
+#include <doctest/doctest.h>
+
+#include "heed/inspect/color_map.h"
+#include "heed/inspect/terminal_heatmap.h"
+
+using namespace heed;
+
+namespace {
+
+AttentionMap example(int head = 1) {
+  return {.kind = "cross",
+          .layer = 2,
+          .head = head,
+          .rows = {"va", "!"},
+          .columns = {"go", ".", "</s>"},
+          .weights = {0.8F, 0.15F, 0.05F, 0.F, 0.4F, 0.6F}};
+}
+
+}  // namespace
+
+TEST_CASE("shading follows the choice, the terminal and its variables") {
+  const auto automatic = ColorChoice::automatic;
+  CHECK(choose_shading(automatic, false, {true, "truecolor", "xterm", ""}) == Shading::truecolor);
+  CHECK(choose_shading(automatic, false, {true, "24bit", "screen", ""}) == Shading::truecolor);
+  CHECK(choose_shading(automatic, false, {true, "", "xterm-direct", ""}) == Shading::truecolor);
+  CHECK(choose_shading(automatic, false, {true, "", "xterm-256color", ""}) == Shading::palette);
+  CHECK(choose_shading(automatic, false, {true, "", "vt100", ""}) == Shading::blocks);
+  CHECK(choose_shading(automatic, false, {true, "", "dumb", ""}) == Shading::ascii);
+  CHECK(choose_shading(automatic, false, {true, "truecolor", "xterm", "1"}) == Shading::blocks);
+  CHECK(choose_shading(automatic, false, {false, "truecolor", "xterm", ""}) == Shading::blocks);
+  CHECK(choose_shading(ColorChoice::never, false, {true, "truecolor", "xterm", ""}) == Shading::blocks);
+  CHECK(choose_shading(ColorChoice::always, false, {false, "truecolor", "", "1"}) == Shading::truecolor);
+  CHECK(choose_shading(ColorChoice::always, false, {false, "", "", ""}) == Shading::palette);
+  CHECK(choose_shading(ColorChoice::always, true, {true, "truecolor", "xterm", ""}) == Shading::ascii);
+}
+
+TEST_CASE("no token can steer the terminal") {
+  CHECK(visible_token("\x1b[31m") == "␛[31m");
+  CHECK(visible_token(std::string("\t\0\x7f", 3)) == "␉␀␡");
+  CHECK(visible_token("\u009b1m") == "\uFFFD1m");
+  CHECK(visible_token("a\u202Eb") == "a\uFFFDb");
+  CHECK(visible_token(" ") == "␣");
+  CHECK(visible_token("né天") == "né天");
+}
+
+TEST_CASE("clusters and cutting respect marks and wide characters") {
+  CHECK(text_clusters("e\u0301a天") == std::vector<std::string>{"e\u0301", "a", "天"});
+  CHECK(fit_width("outside", 7) == "outside");
+  CHECK(fit_width("outside", 5) == "outs…");
+  CHECK(fit_width("今日は天気", 5) == "今日…");
+  CHECK(fit_width("outside", 3, "~") == "ou~");
+}
+
+TEST_CASE("colours rise in lightness and are clamped") {
+  const auto light = [](Rgb c) { return 3 * c.red + 6 * c.green + c.blue; };
+  for (int i = 1; i <= 20; ++i)
+    CHECK(light(color_of(static_cast<float>(i) / 20)) > light(color_of(static_cast<float>(i - 1) / 20)));
+  CHECK(color_of(-3) == color_of(0));
+  CHECK(color_of(7) == color_of(1));
+  CHECK(palette_index(0) == 235);
+  CHECK(palette_index(1) == 227);
+  CHECK(scale_top(0.801F) == doctest::Approx(0.9));
+  CHECK(scale_top(0.8F) == doctest::Approx(0.8));
+  CHECK(scale_top(0) == doctest::Approx(0.1));
+  CHECK(scale_top(1) == doctest::Approx(1.0));
+}
+
+TEST_CASE("one map in ASCII") {
+  const AttentionMap map = example();
+  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 80}) ==
+        "cross attention, layer 2, head 1\n"
+        "   + go\n"
+        "   | + .\n"
+        "   | | + </s>\n"
+        "va @@::..\n"
+        " !   ++##\n"
+        "\n"
+        "weight 0 [  ..::--==++**##%%@@] 0.8\n");
+}
+
+TEST_CASE("one map in blocks") {
+  const AttentionMap map = example();
+  CHECK(terminal_heatmap({&map, 1}, {Shading::blocks, 80}) ==
+        "cross attention, layer 2, head 1\n"
+        "   ┌ go\n"
+        "   │ ┌ .\n"
+        "   │ │ ┌ </s>\n"
+        "va ██░░░░\n"
+        " !   ▓▓██\n"
+        "\n"
+        "weight 0 [  ░░▒▒▓▓██] 0.8\n");
+}
+
+TEST_CASE("colours: one escape where the colour changes, reset at the end of the line") {
+  const AttentionMap map{.kind = "cross", .head = 1, .rows = {"a"}, .columns = {"x", "y", "z"}, .weights = {0, 0, 1}};
+  CHECK(terminal_heatmap({&map, 1}, {Shading::palette, 80}).find("\na \x1b[48;5;235m    \x1b[48;5;227m  \x1b[0m\n") !=
+        std::string::npos);
+  const Rgb low = color_of(0), high = color_of(1);
+  const auto escape = [](Rgb c) {
+    return "\x1b[48;2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" + std::to_string(c.blue) + "m";
+  };
+  CHECK(terminal_heatmap({&map, 1}, {Shading::truecolor, 80})
+            .find("\na " + escape(low) + "    " + escape(high) + "  \x1b[0m\n") != std::string::npos);
+}
+
+TEST_CASE("heads stand side by side where they fit, in even lines") {
+  const std::vector maps{example(1), example(2), example(3), example(4)};
+  CHECK(terminal_heatmap(maps, {Shading::ascii, 26}) ==
+        "cross attention, layer 2\n"
+        "   head 1  head 2\n"
+        "       <       <\n"
+        "       /       /\n"
+        "   g   s   g   s\n"
+        "   o . >   o . >\n"
+        "va @@::..  @@::..\n"
+        " !   ++##    ++##\n"
+        "\n"
+        "   head 3  head 4\n"
+        "       <       <\n"
+        "       /       /\n"
+        "   g   s   g   s\n"
+        "   o . >   o . >\n"
+        "va @@::..  @@::..\n"
+        " !   ++##    ++##\n"
+        "\n"
+        "weight 0 [  ..::--==++**##%%@@] 0.8\n");
+}
+
+TEST_CASE("a map wider than the terminal is cut into blocks of columns") {
+  const AttentionMap map = example();
+  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 7}) ==
+        "cross attention, layer 2, head 1 (columns 1-2 of 3)\n"
+        "   + go\n"
+        "   | + .\n"
+        "va @@::\n"
+        " !   ++\n"
+        "\n"
+        "cross attention, layer 2, head 1 (columns 3-3 of 3)\n"
+        "   + </s>\n"
+        "va ..\n"
+        " ! ##\n"
+        "\n"
+        "weight 0 [  ..::--==++**##%%@@] 0.8\n");
+}
+
+TEST_CASE("wide characters keep the cells aligned") {
+  const AttentionMap map{
+      .kind = "cross", .layer = 1, .head = 1, .rows = {"天気", "a"}, .columns = {"今", "x"}, .weights = {1, 0, 0, 1}};
+  CHECK(terminal_heatmap({&map, 1}, {Shading::blocks, 80}) ==
+        "cross attention, layer 1, head 1\n"
+        "     ┌ 今\n"
+        "     │ ┌ x\n"
+        "天気 ██\n"
+        "   a   ██\n"
+        "\n"
+        "weight 0 [  ░░▒▒▓▓██] 1.0\n");
+}
+
+TEST_CASE("nothing to draw") {
+  CHECK(terminal_heatmap({}, {}).empty());
+  const AttentionMap empty{.kind = "cross", .layer = 1, .head = 1};
+  CHECK(terminal_heatmap({&empty, 1}, {Shading::ascii, 80}) ==
+        "cross attention, layer 1, head 1\n\nweight 0 [  ..::--==++**##%%@@] 0.1\n");
+}
