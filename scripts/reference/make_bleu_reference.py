@@ -124,7 +124,7 @@ def score_case(options, hyps, refs):
     signature = metric.get_signature().format()
     case = {"options": options, "score": score.score, "precisions": score.precisions, "bp": score.bp,
             "text": score.format(2, False, signature, False)}
-    if len(options) < 2:  # the formats do not depend on the settings
+    if options in ({}, {"lowercase": True}):  # the formats do not depend on the settings
         case["json"] = {width: score.format(width, False, signature, True) for width in [0, 1, 4, 15]}
         case["score_only"] = {width: score.format(width, True, signature, False) for width in [0, 3, 9]}
     sentence = BLEU(force=True, **{**options, "effective_order": True})

@@ -1,0 +1,101 @@
+#include "heed/metrics/ngram_matcher.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heed {
+namespace {
+
+constexpr std::uint32_t kAbsent = UINT32_MAX;
+
+/// Multiplication by an odd constant, high bits folded down: every bit of the value moves the low bits.
+std::uint64_t mix(std::uint64_t value) {
+  value *= 0x9E3779B97F4A7C15U;
+  return value ^ (value >> 32);
+}
+
+}  // namespace
+
+NgramMatcher::Token NgramMatcher::token_key(std::string_view text) {
+  std::uint64_t hash = text.size();
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    hash = mix(hash ^ word);
+  }
+  std::uint64_t rest = 0;
+  std::memcpy(&rest, text.data() + at, text.size() - at);
+  return {text, mix(hash ^ rest)};
+}
+
+std::uint64_t NgramMatcher::Pair::hash() const {
+  return mix(value);
+}
+
+NgramMatcher::Pair NgramMatcher::pair_key(std::uint32_t prefix, std::uint32_t token) {
+  return {(std::uint64_t{prefix} << 32) | token};
+}
+
+void NgramMatcher::clear() {
+  tokens_.clear();
+  pairs_.clear();
+  nodes_.clear();
+  node_count_ = 0;
+  sequence_ = 0;
+}
+
+void NgramMatcher::count_in_reference(std::uint32_t id) {
+  if (id >= nodes_.size()) nodes_.resize(id + 1);
+  Node& node = nodes_[id];
+  if (node.sequence != sequence_) node = {node.count, 0, sequence_};
+  node.count = std::max(node.count, ++node.seen);
+}
+
+void NgramMatcher::add_reference(std::span<const std::string_view> tokens) {
+  ++sequence_;
+  token_ids_.clear();
+  for (const std::string_view token : tokens) {
+    token_ids_.push_back(tokens_.intern(token_key(token), node_count_));
+    count_in_reference(token_ids_.back());
+  }
+  prefix_ids_ = token_ids_;
+  for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= tokens.size(); ++n) {
+    for (std::size_t i = 0; i + n <= tokens.size(); ++i) {
+      prefix_ids_[i] = pairs_.intern(pair_key(prefix_ids_[i], token_ids_[i + n - 1]), node_count_);
+      count_in_reference(prefix_ids_[i]);
+    }
+  }
+}
+
+void NgramMatcher::match(std::span<const std::string_view> tokens, std::span<std::int64_t> matches) {
+  ++sequence_;
+  const auto count = [&](std::uint32_t id) -> std::int64_t {
+    Node& node = nodes_[id];
+    if (node.sequence != sequence_) node = {node.count, 0, sequence_};
+    return ++node.seen <= node.count ? 1 : 0;
+  };
+  token_ids_.clear();
+  for (const std::string_view token : tokens) {
+    const auto* found = tokens_.find(token_key(token));
+    token_ids_.push_back(found ? found->id : kAbsent);
+    if (found) matches[0] += count(found->id);
+  }
+  prefix_ids_ = token_ids_;
+  for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= tokens.size(); ++n) {
+    bool any = false;  // an n-gram the references lack has no longer one they have
+    for (std::size_t i = 0; i + n <= tokens.size(); ++i) {
+      std::uint32_t& prefix = prefix_ids_[i];
+      const std::uint32_t last = token_ids_[i + n - 1];
+      if (prefix == kAbsent) continue;
+      const auto* found = last == kAbsent ? nullptr : pairs_.find(pair_key(prefix, last));
+      prefix = found ? found->id : kAbsent;
+      if (!found) continue;
+      matches[n - 1] += count(found->id);
+      any = true;
+    }
+    if (!any) return;
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+#include "heed/metrics/ngram_matcher.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "heed/base/random.h"
+
+using namespace heed;
+
+namespace {
+
+using Tokens = std::vector<std::string_view>;
+using Counts = std::map<Tokens, std::int64_t>;
+
+/// The obvious way: every n-gram spelled out.
+Counts count(const Tokens& tokens, std::size_t max_order) {
+  Counts counts;
+  for (std::size_t n = 1; n <= max_order; ++n)
+    for (std::size_t i = 0; i + n <= tokens.size(); ++i)
+      ++counts[Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(i),
+                      tokens.begin() + static_cast<std::ptrdiff_t>(i + n))];
+  return counts;
+}
+
+std::vector<std::int64_t> slow_match(const Tokens& hypothesis, const std::vector<Tokens>& references,
+                                     std::size_t max_order) {
+  Counts best;
+  for (const Tokens& reference : references)
+    for (const auto& [ngram, times] : count(reference, max_order)) best[ngram] = std::max(best[ngram], times);
+  std::vector<std::int64_t> matches(max_order);
+  for (const auto& [ngram, times] : count(hypothesis, max_order))
+    if (const auto found = best.find(ngram); found != best.end())
+      matches[ngram.size() - 1] += std::min(times, found->second);
+  return matches;
+}
+
+}  // namespace
+
+TEST_CASE("matches are those of counting every n-gram by its words") {
+  // Few words make many repeats; the words straddle the hash's eight-byte steps.
+  const std::vector<std::string> words = {"a", "b", "", "aaaaaaaa", "aaaaaaab", "aaaaaaaaa", "é", std::string(40, 'x')};
+  std::uint64_t drawn = 0;
+  const RandomStream random(3, RandomUse::sampling);
+  const auto draw = [&](std::uint64_t below) { return random.below(below, drawn++); };
+  const auto sentence = [&](std::uint64_t longest) {
+    Tokens tokens;
+    for (std::uint64_t left = draw(longest + 1); left > 0; --left) tokens.push_back(words[draw(8)]);
+    return tokens;
+  };
+  for (std::size_t max_order : {1, 4, 9}) {
+    NgramMatcher matcher(static_cast<int>(max_order));
+    for (int round = 0; round < 100; ++round) {
+      std::vector<Tokens> references(1 + draw(3));
+      matcher.clear();
+      for (Tokens& reference : references) matcher.add_reference(reference = sentence(round == 99 ? 400 : 20));
+      for (int system = 0; system < 2; ++system) {
+        const Tokens hypothesis = sentence(20);
+        std::vector<std::int64_t> matches(max_order);
+        matcher.match(hypothesis, matches);
+        CHECK(matches == slow_match(hypothesis, references, max_order));
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "heed/metrics/bleu.h"
+#include "heed/metrics/bleu_report.h"
+
+namespace heed {
+
+/// sacreBLEU's answers (scripts/reference/make_bleu_reference.py).
+inline const nlohmann::json& bleu_reference() {
+  static const nlohmann::json data = [] {
+    std::ifstream in(HEED_TEST_DATA "/metrics/reference/bleu.json");
+    REQUIRE(in);
+    return nlohmann::json::parse(in);
+  }();
+  return data;
+}
+
+/// The options that one reference result was made with.
+inline BleuOptions options_of(const nlohmann::json& given) {
+  static const std::map<std::string, MtevalMode> modes = {{"13a", MtevalMode::v13a},
+                                                          {"intl", MtevalMode::intl},
+                                                          {"char", MtevalMode::character},
+                                                          {"none", MtevalMode::none}};
+  static const std::map<std::string, BleuSmoothing> methods = {{"exp", BleuSmoothing::exp},
+                                                               {"floor", BleuSmoothing::floor},
+                                                               {"add-k", BleuSmoothing::add_k},
+                                                               {"none", BleuSmoothing::none}};
+  BleuOptions options;
+  options.tokenize = modes.at(given.value("tokenize", "13a"));
+  options.lowercase = given.value("lowercase", false);
+  options.smooth_method = methods.at(given.value("smooth_method", "exp"));
+  if (given.contains("smooth_value") && !given["smooth_value"].is_null()) options.smooth_value = given["smooth_value"];
+  options.max_order = given.value("max_ngram_order", 4);
+  options.effective_order = given.value("effective_order", false);
+  return options;
+}
+
+/// The reference's text with our version in the place of sacreBLEU's.
+inline std::string with_our_version(std::string text) {
+  const std::string signature = bleu_signature({}, 1);
+  const std::string ours = signature.substr(signature.find("version:") + 8);
+  for (const std::string key : {"version:", "\"version\": \""})
+    if (const auto at = text.find(key + "2.6.0"); at != std::string::npos) text.replace(at + key.size(), 5, ours);
+  return text;
+}
+
+}  // namespace heed
