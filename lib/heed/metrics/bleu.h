@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/config/fields.h"
 #include "heed/text/mteval.h"
 
 namespace heed {
@@ -15,6 +16,14 @@ namespace heed {
 /// What stands in for an n-gram precision of zero (Chen and Cherry 2014): half of what the last zero got (exp), a fixed
 /// count (floor), k added to matches and totals of n > 1 (add_k), or nothing.
 enum class BleuSmoothing { exp, floor, add_k, none };
+
+template <>
+struct EnumNames<BleuSmoothing> {
+  static constexpr std::pair<BleuSmoothing, std::string_view> values[] = {{BleuSmoothing::exp, "exp"},
+                                                                          {BleuSmoothing::floor, "floor"},
+                                                                          {BleuSmoothing::add_k, "add-k"},
+                                                                          {BleuSmoothing::none, "none"}};
+};
 
 /// How BLEU (Papineni et al. 2002) is computed; the defaults are sacreBLEU's.
 struct BleuOptions {

@@ -38,34 +38,6 @@ std::string centred(const std::string& text, std::size_t width) {
 
 }  // namespace
 
-std::string_view name_of(MtevalMode mode) {
-  switch (mode) {
-    case MtevalMode::v13a:
-      return "13a";
-    case MtevalMode::intl:
-      return "intl";
-    case MtevalMode::character:
-      return "char";
-    case MtevalMode::none:
-      return "none";
-  }
-  throw Error("internal: a tokeniser without a name");
-}
-
-std::string_view name_of(BleuSmoothing method) {
-  switch (method) {
-    case BleuSmoothing::exp:
-      return "exp";
-    case BleuSmoothing::floor:
-      return "floor";
-    case BleuSmoothing::add_k:
-      return "add-k";
-    case BleuSmoothing::none:
-      return "none";
-  }
-  throw Error("internal: a smoothing method without a name");
-}
-
 std::string format_fixed(double value, int width) {
   std::array<char, 512> buffer;
   const auto result =
@@ -87,11 +59,11 @@ std::string json_number(double value) {
 }
 
 std::string bleu_signature(const BleuOptions& options, std::size_t references) {
-  std::string smoothing(name_of(options.smooth_method));
+  std::string smoothing(enum_name(options.smooth_method));
   if (options.smooth_method == BleuSmoothing::floor || options.smooth_method == BleuSmoothing::add_k)
     smoothing += "[" + format_fixed(smoothing_value(options), 2) + "]";
   return "nrefs:" + std::to_string(references) + "|case:" + (options.lowercase ? "lc" : "mixed") +
-         "|eff:" + (options.effective_order ? "yes" : "no") + "|tok:" + std::string(name_of(options.tokenize)) +
+         "|eff:" + (options.effective_order ? "yes" : "no") + "|tok:" + std::string(enum_name(options.tokenize)) +
          "|smooth:" + smoothing + "|version:heed." HEED_VERSION;
 }
 

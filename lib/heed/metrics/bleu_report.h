@@ -13,10 +13,6 @@ namespace heed {
 /// comparable. sacreBLEU's, but for the version, which names the program that counted.
 std::string bleu_signature(const BleuOptions& options, std::size_t references);
 
-/// How an option's value is called in signatures and on the command line.
-std::string_view name_of(MtevalMode mode);
-std::string_view name_of(BleuSmoothing method);
-
 /// "41.02" with `width` decimals, rounded as the exact value demands.
 std::string format_fixed(double value, int width);
 

@@ -4,11 +4,21 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/config/fields.h"
+
 namespace heed {
 
 /// The tokenisers BLEU is computed on: mteval-v13a's, mteval-v14's international one, one token a character, and the
 /// text's own whitespace.
 enum class MtevalMode { v13a, intl, character, none };
+
+template <>
+struct EnumNames<MtevalMode> {
+  static constexpr std::pair<MtevalMode, std::string_view> values[] = {{MtevalMode::v13a, "13a"},
+                                                                       {MtevalMode::intl, "intl"},
+                                                                       {MtevalMode::character, "char"},
+                                                                       {MtevalMode::none, "none"}};
+};
 
 /// Splits lines into tokens exactly as sacreBLEU 2.6 does. Its regular expressions only ever insert spaces, so a token
 /// is a view: into the line, or into this object where an entity was decoded. The views live until the next call or
