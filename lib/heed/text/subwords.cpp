@@ -1,0 +1,71 @@
+#include "heed/text/subwords.h"
+
+#include "heed/base/utf8.h"
+#include "heed/text/bpe.h"
+
+namespace heed {
+
+std::string_view Subwords::separator() const {
+  return bpe_ ? std::string_view(bpe_->separator()) : std::string_view();
+}
+
+void Subwords::cut(std::string_view token, std::vector<std::size_t>& ends) const {
+  if (bpe_) {
+    bpe_->segment(token, ends);
+    return;
+  }
+  ends.clear();
+  for (std::size_t at = 0; at < token.size();) {
+    decode_utf8(token, at);
+    ends.push_back(at);
+  }
+}
+
+std::vector<std::string> Subwords::split(std::string_view tokens) const {
+  std::vector<std::string> pieces;
+  split(tokens, [&](std::string_view piece, int) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+std::string Subwords::join(const std::vector<std::string_view>& pieces) const {
+  std::string out;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    std::string_view piece = pieces[i];
+    switch (type_) {
+      case SubwordType::words:
+        out.append(piece).append(1, ' ');
+        break;
+      case SubwordType::characters:
+        if (piece == kSpacePiece) {
+          out.append(1, ' ');
+        } else {
+          out.append(piece);
+        }
+        break;
+      case SubwordType::bpe:
+        if (piece.ends_with(separator())) {
+          out.append(piece.substr(0, piece.size() - separator().size()));
+        } else {
+          out.append(piece).append(1, ' ');
+        }
+        break;
+    }
+  }
+  if (type_ != SubwordType::characters && out.ends_with(' ')) out.pop_back();
+  return out;
+}
+
+std::vector<int> Subwords::words_of(const std::vector<std::string_view>& pieces) const {
+  std::vector<int> words;
+  words.reserve(pieces.size());
+  int word = 0;
+  for (const std::string_view piece : pieces) {
+    words.push_back(word);
+    const bool ends = type_ == SubwordType::words || (type_ == SubwordType::characters && piece == kSpacePiece) ||
+                      (type_ == SubwordType::bpe && !piece.ends_with(separator()));
+    if (ends) ++word;
+  }
+  return words;
+}
+
+}  // namespace heed

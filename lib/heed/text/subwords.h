@@ -1,0 +1,86 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "heed/config/fields.h"
+
+namespace heed {
+
+class BpeEncoder;
+
+/// How a token becomes pieces: it is one (words); byte-pair merges, with a separator at the end of every piece but the
+/// word's last (bpe); its characters, with `<space>` between words (char).
+enum class SubwordType { words, bpe, characters };
+
+template <>
+struct EnumNames<SubwordType> {
+  static constexpr std::pair<SubwordType, std::string_view> values[] = {
+      {SubwordType::words, "words"}, {SubwordType::bpe, "bpe"}, {SubwordType::characters, "char"}};
+};
+
+/// Between the words of a character model. Longer than a character, so no text can be taken for it.
+constexpr std::string_view kSpacePiece = "<space>";
+
+/// The second stage of the way from text to ids: tokens to pieces and back. Immutable; serves any number of threads.
+class Subwords {
+ public:
+  /// Words or characters.
+  explicit Subwords(SubwordType type = SubwordType::words) : type_(type) {}
+  explicit Subwords(std::shared_ptr<const BpeEncoder> bpe) : type_(SubwordType::bpe), bpe_(std::move(bpe)) {}
+
+  SubwordType type() const { return type_; }
+  const BpeEncoder* bpe() const { return bpe_.get(); }
+
+  /// Calls `take(piece, word)` for every piece of space-separated tokens, with the index of its token (`<space>`
+  /// counts to the token before it). The view lives until `take` returns.
+  template <class Take>
+  void split(std::string_view tokens, Take&& take) const;
+  std::vector<std::string> split(std::string_view tokens) const;
+
+  /// Space-separated tokens from pieces: undoes split().
+  std::string join(const std::vector<std::string_view>& pieces) const;
+  /// The index of the token each piece belongs to.
+  std::vector<int> words_of(const std::vector<std::string_view>& pieces) const;
+
+ private:
+  /// Byte ends of the pieces of one token.
+  void cut(std::string_view token, std::vector<std::size_t>& ends) const;
+  std::string_view separator() const;
+
+  SubwordType type_;
+  std::shared_ptr<const BpeEncoder> bpe_;
+};
+
+template <class Take>
+void Subwords::split(std::string_view tokens, Take&& take) const {
+  std::vector<std::size_t> ends;
+  std::string piece;
+  int word = 0;
+  for (std::size_t at = tokens.find_first_not_of(' '); at != std::string_view::npos;
+       at = tokens.find_first_not_of(' ', at), ++word) {
+    const std::size_t end = std::min(tokens.find(' ', at), tokens.size());
+    const std::string_view token = tokens.substr(at, end - at);
+    at = end;
+    if (word > 0 && type_ == SubwordType::characters) take(kSpacePiece, word - 1);
+    if (type_ == SubwordType::words) {
+      take(token, word);
+      continue;
+    }
+    cut(token, ends);
+    for (std::size_t i = 0, start = 0; i < ends.size(); start = ends[i++]) {
+      const std::string_view part = token.substr(start, ends[i] - start);
+      if (type_ == SubwordType::characters || i + 1 == ends.size()) {
+        take(part, word);
+      } else {
+        piece.assign(part).append(separator());
+        take(std::string_view(piece), word);
+      }
+    }
+  }
+}
+
+}  // namespace heed

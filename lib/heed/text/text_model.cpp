@@ -1,0 +1,111 @@
+#include "heed/text/text_model.h"
+
+#include <algorithm>
+
+#include "heed/text/bpe.h"
+
+namespace heed {
+namespace {
+
+std::vector<std::string> split_languages(const std::string& languages) {
+  std::vector<std::string> codes;
+  for (std::size_t at = 0; at <= languages.size();) {
+    const std::size_t end = std::min(languages.find(',', at), languages.size());
+    codes.push_back(languages.substr(at, end - at));
+    at = end + 1;
+  }
+  return codes;
+}
+
+TextSteps with_code(TextSteps steps, const std::string& code) {
+  steps.language = code;
+  return steps;
+}
+
+}  // namespace
+
+struct TextModel::Shared {
+  Shared(const TextSteps& all_steps, Subwords cutter, std::vector<std::string> pieces, const std::string& where)
+      : steps(all_steps), subwords(std::move(cutter)), vocabulary(std::move(pieces), where) {}
+
+  TextSteps steps;  // `language` may list several
+  Subwords subwords;
+  Vocabulary vocabulary;
+};
+
+TextModel::TextModel(const TextSteps& steps, Subwords subwords, std::vector<std::string> pieces,
+                     const std::string& where)
+    : TextModel(std::make_shared<const Shared>(steps, std::move(subwords), std::move(pieces), where),
+                with_code(steps, split_languages(steps.language).front())) {}
+
+TextModel::TextModel(std::shared_ptr<const Shared> shared, const TextSteps& steps)
+    : shared_(std::move(shared)), pipeline_(steps) {}
+
+const Vocabulary& TextModel::vocabulary() const {
+  return shared_->vocabulary;
+}
+
+const Subwords& TextModel::subwords() const {
+  return shared_->subwords;
+}
+
+const TextSteps& TextModel::steps() const {
+  return pipeline_.steps();
+}
+
+const std::string& TextModel::stored_languages() const {
+  return shared_->steps.language;
+}
+
+std::vector<std::string> TextModel::languages() const {
+  return split_languages(stored_languages());
+}
+
+TextModel TextModel::with_language(const std::string& code) const {
+  const auto codes = languages();
+  if (std::find(codes.begin(), codes.end(), code) == codes.end())
+    throw Error("the vocabulary has no text steps for the language '" + code + "' (it has: " + stored_languages() +
+                ")");
+  return TextModel(shared_, with_code(shared_->steps, code));
+}
+
+std::vector<std::int32_t> TextModel::encode_tokens(std::string_view tokens) const {
+  std::vector<std::int32_t> ids;
+  shared_->subwords.split(tokens, [&](std::string_view piece, int) { ids.push_back(shared_->vocabulary.id(piece)); });
+  return ids;
+}
+
+std::vector<std::string> TextModel::encode_pieces(std::string_view raw) const {
+  return shared_->subwords.split(tokens_of(raw));
+}
+
+std::string TextModel::join(std::span<const std::int32_t> ids) const {
+  std::vector<std::string_view> pieces;
+  for (const std::int32_t id : ids) {
+    if (id < 0 || id >= size())
+      throw Error("id " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(size()) + " pieces");
+    if (id >= kReservedIds || id == kUnknownId) pieces.emplace_back(vocabulary().piece(id));
+  }
+  return shared_->subwords.join(pieces);
+}
+
+std::vector<int> TextModel::words_of(std::span<const std::int32_t> ids) const {
+  std::vector<std::string_view> pieces;
+  for (const std::int32_t id : ids)
+    if (id >= kReservedIds || id == kUnknownId) pieces.emplace_back(vocabulary().piece(id));
+  const std::vector<int> words = shared_->subwords.words_of(pieces);
+  std::vector<int> out;
+  std::size_t next = 0;
+  for (const std::int32_t id : ids) out.push_back(id >= kReservedIds || id == kUnknownId ? words[next++] : -1);
+  return out;
+}
+
+std::string TextModel::tokens_of(std::string_view raw) const {
+  return pipeline_.tokenize(raw);
+}
+
+std::string TextModel::detokenize(std::string_view tokens, bool uppercase_first) const {
+  return pipeline_.detokenize(tokens, uppercase_first);
+}
+
+}  // namespace heed

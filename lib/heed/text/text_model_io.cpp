@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <boost/iostreams/filter/gzip.hpp>
+#include <charconv>
+#include <istream>
+
+#include "heed/base/streams.h"
+#include "heed/text/bpe.h"
+#include "heed/text/text_model.h"
+
+// A vocabulary file:
+//
+//     heed-vocabulary 1
+//     type: bpe
+//     separator: @@
+//     mode: moses            and every other field of the first-stage steps; lists take a line an item
+//     merges: 10000          type bpe only: the lines of a codes file, without its version
+//     e n</w>
+//     ...
+//     pieces: 9754           one a line, in id order, to the end of the file
+//     <pad>
+//     ...
+
+namespace heed {
+namespace {
+
+constexpr std::string_view kFirstLine = "heed-vocabulary 1";
+constexpr std::string_view kAdvice = " (build-vocab makes vocabularies)";
+
+std::vector<std::string> value_texts(const FieldValue& value) {
+  struct Visitor {
+    std::vector<std::string> operator()(bool flag) const { return {flag ? "true" : "false"}; }
+    std::vector<std::string> operator()(std::int64_t number) const { return {std::to_string(number)}; }
+    std::vector<std::string> operator()(double number) const { return {fields_detail::show_real(number)}; }
+    std::vector<std::string> operator()(const std::string& text) const { return {text}; }
+    std::vector<std::string> operator()(const std::vector<std::string>& list) const { return list; }
+  };
+  return std::visit(Visitor(), value);
+}
+
+/// The stored attributes of a text model, gathered name by name.
+struct Attributes {
+  SubwordType type = SubwordType::words;
+  std::string separator{BpeEncoder::kDefaultSeparator};
+  TextSteps steps;
+
+  /// Throws UsageError for a value that makes no sense, Error for an unknown name.
+  void set(std::string name, std::span<const std::string> values) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (name == "separator" && values.size() == 1) {
+      separator = values[0];
+    } else if (name == "type") {
+      const FieldInfo info{.name = "type", .help = {}};
+      type = fields_detail::parse_one<SubwordType>(info, fields_detail::single(info, values));
+    } else {
+      const FieldList fields = FieldList::of(steps);
+      const Field* field = fields.find(name);
+      if (!field) throw Error("unknown text step '" + name + "' (made by another version of heed?)");
+      field->set_text(values);
+    }
+  }
+};
+
+Subwords make_subwords(const Attributes& attributes, std::string_view merges, const std::string& where) {
+  if (attributes.type != SubwordType::bpe) return Subwords(attributes.type);
+  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(merges, where), attributes.separator));
+}
+
+/// The lines of a vocabulary file. Only LF ends one, and a CR before it is text: it may end a piece. Files that came
+/// through a Windows editor have CRLF on every line, the first one too.
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : in_(open_input(path)), where_{input_name(path)} {}
+
+  bool next(std::string& line) {
+    try {
+      if (!std::getline(*in_, line)) return false;
+    } catch (const boost::iostreams::gzip_error&) {
+      fail("the gzip data is damaged or cut short (make the file again)");
+    }
+    if (++where_.line == 1) crlf_ = line.ends_with('\r');
+    if (crlf_ && line.ends_with('\r')) line.pop_back();
+    return true;
+  }
+  const Position& where() const { return where_; }
+  [[noreturn]] void fail(const std::string& what) const { throw Error(where_, what); }
+
+ private:
+  std::unique_ptr<std::istream> in_;
+  Position where_;
+  bool crlf_ = false;
+};
+
+std::int64_t parse_count(const Lines& lines, const std::string& text) {
+  std::int64_t count = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 0)
+    lines.fail("'" + text + "' is no number of lines" + std::string(kAdvice));
+  return count;
+}
+
+/// The next `count` lines, or an Error that says how many are missing.
+template <class Take>
+void take_lines(Lines& lines, std::int64_t count, const char* what, Take take) {
+  std::string line;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!lines.next(line))
+      lines.fail("the file ends after " + std::to_string(i) + " of " + std::to_string(count) + " " + what +
+                 " (cut short? make it again with build-vocab)");
+    take(line);
+  }
+}
+
+void check_first_line(const Lines& lines, const std::string& line) {
+  if (line == kFirstLine) return;
+  if (line.starts_with("\x89HDF")) lines.fail("is an HDF5 file, no vocabulary" + std::string(kAdvice));
+  if (line.starts_with("#version:"))
+    lines.fail(
+        "is a file of BPE codes, no vocabulary (give it to tokenize --codes, or make a vocabulary with build-vocab)");
+  if (line.starts_with("heed-vocabulary "))
+    lines.fail("is a vocabulary of version " + line.substr(16) + "; this heed reads version 1");
+  lines.fail("is no vocabulary of heed: it does not start with '" + std::string(kFirstLine) + "'" +
+             std::string(kAdvice));
+}
+
+}  // namespace
+
+TextModel TextModel::read(const std::string& path) {
+  Lines lines(path);
+  std::string line;
+  if (!lines.next(line)) throw Error(Position{input_name(path)}, "is empty" + std::string(kAdvice));
+  check_first_line(lines, line);
+  Attributes attributes;
+  std::string merges = "#version: 0.2\n";
+  std::vector<std::string> pieces, list;
+  std::string list_name;
+  bool done = false;
+  while (!done && lines.next(line)) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos) lines.fail("'" + line.substr(0, 60) + "': a header line is 'name: value'");
+    const std::string name = line.substr(0, colon);
+    const std::string value = line.substr(std::min(colon + 2, line.size()));
+    if (name == "codes-version") {
+      merges = "#version: " + value + "\n";
+    } else if (name == "merges") {
+      take_lines(lines, parse_count(lines, value), "merges", [&](const std::string& merge) { merges += merge + "\n"; });
+    } else if (name == "pieces") {
+      take_lines(lines, parse_count(lines, value), "pieces",
+                 [&](const std::string& piece) { pieces.push_back(piece); });
+      done = true;
+    } else {
+      if (name != list_name) list.clear();
+      list_name = name;
+      list.push_back(value);
+      try {
+        attributes.set(name, list);
+      } catch (const Error& error) {
+        lines.fail(error.what());
+      }
+    }
+  }
+  if (!done) lines.fail("the file ends in its header (cut short? make it again with build-vocab)");
+  if (lines.next(line)) lines.fail("there are more lines than pieces (make it again with build-vocab)");
+  return TextModel(attributes.steps, make_subwords(attributes, merges, path), std::move(pieces), path);
+}
+
+TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& where) {
+  Attributes attributes;
+  for (const auto& [name, value] : parts.attributes) {
+    try {
+      attributes.set(name, value_texts(value));
+    } catch (const Error& error) {
+      throw Error(Position{where}, error.what());
+    }
+  }
+  return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, where), parts.pieces, where);
+}
+
+TextModelParts TextModel::parts() const {
+  TextModelParts parts;
+  parts.pieces = vocabulary().pieces();
+  parts.attributes.emplace_back("type", std::string(enum_name(subwords().type())));
+  if (const BpeEncoder* bpe = subwords().bpe()) {
+    parts.subword_model = bpe->merges().text();
+    parts.attributes.emplace_back("separator", bpe->separator());
+  }
+  TextSteps copy = steps();
+  const FieldList fields = FieldList::of(copy);
+  for (const Field& field : fields.all()) parts.attributes.emplace_back(std::string(field.info.name), field.get());
+  return parts;
+}
+
+void TextModel::write(std::ostream& out) const {
+  TextModelParts stored = parts();
+  out << kFirstLine << '\n';
+  for (const auto& [name, value] : stored.attributes) {
+    if (name == "language") {
+      out << "language: " << stored_languages() << '\n';
+      continue;
+    }
+    for (const std::string& text : value_texts(value)) out << name << ": " << text << '\n';
+  }
+  if (const BpeEncoder* bpe = subwords().bpe()) {
+    const bool old = bpe->merges().version == BpeMerges::Version::v0_1;
+    out << "codes-version: " << (old ? "0.1" : "0.2") << "\nmerges: " << bpe->merges().pairs.size() << '\n';
+    for (const auto& [first, second] : bpe->merges().pairs) out << first << ' ' << second << '\n';
+  }
+  out << "pieces: " << size() << '\n';
+  for (const std::string& piece : vocabulary().pieces()) out << piece << '\n';
+}
+
+}  // namespace heed
