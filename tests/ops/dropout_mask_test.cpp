@@ -1,0 +1,69 @@
+#include "heed/ops/dropout_mask.h"
+
+#include "heed/base/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "op_test.h"
+#include "targets.h"
+
+using namespace heed;
+
+namespace {
+
+/// The documented rule by the scalar generator.
+bool kept_by_rule(const RandomStream& stream, std::uint32_t threshold, std::int64_t i) {
+  const auto words = stream.words(static_cast<std::uint32_t>(16 * (i / 128) + i % 16));
+  const std::uint32_t word = words[static_cast<std::size_t>(i / 32 % 4)];
+  return (i / 16 % 2 == 0 ? word & 0xFFFF : word >> 16) >= threshold;
+}
+
+}  // namespace
+
+TEST_CASE("dropout mask: every instruction set gives the bits of the scalar Philox, any length") {
+  const RandomStream stream(0x123456789abcdefULL, RandomUse::dropout, 77, 5);
+  for_each_simd_target([&] {
+    for (const std::int64_t n : {0, 1, 15, 127, 128, 129, 1000}) {
+      std::vector<std::uint8_t> kept(static_cast<std::size_t>(n) + 8, 7);
+      fill_dropout_mask(stream, 20000, n, kept.data());
+      bool equal = true;
+      for (std::int64_t i = 0; i < n; ++i)
+        equal &= kept[static_cast<std::size_t>(i)] == (kept_by_rule(stream, 20000, i) ? 1 : 0);
+      CHECK(equal);
+      for (std::int64_t i = n; i < n + 8; ++i) CHECK(kept[static_cast<std::size_t>(i)] == 7);
+    }
+  });
+}
+
+TEST_CASE("dropout mask: the share of dropped elements is p, and 0 and 1 are exact") {
+  const RandomStream stream(3, RandomUse::dropout, 1);
+  std::vector<std::uint8_t> kept(1 << 20);
+  const auto dropped = [&](double p) {
+    fill_dropout_mask(stream, dropout_threshold(p), static_cast<std::int64_t>(kept.size()), kept.data());
+    double sum = 0;
+    for (const auto k : kept) sum += 1 - k;
+    return sum / static_cast<double>(kept.size());
+  };
+  CHECK(dropped(0) == 0);
+  CHECK(dropped(1) == 1);
+  for (const double p : {0.1, 0.3, 0.5, 0.9}) CHECK(dropped(p) == doctest::Approx(p).epsilon(0.01));
+}
+
+TEST_CASE("dropout mask: absent without recording or with p = 0, a new stream each time else") {
+  Arena arena;
+  CpuContext device{arena};
+  ParameterLayout layout;
+  ParameterValues<float> values(layout), gradients(layout);
+  Graph<float> inference(device, values), training(device, values, gradients);
+  CHECK_FALSE(draw_dropout_mask(inference, 100, 0.5));
+  CHECK_FALSE(draw_dropout_mask(training, 100, 0));
+  const auto a = draw_dropout_mask(training, 1000, 0.5), b = draw_dropout_mask(training, 1000, 0.5);
+  CHECK(a.scale == 2.0f);
+  CHECK_FALSE(std::equal(a.kept, a.kept + 1000, b.kept));
+  CHECK(draw_dropout_mask(training, 10, 1).scale == 0.0f);
+  CHECK_THROWS_WITH_AS(draw_dropout_mask(training, 10, 1.5),
+                       "internal: dropout: the probability is 1.500000 (it must be from 0 to 1)", Error);
+  CHECK_THROWS_AS(dropout_threshold(std::nan("")), Error);
+}
