@@ -1,0 +1,87 @@
+#include "heed/base/threads.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "heed/base/error.h"
+
+namespace heed {
+
+Slice slice_of(std::int64_t size, int parts, int index) {
+  constexpr std::int64_t kAlign = 16;
+  const std::int64_t blocks = (size + kAlign - 1) / kAlign;
+  const auto boundary = [&](std::int64_t i) { return std::min(size, blocks * i / parts * kAlign); };
+  return {boundary(index), boundary(index + 1)};
+}
+
+ThreadPool::ThreadPool(int threads) {
+  if (threads < 1) throw Error("internal: a thread pool needs at least one thread");
+  errors_.resize(static_cast<std::size_t>(threads));
+  for (int i = 1; i < threads; ++i) threads_.emplace_back([this, i] { work(i); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::call(const Job& job, int thread) {
+  try {
+    job.call(job.self, thread);
+  } catch (...) {
+    errors_[static_cast<std::size_t>(thread)] = std::current_exception();
+  }
+}
+
+void ThreadPool::run(const Job& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    job_ = job;
+    running_ = static_cast<int>(threads_.size());
+    ++round_;
+  }
+  start_.notify_all();
+  call(job, 0);
+  {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+  }
+  std::exception_ptr first;
+  for (std::exception_ptr& error : errors_) {
+    if (error && !first) first = error;
+    error = nullptr;
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+void ThreadPool::work(int thread) {
+  std::uint64_t seen = 0;
+  for (;;) {
+    Job job;
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return ending_ || round_ != seen; });
+      if (ending_) return;
+      seen = round_;
+      job = job_;
+    }
+    call(job, thread);
+    {
+      const std::lock_guard lock(mutex_);
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+}
+
+int available_threads() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace heed

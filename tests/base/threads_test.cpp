@@ -1,0 +1,55 @@
+#include "heed/base/threads.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "heed/base/error.h"
+#include "heed/base/signals.h"
+
+using namespace heed;
+
+TEST_CASE("slices cover everything once, on boundaries of 16") {
+  for (const std::int64_t size : {0, 1, 15, 16, 17, 1000, 4096})
+    for (const int parts : {1, 2, 3, 7}) {
+      std::int64_t at = 0;
+      for (int i = 0; i < parts; ++i) {
+        const Slice slice = slice_of(size, parts, i);
+        CHECK(slice.begin == at);
+        CHECK((slice.begin % 16 == 0 || slice.begin == size));
+        at = slice.end;
+      }
+      CHECK(at == size);
+    }
+}
+
+TEST_CASE("a pool runs the function once on every thread, round after round") {
+  ThreadPool pool(3);
+  CHECK(pool.size() == 3);
+  std::atomic<int> calls[3] = {};
+  for (int round = 0; round < 200; ++round) pool.run([&](int thread) { ++calls[thread]; });
+  for (const auto& count : calls) CHECK(count == 200);
+}
+
+TEST_CASE("the exception of the lowest thread comes out, and the pool goes on") {
+  ThreadPool pool(4);
+  CHECK_THROWS_WITH_AS(pool.run([](int thread) {
+    if (thread >= 2) throw Error("thread " + std::to_string(thread));
+  }),
+                       "thread 2", Error);
+  std::atomic<int> calls = 0;
+  pool.run([&](int) { ++calls; });
+  CHECK(calls == 4);
+}
+
+TEST_CASE("a first interrupt only sets the flag") {
+  {
+    const InterruptGuard guard;
+    CHECK(guard.signal() == 0);
+    std::raise(SIGTERM);
+    CHECK(guard.signal() == SIGTERM);
+  }
+  const InterruptGuard again;
+  CHECK(again.signal() == 0);
+}
