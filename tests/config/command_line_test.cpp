@@ -21,6 +21,7 @@ struct Options {
   int count = 4;
   double rate = 0.5;
   bool flag = true;
+  bool bare = false, other = false;
   Shape shape = Shape::round;
   std::optional<int> limit;
   int best = 1;
@@ -34,6 +35,8 @@ struct Options {
     visit(count, {.name = "count", .help = "how many", .value = "N", .letter = 'c', .min = 1, .max = 100000});
     visit(rate, {.name = "rate", .help = "how fast", .value = "R", .alias = "ra", .min = 0});
     visit(flag, {.name = "flag", .help = "whether"});
+    visit(bare, {.name = "bare", .help = "alone", .letter = 'b'});
+    visit(other, {.name = "other", .help = "too", .letter = 'q', .alias = "ot"});
     visit(shape, {.name = "shape", .help = "which"});
     visit(limit, {.name = "max-limit", .help = "until", .value = "N"});
     visit(best, {.name = "n-best", .help = "list", .value = "N", .implicit = "5"});
@@ -100,6 +103,18 @@ TEST_CASE("errors name the option and help") {
   CHECK_THROWS_WITH_AS(parse({"--rate", "-1"}), "--rate -1: must be at least 0", UsageError);
   CHECK_THROWS_WITH_AS(parse({"--shape", "oval"}), "--shape 'oval': must be one of round, square", UsageError);
   CHECK_THROWS_AS(parse({"--count"}), UsageError);
+}
+
+TEST_CASE("flags have letters: alone, together, before a word") {
+  CHECK(parse({"-b"}).bare);
+  CHECK(parse({"-b", "-c", "3"}).bare);
+  CHECK(parse({"-bq"}).other);
+  CHECK(parse({"-bc3"}).count == 3);
+  CHECK(parse({"-ot"}).other);
+  const Options o = parse({"-b", "word"});
+  CHECK(o.bare);
+  CHECK(o.files == std::vector<std::string>{"word"});
+  CHECK_FALSE(parse({"-b", "--no-bare"}).bare);
 }
 
 TEST_CASE("--help shows live defaults and ranges, --dump-config is read back by --config") {

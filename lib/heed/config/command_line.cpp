@@ -53,6 +53,18 @@ bool accepts(const Field& field, const std::string& word) {
   return true;
 }
 
+/// Takes the flags off the front of `-abc` (Boost would read the rest as the flag's value); what is left, with its
+/// dash, or nothing.
+std::string take_flags(const FieldList& fields, std::string word, std::vector<std::string>& out) {
+  while (word.size() > 1) {
+    const Field* field = find_letter(fields, word[1]);
+    if (!field || field->kind != Field::Kind::flag || (word.size() > 2 && word[2] == '=')) return word;
+    out.push_back("--" + std::string(field->info.name) + "=true");
+    word.erase(1, 1);
+  }
+  return {};
+}
+
 /// Rewrites what Boost does not know: `_` for `-`, aliases with one dash, --no-X, options whose value may be left out.
 std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields,
                                    const std::vector<std::string>& words) {
@@ -77,9 +89,11 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
     if (one_dash) {
       field = fields.find(name);
       if (!field || field->info.alias != name) {
-        field = find_letter(fields, name[0]);
-        if (!field || name.size() > 1 || has_value || field->info.implicit.empty()) {
-          out.push_back(word);  // Boost splits -abc and -oFILE
+        const std::string rest = take_flags(fields, word, out);
+        if (rest.empty()) continue;
+        field = find_letter(fields, rest[1]);
+        if (!field || rest.size() > 2 || field->info.implicit.empty()) {
+          out.push_back(rest);  // Boost splits -oFILE
           continue;
         }
       }
