@@ -1,12 +1,93 @@
 #include "heed/text/steps.h"
 
+#include <algorithm>
+
+#include "heed/text/moses_detokenizer.h"
+#include "heed/text/moses_tokenizer.h"
+#include "heed/text/mteval.h"
+#include "heed/text/punctuation.h"
 #include "heed/text/unicode.h"
 
 namespace heed {
+namespace {
+
+MosesTokenizer::Options moses_options(const TextSteps& steps) {
+  return {.language = steps.language,
+          .aggressive_hyphens = steps.aggressive_hyphens,
+          .escape = steps.escape,
+          .protect = steps.protect};
+}
+
+MtevalMode mteval_mode(TokenMode mode) {
+  switch (mode) {
+    case TokenMode::mteval_13a:
+      return MtevalMode::v13a;
+    case TokenMode::intl:
+      return MtevalMode::intl;
+    default:
+      return MtevalMode::character;
+  }
+}
+
+/// Undoes "every character with a space behind it": of a run of spaces every second one is text.
+std::string join_characters(std::string_view tokens) {
+  std::string out;
+  for (std::size_t at = 0; at < tokens.size();) {
+    const std::size_t spaces = std::min(tokens.find_first_not_of(' ', at), tokens.size());
+    const std::size_t end = std::min(tokens.find(' ', spaces), tokens.size());
+    out.append((spaces - at) / 2, ' ').append(tokens.substr(spaces, end - spaces));
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace
 
 struct TextPipeline::Parts {
-  explicit Parts(const TextSteps& chosen) : steps(chosen) {}
+  explicit Parts(const TextSteps& chosen)
+      : steps(chosen),
+        tokenizer(moses_options(chosen)),
+        detokenizer(chosen.language, chosen.mode == TokenMode::moses) {}
+
+  /// The steps before tokenising.
+  void prepare(std::string& line) const {
+    if (steps.normalize == NormalForm::nfc) line = to_nfc(line);
+    if (steps.normalize == NormalForm::nfkc) line = to_nfkc(line);
+    if (steps.replace_unicode_punctuation) heed::replace_unicode_punctuation(line);
+    if (steps.normalize_punctuation) heed::normalize_punctuation(line, steps.language);
+    if (steps.remove_nonprinting) heed::remove_nonprinting(line);
+    if (steps.lowercase && steps.mode != TokenMode::moses) line = to_lower(line);
+  }
+
+  void split(std::string_view line, std::string& out) const {
+    switch (steps.mode) {
+      case TokenMode::moses:
+        tokenizer.tokenize(line, out);
+        // Moses' abbreviations and its test for the next word's case need the case, so it lower-cases last.
+        if (steps.lowercase) out = to_lower_perl(out);
+        break;
+      case TokenMode::mteval_13a:
+      case TokenMode::intl:
+      case TokenMode::character:
+        out = MtevalTokenizer(mteval_mode(steps.mode)).line(line);
+        break;
+      case TokenMode::words:
+        join_words(line, out);
+        break;
+      case TokenMode::none:
+        out.assign(line);
+        break;
+    }
+  }
+
+  bool changes_line() const {
+    return steps.normalize != NormalForm::none || steps.replace_unicode_punctuation || steps.normalize_punctuation ||
+           steps.remove_nonprinting || steps.lowercase;
+  }
+
   TextSteps steps;
+  MosesTokenizer tokenizer;
+  MosesDetokenizer detokenizer;
 };
 
 TextPipeline::TextPipeline(const TextSteps& steps) : parts_(std::make_shared<const Parts>(steps)) {}
@@ -16,10 +97,10 @@ const TextSteps& TextPipeline::steps() const {
 }
 
 void TextPipeline::tokenize(std::string_view line, std::string& out) const {
-  if (steps().mode == TokenMode::none)
-    out.assign(line);
-  else
-    join_words(line, out);
+  if (!parts_->changes_line()) return parts_->split(line, out);
+  std::string prepared(line);
+  parts_->prepare(prepared);
+  parts_->split(prepared, out);
 }
 
 std::string TextPipeline::tokenize(std::string_view line) const {
@@ -28,7 +109,18 @@ std::string TextPipeline::tokenize(std::string_view line) const {
   return out;
 }
 
-std::string TextPipeline::detokenize(std::string_view tokens, bool) const {
+std::string TextPipeline::detokenize(std::string_view tokens, bool uppercase_first) const {
+  switch (parts_->steps.mode) {
+    case TokenMode::moses:
+    case TokenMode::mteval_13a:
+    case TokenMode::intl:
+      return parts_->detokenizer.detokenize(tokens, uppercase_first);
+    case TokenMode::character:
+      return join_characters(tokens);
+    case TokenMode::words:
+    case TokenMode::none:
+      break;
+  }
   return std::string(tokens);
 }
 

@@ -108,7 +108,7 @@ std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std
 
 }  // namespace
 
-std::uint16_t classify(char32_t code_point) {
+std::uint16_t unicode_detail::classify_beyond_ascii(char32_t code_point) {
   static ClassTable table;
   return code_point < 0x110000 ? table[code_point] : char_class::other;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,8 +21,38 @@ constexpr std::uint16_t punctuation = 1 << 7;       ///< [[:punct:]]: general ca
 constexpr std::uint16_t other = 1 << 8;             ///< \p{C}: control, format, private, unassigned, surrogate
 }  // namespace char_class
 
+namespace unicode_detail {
+
+constexpr std::array<std::uint16_t, 128> ascii_classes() {
+  using namespace char_class;
+  std::array<std::uint16_t, 128> table{};
+  for (unsigned c = 0; c < 128; ++c) {
+    if (c == ' ' || (c >= '\t' && c <= '\r'))
+      table[c] = c == ' ' ? space : space | other;
+    else if (c < ' ' || c == 127)
+      table[c] = other;
+    else if (c >= '0' && c <= '9')
+      table[c] = alphanumeric | number;
+    else if (c >= 'A' && c <= 'Z')
+      table[c] = alphabetic | alphanumeric;
+    else if (c >= 'a' && c <= 'z')
+      table[c] = alphabetic | alphanumeric | lowercase | lowercase_letter;
+    else
+      table[c] = c == '$' ? punctuation | currency : punctuation;
+  }
+  return table;
+}
+
+inline constexpr auto kAsciiClasses = ascii_classes();
+std::uint16_t classify_beyond_ascii(char32_t code_point);
+
+}  // namespace unicode_detail
+
 /// The char_class bits of a code point.
-std::uint16_t classify(char32_t code_point);
+inline std::uint16_t classify(char32_t code_point) {
+  return code_point < 0x80 ? unicode_detail::kAsciiClasses[code_point]
+                           : unicode_detail::classify_beyond_ascii(code_point);
+}
 
 inline bool is_in(char32_t code_point, std::uint16_t classes) {
   return (classify(code_point) & classes) != 0;

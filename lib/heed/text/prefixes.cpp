@@ -1,0 +1,51 @@
+#include "heed/text/prefixes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace heed {
+namespace {
+
+// Words separated by white space; "#" behind a word: only before a number. Abbreviations with a full stop inside
+// ("e.g") are not listed: a word with an inner full stop and a letter keeps its last one by rule.
+constexpr std::pair<std::string_view, std::string_view> kLists[] = {
+    {
+        "en",
+#include "heed/text/prefixes/en.inc"
+    },
+    {
+        "de",
+#include "heed/text/prefixes/de.inc"
+    },
+    {
+        "fr",
+#include "heed/text/prefixes/fr.inc"
+    },
+};
+
+std::string_view list_of(std::string_view language) {
+  for (const auto& [code, words] : kLists)
+    if (code == language) return words;
+  return {};
+}
+
+}  // namespace
+
+bool has_prefixes(std::string_view language) {
+  return !list_of(language).empty();
+}
+
+Prefixes::Prefixes(std::string_view language) {
+  constexpr std::string_view white = " \n";
+  const std::string_view list = has_prefixes(language) ? list_of(language) : list_of("en");
+  for (auto at = list.find_first_not_of(white); at != list.npos;) {
+    const auto end = std::min(list.find_first_of(white, at), list.size());
+    std::string_view word = list.substr(at, end - at);
+    const bool numeric = word.ends_with('#');
+    if (numeric) word.remove_suffix(1);
+    words_.insert_or_assign(word, numeric ? Kind::before_number : Kind::always);
+    at = list.find_first_not_of(white, end);
+  }
+}
+
+}  // namespace heed
