@@ -1,0 +1,89 @@
+#include "heed/ops/attention.h"
+
+#include <algorithm>
+
+#include "heed/ops/check.h"
+
+namespace heed {
+namespace {
+
+template <class T>
+void check_heads_input(const char* argument, const HeadsInput<T>& input, std::int64_t tokens, std::int64_t width) {
+  check_shape("attention", argument, input.matrix.shape(), {tokens, input.matrix.value.columns()});
+  if (input.column < 0 || input.column + width > input.matrix.value.columns())
+    throw Error(std::string("internal: attention: ") + argument + " has shape " + input.matrix.shape().text() +
+                ", expected columns " + std::to_string(input.column) + " to " + std::to_string(input.column + width));
+}
+
+void check_offsets(std::int64_t width, PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options) {
+  if (options.heads < 1 || width % options.heads != 0)
+    throw Error("internal: attention: " + std::to_string(options.heads) + " heads do not divide a width of " +
+                std::to_string(width));
+  if (queries.sequences() != keys.sequences())
+    throw Error("internal: attention: queries of " + std::to_string(queries.sequences()) + " sequences, keys of " +
+                std::to_string(keys.sequences()));
+  if (!options.causal) return;
+  for (int b = 0; b < queries.sequences(); ++b)
+    if (queries.length(b) != keys.length(b))
+      throw Error("internal: attention: causal, but sequence " + std::to_string(b) + " has " +
+                  std::to_string(queries.length(b)) + " queries and " + std::to_string(keys.length(b)) + " keys");
+}
+
+template <class T>
+T* slice(const Tensor<T>& matrix, std::int64_t column) {
+  return matrix ? matrix.data() + column : nullptr;
+}
+
+}  // namespace
+
+std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads) {
+  return attention_weights_offset(queries, keys, heads, queries.sequences(), 0);
+}
+
+std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys, int heads, int sequence, int head) {
+  std::int64_t pairs = 0;
+  for (int b = 0; b < sequence; ++b) pairs += std::int64_t{queries.length(b)} * keys.length(b);
+  pairs *= heads;
+  return head == 0 ? pairs : pairs + std::int64_t{head} * queries.length(sequence) * keys.length(sequence);
+}
+
+template <class T>
+Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
+                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options, T* weights_out) {
+  check_offsets(width, queries, keys, options);
+  check_heads_input("query", query, queries.tokens(), width);
+  check_heads_input("key", key, keys.tokens(), width);
+  check_heads_input("value", value, keys.tokens(), width);
+  const std::int64_t size = attention_weights_size(queries, keys, options.heads);
+  const AttentionArrays<T> arrays{.query = slice(query.matrix.value, query.column),
+                                  .key = slice(key.matrix.value, key.column),
+                                  .value = slice(value.matrix.value, value.column),
+                                  .query_gradient = slice(query.matrix.gradient, query.column),
+                                  .key_gradient = slice(key.matrix.gradient, key.column),
+                                  .value_gradient = slice(value.matrix.gradient, value.column),
+                                  .query_stride = query.matrix.value.columns(),
+                                  .key_stride = key.matrix.value.columns(),
+                                  .value_stride = value.matrix.value.columns(),
+                                  .width = width,
+                                  .heads = options.heads,
+                                  .causal = options.causal,
+                                  .queries = queries,
+                                  .keys = keys,
+                                  .mask = draw_dropout_mask(graph, size, options.dropout)};
+  const Variable<T> out = graph.result({queries.tokens(), width});
+  T* weights = weights_out;
+  if (graph.recording()) weights = graph.arena().template tensor<T>({size}).data();
+  attention_forward(graph.device(), arrays, weights, out.value.data());
+  if (weights_out && weights_out != weights) std::copy(weights, weights + size, weights_out);
+  graph.record([&device = graph.device(), arrays, weights, out] {
+    attention_backward(device, arrays, weights, out.gradient.data());
+  });
+  return out;
+}
+
+template Variable<float> attention(Graph<float>&, HeadsInput<float>, HeadsInput<float>, HeadsInput<float>, std::int64_t,
+                                   PackedOffsets, PackedOffsets, const AttentionOptions&, float*);
+template Variable<double> attention(Graph<double>&, HeadsInput<double>, HeadsInput<double>, HeadsInput<double>,
+                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&, double*);
+
+}  // namespace heed

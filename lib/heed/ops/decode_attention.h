@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "heed/tensor/context.h"
+#include "heed/tensor/packed.h"
+
+namespace heed {
+
+/// Rows of D used columns, `stride` elements from row to row.
+template <class T>
+struct RowView {
+  const T* data;
+  std::int64_t stride;
+};
+
+/// Self-attention of one step of decoding over a key/value cache (Vaswani et al. 2017, 3.2): row r attends over the
+/// pool rows slots[r * capacity + t], t < lengths[r], so that reordering beams permutes the small slot table and never
+/// the cache.
+///
+/// Shapes: query R rows of D = heads x d columns, keys and values the pool, slots [R, capacity], lengths [R] ->
+/// out [R, D]. A row's result does not depend on the other rows, bit for bit. A row of length 0 gives zeros.
+template <class T>
+void cached_attention(CpuContext& device, RowView<T> query, RowView<T> keys, RowView<T> values,
+                      std::span<const std::int32_t> slots, std::int64_t capacity,
+                      std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
+
+/// Cross-attention of one step of decoding: row r attends over the packed memory of sentence sentence_of_row[r].
+///
+/// Shapes: query R rows of D columns, keys and values S = memory.tokens() rows -> out [R, D]. `weights_out`, where
+/// given, receives for each row [heads, length of its sentence], laid end to end. Rows of one sentence are best side by
+/// side. A row's result does not depend on the other rows, bit for bit.
+template <class T>
+void memory_attention(CpuContext& device, RowView<T> query, RowView<T> keys, RowView<T> values, PackedOffsets memory,
+                      std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
+                      T* weights_out = nullptr);
+
+}  // namespace heed
