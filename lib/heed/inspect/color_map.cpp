@@ -34,7 +34,7 @@ std::uint8_t to_srgb(double linear) {
 Rgb compute(double value) {
   const double lightness = 0.21 + 0.72 * value;
   const double hue = (308 - 202 * std::pow(value, 0.95)) * std::numbers::pi / 180;
-  double chroma = 0.13 + 0.06 * value;
+  double chroma = 0.115 + 0.065 * value * value * value;
   for (;; chroma *= 0.98) {
     const Linear c = from_oklch(lightness, chroma, hue);
     const auto [low, high] = std::minmax({c.red, c.green, c.blue});

@@ -1,0 +1,162 @@
+#include "heed/inspect/attention_picture.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "heed/inspect/png_canvas.h"
+#include "heed/inspect/svg_canvas.h"
+#include "heed/inspect/terminal.h"
+
+namespace heed {
+namespace {
+
+constexpr double kMargin = 20, kCell = 20, kFont = 12, kHeading = 16, kTitle = 13, kGap = 28;
+constexpr double kWidest = 1800;   // a row of maps is broken past this
+constexpr int kLongestToken = 24;  // columns of text
+constexpr double kSlant = -55;     // degrees of the column names
+constexpr double kSin = 0.82, kCos = 0.58;
+
+struct Label {
+  Point at;
+  std::string text;
+  TextStyle style;
+};
+
+struct Placed {
+  const AttentionMap* map;
+  Point corner;  // of the cells
+};
+
+/// Where everything goes, before anything is drawn.
+struct Layout {
+  std::vector<Label> labels;
+  std::vector<Placed> maps;
+  double width = 0, height = 0;
+  float top = 0;
+};
+
+std::string shown(const std::string& token) {
+  return fit_width(visible_token(token), kLongestToken);
+}
+
+double widest(const std::vector<std::string>& tokens) {
+  double width = 0;
+  for (const std::string& token : tokens) width = std::max(width, text_width(shown(token), kFont));
+  return width;
+}
+
+/// The room one map takes: names at the left and on top (slanted, so the last ones stick out at the right).
+struct Extent {
+  double left, above, width, height;
+
+  explicit Extent(const AttentionMap& map)
+      : left(widest(map.rows) + 8),
+        above(widest(map.columns) * kSin + kFont + kTitle + 12),
+        width(std::max(kCell * static_cast<double>(map.columns.size()), text_width(map.title(), kTitle, true))),
+        height(above + kCell * static_cast<double>(map.rows.size())) {
+    for (std::size_t c = 0; c < map.columns.size(); ++c)
+      width = std::max(width, kCell * (static_cast<double>(c) + 0.8) + text_width(shown(map.columns[c]), kFont) * kCos);
+    width += left;
+  }
+};
+
+Layout arrange(std::span<const AttentionSection> sections) {
+  Layout layout;
+  float greatest = 0;
+  double y = kMargin;
+  const auto put = [&](double x, double at, const std::string& text, double size) {
+    layout.labels.push_back({{x, at}, text, {.size = size, .bold = true}});
+    layout.width = std::max(layout.width, x + text_width(text, size, true));
+  };
+  for (const AttentionSection& section : sections) {
+    if (!section.heading.empty()) {
+      put(kMargin, y + kHeading, section.heading, kHeading);
+      y += kHeading + 14;
+    }
+    double x = kMargin, row_height = 0;
+    const AttentionMap* before = nullptr;
+    for (const AttentionMap& map : section.maps) {
+      map.check();
+      for (const float weight : map.weights) greatest = std::max(greatest, weight);
+      const Extent extent(map);
+      const bool next_row =
+          before && (before->kind != map.kind || before->layer != map.layer || x + extent.width > kWidest);
+      if (next_row) {
+        x = kMargin;
+        y += row_height + kGap;
+        row_height = 0;
+      }
+      put(x + extent.left, y + kTitle, map.title(), kTitle);
+      layout.maps.push_back({&map, {x + extent.left, y + extent.above}});
+      x += extent.width + kGap;
+      layout.width = std::max(layout.width, x - kGap);
+      row_height = std::max(row_height, extent.height);
+      before = &map;
+    }
+    y += row_height + kGap;
+  }
+  layout.top = scale_top(greatest);
+  layout.width = std::max(layout.width, 320.0) + kMargin;
+  layout.height = y + 34;
+  return layout;
+}
+
+std::string hint(const AttentionMap& map, std::size_t row, std::size_t column) {
+  char weight[16];
+  std::snprintf(weight, sizeof weight, "%.3f", static_cast<double>(map.at(row, column)));
+  return visible_token(map.rows[row]) + " → " + visible_token(map.columns[column]) + ": " + weight;
+}
+
+void draw_map(Canvas& canvas, const Placed& placed, float top) {
+  const AttentionMap& map = *placed.map;
+  const auto along = [](std::size_t index) { return kCell * static_cast<double>(index); };
+  for (std::size_t c = 0; c < map.columns.size(); ++c)
+    canvas.text({placed.corner.x + along(c) + 0.7 * kCell, placed.corner.y - 6}, shown(map.columns[c]),
+                {.size = kFont, .rotate = kSlant});
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    const double y = placed.corner.y + along(r);
+    canvas.text({placed.corner.x - 6, y + kCell / 2 + 0.36 * kFont}, shown(map.rows[r]),
+                {.size = kFont, .anchor = Anchor::end});
+    for (std::size_t c = 0; c < map.columns.size(); ++c)
+      canvas.rectangle({placed.corner.x + along(c), y}, kCell - 0.5, kCell - 0.5, color_of(map.at(r, c) / top),
+                       hint(map, r, c));
+  }
+}
+
+void draw_scale(Canvas& canvas, const Layout& layout) {
+  constexpr int kSteps = 100;
+  constexpr double kStep = 2, kHeight = 12;
+  const double y = layout.height - kMargin - kHeight, x = kMargin + 60;
+  canvas.text({kMargin, y + 10}, "weight", {.size = kFont});
+  canvas.text({x - 4, y + 10}, "0", {.size = kFont, .anchor = Anchor::end});
+  for (int i = 0; i < kSteps; ++i)  // a little wide, so that no seam shows
+    canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
+                     color_of(static_cast<float>(i) / (kSteps - 1)));
+  char top[16];
+  std::snprintf(top, sizeof top, "%.1f", static_cast<double>(layout.top));
+  canvas.text({x + kStep * kSteps + 6, y + 10}, top, {.size = kFont});
+}
+
+void draw(Canvas& canvas, const Layout& layout) {
+  for (const Label& label : layout.labels) canvas.text(label.at, label.text, label.style);
+  for (const Placed& map : layout.maps) draw_map(canvas, map, layout.top);
+  draw_scale(canvas, layout);
+}
+
+}  // namespace
+
+std::string attention_svg(std::span<const AttentionSection> sections) {
+  const Layout layout = arrange(sections);
+  SvgCanvas canvas(layout.width, layout.height, "attention");
+  draw(canvas, layout);
+  return canvas.take();
+}
+
+std::string attention_png(std::span<const AttentionSection> sections) {
+  const Layout layout = arrange(sections);
+  PngCanvas canvas(layout.width, layout.height);
+  draw(canvas, layout);
+  return canvas.take();
+}
+
+}  // namespace heed

@@ -1,0 +1,113 @@
+#include "heed/inspect/attention_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/utf8.h"
+#include "heed/inspect/terminal.h"
+
+namespace heed {
+namespace {
+
+std::string escaped(const std::string& token) {
+  std::string out;
+  for (const char c : token) {
+    if (c == '\t')
+      out += "\\t";
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\r')
+      out += "\\r";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string fixed(float value, int digits) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.*f", digits, static_cast<double>(value));
+  return out;
+}
+
+std::string pad_left(const std::string& text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ') + text;
+}
+
+std::string head_name(const AttentionMap& map) {
+  return map.head > 0 ? std::to_string(map.head) : map.reduction;
+}
+
+}  // namespace
+
+std::string attention_tsv_header() {
+  return "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n";
+}
+
+std::string attention_tsv(std::int64_t line, const AttentionMap& map) {
+  map.check();
+  const std::string start =
+      std::to_string(line) + '\t' + map.kind + '\t' + std::to_string(map.layer) + '\t' + head_name(map) + '\t';
+  std::string out;
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    const std::string query = start + std::to_string(r) + '\t' + escaped(map.rows[r]) + '\t';
+    for (std::size_t c = 0; c < map.columns.size(); ++c)
+      out += query + std::to_string(c) + '\t' + escaped(map.columns[c]) + '\t' + fixed(map.at(r, c), 6) + '\n';
+  }
+  return out;
+}
+
+std::string attention_jsonl(std::int64_t line, const AttentionMap& map) {
+  map.check();
+  nlohmann::ordered_json object;
+  object["line"] = line;
+  object["kind"] = map.kind;
+  object["layer"] = map.layer;
+  if (map.head > 0)
+    object["head"] = map.head;
+  else
+    object["head"] = map.reduction;
+  object["rows"] = map.rows;
+  object["columns"] = map.columns;
+  auto& weights = object["weights"] = nlohmann::ordered_json::array();
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    auto row = nlohmann::ordered_json::array();
+    // Six digits, rounded in double so that 0.1F is written 0.1.
+    for (std::size_t c = 0; c < map.columns.size(); ++c)
+      row.push_back(std::round(static_cast<double>(map.at(r, c)) * 1e6) / 1e6);
+    weights.push_back(std::move(row));
+  }
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::string attention_table(const AttentionMap& map, int width) {
+  map.check();
+  int label_width = 0;
+  for (const std::string& row : map.rows) label_width = std::max(label_width, display_width(visible_token(row)));
+  std::string out = map.title() + '\n';
+  for (std::size_t begin = 0; begin < map.columns.size();) {
+    std::vector<int> widths;
+    int used = label_width;
+    std::size_t end = begin;
+    for (; end < map.columns.size(); ++end) {
+      const int cell = std::max(4, display_width(visible_token(map.columns[end])));
+      if (width > 0 && end > begin && used + 2 + cell > width) break;
+      used += 2 + cell;
+      widths.push_back(cell);
+    }
+    if (begin > 0) out += '\n';
+    out += std::string(static_cast<std::size_t>(label_width), ' ');
+    for (std::size_t c = begin; c < end; ++c) out += "  " + pad_left(visible_token(map.columns[c]), widths[c - begin]);
+    for (std::size_t r = 0; r < map.rows.size(); ++r) {
+      out += '\n' + pad_left(visible_token(map.rows[r]), label_width);
+      for (std::size_t c = begin; c < end; ++c) out += "  " + pad_left(fixed(map.at(r, c), 2), widths[c - begin]);
+    }
+    out += '\n';
+    begin = end;
+  }
+  return out;
+}
+
+}  // namespace heed

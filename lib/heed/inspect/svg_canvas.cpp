@@ -1,0 +1,100 @@
+#include "heed/inspect/svg_canvas.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "heed/base/utf8.h"
+
+namespace heed {
+namespace {
+
+/// Two digits behind the point at most.
+std::string number(double value) {
+  char out[32];
+  const auto [end, error] = std::to_chars(out, out + sizeof out, std::round(value * 100) / 100 + 0.0);
+  return error == std::errc() ? std::string(out, end) : "0";
+}
+
+std::string attribute(std::string_view name, double value) {
+  return ' ' + std::string(name) + "=\"" + number(value) + '"';
+}
+
+std::string color(std::string_view name, Rgb value) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out = ' ' + std::string(name) + "=\"#";
+  for (const int part : {value.red, value.green, value.blue}) {
+    out += digits[part / 16];
+    out += digits[part % 16];
+  }
+  return out + '"';
+}
+
+std::string close(std::string_view element, std::string_view hint) {
+  if (hint.empty()) return "/>\n";
+  return "><title>" + xml_escape(hint) + "</title></" + std::string(element) + ">\n";
+}
+
+}  // namespace
+
+std::string xml_escape(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = decode_utf8(text, at);
+    const bool allowed = c == '\t' || c == '\n' || c == '\r' || (c >= 0x20 && c != 0xFFFE && c != 0xFFFF);
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      append_utf8(out, allowed ? c : kReplacementCharacter);
+  }
+  return out;
+}
+
+SvgCanvas::SvgCanvas(double width, double height, std::string_view title) {
+  out_ = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"" +
+         attribute("width", width) + attribute("height", height) + " viewBox=\"0 0 " + number(width) + ' ' +
+         number(height) + "\" font-family=\"'DejaVu Sans', 'Noto Sans', Verdana, sans-serif\">\n";
+  if (!title.empty()) out_ += "<title>" + xml_escape(title) + "</title>\n";
+  out_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+}
+
+void SvgCanvas::rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint) {
+  out_ += "<rect" + attribute("x", corner.x) + attribute("y", corner.y) + attribute("width", width) +
+          attribute("height", height) + color("fill", fill) + close("rect", hint);
+}
+
+void SvgCanvas::line(std::span<const Point> points, Rgb stroke, double width) {
+  out_ += "<polyline points=\"";
+  for (std::size_t i = 0; i < points.size(); ++i)
+    out_ += (i == 0 ? "" : " ") + number(points[i].x) + ',' + number(points[i].y);
+  out_ += "\" fill=\"none\" stroke-linejoin=\"round\"" + color("stroke", stroke) + attribute("stroke-width", width) +
+          "/>\n";
+}
+
+void SvgCanvas::dot(Point center, double radius, Rgb fill, std::string_view hint) {
+  out_ += "<circle" + attribute("cx", center.x) + attribute("cy", center.y) + attribute("r", radius) +
+          color("fill", fill) + close("circle", hint);
+}
+
+void SvgCanvas::text(Point at, std::string_view text, const TextStyle& style) {
+  out_ += "<text" + attribute("x", at.x) + attribute("y", at.y) + attribute("font-size", style.size) +
+          color("fill", style.color);
+  if (style.anchor != Anchor::start)
+    out_ += style.anchor == Anchor::middle ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
+  if (style.bold) out_ += " font-weight=\"bold\"";
+  if (style.rotate != 0)
+    out_ += " transform=\"rotate(" + number(style.rotate) + ' ' + number(at.x) + ' ' + number(at.y) + ")\"";
+  out_ += '>' + xml_escape(text) + "</text>\n";
+}
+
+std::string SvgCanvas::take() {
+  out_ += "</svg>\n";
+  return std::move(out_);
+}
+
+}  // namespace heed

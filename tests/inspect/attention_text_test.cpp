@@ -1,0 +1,58 @@
+#include "heed/inspect/attention_text.h"
+
+#include <doctest/doctest.h>
+
+using namespace heed;
+
+namespace {
+
+AttentionMap example() {
+  return {.kind = "cross",
+          .layer = 2,
+          .head = 3,
+          .rows = {"va", "!"},
+          .columns = {"go", "天気です", "\t"},
+          .weights = {0.75F, 0.15F, 0.1F, 0.F, 1.F, 0.F}};
+}
+
+}  // namespace
+
+TEST_CASE("tab-separated values: one line for each weight") {
+  CHECK(attention_tsv_header() + attention_tsv(7, example()) ==
+        "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n"
+        "7\tcross\t2\t3\t0\tva\t0\tgo\t0.750000\n"
+        "7\tcross\t2\t3\t0\tva\t1\t天気です\t0.150000\n"
+        "7\tcross\t2\t3\t0\tva\t2\t\\t\t0.100000\n"
+        "7\tcross\t2\t3\t1\t!\t0\tgo\t0.000000\n"
+        "7\tcross\t2\t3\t1\t!\t1\t天気です\t1.000000\n"
+        "7\tcross\t2\t3\t1\t!\t2\t\\t\t0.000000\n");
+}
+
+TEST_CASE("JSON: one object a map") {
+  AttentionMap map = example();
+  CHECK(
+      attention_jsonl(7, map) ==
+      "{\"line\":7,\"kind\":\"cross\",\"layer\":2,\"head\":3,\"rows\":[\"va\",\"!\"],\"columns\":[\"go\",\"天気です\","
+      "\"\\t\"],\"weights\":[[0.75,0.15,0.1],[0.0,1.0,0.0]]}\n");
+  map.head = 0;
+  map.reduction = "mean";
+  CHECK(attention_jsonl(1, map).find("\"head\":\"mean\"") != std::string::npos);
+  CHECK(attention_tsv(1, map).starts_with("1\tcross\t2\tmean\t0\tva\t"));
+}
+
+TEST_CASE("a table, whole and in blocks") {
+  CHECK(attention_table(example(), 0) ==
+        "cross attention, layer 2, head 3\n"
+        "      go  天気です     ␉\n"
+        "va  0.75      0.15  0.10\n"
+        " !  0.00      1.00  0.00\n");
+  CHECK(attention_table(example(), 18) ==
+        "cross attention, layer 2, head 3\n"
+        "      go  天気です\n"
+        "va  0.75      0.15\n"
+        " !  0.00      1.00\n"
+        "\n"
+        "       ␉\n"
+        "va  0.10\n"
+        " !  0.00\n");
+}
