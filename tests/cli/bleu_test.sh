@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# bleu through pipes and files: exit codes, messages, full disk, closed pipe.
+set -u
+bleu=$HEED_BIN/bleu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  failures=$((failures + 1))
+}
+
+# expect CODE OUT-PATTERN ERR-PATTERN COMMAND...: patterns are bash globs over the whole text
+expect() {
+  local code=$1 out=$2 err=$3 got
+  shift 3
+  "$@" >stdout 2>stderr
+  got=$?
+  [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code ($(cat stderr))"
+  # shellcheck disable=SC2053
+  [[ $(cat stdout) == $out ]] || fail "$*: stdout '$(cat stdout)' is not like '$out'"
+  # shellcheck disable=SC2053
+  [[ $(cat stderr) == $err ]] || fail "$*: stderr '$(cat stderr)' is not like '$err'"
+}
+
+printf 'the cat sat on the mat .\na dog barked\n' >ref
+printf 'the cat sat on a mat .\na dog barked\n' >hyp
+printf 'one\n' >short
+gzip -c ref >ref.gz
+: >empty
+
+# The number, from a pipe and from files.
+expect 0 53.9 '' bash -c "cat hyp | '$bleu' ref -b"
+expect 0 53.90 '' "$bleu" ref.gz -i hyp -b -w 2
+expect 0 'BLEU|nrefs:2|case:lc|eff:no|tok:intl|smooth:floor*0.10*version:heed.* = *' '' \
+  "$bleu" ref ref.gz -f text -tok intl -lc -s floor -i hyp
+expect 0 $'1.000\n1.000' '' "$bleu" --d2l 2 ref -i ref.gz
+expect 0 '*"score": 53.9,*' '' "$bleu" ref -i hyp
+expect 0 '' '' "$bleu" ref -i hyp -b -o score.txt
+[ "$(cat score.txt)" = 53.9 ] || fail "-o score.txt: $(cat score.txt)"
+
+# A CI gate.
+expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
+expect 3 53.9 'bleu: warning: 53.895* is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
+expect 3 '' 'bleu: warning: *' "$bleu" ref -i hyp -b --fail-under 54 -o gate.txt
+[ "$(cat gate.txt)" = 53.9 ] || fail "a score below the threshold is still written"
+
+# Bad data: exit 1.
+expect 1 '' 'bleu: short: 1 line, but ref has 2 lines (*)' "$bleu" ref -i short
+expect 1 '' 'bleu: standard input: 0 lines, but ref has 2 lines (*)' "$bleu" ref </dev/null
+expect 1 '' 'bleu: standard input: no lines (nothing to score)' "$bleu" empty </dev/null
+expect 1 '' 'bleu: missing: cannot open: No such file or directory' "$bleu" missing -i hyp
+expect 1 '' 'bleu: .: *' "$bleu" . -i hyp
+printf 'a\n\xff\n' >invalid
+expect 1 '' 'bleu: invalid:2:1: *' "$bleu" ref -i invalid --on-invalid-utf8 fail
+expect 0 '*' 'bleu: warning: *invalid:2:1*' "$bleu" ref -i invalid -b
+head -c 20 ref.gz >cut.gz
+expect 1 '' 'bleu: cut.gz*' "$bleu" cut.gz -i hyp
+
+# Bad usage: exit 2.
+expect 2 '' 'bleu: no reference (*)' "$bleu"
+expect 2 '' 'bleu: unknown option --tokenise: did you mean --tokenize?' "$bleu" ref --tokenise 13a
+expect 2 '' 'bleu: unknown option --metrics (*' "$bleu" ref --metrics bleu
+expect 2 '' 'bleu: unknown option --ignore-case: did you mean --lowercase? (fairseq)' "$bleu" ref --ignore-case
+expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, none" "$bleu" ref -tok moses
+expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high
+expect 2 '' 'bleu: standard input can be read only once (*)' "$bleu" - -i -
+
+# A full disk is an error, a closed pipe is silence.
+if [ -w /dev/full ]; then
+  "$bleu" ref -i hyp >/dev/full 2>stderr
+  [ $? -eq 1 ] || fail "a full disk does not exit with 1"
+  [[ $(cat stderr) == 'bleu: standard output: cannot write: No space left on device' ]] || fail "full disk: $(cat stderr)"
+  expect 1 '' 'bleu: /dev/full: *No space left on device' "$bleu" ref -i hyp -o /dev/full
+fi
+for _ in $(seq 20000); do echo 'a line'; done >many
+"$bleu" many -i many -sl 2>stderr | head -n 1 >/dev/null
+[ "${PIPESTATUS[0]}" -eq 141 ] || fail "a closed pipe ends with $? instead of SIGPIPE"
+[ -s stderr ] && fail "a closed pipe is not silent: $(cat stderr)"
+
+# A coprocess: each line is answered before the next is written.
+mkfifo questions
+"$bleu" ref -i questions -sl -b >answers 2>/dev/null &
+exec 3>questions
+echo 'the cat sat on the mat .' >&3
+for _ in $(seq 100); do
+  [ -s answers ] && break
+  sleep 0.05
+done
+[ "$(cat answers)" = 100.0 ] || fail "an idle input does not flush: '$(cat answers)'"
+echo 'a dog barked' >&3
+exec 3>&-
+wait $! || fail "the coprocess fails at the end"
+[ "$(wc -l <answers)" -eq 2 ] || fail "the coprocess answers $(wc -l <answers) of 2 lines"
+
+expect 0 '*usage: bleu*--fail-under*' '' "$bleu" --help
+expect 0 'bleu (heed) *' '' "$bleu" --version
+
+[ "$failures" -eq 0 ] || { echo "$failures failed" >&2; exit 1; }
