@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The corpus in data/: what its README promises, and that scripts/make-data writes the same bytes again.
+set -euo pipefail
+export LC_ALL=C.UTF-8
+source=${HEED_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
+data=$source/data
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+  echo "data_test: $*" >&2
+  exit 1
+}
+
+# The textbook form of a file: lower case, sentence punctuation split off.
+textbook() { sed -E 's/ ?([.,!?])/ \1/g' "$1" | sed -e 's/.*/\L&/'; }
+
+for part in train valid test; do
+  for language in en fr; do
+    file=$data/$part.$language
+    [ -s "$file" ] || fail "$file is missing or empty"
+    iconv -f UTF-8 -t UTF-8 "$file" > /dev/null || fail "$file is not UTF-8"
+    ! LC_ALL=C grep -nP '\xCC[\x80-\xBF]|\xCD[\x80-\xAF]' "$file" || fail "$file has a combining mark: it is not NFC"
+    ! grep -nE '^$|^ | $|  |	|’|@|~' "$file" || fail "$file has an empty line, a stray space or a stray mark"
+    ! grep -nvE '[.!?]$' "$file" || fail "$file has a line without final punctuation"
+  done
+  [ "$(wc -l < "$data/$part.en")" -eq "$(wc -l < "$data/$part.fr")" ] || fail "$part.en and $part.fr differ in length"
+  paste <(textbook "$data/$part.en") <(textbook "$data/$part.fr") > "$scratch/$part"
+done
+
+[ "$(cat "$scratch"/{train,valid,test} | wc -l)" -ge 3000 ] || fail "fewer than 3,000 pairs"
+for part in valid test; do
+  [ "$(wc -l < "$scratch/$part")" -eq 250 ] || fail "$part has not 250 pairs"
+done
+for side in 1 2; do
+  repeated=$(cat "$scratch"/{train,valid,test} | cut -f "$side" | sort | uniq -d)
+  [ -z "$repeated" ] || fail "a sentence stands twice: $repeated"
+done
+
+while IFS= read -r pair; do
+  grep -qxF "$pair" "$scratch/train" || fail "train lacks: $pair"
+  for side in 1 2; do
+    for word in $(cut -f "$side" <<< "$pair" | tr -d '.!'); do
+      count=$(head -n 600 "$scratch/train" | cut -f "$side" | tr ' ' '\n' | grep -cxF "$word")
+      [ "$count" -ge 2 ] || fail "\"$word\" stands fewer than 2 times in the first 600 pairs"
+    done
+  done
+done << 'PAIRS'
+go .	va !
+i lost .	j'ai perdu .
+he's calm .	il est calme .
+i'm home .	je suis chez moi .
+PAIRS
+
+# Every held-out word is known from the training part.
+for side in 1 2; do
+  cut -f "$side" "$scratch/train" | tr ' ' '\n' | sort -u > "$scratch/known"
+  unknown=$(cat "$scratch"/{valid,test} | cut -f "$side" | tr ' ' '\n' | sort -u | comm -23 - "$scratch/known")
+  [ -z "$unknown" ] || fail "held out, but not in train: $unknown"
+done
+
+# French spelling: elision before a vowel, contracted articles, masculine forms before a vowel.
+! grep -nE "(^|[ '])([JjNnDdLlMmTtSs]e|[Ll]a|[Qq]ue|[MmTtSs]a|[Cc]e) [aeiyhàâéèêîôœ]" "$data"/*.fr || fail "a word is not elided"
+! grep -nE "(^| )([Dd]e|[Àà]) (le|les) [a-z]+[ .?!]" "$data"/*.fr | grep -vE "(de|à) (le|les) [a-z]+(er|ir|re)[ .?!]" || fail "an article is not contracted"
+! grep -nE "(beau|nouveau|vieux) (ami|arbre|oiseau|hôtel|homme|ordinateur|hôpital|enfant)" "$data"/*.fr || fail "bel, nouvel or vieil is missing"
+
+if ! command -v python3 > /dev/null; then
+  echo "skipped the comparison with scripts/make-data: there is no python3"
+  exit 77
+fi
+PYTHONHASHSEED=1 python3 "$source/scripts/make-data" "$scratch/again" > /dev/null
+for part in train valid test; do
+  for language in en fr; do
+    cmp "$data/$part.$language" "$scratch/again/$part.$language" || fail "scripts/make-data writes another $part.$language: run it and commit data/"
+  done
+done
+echo "data_test: $(cat "$scratch"/{train,valid,test} | wc -l) pairs, all as promised"
