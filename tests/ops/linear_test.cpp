@@ -3,8 +3,10 @@
 #include "heed/base/error.h"
 
 #include <cmath>
+#include <map>
 
 #include "op_test.h"
+#include "reference.h"
 
 using namespace heed;
 
@@ -27,4 +29,15 @@ TEST_CASE("linear: a wrong shape names the op, the argument and both shapes") {
   Graph<float> graph(device, values);
   const auto x = graph.input(arena.zeros<float>({3, 4})), w = graph.input(arena.zeros<float>({5, 6}));
   CHECK_THROWS_WITH_AS(linear(graph, x, w, {}), "internal: linear: weight has shape [5, 6], expected [5, 4]", Error);
+}
+
+TEST_CASE("linear: as PyTorch, each activation") {
+  for_each_torch_case("linear", [](auto& test, const auto& data) {
+    const std::map<std::string, Activation> activations = {{"none", Activation::none},
+                                                           {"relu", Activation::relu},
+                                                           {"gelu", Activation::gelu},
+                                                           {"swish", Activation::swish}};
+    const auto x = test.input("x"), weight = test.input("weight"), bias = test.input("bias");
+    test.check(linear(test.graph(), x, weight, bias, activations.at(data["name"].template get<std::string>())));
+  });
 }
