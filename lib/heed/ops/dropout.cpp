@@ -1,0 +1,20 @@
+#include "heed/ops/dropout.h"
+
+namespace heed {
+
+template <class T>
+Variable<T> dropout(Graph<T>& graph, const Variable<T>& x, double p) {
+  const DropoutMask<T> mask = draw_dropout_mask(graph, x.value.size(), p);
+  if (!mask) return x;
+  const Variable<T> y = graph.result(x.shape());
+  dropout_forward(graph.device(), x.value, mask, y.value);
+  graph.record([&device = graph.device(), x, mask, y] {
+    if (x.tracked()) dropout_backward(device, y.gradient, mask, x.gradient);
+  });
+  return y;
+}
+
+template Variable<float> dropout(Graph<float>&, const Variable<float>&, double);
+template Variable<double> dropout(Graph<double>&, const Variable<double>&, double);
+
+}  // namespace heed

@@ -1,0 +1,24 @@
+#include "heed/ops/residual.h"
+
+#include "heed/ops/check.h"
+#include "heed/ops/dropout.h"
+
+namespace heed {
+
+template <class T>
+Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch, double p) {
+  check_shape("residual", "branch", branch.shape(), residual.shape());
+  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.size(), p);
+  const Variable<T> y = graph.result(residual.shape());
+  residual_forward(graph.device(), residual.value, branch.value, mask, y.value);
+  graph.record([&device = graph.device(), residual, branch, mask, y] {
+    if (residual.tracked()) dropout_backward(device, y.gradient, {}, residual.gradient);
+    if (branch.tracked()) dropout_backward(device, y.gradient, mask, branch.gradient);
+  });
+  return y;
+}
+
+template Variable<float> residual(Graph<float>&, const Variable<float>&, const Variable<float>&, double);
+template Variable<double> residual(Graph<double>&, const Variable<double>&, const Variable<double>&, double);
+
+}  // namespace heed

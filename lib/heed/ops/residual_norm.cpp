@@ -1,0 +1,31 @@
+#include "heed/ops/residual_norm.h"
+
+#include "heed/ops/check.h"
+
+namespace heed {
+
+template <class T>
+ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
+                              const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p) {
+  check_shape("residual_norm", "branch", branch.shape(), residual.shape());
+  check_shape("residual_norm", "scale", scale.shape(), {residual.value.columns()});
+  check_shape("residual_norm", "bias", bias.shape(), {residual.value.columns()});
+  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.size(), p);
+  const ResidualNorm<T> y{graph.result(residual.shape()), graph.result(residual.shape())};
+  const Tensor<T> statistics =
+      graph.recording() ? graph.arena().template tensor<T>({residual.value.rows(), 2}) : Tensor<T>();
+  residual_norm_forward(graph.device(), residual.value, branch.value, mask, scale.value, bias.value, epsilon,
+                        y.sum.value, y.normed.value, statistics);
+  graph.record([&device = graph.device(), residual, branch, scale, bias, mask, statistics, y] {
+    residual_norm_backward(device, y.sum.value, mask, scale.value, statistics, y.sum.gradient, y.normed.gradient,
+                           residual.gradient, branch.gradient, scale.gradient, bias.gradient);
+  });
+  return y;
+}
+
+template ResidualNorm<float> residual_norm(Graph<float>&, const Variable<float>&, const Variable<float>&,
+                                           const Variable<float>&, const Variable<float>&, double, double);
+template ResidualNorm<double> residual_norm(Graph<double>&, const Variable<double>&, const Variable<double>&,
+                                            const Variable<double>&, const Variable<double>&, double, double);
+
+}  // namespace heed

@@ -1,0 +1,105 @@
+#include "heed/ops/residual_norm.h"
+
+// Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/residual_norm_cpu.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "heed/ops/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+
+template <class T>
+void add_and_normalise(const T* residual, const T* branch, DropoutMask<T> mask, const T* scale, const T* bias,
+                       T epsilon, T* sum, T* normed, T* statistics, std::int64_t rows, std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* HWY_RESTRICT a = residual + r * n;
+    const T* HWY_RESTRICT b = branch + r * n;
+    T* HWY_RESTRICT s = sum + r * n;
+    const DropoutMask<T> row_mask = mask.from(r * n);
+    const T total = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
+      const auto v = hn::Add(hn::LoadU(d, a + i), drop(d, hn::LoadU(d, b + i), row_mask, i));
+      hn::StoreU(v, d, s + i);
+      return v;
+    });
+    const RowStatistics<T> found = normalise_row(s, total, scale, bias, epsilon, normed + r * n, n);
+    if (!statistics) continue;
+    statistics[2 * r] = found.mean;
+    statistics[2 * r + 1] = found.inverse_deviation;
+  }
+}
+
+template <class T>
+void add_and_normalise_backward(const T* sum, DropoutMask<T> mask, const T* scale, const T* statistics, const T* dsum,
+                                const T* dnormed, T* dresidual, T* dbranch, T* dscale, T* dbias, std::int64_t rows,
+                                std::int64_t n) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const RowStatistics<T> row{statistics[2 * r], statistics[2 * r + 1]};
+    const T* HWY_RESTRICT from = dsum + r * n;
+    // may be one array: x + f(x) twice in a row
+    T* to_residual = dresidual ? dresidual + r * n : nullptr;
+    T* to_branch = dbranch ? dbranch + r * n : nullptr;
+    const DropoutMask<T> row_mask = mask.from(r * n);
+    normalise_row_backward(
+        sum + r * n, row, scale, dnormed + r * n, dscale, dbias, n, [&](auto d, std::int64_t i, auto g) HWY_ATTR {
+          const auto t = hn::Add(g, hn::LoadU(d, from + i));
+          if (to_residual) hn::StoreU(hn::Add(hn::LoadU(d, to_residual + i), t), d, to_residual + i);
+          if (to_branch) hn::StoreU(hn::Add(hn::LoadU(d, to_branch + i), drop(d, t, row_mask, i)), d, to_branch + i);
+        });
+  }
+}
+
+HEED_INSTANTIATE_SIMD(add_and_normalise,
+                      (const float* a, const float* b, DropoutMask<float> m, const float* w, const float* c, float e,
+                       float* y, float* z, float* s, std::int64_t r, std::int64_t n),
+                      (const double* a, const double* b, DropoutMask<double> m, const double* w, const double* c,
+                       double e, double* y, double* z, double* s, std::int64_t r, std::int64_t n),
+                      (a, b, m, w, c, e, y, z, s, r, n))
+HEED_INSTANTIATE_SIMD(add_and_normalise_backward,
+                      (const float* y, DropoutMask<float> m, const float* w, const float* s, const float* dy,
+                       const float* dz, float* da, float* db, float* dw, float* dc, std::int64_t r, std::int64_t n),
+                      (const double* y, DropoutMask<double> m, const double* w, const double* s, const double* dy,
+                       const double* dz, double* da, double* db, double* dw, double* dc, std::int64_t r,
+                       std::int64_t n),
+                      (y, m, w, s, dy, dz, da, db, dw, dc, r, n))
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HEED_EXPORT_SIMD(add_and_normalise)
+HEED_EXPORT_SIMD(add_and_normalise_backward)
+
+template <class T>
+void residual_norm_forward(CpuContext&, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> scale,
+                           Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed, Tensor<T> statistics) {
+  simd::add_and_normalise(residual.data(), branch.data(), mask, scale.data(), bias.data(), static_cast<T>(epsilon),
+                          sum.data(), normed.data(), statistics.data(), sum.rows(), sum.columns());
+}
+
+template <class T>
+void residual_norm_backward(CpuContext&, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale, Tensor<T> statistics,
+                            Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual, Tensor<T> dbranch, Tensor<T> dscale,
+                            Tensor<T> dbias) {
+  simd::add_and_normalise_backward(sum.data(), mask, scale.data(), statistics.data(), dsum.data(), dnormed.data(),
+                                   dresidual.data(), dbranch.data(), dscale.data(), dbias.data(), sum.rows(),
+                                   sum.columns());
+}
+
+template void residual_norm_forward(CpuContext&, Tensor<float>, Tensor<float>, DropoutMask<float>, Tensor<float>,
+                                    Tensor<float>, double, Tensor<float>, Tensor<float>, Tensor<float>);
+template void residual_norm_forward(CpuContext&, Tensor<double>, Tensor<double>, DropoutMask<double>, Tensor<double>,
+                                    Tensor<double>, double, Tensor<double>, Tensor<double>, Tensor<double>);
+template void residual_norm_backward(CpuContext&, Tensor<float>, DropoutMask<float>, Tensor<float>, Tensor<float>,
+                                     Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>,
+                                     Tensor<float>);
+template void residual_norm_backward(CpuContext&, Tensor<double>, DropoutMask<double>, Tensor<double>, Tensor<double>,
+                                     Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>,
+                                     Tensor<double>);
+
+}  // namespace heed
+#endif  // HWY_ONCE

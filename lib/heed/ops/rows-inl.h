@@ -1,0 +1,152 @@
+// Row kernels that several ops share: sums and maxima over a row, dropout on the fly, layer normalisation. Included
+// once for each instruction set, after <hwy/highway.h>.
+#if defined(HEED_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_OPS_ROWS_INL_H_
+#undef HEED_OPS_ROWS_INL_H_
+#else
+#define HEED_OPS_ROWS_INL_H_
+#endif
+
+#include <cmath>
+
+#include "heed/ops/dropout_mask.h"
+#include "heed/ops/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+
+/// Two sums over i = 0 .. n-1 at once: body(d, i, s, t) adds vectors to s and t. Four chains of additions each, so
+/// that the latency of an addition does not count.
+template <class T, class Body>
+HWY_INLINE void sum_pair_over(std::int64_t n, T& sum_s, T& sum_t, Body body) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    body(d, i, s0, t0);
+    body(d, i + lanes, s1, t1);
+    body(d, i + 2 * lanes, s2, t2);
+    body(d, i + 3 * lanes, s3, t3);
+  }
+  for (; i + lanes <= n; i += lanes) body(d, i, s0, t0);
+  sum_s = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  sum_t = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(t0, t1), hn::Add(t2, t3))));
+  const hn::CappedTag<T, 1> one;
+  for (; i < n; ++i) {
+    auto s = hn::Zero(one), t = s;
+    body(one, i, s, t);
+    sum_s += hn::GetLane(s);
+    sum_t += hn::GetLane(t);
+  }
+}
+
+/// Sum over i = 0 .. n-1 of the vectors body(d, i).
+template <class T, class Body>
+HWY_INLINE T sum_over(std::int64_t n, Body body) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::Add(s0, body(d, i));
+    s1 = hn::Add(s1, body(d, i + lanes));
+    s2 = hn::Add(s2, body(d, i + 2 * lanes));
+    s3 = hn::Add(s3, body(d, i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, body(d, i));
+  T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  const hn::CappedTag<T, 1> one;
+  for (; i < n; ++i) sum += hn::GetLane(body(one, i));
+  return sum;
+}
+
+/// The largest of x[0 .. n); minus infinity where n is 0.
+template <class T>
+HWY_INLINE T max_over(const T* x, std::int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
+  auto m0 = lowest, m1 = lowest;
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    m0 = hn::Max(m0, hn::LoadU(d, x + i));
+    m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
+  }
+  for (; i + lanes <= n; i += lanes) m0 = hn::Max(m0, hn::LoadU(d, x + i));
+  T largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+/// v as dropout leaves it; the mask's elements from i on. Absent mask: v.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> drop(D d, hn::Vec<D> v, const DropoutMask<T>& mask, std::int64_t i) {
+  if (!mask.kept) return v;
+  const hn::Rebind<std::int32_t, D> d_int;
+  const auto kept = hn::PromoteTo(d_int, hn::LoadU(hn::Rebind<std::uint8_t, D>(), mask.kept + i));
+  if constexpr (std::is_same_v<T, double>)
+    return hn::Mul(v, hn::Mul(hn::PromoteTo(d, kept), hn::Set(d, mask.scale)));
+  else
+    return hn::Mul(v, hn::Mul(hn::ConvertTo(d, kept), hn::Set(d, mask.scale)));
+}
+
+/// to += x, each vector as dropout leaves it.
+template <class T>
+HWY_INLINE void add_dropped(const T* HWY_RESTRICT x, const DropoutMask<T>& mask, T* HWY_RESTRICT to, std::int64_t n) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store)
+                            HWY_ATTR { store(hn::Add(load(d, to + i), drop(d, load(d, x + i), mask, i)), d, to + i); });
+}
+
+/// Mean and 1 / standard deviation of a row: what layer normalisation keeps for the way back.
+template <class T>
+struct RowStatistics {
+  T mean, inverse_deviation;
+};
+
+/// y = (x - mean) / sqrt(variance + epsilon) * scale + bias for one row whose sum is known.
+template <class T>
+HWY_INLINE RowStatistics<T> normalise_row(const T* HWY_RESTRICT x, T sum, const T* HWY_RESTRICT scale,
+                                          const T* HWY_RESTRICT bias, T epsilon, T* HWY_RESTRICT y, std::int64_t n) {
+  const T mean = sum / static_cast<T>(n);
+  const T squares = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    return hn::Mul(centred, centred);
+  });
+  const T inverse = 1 / std::sqrt(squares / static_cast<T>(n) + epsilon);
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
+    const auto normal = hn::Mul(hn::Sub(load(d, x + i), hn::Set(d, mean)), hn::Set(d, inverse));
+    store(hn::MulAdd(normal, load(d, scale + i), load(d, bias + i)), d, y + i);
+  });
+  return {mean, inverse};
+}
+
+/// The way back for one row: adds to dscale and dbias where present and hands each vector of dx to emit(d, i, dx).
+/// With n = (x - mean) / deviation and g = dy scale: dx = (g - mean(g) - n mean(g n)) / deviation.
+template <class T, class Emit>
+HWY_INLINE void normalise_row_backward(const T* HWY_RESTRICT x, RowStatistics<T> row, const T* HWY_RESTRICT scale,
+                                       const T* HWY_RESTRICT dy, T* HWY_RESTRICT dscale, T* HWY_RESTRICT dbias,
+                                       std::int64_t n, Emit emit) {
+  const auto normal = [&](auto d, std::int64_t i) HWY_ATTR {
+    return hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::Set(d, row.mean)), hn::Set(d, row.inverse_deviation));
+  };
+  T sum_g = 0, sum_gn = 0;
+  sum_pair_over<T>(n, sum_g, sum_gn, [&](auto d, std::int64_t i, auto& s, auto& t) HWY_ATTR {
+    const auto nx = normal(d, i), g = hn::LoadU(d, dy + i), gs = hn::Mul(g, hn::LoadU(d, scale + i));
+    if (dscale) hn::StoreU(hn::MulAdd(g, nx, hn::LoadU(d, dscale + i)), d, dscale + i);
+    if (dbias) hn::StoreU(hn::Add(g, hn::LoadU(d, dbias + i)), d, dbias + i);
+    s = hn::Add(s, gs);
+    t = hn::MulAdd(gs, nx, t);
+  });
+  const T mean_g = sum_g / static_cast<T>(n), mean_gn = sum_gn / static_cast<T>(n);
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto) HWY_ATTR {
+    const auto gs = hn::Mul(load(d, dy + i), load(d, scale + i));
+    const auto centred = hn::Sub(gs, hn::MulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Set(d, mean_g)));
+    emit(d, i, hn::Mul(centred, hn::Set(d, row.inverse_deviation)));
+  });
+}
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_OPS_ROWS_INL_H_

@@ -1,0 +1,47 @@
+#include "heed/ops/layer_norm.h"
+
+#include "heed/base/error.h"
+#include "op_test.h"
+#include "reference.h"
+#include "targets.h"
+#include "training.h"
+
+using namespace heed;
+
+TEST_CASE("layer_norm: gradients, odd sizes, each input alone") {
+  for (const std::int64_t d : {2, 7, 64, 131})
+    require_gradients({{3, d}, {d}, {d}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
+      return layer_norm(graph, in[0], in[1], in[2], 1e-5);
+    });
+  require_gradients({{3, 5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
+    const auto ones = graph.input(graph.arena().zeros<double>({5}));
+    for (double& one : ones.value.span()) one = 1;
+    return layer_norm(graph, in[0], ones, graph.input(graph.arena().zeros<double>({5})), 1e-5);
+  });
+  require_gradients({{5}, {5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
+    const auto x = graph.input(graph.arena().zeros<double>({2, 5}));
+    for (std::int64_t i = 0; i < 10; ++i) x.value[i] = static_cast<double>(i * i);
+    return layer_norm(graph, x, in[0], in[1], 1e-5);
+  });
+}
+
+TEST_CASE("layer_norm: as PyTorch, on every instruction set") {
+  for_each_simd_target([] {
+    for_each_torch_case("layer_norm", [](auto& test, const auto& data) {
+      const auto x = test.input("x"), scale = test.input("scale"), bias = test.input("bias");
+      test.check(layer_norm(test.graph(), x, scale, bias, data["options"]["epsilon"].template get<double>()));
+    });
+  });
+}
+
+TEST_CASE("layer_norm: no rows, and inference gives what training gives") {
+  Training<float> t;
+  const auto x = t.normal({4, 33}), scale = t.normal({33}), bias = t.normal({33});
+  Graph<float> inference(t.device, t.values);
+  CHECK(largest_difference(layer_norm(t.graph, x, scale, bias, 1e-5).value,
+                           layer_norm(inference, x, scale, bias, 1e-5).value) == 0);
+  const auto empty = layer_norm(t.graph, t.normal({0, 33}), scale, bias, 1e-5);
+  CHECK(empty.shape() == Shape{0, 33});
+  CHECK_THROWS_WITH_AS(layer_norm(t.graph, x, t.normal({32}), bias, 1e-5),
+                       "internal: layer_norm: scale has shape [32], expected [33]", Error);
+}
