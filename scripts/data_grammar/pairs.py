@@ -4,18 +4,29 @@ import hashlib
 
 from .french import spell
 
-ENDINGS = {".": (".", "."), "?": ("?", " ?"), "!": (".", " !"), "!!": ("!", " !")}
-
 
 def capital(text):
     return text[0].upper() + text[1:]
 
 
-def pair(en, fr, ending="."):
-    """A written pair. ending: "." statement, "?" question, "!" command (a full stop in English, an exclamation mark in
-    French), "!!" exclamation in both."""
-    en_mark, fr_mark = ENDINGS[ending]
-    return capital(en) + en_mark, capital(spell(fr)) + fr_mark
+class Pairs(list):
+    """(English, French) as written: phrases come in, get French spelling, a capital and their punctuation. A command ends with a
+    full stop in English and with an exclamation mark in French."""
+
+    def say(self, en, fr):
+        self._end(en, fr, ".", ".")
+
+    def ask(self, en, fr):
+        self._end(en, fr, "?", " ?")
+
+    def order(self, en, fr):
+        self._end(en, fr, ".", " !")
+
+    def exclaim(self, en, fr):
+        self._end(en, fr, "!", " !")
+
+    def _end(self, en, fr, en_mark, fr_mark):
+        self.append((capital(en) + en_mark, capital(spell(fr)) + fr_mark))
 
 
 def digest(text):

@@ -3,7 +3,7 @@
 from .. import english as en
 from .. import french as fr
 from ..lexicon import EVERYONE, HE, I, SHE, THEY, WE, YOU
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 # Activities that can be going on, be over, be planned, be wanted: English verb | French verb | English rest = French rest; ...
 ACTIVITIES = """
@@ -61,7 +61,7 @@ miss | rater | the bus = le bus; the train = le train
 
 def _read(text):
     """(English verb, English rest, French verb, French rest) for each line's items."""
-    found = []
+    found = Pairs()
     for base, infinitive, rests in table(text, "|"):
         for rest in rests.split(";"):
             english_rest, french_rest = (side.strip() for side in rest.split("="))
@@ -134,18 +134,16 @@ def now(found):
     for action in ACTIVITY:
         base, rest, infinitive, french_rest = action
         for who in _subjects(6, action, "now"):
-            found.append(pair(en.with_be(who, en.words(en.ing(base), rest)), fr.clause(who, infinitive, french_rest)))
+            found.say(en.with_be(who, en.words(en.ing(base), rest)), fr.clause(who, infinitive, french_rest))
         for who in _subjects(2, action, "not now"):
             negative = fr.without_quantity(french_rest)
-            found.append(
-                pair(
-                    en.with_be(who, en.words(en.ing(base), en.any_for_some(rest)), negated=True),
-                    fr.clause(who, infinitive, negative, negation="pas"),
-                )
+            found.say(
+                en.with_be(who, en.words(en.ing(base), en.any_for_some(rest)), negated=True),
+                fr.clause(who, infinitive, negative, negation="pas"),
             )
         for who in pick(1, (YOU, HE, SHE, THEY), f"now?{action}"):
             english = en.words(en.be(who), who.en, en.ing(base), en.bind(rest, who))
-            found.append(pair(english, fr.est_ce_que(who, infinitive, french_rest), "?"))
+            found.ask(english, fr.est_ce_que(who, infinitive, french_rest))
 
 
 def past(found):
@@ -156,31 +154,24 @@ def past(found):
             english_time, french_time = _past_time(action, index)
             everything = "tout" if french_rest == "tout" else ""
             after = en.words("" if everything else french_rest, french_time)
-            found.append(
-                pair(
-                    en.simple_past(who, base, en.words(rest, english_time)),
-                    fr.clause(who, infinitive, after, tense="past", adverb=everything),
-                )
+            found.say(
+                en.simple_past(who, base, en.words(rest, english_time)),
+                fr.clause(who, infinitive, after, tense="past", adverb=everything),
             )
         for who in _subjects(1 + extra // 3, action, "not past"):
             negative = fr.without_quantity(french_rest)
             if rest == "everything":
                 continue
-            found.append(
-                pair(
-                    en.simple_past(who, base, en.any_for_some(rest), negated=True),
-                    fr.clause(who, infinitive, negative, tense="past", negation="pas"),
-                )
+            found.say(
+                en.simple_past(who, base, en.any_for_some(rest), negated=True),
+                fr.clause(who, infinitive, negative, tense="past", negation="pas"),
             )
         for who in pick(1 + extra // 3, (YOU, HE, SHE, THEY), f"past?{action}"):
             english = en.words("did", who.en, base, en.bind(rest, who))
             everything = "tout" if french_rest == "tout" else ""
-            found.append(
-                pair(
-                    english,
-                    fr.question(who, infinitive, "" if everything else french_rest, tense="past", adverb=everything),
-                    "?",
-                )
+            found.ask(
+                english,
+                fr.question(who, infinitive, "" if everything else french_rest, tense="past", adverb=everything),
             )
 
 
@@ -197,18 +188,14 @@ def already(found):
     for action in done:
         base, rest, infinitive, french_rest = action
         for who in _subjects(1, action, "already"):
-            found.append(
-                pair(
-                    en.perfect(who, base, rest, adverb="already"),
-                    fr.clause(who, infinitive, french_rest, tense="past", adverb="déjà"),
-                )
+            found.say(
+                en.perfect(who, base, rest, adverb="already"),
+                fr.clause(who, infinitive, french_rest, tense="past", adverb="déjà"),
             )
         for who in _subjects(1, action, "not yet"):
-            found.append(
-                pair(
-                    en.perfect(who, base, en.words(en.any_for_some(rest), "yet"), negated=True),
-                    fr.clause(who, infinitive, fr.without_quantity(french_rest), tense="past", negation="pas encore"),
-                )
+            found.say(
+                en.perfect(who, base, en.words(en.any_for_some(rest), "yet"), negated=True),
+                fr.clause(who, infinitive, fr.without_quantity(french_rest), tense="past", negation="pas encore"),
             )
 
 
@@ -217,17 +204,15 @@ def future(found):
         base, rest, infinitive, french_rest = action
         for index, who in enumerate(_subjects(3, action, "going")):
             english_time, french_time = (("", ""), ("tomorrow", "demain"), ("tonight", "ce soir"))[index]
-            if base in NO_TIME or "Italy" in rest or (index == 2 and base not in TONIGHT):
+            if base in NO_TIME or base == "learn" or "Italy" in rest or (index == 2 and base not in TONIGHT):
                 english_time = french_time = ""
-            found.append(
-                pair(
-                    en.with_be(who, en.words("going to", base, rest, english_time)),
-                    fr.clause(who, infinitive, en.words(french_rest, french_time), tense="going"),
-                )
+            found.say(
+                en.with_be(who, en.words("going to", base, rest, english_time)),
+                fr.clause(who, infinitive, en.words(french_rest, french_time), tense="going"),
             )
         for who in pick(1, (YOU, HE, SHE, THEY), f"going?{action}"):
             english = en.words(en.be(who), who.en, "going to", base, en.bind(rest, who))
-            found.append(pair(english, fr.est_ce_que(who, infinitive, french_rest, tense="going"), "?"))
+            found.ask(english, fr.est_ce_que(who, infinitive, french_rest, tense="going"))
         if rest not in ("in Italy", "a car") and base in (
             "help",
             "call",
@@ -241,11 +226,9 @@ def future(found):
             "talk",
         ):
             for who in pick(1, (I, WE, YOU, HE, SHE, THEY), f"will{action}"):
-                found.append(
-                    pair(
-                        en.will(who, en.words(base, rest, "tomorrow")),
-                        fr.clause(who, infinitive, en.words(french_rest, "demain"), tense="future"),
-                    )
+                found.say(
+                    en.will(who, en.words(base, rest, "tomorrow")),
+                    fr.clause(who, infinitive, en.words(french_rest, "demain"), tense="future"),
                 )
 
 
@@ -254,41 +237,29 @@ def with_modals(found):
         base, rest, infinitive, french_rest = action
         plain = en.words(infinitive, french_rest)
         for who in _subjects(1, action, "want"):
-            found.append(pair(en.simple(who, "want", en.words("to", base, rest)), fr.clause(who, "vouloir", plain)))
+            found.say(en.simple(who, "want", en.words("to", base, rest)), fr.clause(who, "vouloir", plain))
         for who in _subjects(1, action, "not want"):
-            found.append(
-                pair(
-                    en.simple(who, "want", en.words("to", base, en.any_for_some(rest)), negated=True),
-                    fr.clause(who, "vouloir", en.words(infinitive, fr.without_quantity(french_rest)), negation="pas"),
-                )
+            found.say(
+                en.simple(who, "want", en.words("to", base, en.any_for_some(rest)), negated=True),
+                fr.clause(who, "vouloir", en.words(infinitive, fr.without_quantity(french_rest)), negation="pas"),
             )
         for who in pick(1, (YOU, HE, SHE, THEY), f"want?{action}"):
-            found.append(
-                pair(
-                    en.words(en.do(who), who.en, "want to", base, en.bind(rest, who)),
-                    fr.est_ce_que(who, "vouloir", plain),
-                    "?",
-                )
+            found.ask(
+                en.words(en.do(who), who.en, "want to", base, en.bind(rest, who)), fr.est_ce_que(who, "vouloir", plain)
             )
         for who in _subjects(1, action, "must"):
-            found.append(pair(en.words(who.en, "must", base, en.bind(rest, who)), fr.clause(who, "devoir", plain)))
+            found.say(en.words(who.en, "must", base, en.bind(rest, who)), fr.clause(who, "devoir", plain))
         for who in _subjects(0 if base == "look" else 1, action, "can't"):
-            found.append(
-                pair(
-                    en.words(who.en, "can't", base, en.bind(en.any_for_some(rest), who)),
-                    fr.clause(who, "pouvoir", en.words(infinitive, fr.without_quantity(french_rest)), negation="pas"),
-                )
+            found.say(
+                en.words(who.en, "can't", base, en.bind(en.any_for_some(rest), who)),
+                fr.clause(who, "pouvoir", en.words(infinitive, fr.without_quantity(french_rest)), negation="pas"),
             )
         for who in pick(1, (YOU, HE, SHE, WE, THEY), f"can?{action}"):
-            found.append(
-                pair(en.words("can", who.en, base, en.bind(rest, who)), fr.question(who, "pouvoir", plain), "?")
-            )
+            found.ask(en.words("can", who.en, base, en.bind(rest, who)), fr.question(who, "pouvoir", plain))
         for who in _subjects(1, action, "would like"):
-            found.append(
-                pair(
-                    en.words(who.en, "would like to", base, en.bind(rest, who)),
-                    fr.clause(who, "vouloir", plain, tense="conditional"),
-                )
+            found.say(
+                en.words(who.en, "would like to", base, en.bind(rest, who)),
+                fr.clause(who, "vouloir", plain, tense="conditional"),
             )
         if base not in (
             "look",
@@ -303,32 +274,29 @@ def with_modals(found):
             "take",
         ) and not rest.startswith(("some ", "the ", "a ", "in the street")):
             for who in _subjects(2, action, "like"):
-                found.append(pair(en.simple(who, "like", en.words("to", base, rest)), fr.clause(who, "aimer", plain)))
+                found.say(en.simple(who, "like", en.words("to", base, rest)), fr.clause(who, "aimer", plain))
 
 
 def commands(found):
     for action in ACTIVITY:
         base, rest, infinitive, french_rest = action
-        if base in NO_COMMAND or rest in ("in the street", "a car"):
+        if base in NO_COMMAND or rest in ("in the street", "a car", "at the hospital"):
             continue
         english_rest = rest.replace("@my", "your")
         if rest and base not in ("sing", "dance", "swim", "drink"):
-            found.append(pair(en.words(base, english_rest), fr.command(infinitive, french_rest), "!"))
+            found.order(en.words(base, english_rest), fr.command(infinitive, french_rest))
         if (
             base in ("eat", "read", "watch", "take", "wash", "call", "buy", "do", "clean", "help", "make")
             and rest
             and "some" not in rest
         ):
-            found.append(
-                pair(en.words(base, english_rest) + ", please", fr.command(infinitive, french_rest) + ", s'il te plaît")
+            found.say(
+                en.words(base, english_rest) + ", please", fr.command(infinitive, french_rest) + ", s'il te plaît"
             )
         if base in ("eat", "run", "dance", "play", "sing", "walk", "talk", "wash", "call", "take", "swim"):
-            found.append(
-                pair(
-                    en.words("don't", base, en.any_for_some(english_rest)),
-                    fr.command(infinitive, fr.without_quantity(french_rest), negated=True),
-                    "!",
-                )
+            found.order(
+                en.words("don't", base, en.any_for_some(english_rest)),
+                fr.command(infinitive, fr.without_quantity(french_rest), negated=True),
             )
         if base in (
             "eat",
@@ -348,11 +316,11 @@ def commands(found):
             "swim",
         ):
             ours = rest.replace("@my", "our")
-            found.append(pair(en.words("let's", base, ours), fr.command(infinitive, french_rest, slot=3), "!"))
+            found.order(en.words("let's", base, ours), fr.command(infinitive, french_rest, slot=3))
 
 
 def pairs():
-    found = []
+    found = Pairs()
     for build in (now, past, already, future, with_modals, commands):
         build(found)
     return found

@@ -3,7 +3,7 @@
 from .. import english as en
 from .. import french as fr
 from ..lexicon import EVERYONE, HE, PRONOUNS, SHE, THEY, YOU
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 # object agreement "none": the participle does not agree because a direct object follows ("elle s'est lavé les mains")
 REFLEXIVE = """
@@ -118,67 +118,57 @@ def reflexive(found):
         verb, _, particle = base.partition(" ")
         for rest in rests.split(";"):
             english_rest, french_rest = (side.strip() for side in rest.split("="))
-            after = en.words(particle, english_rest)
-            fixed = "none" if french_rest.startswith("les ") or french_rest == "le visage" else None
-            plain = en.words("@me " + fr.verb(infinitive).infinitive, french_rest)
-            for who in pick(5, EVERYONE, "past" + base + rest):
-                found.append(
-                    pair(
-                        en.simple_past(who, verb, after),
-                        fr.clause(who, infinitive, french_rest, tense="past", object_agreement=fixed),
-                    )
-                )
-            for who in pick(2, EVERYONE, "not past" + base + rest):
-                found.append(
-                    pair(
-                        en.simple_past(who, verb, after, negated=True),
-                        fr.clause(who, infinitive, french_rest, tense="past", negation="pas", object_agreement=fixed),
-                    )
-                )
-            for who in pick(1, (YOU, HE, SHE, THEY), "ask" + base + rest):
-                found.append(
-                    pair(
-                        en.words("did", who.en, verb, en.bind(after, who)),
-                        fr.question(who, infinitive, french_rest, tense="past", object_agreement=fixed),
-                        "?",
-                    )
-                )
-            if verb != "get" or particle == "up" or particle == "dressed":
-                for who in pick(2, EVERYONE, "going" + base + rest):
-                    found.append(
-                        pair(
-                            en.with_be(who, en.words("going to", verb, after)),
-                            fr.clause(who, infinitive, french_rest, tense="going"),
-                        )
-                    )
-                unwise = english_rest in ("late", "at noon")
-                for who in pick(0 if unwise else 2, EVERYONE, "must" + base + rest):
-                    found.append(
-                        pair(en.words(who.en, "must", verb, en.bind(after, who)), fr.clause(who, "devoir", plain))
-                    )
-                for who in pick(0 if unwise else 2, EVERYONE, "want" + base + rest):
-                    found.append(
-                        pair(en.simple(who, "want", en.words("to", verb, after)), fr.clause(who, "vouloir", plain))
-                    )
-                if not unwise:
-                    found.append(
-                        pair(en.words(verb, after.replace("@my", "your")), fr.command(infinitive, french_rest), "!")
-                    )
+            act = (base + rest, verb, en.words(particle, english_rest), infinitive, french_rest)
+            _reflexive_past(found, *act)
+            if verb != "get" or particle in ("up", "dressed"):
+                _reflexive_plan(found, *act, unwise=english_rest in ("late", "at noon"))
             if verb in ("get", "go", "wake") and particle not in ("lost", "dressed"):
-                for who in pick(2, EVERYONE, "always" + base + rest):
-                    found.append(
-                        pair(
-                            en.simple(who, verb, after, adverb="always"),
-                            fr.clause(who, infinitive, en.words("toujours", french_rest)),
-                        )
-                    )
-                for who in pick(1, EVERYONE, "never" + base + rest):
-                    found.append(
-                        pair(
-                            en.simple(who, verb, after, adverb="never"),
-                            fr.clause(who, infinitive, french_rest, negation="jamais"),
-                        )
-                    )
+                _reflexive_habit(found, *act)
+
+
+def _reflexive_past(found, key, verb, after, infinitive, rest):
+    told = {"tense": "past", "object_agreement": "none" if rest.startswith("les ") or rest == "le visage" else None}
+    for who in pick(5, EVERYONE, "past" + key):
+        found.say(en.simple_past(who, verb, after), fr.clause(who, infinitive, rest, **told))
+    for who in pick(2, EVERYONE, "not past" + key):
+        found.say(
+            en.simple_past(who, verb, after, negated=True), fr.clause(who, infinitive, rest, negation="pas", **told)
+        )
+    for who in pick(1, (YOU, HE, SHE, THEY), "ask" + key):
+        found.ask(en.words("did", who.en, verb, en.bind(after, who)), fr.question(who, infinitive, rest, **told))
+
+
+def _reflexive_plan(found, key, verb, after, infinitive, rest, unwise):
+    """Going to; and must, want and commands for what one would want."""
+    plain = en.words("@me " + fr.verb(infinitive).infinitive, rest)
+    for who in pick(2, EVERYONE, "going" + key):
+        found.say(en.with_be(who, en.words("going to", verb, after)), fr.clause(who, infinitive, rest, tense="going"))
+    if unwise:
+        return
+    for who in pick(2, EVERYONE, "must" + key):
+        found.say(en.words(who.en, "must", verb, en.bind(after, who)), fr.clause(who, "devoir", plain))
+    for who in pick(2, EVERYONE, "want" + key):
+        found.say(en.simple(who, "want", en.words("to", verb, after)), fr.clause(who, "vouloir", plain))
+    found.order(en.words(verb, after.replace("@my", "your")), fr.command(infinitive, rest))
+
+
+def _reflexive_habit(found, key, verb, after, infinitive, rest):
+    for who in pick(2, EVERYONE, "always" + key):
+        found.say(en.simple(who, verb, after, adverb="always"), fr.clause(who, infinitive, en.words("toujours", rest)))
+    for who in pick(1, EVERYONE, "never" + key):
+        found.say(en.simple(who, verb, after, adverb="never"), fr.clause(who, infinitive, rest, negation="jamais"))
+
+
+NOT_FOR_CHILDREN = ("wine", "coffee", "a taxi", "with the children", "in the evening", "too much", "alone")
+THEMSELVES = (("my mother", "mother"), ("my parents", "parents"), ("my friends", "friends"))
+TIMED = ("eat", "drink", "read", "play", "watch", "go", "listen", "take", "call", "make", "walk", "help")
+
+
+def _people_for(rest):
+    """Everybody of whom a habit can be told: "my mother calls her mother" would puzzle."""
+    people = [who for who in EVERYONE if who.en != "the children" or rest not in NOT_FOR_CHILDREN]
+    people = [who for who in people if not any(who.en == name and word in rest for name, word in THEMSELVES)]
+    return [who for who in people if who.slot not in (0, 3)] if "my name" in rest else people
 
 
 def habits(found):
@@ -186,112 +176,69 @@ def habits(found):
         verb, _, particle = base.partition(" ")
         for rest in rests.split(";"):
             english_rest, french_rest = (side.strip() for side in rest.split("="))
-            after = en.words(particle, english_rest)
-            key = base + rest
-            people = [
-                who
-                for who in EVERYONE
-                if who.en != "the children"
-                or english_rest
-                not in ("wine", "coffee", "a taxi", "with the children", "in the evening", "too much", "alone")
-            ]
-            people = [
-                who
-                for who in people
-                if not (
-                    who.en == "my mother"
-                    and "mother" in rest
-                    or who.en == "my parents"
-                    and "parents" in rest
-                    or who.en == "my friends"
-                    and "friends" in rest
-                )
-            ]
-            if "my name" in rest:
-                people = [who for who in people if who.slot not in (0, 3)]
-            verbal = french_rest.split(" ", 1)[0] in (
-                "le",
-                "la",
-                "des",
-                "du",
-                "de",
-                "un",
-                "les",
-                "@mon",
-                "@ma",
-                "@mes",
-                "mon",
-                "au",
-                "à",
-                "en",
-                "dans",
-                "sur",
-                "sous",
-                "",
-            ) or french_rest in ("français", "anglais")
-            for index, who in enumerate(pick(3, people, "habit" + key)):
-                english_adverb, french_adverb = FREQUENCIES[index] if base != "forget" or index else FREQUENCIES[2]
-                if verbal or base in ("arrive", "come home", "travel"):
-                    found.append(
-                        pair(
-                            en.simple(who, verb, after, adverb=english_adverb),
-                            fr.clause(who, infinitive, en.words(french_adverb, french_rest)),
-                        )
-                    )
-            if french_rest not in ("trop", "tout") and base not in ("lose", "forget") or french_rest == "@mes clés":
-                for who in pick(2, people, "never" + key):
-                    found.append(
-                        pair(
-                            en.simple(who, verb, after, adverb="never"),
-                            fr.clause(who, infinitive, fr.without_quantity(french_rest), negation="jamais"),
-                        )
-                    )
-            if (
-                base
-                in ("eat", "drink", "read", "play", "watch", "go", "listen", "take", "call", "make", "walk", "help")
-                and "mistakes" not in rest
-                and french_rest != "trop"
-            ):
-                for index, who in enumerate(pick(2, people, "every" + key)):
-                    english_time, french_time = pick(1, TIMES[:3] if index else TIMES[2:], key)[0]
-                    if "school" in rest:
-                        english_time, french_time = TIMES[index]
-                    found.append(
-                        pair(
-                            en.simple(who, verb, en.words(after, english_time)),
-                            fr.clause(who, infinitive, en.words(french_rest, french_time)),
-                        )
-                    )
+            act = (
+                base + rest,
+                verb,
+                en.words(particle, english_rest),
+                infinitive,
+                french_rest,
+                _people_for(english_rest),
+            )
+            if french_rest != "trop":
+                _how_often(found, *act)
+            if french_rest not in ("trop", "tout", "mon nom") and base != "lose":
+                _never(found, *act)
+            if base in TIMED and "mistakes" not in rest and french_rest != "trop":
+                _when(found, *act)
             if (
                 french_rest
                 and base not in ("lose", "forget", "come home", "arrive", "travel")
-                and english_rest not in ("dinner", "too much")
+                and english_rest != "too much"
             ):
-                for who in pick(1, people, "don't" + key):
-                    found.append(
-                        pair(
-                            en.simple(who, verb, after, negated=True),
-                            fr.clause(who, infinitive, fr.without_quantity(french_rest), negation="pas"),
-                        )
-                    )
-                for who in pick(1, (YOU, HE, SHE, THEY), "ask" + key):
-                    if not ("my name" in rest):
-                        found.append(
-                            pair(
-                                en.words(en.do(who), who.en, "often", verb, en.bind(after, who)),
-                                fr.est_ce_que(who, infinitive, en.words("souvent", french_rest)),
-                                "?",
-                            )
-                        )
+                _not_often(found, *act)
+
+
+def _how_often(found, key, verb, after, infinitive, rest, people):
+    for index, who in enumerate(pick(3, people, "habit" + key)):
+        english_adverb, french_adverb = FREQUENCIES[index]
+        found.say(
+            en.simple(who, verb, after, adverb=english_adverb),
+            fr.clause(who, infinitive, en.words(french_adverb, rest)),
+        )
+
+
+def _never(found, key, verb, after, infinitive, rest, people):
+    for who in pick(2, people, "never" + key):
+        none = fr.without_quantity(rest)
+        found.say(en.simple(who, verb, after, adverb="never"), fr.clause(who, infinitive, none, negation="jamais"))
+
+
+def _when(found, key, verb, after, infinitive, rest, people):
+    for index, who in enumerate(pick(2, people, "every" + key)):
+        english_time, french_time = (
+            TIMES[index] if "school" in after else pick(1, TIMES[:3] if index else TIMES[2:], key)[0]
+        )
+        found.say(
+            en.simple(who, verb, en.words(after, english_time)), fr.clause(who, infinitive, en.words(rest, french_time))
+        )
+
+
+def _not_often(found, key, verb, after, infinitive, rest, people):
+    for who in pick(1, people, "don't" + key):
+        none = fr.without_quantity(rest)
+        found.say(en.simple(who, verb, after, negated=True), fr.clause(who, infinitive, none, negation="pas"))
+    for who in pick(1, (YOU, HE, SHE, THEY), "ask" + key):
+        english = en.words(en.do(who), who.en, "often", verb, en.bind(after, who))
+        found.ask(english, fr.est_ce_que(who, infinitive, en.words("souvent", rest)))
 
 
 def clock(found):
     for english_hour, french_hour in CLOCK:
         hours = "heure" if french_hour == "une" else "heures"
-        found.append(pair(f"it's {english_hour} o'clock", f"il est {french_hour} {hours}"))
-        found.append(pair(f"it's already {english_hour} o'clock", f"il est déjà {french_hour} {hours}"))
-        found.append(pair(f"is it {english_hour} o'clock", f"est-il {french_hour} {hours}", "?"))
-        found.append(pair(f"it's half past {english_hour}", f"il est {french_hour} {hours} et demie"))
+        found.say(f"it's {english_hour} o'clock", f"il est {french_hour} {hours}")
+        found.say(f"it's already {english_hour} o'clock", f"il est déjà {french_hour} {hours}")
+        found.ask(f"is it {english_hour} o'clock", f"est-il {french_hour} {hours}")
+        found.say(f"it's half past {english_hour}", f"il est {french_hour} {hours} et demie")
         for thing, french_thing in pick(
             2,
             table(
@@ -299,33 +246,27 @@ def clock(found):
             ),
             english_hour,
         ):
-            found.append(pair(f"{thing} at {english_hour} o'clock", f"{french_thing} à {french_hour} {hours}"))
+            found.say(f"{thing} at {english_hour} o'clock", f"{french_thing} à {french_hour} {hours}")
         for who in pick(2, PRONOUNS, english_hour):
-            found.append(
-                pair(
-                    en.will(who, f"come at {english_hour} o'clock"),
-                    fr.clause(who, "venir", f"à {french_hour} {hours}", tense="future"),
-                )
+            found.say(
+                en.will(who, f"come at {english_hour} o'clock"),
+                fr.clause(who, "venir", f"à {french_hour} {hours}", tense="future"),
             )
     for english_day, french_day in DAYS:
-        found.append(pair(f"today is {english_day}", f"aujourd'hui, ce est {french_day}"))
-        found.append(pair(f"tomorrow is {english_day}", f"demain, ce est {french_day}"))
-        found.append(pair(f"the store is closed on {english_day}s", f"le magasin est fermé le {french_day}"))
-        found.append(pair(f"see you on {english_day}", f"à {french_day}", "!!"))
+        found.say(f"today is {english_day}", f"aujourd'hui, ce est {french_day}")
+        found.say(f"tomorrow is {english_day}", f"demain, ce est {french_day}")
+        found.say(f"the store is closed on {english_day}s", f"le magasin est fermé le {french_day}")
+        found.exclaim(f"see you on {english_day}", f"à {french_day}")
         for who in pick(3, PRONOUNS, english_day):
-            found.append(pair(en.with_be(who, f"leaving on {english_day}"), fr.clause(who, "partir", french_day)))
-            found.append(
-                pair(
-                    en.simple(who, "work", f"on {english_day}s", negated=True),
-                    fr.clause(who, "travailler", f"le {french_day}", negation="pas"),
-                )
+            found.say(en.with_be(who, f"leaving on {english_day}"), fr.clause(who, "partir", french_day))
+            found.say(
+                en.simple(who, "work", f"on {english_day}s", negated=True),
+                fr.clause(who, "travailler", f"le {french_day}", negation="pas"),
             )
         for who in pick(2, PRONOUNS, "free" + english_day):
-            found.append(
-                pair(
-                    en.with_be(who, f"free on {english_day}"),
-                    fr.clause(who, "être", ("libres" if who.plural else "libre") + f" {french_day}"),
-                )
+            found.say(
+                en.with_be(who, f"free on {english_day}"),
+                fr.clause(who, "être", ("libres" if who.plural else "libre") + f" {french_day}"),
             )
 
 
@@ -343,9 +284,7 @@ def ages(found):
             else young
         )
         for who in pick(4, people, english_age):
-            found.append(
-                pair(en.with_be(who, f"{english_age} years old"), fr.clause(who, "avoir", f"{french_age} ans"))
-            )
+            found.say(en.with_be(who, f"{english_age} years old"), fr.clause(who, "avoir", f"{french_age} ans"))
         for relation, french_relation in (
             ("son", "mon fils"),
             ("daughter", "ma fille"),
@@ -355,7 +294,7 @@ def ages(found):
             if not old and (
                 relation in ("son", "daughter") or english_age in ("two", "four", "six", "eight", "ten", "twelve")
             ):
-                found.append(pair(f"my {relation} is {english_age} years old", f"{french_relation} a {french_age} ans"))
+                found.say(f"my {relation} is {english_age} years old", f"{french_relation} a {french_age} ans")
     for who in [one for one in EVERYONE if one.slot in (1, 2, 5)]:
         english = en.words("how old", en.be(who), who.en)
         french = (
@@ -363,34 +302,34 @@ def ages(found):
             if who.pronoun
             else f"quel âge {fr.verb('avoir').present[who.slot]} {who.fr}"
         )
-        found.append(pair(english, french, "?"))
+        found.ask(english, french)
 
 
 def weather(found):
     for english_weather, french_weather in WEATHER:
-        found.append(pair(english_weather, french_weather))
+        found.say(english_weather, french_weather)
         for english_time, french_time in pick(4, WEATHER_TIMES, english_weather):
             if "dark" not in english_weather:
-                found.append(pair(f"{english_weather} {english_time}", f"{french_weather} {french_time}"))
+                found.say(f"{english_weather} {english_time}", f"{french_weather} {french_time}")
     for english_weather, french_weather in (("hot", "chaud"), ("cold", "froid"), ("dark", "nuit")):
-        found.append(pair(f"it isn't {english_weather}", f"il ne fait pas {french_weather}"))
-        found.append(pair(f"it was {english_weather}", f"il faisait {french_weather}"))
-        found.append(pair(f"is it {english_weather}", f"est-ce qu'il fait {french_weather}", "?"))
+        found.say(f"it isn't {english_weather}", f"il ne fait pas {french_weather}")
+        found.say(f"it was {english_weather}", f"il faisait {french_weather}")
+        found.ask(f"is it {english_weather}", f"est-ce qu'il fait {french_weather}")
     for english_time, french_time in (("tomorrow", "demain"), ("tonight", "ce soir"), ("soon", "bientôt")):
-        found.append(pair(f"it's going to rain {english_time}", f"il va pleuvoir {french_time}"))
-        found.append(pair(f"it's going to snow {english_time}", f"il va neiger {french_time}"))
-    found.append(pair("it isn't raining anymore", "il ne pleut plus"))
-    found.append(pair("it isn't raining", "il ne pleut pas"))
-    found.append(pair("it rained yesterday", "il a plu hier"))
-    found.append(pair("it snowed last night", "il a neigé cette nuit"))
-    found.append(pair("it never snows here", "il ne neige jamais ici"))
-    found.append(pair("it often rains here", "il pleut souvent ici"))
-    found.append(pair("is it raining", "est-ce qu'il pleut", "?"))
-    found.append(pair("is it snowing", "est-ce qu'il neige", "?"))
+        found.say(f"it's going to rain {english_time}", f"il va pleuvoir {french_time}")
+        found.say(f"it's going to snow {english_time}", f"il va neiger {french_time}")
+    found.say("it isn't raining anymore", "il ne pleut plus")
+    found.say("it isn't raining", "il ne pleut pas")
+    found.say("it rained yesterday", "il a plu hier")
+    found.say("it snowed last night", "il a neigé cette nuit")
+    found.say("it never snows here", "il ne neige jamais ici")
+    found.say("it often rains here", "il pleut souvent ici")
+    found.ask("is it raining", "est-ce qu'il pleut")
+    found.ask("is it snowing", "est-ce qu'il neige")
 
 
 def pairs():
-    found = []
+    found = Pairs()
     for build in (reflexive, habits, clock, ages, weather):
         build(found)
     return found

@@ -3,7 +3,7 @@
 from .. import english as en
 from .. import french as fr
 from ..lexicon import EVERYONE, HE, I, PRONOUNS, SHE, THEY, WE, YOU
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 # English = some ... = the ...; D drink, F food
 FOODS = table("""
@@ -56,70 +56,63 @@ def at_the_table(found):
         people = _grown(name)
         none = fr.without_quantity(some)
         for who in pick(3, [one for one in people if one is not YOU], "want some" + name):
-            found.append(pair(en.simple(who, "want", f"some {name}"), fr.clause(who, "vouloir", some)))
+            found.say(en.simple(who, "want", f"some {name}"), fr.clause(who, "vouloir", some))
         for who in pick(2, people, "want no" + name):
-            found.append(
-                pair(
-                    en.simple(who, "want", f"any {name}", negated=True), fr.clause(who, "vouloir", none, negation="pas")
-                )
+            found.say(
+                en.simple(who, "want", f"any {name}", negated=True), fr.clause(who, "vouloir", none, negation="pas")
             )
         for who in pick(2, (YOU, HE, SHE, THEY), "want?" + name):
-            found.append(pair(f"{en.do(who)} {who.en} want some {name}", fr.est_ce_que(who, "vouloir", some), "?"))
+            found.ask(f"{en.do(who)} {who.en} want some {name}", fr.est_ce_que(who, "vouloir", some))
         for who in pick(2, (I, HE, SHE, WE, THEY), "would like" + name):
-            found.append(pair(f"{who.en} would like some {name}", fr.clause(who, "vouloir", some, tense="conditional")))
-        found.append(pair(f"would you like some {name}", fr.question(YOU, "vouloir", some, tense="conditional"), "?"))
+            found.say(f"{who.en} would like some {name}", fr.clause(who, "vouloir", some, tense="conditional"))
+        found.ask(f"would you like some {name}", fr.question(YOU, "vouloir", some, tense="conditional"))
         for who in pick(2, people, "no more" + name):
-            found.append(
-                pair(
-                    en.simple(who, "have", f"any {name} left", negated=True),
-                    fr.clause(who, "avoir", none, negation="plus"),
-                )
+            found.say(
+                en.simple(who, "have", f"any {name} left", negated=True), fr.clause(who, "avoir", none, negation="plus")
             )
         for who in pick(2, (I, WE, HE, SHE, THEY), "bought" + name):
-            found.append(
-                pair(
-                    en.simple_past(who, "buy", f"a lot of {name}"),
-                    fr.clause(who, "acheter", "beaucoup " + none, tense="past"),
-                )
+            found.say(
+                en.simple_past(who, "buy", f"a lot of {name}"),
+                fr.clause(who, "acheter", "beaucoup " + none, tense="past"),
             )
         needed = name in ("bread", "meat", "rice", "fruit", "sugar", "salt", "butter", "water", "milk", "coffee")
         for who in pick(3 if needed else 0, PRONOUNS, "need" + name):
-            found.append(pair(en.simple(who, "need", name), fr.clause(who, "avoir", "besoin " + none)))
-        found.append(pair(f"there's {name} on the table", f"il y a {some} sur la table"))
-        found.append(pair(f"there isn't any {name} left", f"il n'y a plus {none}"))
-        found.append(pair(f"is there any {name}", f"est-ce qu'il y a {some}", "?"))
-        found.append(pair(f"pass me the {name}, please", f"passe-moi {the}, s'il te plaît"))
-        found.append(pair(f"where's the {name}", f"où est {the}" if name != "fruit" else "où sont les fruits", "?"))
+            found.say(en.simple(who, "need", name), fr.clause(who, "avoir", "besoin " + none))
+        found.say(f"there's {name} on the table", f"il y a {some} sur la table")
+        found.say(f"there isn't any {name} left", f"il n'y a plus {none}")
+        found.ask(f"is there any {name}", f"est-ce qu'il y a {some}")
+        found.say(f"pass me the {name}, please", f"passe-moi {the}, s'il te plaît")
+        found.ask(f"where's the {name}", f"où est {the}" if name != "fruit" else "où sont les fruits")
+
+
+def eating(found):
+    for name, some, the, kind in FOODS:
+        people = _grown(name)
+        none = fr.without_quantity(some)
         verb, french_verb = ("drink", "boire") if kind == "D" else ("eat", "manger")
         if kind != "S":
             for who in pick(2, people, "ate" + name):
-                found.append(
-                    pair(
-                        en.simple_past(who, verb, f"too much {name}"),
-                        fr.clause(who, french_verb, "trop " + none, tense="past"),
-                    )
+                found.say(
+                    en.simple_past(who, verb, f"too much {name}"),
+                    fr.clause(who, french_verb, "trop " + none, tense="past"),
                 )
             for who in pick(1, people, "never" + name):
-                found.append(
-                    pair(
-                        en.simple(who, verb, name, adverb="never"), fr.clause(who, french_verb, none, negation="jamais")
-                    )
+                found.say(
+                    en.simple(who, verb, name, adverb="never"), fr.clause(who, french_verb, none, negation="jamais")
                 )
             for who in pick(1, people, "not any more" + name):
-                found.append(
-                    pair(
-                        en.simple(who, verb, f"{name} anymore", negated=True),
-                        fr.clause(who, french_verb, none, negation="plus"),
-                    )
+                found.say(
+                    en.simple(who, verb, f"{name} anymore", negated=True),
+                    fr.clause(who, french_verb, none, negation="plus"),
                 )
-            found.append(pair(f"{verb} some {name}", fr.command(french_verb, some), "!"))
+            found.order(f"{verb} some {name}", fr.command(french_verb, some))
         if kind != "S" and name != "fruit":
             article, noun = the.split(" ", 1)
             this, cold, good = ("cette", "froide", "bonne") if article == "la" else ("ce", "froid", "bon")
             if name not in ("bread", "cheese", "chocolate", "cake", "salad"):
-                found.append(pair(f"the {name} is cold", f"{the} est {cold}"))
-            found.append(pair(f"the {name} is good", f"{the} est {good}"))
-            found.append(pair(f"this {name} is very good", f"{this} {noun} est très {good}"))
+                found.say(f"the {name} is cold", f"{the} est {cold}")
+            found.say(f"the {name} is good", f"{the} est {good}")
+            found.say(f"this {name} is very good", f"{this} {noun} est très {good}")
 
 
 def liking(found):
@@ -131,28 +124,25 @@ def liking(found):
         if "work" in name:
             people = [who for who in EVERYONE if who.en != "the children"]
         for who in pick(4, people, "like" + name):
-            found.append(pair(en.simple(who, "like", name), fr.clause(who, "aimer", the)))
+            found.say(en.simple(who, "like", name), fr.clause(who, "aimer", the))
         for who in pick(3, people, "don't like" + name):
-            found.append(pair(en.simple(who, "like", name, negated=True), fr.clause(who, "aimer", the, negation="pas")))
+            found.say(en.simple(who, "like", name, negated=True), fr.clause(who, "aimer", the, negation="pas"))
         for who in pick(2, (YOU, HE, SHE, THEY), "like?" + name):
-            found.append(
-                pair(f"{en.do(who)} {who.en} like {en.bind(name, who)}", fr.est_ce_que(who, "aimer", the), "?")
-            )
+            found.ask(f"{en.do(who)} {who.en} like {en.bind(name, who)}", fr.est_ce_que(who, "aimer", the))
         for who in pick(1, people, "like a lot" + name):
-            found.append(pair(en.simple(who, "like", name + " a lot"), fr.clause(who, "aimer", "beaucoup " + the)))
-    couples = [(a, b) for a in FOODS for b in FOODS if a != b and a[3] == b[3] != "S"]
+            found.say(en.simple(who, "like", name + " a lot"), fr.clause(who, "aimer", "beaucoup " + the))
+    couples = [(a, b) for a in FOODS for b in FOODS if a != b and a[3] == b[3] != "S" and "fruit" not in (a[0], b[0])]
     for first, second in pick(24, couples, "prefer"):
         who = pick(1, _grown("wine" if first[3] == "D" else ""), first[0] + second[0])[0]
-        found.append(
-            pair(
-                en.simple(who, "prefer", f"{first[0]} to {second[0]}"),
-                fr.clause(who, "préférer", f"{first[2]} à {second[2]}"),
-            )
+        found.say(
+            en.simple(who, "prefer", f"{first[0]} to {second[0]}"),
+            fr.clause(who, "préférer", f"{first[2]} à {second[2]}"),
         )
 
 
 def pairs():
-    found = []
+    found = Pairs()
     at_the_table(found)
+    eating(found)
     liking(found)
     return found

@@ -3,7 +3,7 @@
 from .. import english as en
 from .. import french as fr
 from ..lexicon import CHARACTERS, EVERYONE, HE, MOODS, PEOPLE, PRONOUNS, QUALITIES, SHE, THEY, YOU
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 # small clauses with a pronoun: English after the subject (be or verb), French verb and rest
 BECAUSE = table(
@@ -112,11 +112,9 @@ def reasons(found):
                     )
                 elif word == "heureux" and who.gender == "f":
                     form = "heureuse"
-                found.append(
-                    pair(
-                        en.with_be(who, en.words(en.ing(verb), rest)) + " because " + en.with_be(who, english_state),
-                        f"{fr.clause(who, infinitive, french_rest)} parce que {fr.clause(who, be_verb, form)}",
-                    )
+                found.say(
+                    en.with_be(who, en.words(en.ing(verb), rest)) + " because " + en.with_be(who, english_state),
+                    f"{fr.clause(who, infinitive, french_rest)} parce que {fr.clause(who, be_verb, form)}",
                 )
 
 
@@ -129,7 +127,7 @@ def that_clauses(found):
             for who, other in pick(2, [(a, b) for a in PRONOUNS for b in people if a.slot != b.slot], base + state):
                 verb, rest = _state(other, state)
                 english = en.simple(who, base, en.with_be(other, state))
-                found.append(pair(english, f"{fr.clause(who, infinitive)} que {fr.clause(other, verb, rest)}"))
+                found.say(english, f"{fr.clause(who, infinitive)} que {fr.clause(other, verb, rest)}")
 
 
 def indirect_questions(found):
@@ -142,31 +140,24 @@ def indirect_questions(found):
             english = f"{english_word} {told}"
             french = f"{french_word} {fr.clause(who, infinitive, rest, tense=tense)}"
             knows, wonders = pick(2, [one for one in PRONOUNS if one.slot != who.slot and one is not YOU], english)
-            found.append(pair(en.simple(knows, "know", english), fr.clause(knows, "savoir", french)))
-            found.append(
-                pair(
-                    en.simple(wonders, "know", english, negated=True),
-                    fr.clause(wonders, "savoir", french, negation="pas"),
-                )
+            found.say(en.simple(knows, "know", english), fr.clause(knows, "savoir", french))
+            found.say(
+                en.simple(wonders, "know", english, negated=True), fr.clause(wonders, "savoir", french, negation="pas")
             )
-            found.append(pair(f"do you know {english}", fr.est_ce_que(YOU, "savoir", french), "?"))
+            found.ask(f"do you know {english}", fr.est_ce_que(YOU, "savoir", french))
 
 
 def abilities(found):
     for english, french in KNOW_HOW:
         for who in pick(5, EVERYONE, "can" + english):
-            found.append(pair(en.simple(who, "know", "how to " + english), fr.clause(who, "savoir", french)))
+            found.say(en.simple(who, "know", "how to " + english), fr.clause(who, "savoir", french))
         for who in pick(3, EVERYONE, "can't" + english):
-            found.append(
-                pair(
-                    en.simple(who, "know", "how to " + english, negated=True),
-                    fr.clause(who, "savoir", french, negation="pas"),
-                )
+            found.say(
+                en.simple(who, "know", "how to " + english, negated=True),
+                fr.clause(who, "savoir", french, negation="pas"),
             )
         for who in pick(2, (YOU, HE, SHE, THEY), "can?" + english):
-            found.append(
-                pair(en.words(en.do(who), who.en, "know how to", english), fr.question(who, "savoir", french), "?")
-            )
+            found.ask(en.words(en.do(who), who.en, "know how to", english), fr.question(who, "savoir", french))
     for english, french in TRY:
         people = [
             who
@@ -184,13 +175,11 @@ def abilities(found):
             )
         ]
         for who in pick(5, people, "try" + english):
-            found.append(pair(en.with_be(who, "trying to " + english), fr.clause(who, "essayer", french)))
+            found.say(en.with_be(who, "trying to " + english), fr.clause(who, "essayer", french))
         for who in pick(3, people, "tried" + english):
-            found.append(
-                pair(en.simple_past(who, "try", "to " + english), fr.clause(who, "essayer", french, tense="past"))
-            )
+            found.say(en.simple_past(who, "try", "to " + english), fr.clause(who, "essayer", french, tense="past"))
         for who in pick(3, people, "need" + english):
-            found.append(pair(en.simple(who, "need", "to " + english), fr.clause(who, "avoir", "besoin " + french)))
+            found.say(en.simple(who, "need", "to " + english), fr.clause(who, "avoir", "besoin " + french))
 
 
 def contrasts(found):
@@ -206,11 +195,11 @@ def contrasts(found):
         a, b = (CHARACTERS.get(name) or MOODS.get(name) or QUALITIES[name] for name in (first, second))
         for who in pick(5, EVERYONE[:18], first + second):
             left, right = (fr.agree(one, who.gender, who.plural) for one in (a, b))
-            found.append(pair(en.with_be(who, f"{first} but {second}"), fr.clause(who, "être", f"{left} mais {right}")))
+            found.say(en.with_be(who, f"{first} but {second}"), fr.clause(who, "être", f"{left} mais {right}"))
 
 
 def pairs():
-    found = []
+    found = Pairs()
     for build in (reasons, that_clauses, indirect_questions, abilities, contrasts):
         build(found)
     return found

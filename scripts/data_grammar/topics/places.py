@@ -4,7 +4,7 @@ from .. import english as en
 from .. import french as fr
 from ..lexicon import EVERYONE, HE, I, NOUNS, SHE, THEY, WE, YOU
 from ..noun_phrases import a, as_subject, own, the, OWNERS
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 GOALS = table("""
 to school = à l'école
@@ -125,50 +125,34 @@ def going(found):
             )
 
         for one in who(6, "now"):
-            found.append(pair(en.with_be(one, "going " + english_place), fr.clause(one, "aller", french_place)))
+            found.say(en.with_be(one, "going " + english_place), fr.clause(one, "aller", french_place))
         for one in who(3, "past"):
-            found.append(
-                pair(
-                    en.simple_past(one, "go", english_place + " yesterday"),
-                    fr.clause(one, "aller", french_place + " hier", tense="past"),
-                )
+            found.say(
+                en.simple_past(one, "go", english_place + " yesterday"),
+                fr.clause(one, "aller", french_place + " hier", tense="past"),
             )
         for one in who(2, "past plain"):
-            found.append(
-                pair(en.simple_past(one, "go", english_place), fr.clause(one, "aller", french_place, tense="past"))
-            )
+            found.say(en.simple_past(one, "go", english_place), fr.clause(one, "aller", french_place, tense="past"))
         for one in who(2, "not past"):
-            found.append(
-                pair(
-                    en.simple_past(one, "go", english_place, negated=True),
-                    fr.clause(one, "aller", french_place, tense="past", negation="pas"),
-                )
+            found.say(
+                en.simple_past(one, "go", english_place, negated=True),
+                fr.clause(one, "aller", french_place, tense="past", negation="pas"),
             )
         for one in who(1, "must"):
-            found.append(
-                pair(en.words(one.en, "must go", english_place), fr.clause(one, "devoir", "aller " + french_place))
-            )
+            found.say(en.words(one.en, "must go", english_place), fr.clause(one, "devoir", "aller " + french_place))
         for one in who(2, "want"):
-            found.append(
-                pair(
-                    en.simple(one, "want", "to go " + english_place), fr.clause(one, "vouloir", "aller " + french_place)
-                )
+            found.say(
+                en.simple(one, "want", "to go " + english_place), fr.clause(one, "vouloir", "aller " + french_place)
             )
         for one in who(2, "ask", (YOU, HE, SHE, THEY)):
-            found.append(
-                pair(
-                    en.words(en.be(one), one.en, "going", english_place), fr.est_ce_que(one, "aller", french_place), "?"
-                )
-            )
+            found.ask(en.words(en.be(one), one.en, "going", english_place), fr.est_ce_que(one, "aller", french_place))
         for one in who(1, "will", (I, WE, HE, SHE, THEY)):
-            found.append(
-                pair(
-                    en.will(one, en.words("go", english_place, "tomorrow")),
-                    fr.clause(one, "aller", french_place + " demain", tense="future"),
-                )
+            found.say(
+                en.will(one, en.words("go", english_place, "tomorrow")),
+                fr.clause(one, "aller", french_place + " demain", tense="future"),
             )
         if english_place not in ("to work", "to the hospital", "to the doctor", "to the bank", "to school"):
-            found.append(pair("let's go " + english_place, fr.command("aller", french_place, slot=3), "!"))
+            found.order("let's go " + english_place, fr.command("aller", french_place, slot=3))
 
 
 def living(found):
@@ -180,25 +164,20 @@ def living(found):
                 or (one.en == "the children" and "parents" not in english_place)
             ):
                 continue
-            found.append(pair(en.simple(one, "live", english_place), fr.clause(one, "habiter", french_place)))
+            found.say(en.simple(one, "live", english_place), fr.clause(one, "habiter", french_place))
         for one in pick(2, EVERYONE[:10], "not live" + english_place):
-            found.append(
-                pair(
-                    en.simple(one, "live", english_place, negated=True),
-                    fr.clause(one, "habiter", french_place, negation="pas"),
-                )
+            found.say(
+                en.simple(one, "live", english_place, negated=True),
+                fr.clause(one, "habiter", french_place, negation="pas"),
             )
         for one in pick(1, (YOU, HE, SHE, THEY), "ask" + english_place):
-            found.append(
-                pair(
-                    en.words(en.do(one), one.en, "live", en.bind(english_place, one)),
-                    fr.est_ce_que(one, "habiter", french_place),
-                    "?",
-                )
+            found.ask(
+                en.words(en.do(one), one.en, "live", en.bind(english_place, one)),
+                fr.est_ce_que(one, "habiter", french_place),
             )
     for english_place, french_place in ORIGINS:
         for one in pick(5, EVERYONE[:16], english_place):
-            found.append(pair(en.simple(one, "come", english_place), fr.clause(one, "venir", "~" + french_place)))
+            found.say(en.simple(one, "come", english_place), fr.clause(one, "venir", "~" + french_place))
 
 
 def moving(found):
@@ -210,46 +189,31 @@ def moving(found):
             for one in pick(6, EVERYONE, "past" + base + rest):
                 if "mother" in one.en and "mother" in rest or "father" in one.en and "father" in rest:
                     continue
-                found.append(
-                    pair(en.simple_past(one, verb, after), fr.clause(one, infinitive, french_rest, tense="past"))
-                )
+                found.say(en.simple_past(one, verb, after), fr.clause(one, infinitive, french_rest, tense="past"))
             for one in pick(2, EVERYONE, "not past" + base + rest):
-                found.append(
-                    pair(
-                        en.simple_past(one, verb, after, negated=True),
-                        fr.clause(one, infinitive, french_rest, tense="past", negation="pas"),
-                    )
+                found.say(
+                    en.simple_past(one, verb, after, negated=True),
+                    fr.clause(one, infinitive, french_rest, tense="past", negation="pas"),
                 )
             for one in pick(2, (YOU, HE, SHE, THEY), "ask" + base + rest):
-                found.append(
-                    pair(
-                        en.words("did", one.en, verb, en.bind(after, one)),
-                        fr.question(one, infinitive, french_rest, tense="past"),
-                        "?",
-                    )
+                found.ask(
+                    en.words("did", one.en, verb, en.bind(after, one)),
+                    fr.question(one, infinitive, french_rest, tense="past"),
                 )
         for one in pick(4, (I, WE, HE, SHE, THEY, YOU), "will" + base):
-            found.append(
-                pair(en.will(one, en.words(base, "tomorrow")), fr.clause(one, infinitive, "demain", tense="future"))
-            )
-            found.append(
-                pair(
-                    en.will(one, en.words(base, "tomorrow"), negated=True),
-                    fr.clause(one, infinitive, "demain", tense="future", negation="pas"),
-                )
+            found.say(en.will(one, en.words(base, "tomorrow")), fr.clause(one, infinitive, "demain", tense="future"))
+            found.say(
+                en.will(one, en.words(base, "tomorrow"), negated=True),
+                fr.clause(one, infinitive, "demain", tense="future", negation="pas"),
             )
         for one in pick(0 if base == "arrive" else 5, EVERYONE, "want" + base):
-            found.append(pair(en.simple(one, "want", "to " + base), fr.clause(one, "vouloir", infinitive)))
+            found.say(en.simple(one, "want", "to " + base), fr.clause(one, "vouloir", infinitive))
         for one in pick(0 if base == "arrive" else 4, EVERYONE, "must" + base):
-            found.append(
-                pair(en.words(one.en, "must", base, "soon"), fr.clause(one, "devoir", "bientôt " + infinitive))
-            )
+            found.say(en.words(one.en, "must", base, "soon"), fr.clause(one, "devoir", "bientôt " + infinitive))
         for one in pick(0 if base == "arrive" else 4, EVERYONE, "can't" + base):
-            found.append(
-                pair(
-                    en.words(one.en, "can't", base, "today"),
-                    fr.clause(one, "pouvoir", infinitive + " aujourd'hui", negation="pas"),
-                )
+            found.say(
+                en.words(one.en, "can't", base, "today"),
+                fr.clause(one, "pouvoir", infinitive + " aujourd'hui", negation="pas"),
             )
 
 
@@ -265,19 +229,14 @@ def where_things_are(found):
                     else the(noun, plural=plural)
                 )
                 subject = as_subject(phrase, noun, plural)
-                found.append(
-                    pair(
-                        en.with_be(subject, f"{english_word} {ground[0]}"),
-                        fr.clause(subject, "être", f"{french_word} {ground[1]}"),
-                    )
+                found.say(
+                    en.with_be(subject, f"{english_word} {ground[0]}"),
+                    fr.clause(subject, "être", f"{french_word} {ground[1]}"),
                 )
                 thing = a(noun)
                 if not plural and pick(1, (0, 1), name + place)[0] and name not in ("passport", "kitchen"):
-                    found.append(
-                        pair(
-                            f"there's {thing[0]} {english_word} {ground[0]}",
-                            f"il y a {thing[1]} {french_word} {ground[1]}",
-                        )
+                    found.say(
+                        f"there's {thing[0]} {english_word} {ground[0]}", f"il y a {thing[1]} {french_word} {ground[1]}"
                     )
     for name, place in (
         ("dog", "door"),
@@ -290,20 +249,16 @@ def where_things_are(found):
         noun, ground = NOUNS[name], the(NOUNS[place])
         subject = as_subject(the(noun), noun)
         for english_word, french_word in PREPOSITIONS[4:]:
-            found.append(
-                pair(
-                    en.with_be(subject, f"{english_word} {ground[0]}"),
-                    fr.clause(subject, "être", f"{french_word} {ground[1]}"),
-                )
+            found.say(
+                en.with_be(subject, f"{english_word} {ground[0]}"),
+                fr.clause(subject, "être", f"{french_word} {ground[1]}"),
             )
             thing = a(noun)
-            found.append(
-                pair(f"there's {thing[0]} {english_word} {ground[0]}", f"il y a {thing[1]} {french_word} {ground[1]}")
-            )
+            found.say(f"there's {thing[0]} {english_word} {ground[0]}", f"il y a {thing[1]} {french_word} {ground[1]}")
 
 
 def pairs():
-    found = []
+    found = Pairs()
     for build in (going, living, moving, where_things_are):
         build(found)
     return found

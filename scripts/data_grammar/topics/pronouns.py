@@ -3,7 +3,7 @@
 from .. import english as en
 from .. import french as fr
 from ..lexicon import HE, PEOPLE, PRONOUNS, SHE, THEY, YOU
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 # English, person slot, direct object, indirect object, gender, plural, after a command
 OBJECTS = (
@@ -82,7 +82,7 @@ def verbs_with_people(found):
             clitic = what[2] if case == "d" else what[3]
             rest = en.words(particle, what[0])
             english = en.with_be(who, en.words(en.ing(verb), rest)) if kind == "a" else en.simple(who, verb, rest)
-            found.append(pair(english, fr.clause(who, infinitive, clitic=clitic)))
+            found.say(english, fr.clause(who, infinitive, clitic=clitic))
         for who, what in pick(7, options, "not" + base):
             clitic = what[2] if case == "d" else what[3]
             rest = en.words(particle, what[0])
@@ -91,17 +91,15 @@ def verbs_with_people(found):
                 if kind == "a"
                 else en.simple(who, verb, rest, negated=True)
             )
-            found.append(pair(english, fr.clause(who, infinitive, clitic=clitic, negation="pas")))
+            found.say(english, fr.clause(who, infinitive, clitic=clitic, negation="pas"))
         for who, what in pick(9, options, "past" + base):
             if base in ("know", "love", "believe", "need"):
                 continue
             clitic = what[2] if case == "d" else what[3]
             agreement = (what[4], what[5]) if case == "d" else None
-            found.append(
-                pair(
-                    en.simple_past(who, verb, en.words(particle, what[0])),
-                    fr.clause(who, infinitive, clitic=clitic, tense="past", object_agreement=agreement),
-                )
+            found.say(
+                en.simple_past(who, verb, en.words(particle, what[0])),
+                fr.clause(who, infinitive, clitic=clitic, tense="past", object_agreement=agreement),
             )
         for who, what in pick(4, _options((YOU, HE, SHE, THEY)), "ask" + base):
             clitic = what[2] if case == "d" else what[3]
@@ -110,34 +108,30 @@ def verbs_with_people(found):
                 if kind == "s"
                 else en.words(en.be(who), who.en, en.ing(verb), particle, what[0])
             )
-            found.append(pair(english, fr.est_ce_que(who, infinitive, clitic=clitic), "?"))
+            found.ask(english, fr.est_ce_que(who, infinitive, clitic=clitic))
         for who, what in pick(6, options, "can" + base):
-            if base in ("know", "love", "answer", "watch", "look for"):
+            if base in ("know", "love", "answer", "watch", "look for", "smile at"):
                 continue
             clitic = what[2] if case == "d" else what[3]
             rest = en.words(verb, particle, what[0])
-            found.append(
-                pair(
-                    en.words(who.en, "can't", rest),
-                    fr.clause(who, "pouvoir", f"~{clitic} {infinitive}", negation="pas"),
-                )
+            found.say(
+                en.words(who.en, "can't", rest), fr.clause(who, "pouvoir", f"~{clitic} {infinitive}", negation="pas")
             )
             if kind == "a" and base != "smile at":
-                found.append(
-                    pair(en.with_be(who, "going to " + rest), fr.clause(who, infinitive, clitic=clitic, tense="going"))
-                )
+                found.say(en.with_be(who, "going to " + rest), fr.clause(who, infinitive, clitic=clitic, tense="going"))
+
+
+def orders_about_people(found):
+    for base, infinitive, _, case in VERBS:
         if base in ("help", "wait for", "watch", "listen to", "call", "talk to", "answer", "believe", "write to"):
             for what in OBJECTS:
                 if what[0] == "you":
                     continue
                 after = what[6] if case == "d" or what[1] in (0, 3) else what[3]
-                found.append(pair(en.words(base, what[0]), f"{fr.command(infinitive)}-{after}", "!"))
-                found.append(
-                    pair(
-                        en.words("don't", base, what[0]),
-                        f"ne {what[2] if case == 'd' else what[3]} {fr.command(infinitive)} pas",
-                        "!",
-                    )
+                found.order(en.words(base, what[0]), f"{fr.command(infinitive)}-{after}")
+                found.order(
+                    en.words("don't", base, what[0]),
+                    f"ne {what[2] if case == 'd' else what[3]} {fr.command(infinitive)} pas",
                 )
 
 
@@ -148,31 +142,22 @@ def giving(found):
             everything, after_verb = ("tout", "") if french_rest == "tout" else ("", french_rest)
             options = _options(PRONOUNS) + _options(PEOPLE[:8])
             for who, what in pick(6, options, "past" + base + rest):
-                found.append(
-                    pair(
-                        en.simple_past(who, base, en.words(what[0], english_rest)),
-                        fr.clause(who, infinitive, after_verb, clitic=what[3], tense="past", adverb=everything),
-                    )
+                found.say(
+                    en.simple_past(who, base, en.words(what[0], english_rest)),
+                    fr.clause(who, infinitive, after_verb, clitic=what[3], tense="past", adverb=everything),
                 )
             for who, what in pick(3, options, "going" + base + rest):
-                found.append(
-                    pair(
-                        en.with_be(who, en.words("going to", base, what[0], english_rest)),
-                        fr.clause(who, infinitive, after_verb, clitic=what[3], tense="going", adverb=everything),
-                    )
+                found.say(
+                    en.with_be(who, en.words("going to", base, what[0], english_rest)),
+                    fr.clause(who, infinitive, after_verb, clitic=what[3], tense="going", adverb=everything),
                 )
             for what in pick(3, [one for one in OBJECTS if one[0] != "you"], "do" + base + rest):
                 after = what[6] if what[1] in (0, 3) else what[3]
-                found.append(
-                    pair(en.words(base, what[0], english_rest), f"{fr.command(infinitive)}-{after} {french_rest}", "!")
-                )
+                found.order(en.words(base, what[0], english_rest), f"{fr.command(infinitive)}-{after} {french_rest}")
             for what in pick(2, [one for one in OBJECTS if one[0] != "you"], "can" + base + rest):
-                found.append(
-                    pair(
-                        en.words("can you", base, what[0], english_rest),
-                        fr.question(YOU, "pouvoir", f"{everything} ~{what[3]} {infinitive} {after_verb}"),
-                        "?",
-                    )
+                found.ask(
+                    en.words("can you", base, what[0], english_rest),
+                    fr.question(YOU, "pouvoir", f"{everything} ~{what[3]} {infinitive} {after_verb}"),
                 )
 
 
@@ -181,37 +166,30 @@ def things(found):
         for who in pick(5, PRONOUNS + PEOPLE[:6], "going" + base):
             if base in ("want", "know", "see", "forget", "find", "understand"):
                 continue
-            found.append(
-                pair(en.with_be(who, f"going to {base} it"), fr.clause(who, infinitive, clitic="le", tense="going"))
-            )
+            found.say(en.with_be(who, f"going to {base} it"), fr.clause(who, infinitive, clitic="le", tense="going"))
         for who in pick(4, PRONOUNS + PEOPLE[:6], "don't" + base):
             if base in ("want", "know", "understand", "see"):
-                found.append(
-                    pair(
-                        en.simple(who, base, "it", negated=True),
-                        fr.clause(who, infinitive, clitic="le", negation="pas"),
-                    )
+                found.say(
+                    en.simple(who, base, "it", negated=True), fr.clause(who, infinitive, clitic="le", negation="pas")
                 )
         for who in pick(5, PRONOUNS + PEOPLE[:6], "past" + base):
             if base not in ("want", "know"):
-                found.append(
-                    pair(en.simple_past(who, base, "it"), fr.clause(who, infinitive, clitic="le", tense="past"))
-                )
+                found.say(en.simple_past(who, base, "it"), fr.clause(who, infinitive, clitic="le", tense="past"))
         if base in ("take", "eat", "buy", "read", "finish"):
-            found.append(pair(f"{base} it", f"{fr.command(infinitive)}-le", "!"))
-            found.append(pair(f"don't {base} it", f"ne le {fr.command(infinitive)} pas", "!"))
+            found.order(f"{base} it", f"{fr.command(infinitive)}-le")
+            found.order(f"don't {base} it", f"ne le {fr.command(infinitive)} pas")
+
+
+def nothing_and_it(found):
     for who in PRONOUNS:
-        found.append(pair(en.simple(who, "need", "it"), fr.clause(who, "avoir", "besoin", clitic="en")))
-        found.append(pair(en.with_be(who, "thinking about it"), fr.clause(who, "penser", clitic="y")))
-        found.append(
-            pair(
-                en.simple(who, "remember", "it", negated=True),
-                fr.clause(who, "se souvenir", clitic="en", negation="pas"),
-            )
+        found.say(en.simple(who, "need", "it"), fr.clause(who, "avoir", "besoin", clitic="en"))
+        found.say(en.with_be(who, "thinking about it"), fr.clause(who, "penser", clitic="y"))
+        found.say(
+            en.simple(who, "remember", "it", negated=True), fr.clause(who, "se souvenir", clitic="en", negation="pas")
         )
-        found.append(pair(en.words(who.en, "can do it"), fr.clause(who, "pouvoir", "~le faire")))
-        found.append(pair(en.words(who.en, "can't do it"), fr.clause(who, "pouvoir", "~le faire", negation="pas")))
-        found.append(pair(en.with_be(who, "going there tomorrow"), fr.clause(who, "aller", "demain", clitic="y")))
+        found.say(en.words(who.en, "can do it"), fr.clause(who, "pouvoir", "~le faire"))
+        found.say(en.words(who.en, "can't do it"), fr.clause(who, "pouvoir", "~le faire", negation="pas"))
+        found.say(en.with_be(who, "going there tomorrow"), fr.clause(who, "aller", "demain", clitic="y"))
         for infinitive, base in (
             ("voir", "see"),
             ("entendre", "hear"),
@@ -221,11 +199,9 @@ def things(found):
             ("faire", "do"),
             ("dire", "say"),
         ):
-            found.append(
-                pair(
-                    en.simple_past(who, base, "anything", negated=True),
-                    fr.clause(who, infinitive, negation="rien", tense="past"),
-                )
+            found.say(
+                en.simple_past(who, base, "anything", negated=True),
+                fr.clause(who, infinitive, negation="rien", tense="past"),
             )
         for infinitive, base in (
             ("voir", "see"),
@@ -235,13 +211,11 @@ def things(found):
             ("savoir", "know"),
             ("dire", "say"),
         ):
-            found.append(
-                pair(en.simple(who, base, "anything", negated=True), fr.clause(who, infinitive, negation="rien"))
-            )
+            found.say(en.simple(who, base, "anything", negated=True), fr.clause(who, infinitive, negation="rien"))
 
 
 def pairs():
-    found = []
-    for build in (verbs_with_people, giving, things):
+    found = Pairs()
+    for build in (verbs_with_people, orders_about_people, giving, things, nothing_and_it):
         build(found)
     return found

@@ -2,8 +2,9 @@
 
 from .. import english as en
 from .. import french as fr
-from ..lexicon import HE, PEOPLE, SHE, THEY, WE, YOU
-from ..pairs import pair, pick, table
+from ..lexicon import HE, NOUNS, PEOPLE, SHE, THEY, WE, YOU
+from ..noun_phrases import this
+from ..pairs import Pairs, pick, table
 
 ASKERS = (YOU, HE, SHE, THEY)
 NEAR = (YOU, HE, SHE, WE, THEY)
@@ -128,138 +129,87 @@ song = quelle chanson
 def verbs(found):
     for wh, french_wh, base, infinitive in PRESENT:
         for who in ASKERS:
-            found.append(pair(en.words(wh, en.do(who), who.en, base), fr.question(who, infinitive, wh=french_wh), "?"))
+            found.ask(en.words(wh, en.do(who), who.en, base), fr.question(who, infinitive, wh=french_wh))
         if wh in ("where", "when", "what time"):
             for who in pick(4, SOMEONE, wh + base):
-                found.append(
-                    pair(en.words(wh, "does", who.en, base), f"{french_wh} {fr.est_ce_que(who, infinitive)}", "?")
-                )
+                found.ask(en.words(wh, "does", who.en, base), f"{french_wh} {fr.est_ce_que(who, infinitive)}")
     for wh, french_wh, base, infinitive in DOING:
         verb, _, particle = base.partition(" ")
         for who in NEAR:
-            found.append(
-                pair(
-                    en.words(wh, en.be(who), who.en, en.ing(verb), particle),
-                    fr.question(who, infinitive, wh=french_wh),
-                    "?",
-                )
+            found.ask(
+                en.words(wh, en.be(who), who.en, en.ing(verb), particle), fr.question(who, infinitive, wh=french_wh)
             )
         for who in pick(3, SOMEONE, "doing" + wh + base):
-            found.append(
-                pair(
-                    en.words(wh, "is", who.en, en.ing(verb), particle),
-                    f"{french_wh} {fr.est_ce_que(who, infinitive)}",
-                    "?",
-                )
+            found.ask(
+                en.words(wh, "is", who.en, en.ing(verb), particle), f"{french_wh} {fr.est_ce_que(who, infinitive)}"
             )
     for wh, french_wh, base, infinitive in PAST:
         clitic = "le" if base.endswith(" it") else ""
         for who in NEAR:
-            found.append(
-                pair(
-                    en.words(wh, "did", who.en, base),
-                    fr.question(who, infinitive, tense="past", clitic=clitic, wh=french_wh),
-                    "?",
-                )
+            found.ask(
+                en.words(wh, "did", who.en, base),
+                fr.question(who, infinitive, tense="past", clitic=clitic, wh=french_wh),
             )
     for who in NEAR:
-        found.append(
-            pair(en.words("what", en.be(who), who.en, "going to do"), fr.question(who, "aller", "faire", wh="que"), "?")
+        found.ask(en.words("what", en.be(who), who.en, "going to do"), fr.question(who, "aller", "faire", wh="que"))
+        found.ask(en.words("where", en.be(who), who.en, "going to sleep"), fr.question(who, "aller", "dormir", wh="où"))
+        found.ask(
+            en.words("when", en.be(who), who.en, "going to leave"), fr.question(who, "aller", "partir", wh="quand")
         )
-        found.append(
-            pair(
-                en.words("where", en.be(who), who.en, "going to sleep"),
-                fr.question(who, "aller", "dormir", wh="où"),
-                "?",
-            )
-        )
-        found.append(
-            pair(
-                en.words("when", en.be(who), who.en, "going to leave"),
-                fr.question(who, "aller", "partir", wh="quand"),
-                "?",
-            )
-        )
-        found.append(pair(en.words("what", "can", who.en, "do"), fr.question(who, "pouvoir", "faire", wh="que"), "?"))
+        found.ask(en.words("what", "can", who.en, "do"), fr.question(who, "pouvoir", "faire", wh="que"))
 
 
 def others(found):
     for english, french in WHO:
-        found.append(pair("who " + english, "qui " + french, "?"))
+        found.ask("who " + english, "qui " + french)
     for who in NEAR:
         if who is not WE:
-            found.append(pair(en.words("where", en.be(who), who.en), fr.question(who, "être", wh="où"), "?"))
-            found.append(pair(en.words("who", en.be(who), who.en), fr.question(who, "être", wh="qui"), "?"))
-            found.append(pair(en.words("how", en.be(who), who.en), fr.question(who, "aller", wh="comment"), "?"))
-            found.append(
-                pair(
-                    en.words("why", en.be(who), who.en, "late"),
-                    fr.question(who, "être", "en retard", wh="pourquoi"),
-                    "?",
-                )
+            found.ask(en.words("where", en.be(who), who.en), fr.question(who, "être", wh="où"))
+            found.ask(en.words("who", en.be(who), who.en), fr.question(who, "être", wh="qui"))
+            found.ask(en.words("how", en.be(who), who.en), fr.question(who, "aller", wh="comment"))
+            found.ask(en.words("why", en.be(who), who.en, "late"), fr.question(who, "être", "en retard", wh="pourquoi"))
+            found.ask(
+                en.words("why", en.be(who), who.en, "sad"),
+                fr.question(who, "être", "tristes" if who.plural else "triste", wh="pourquoi"),
             )
-            found.append(
-                pair(
-                    en.words("why", en.be(who), who.en, "sad"),
-                    fr.question(who, "être", "tristes" if who.plural else "triste", wh="pourquoi"),
-                    "?",
-                )
+            found.ask(
+                en.words("why", en.be(who), who.en, "angry"), fr.question(who, "être", "en colère", wh="pourquoi")
             )
-            found.append(
-                pair(
-                    en.words("why", en.be(who), who.en, "angry"),
-                    fr.question(who, "être", "en colère", wh="pourquoi"),
-                    "?",
-                )
-            )
-        found.append(
-            pair(en.words("who", en.be(who), who.en, "waiting for"), fr.question(who, "attendre", wh="qui"), "?")
-        )
-        found.append(
-            pair(en.words("who", en.be(who), who.en, "talking to"), fr.question(who, "parler", wh="à qui"), "?")
-        )
-        found.append(pair(en.words("who", "did", who.en, "see"), fr.question(who, "voir", tense="past", wh="qui"), "?"))
-        found.append(
-            pair(en.words("who", en.do(who), who.en, "know here"), fr.question(who, "connaître", "ici", wh="qui"), "?")
-        )
+        found.ask(en.words("who", en.be(who), who.en, "waiting for"), fr.question(who, "attendre", wh="qui"))
+        found.ask(en.words("who", en.be(who), who.en, "talking to"), fr.question(who, "parler", wh="à qui"))
+        found.ask(en.words("who", "did", who.en, "see"), fr.question(who, "voir", tense="past", wh="qui"))
+        found.ask(en.words("who", en.do(who), who.en, "know here"), fr.question(who, "connaître", "ici", wh="qui"))
+
+
+def about_people_and_things(found):
     for who in PEOPLE:
         if who.slot == 2:
-            found.append(pair(f"where's {who.en}", f"où est {who.fr}", "?"))
-            found.append(pair(f"how is {who.en}", f"comment va {who.fr}", "?"))
-            found.append(pair(f"who's waiting for {who.en}", f"qui attend {who.fr}", "?"))
+            found.ask(f"where's {who.en}", f"où est {who.fr}")
+            found.ask(f"how is {who.en}", f"comment va {who.fr}")
+            found.ask(f"who's waiting for {who.en}", f"qui attend {who.fr}")
         else:
-            found.append(pair(f"where are {who.en}", f"où sont {who.fr}", "?"))
-            found.append(pair(f"how are {who.en}", f"comment vont {who.fr}", "?"))
+            found.ask(f"where are {who.en}", f"où sont {who.fr}")
+            found.ask(f"how are {who.en}", f"comment vont {who.fr}")
     for things, french_things in COUNTED:
         for who in pick(3, ASKERS, things):
-            found.append(
-                pair(
-                    f"how many {things} {en.do(who)} {who.en} have",
-                    fr.question(who, "avoir", wh=f"combien de {french_things}"),
-                    "?",
-                )
+            found.ask(
+                f"how many {things} {en.do(who)} {who.en} have",
+                fr.question(who, "avoir", wh=f"combien de {french_things}"),
             )
     for thing, french_thing, owner in WHAT_COLOR:
-        found.append(pair(f"what color is {owner} {thing}", f"de quelle couleur est {french_thing}", "?"))
-        found.append(
-            pair(
-                f"how much is this {thing}",
-                f"combien coûte {'cette' if french_thing.split()[1] in ('voiture', 'robe', 'maison') else 'ce'} {french_thing.split()[1]}",
-                "?",
-            )
-        )
+        found.ask(f"what color is {owner} {thing}", f"de quelle couleur est {french_thing}")
+        if thing != "cat":
+            this_thing = this(NOUNS[thing])
+            found.ask(f"how much is {this_thing[0]}", f"combien coûte {this_thing[1]}")
     for thing, french_thing in WHICH:
         for who in pick(3, ASKERS, thing):
-            found.append(
-                pair(f"which {thing} {en.do(who)} {who.en} want", fr.question(who, "vouloir", wh=french_thing), "?")
-            )
-            found.append(
-                pair(f"which {thing} {en.do(who)} {who.en} prefer", fr.question(who, "préférer", wh=french_thing), "?")
-            )
+            found.ask(f"which {thing} {en.do(who)} {who.en} want", fr.question(who, "vouloir", wh=french_thing))
+            found.ask(f"which {thing} {en.do(who)} {who.en} prefer", fr.question(who, "préférer", wh=french_thing))
 
 
 def pairs():
-    found = []
+    found = Pairs()
     verbs(found)
     others(found)
+    about_people_and_things(found)
     return found

@@ -3,7 +3,7 @@
 from .. import english as en
 from .. import french as fr
 from ..lexicon import CHARACTERS, EVERYONE, HE, I, MOODS, PEOPLE, PRONOUNS, SHE, THEY, WE, YOU
-from ..pairs import pair, pick, table
+from ..pairs import Pairs, pick, table
 
 # been with avoir in French: "I'm hungry" = "j'ai faim"
 AVOIR = table("""
@@ -46,16 +46,16 @@ ready = prêt@e
 
 
 def adjectives():
-    found = []
+    found = Pairs()
     for adjective in MOODS.values():
         for who in EVERYONE:
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(pair(en.with_be(who, adjective.en), fr.clause(who, "être", form)))
+            found.say(en.with_be(who, adjective.en), fr.clause(who, "être", form))
     return found
 
 
 def adverbs_before_adjectives():
-    found = []
+    found = Pairs()
     degrees = (
         ("very", "très"),
         ("too", "trop"),
@@ -89,45 +89,38 @@ def adverbs_before_adjectives():
         options = [(who, adjective) for who in EVERYONE for adjective in adjectives]
         for who, adjective in pick(26, options, english_degree):
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(
-                pair(
-                    en.with_be(who, f"{english_degree} {adjective.en}"),
-                    fr.clause(who, "être", f"{french_degree} {form}"),
-                )
+            found.say(
+                en.with_be(who, f"{english_degree} {adjective.en}"), fr.clause(who, "être", f"{french_degree} {form}")
             )
     return found
 
 
 def negated_and_asked():
     every = list(MOODS.values()) + list(CHARACTERS.values())
-    found = []
+    found = Pairs()
     for adjective in every:
         for who in pick(3, EVERYONE, "not" + adjective.en):
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(
-                pair(en.with_be(who, adjective.en, negated=True), fr.clause(who, "être", form, negation="pas"))
-            )
+            found.say(en.with_be(who, adjective.en, negated=True), fr.clause(who, "être", form, negation="pas"))
         for who in pick(2, (YOU, HE, SHE, THEY), "ask" + adjective.en):
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(pair(f"{en.be(who)} {who.en} {adjective.en}", fr.question(who, "être", form), "?"))
+            found.ask(f"{en.be(who)} {who.en} {adjective.en}", fr.question(who, "être", form))
         for who in pick(1, PEOPLE[4:], "ask someone" + adjective.en):
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(pair(f"{en.be(who)} {who.en} {adjective.en}", fr.est_ce_que(who, "être", form), "?"))
+            found.ask(f"{en.be(who)} {who.en} {adjective.en}", fr.est_ce_que(who, "être", form))
     for name in ("tired", "sick", "busy", "sad", "worried", "nervous", "alone"):
         for who in pick(4, EVERYONE, "any more" + name):
             form = fr.agree(MOODS[name], who.gender, who.plural)
-            found.append(
-                pair(en.with_be(who, f"{name} anymore", negated=True), fr.clause(who, "être", form, negation="plus"))
-            )
+            found.say(en.with_be(who, f"{name} anymore", negated=True), fr.clause(who, "être", form, negation="plus"))
     return found
 
 
 def characters():
-    found = []
+    found = Pairs()
     for adjective in CHARACTERS.values():
         for who in pick(7, EVERYONE, adjective.en):
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(pair(en.with_be(who, adjective.en), fr.clause(who, "être", form)))
+            found.say(en.with_be(who, adjective.en), fr.clause(who, "être", form))
     for name in (
         "rich",
         "poor",
@@ -147,37 +140,33 @@ def characters():
         adjective = CHARACTERS.get(name) or MOODS[name]
         for who in pick(4, EVERYONE, "was" + name):
             form = fr.agree(adjective, who.gender, who.plural)
-            found.append(pair(en.with_was(who, name), fr.clause(who, "être", form, tense="imperfect")))
+            found.say(en.with_was(who, name), fr.clause(who, "être", form, tense="imperfect"))
     return found
 
 
 def avoir():
-    found = []
+    found = Pairs()
     for english_word, french_word in AVOIR:
         for who in pick(9, EVERYONE, english_word):
-            found.append(pair(en.with_be(who, english_word), fr.clause(who, "avoir", french_word)))
+            found.say(en.with_be(who, english_word), fr.clause(who, "avoir", french_word))
         for who in pick(4, EVERYONE, "not" + english_word):
             after = fr.without_quantity(french_word)
-            found.append(
-                pair(en.with_be(who, english_word, negated=True), fr.clause(who, "avoir", after, negation="pas"))
-            )
+            found.say(en.with_be(who, english_word, negated=True), fr.clause(who, "avoir", after, negation="pas"))
         for who in pick(3, (YOU, HE, SHE, THEY), "ask" + english_word):
-            found.append(pair(f"{en.be(who)} {who.en} {english_word}", fr.question(who, "avoir", french_word), "?"))
+            found.ask(f"{en.be(who)} {who.en} {english_word}", fr.question(who, "avoir", french_word))
     for english_word, french_word in AVOIR[:8]:
         for who in pick(4, EVERYONE, "was" + english_word):
-            found.append(pair(en.with_was(who, english_word), fr.clause(who, "avoir", french_word, tense="imperfect")))
+            found.say(en.with_was(who, english_word), fr.clause(who, "avoir", french_word, tense="imperfect"))
     for english_word, french_word in AVOIR[:6]:
         if english_word not in ("right",):
             for who in pick(4, EVERYONE, "very" + english_word):
                 if english_word != "wrong":
-                    found.append(
-                        pair(en.with_be(who, "very " + english_word), fr.clause(who, "avoir", "très " + french_word))
-                    )
+                    found.say(en.with_be(who, "very " + english_word), fr.clause(who, "avoir", "très " + french_word))
     return found
 
 
 def invariable():
-    found = []
+    found = Pairs()
     for english_word, french_word in INVARIABLE:
         always = PRONOUNS if english_word == "home" else ()
         people = [
@@ -192,28 +181,24 @@ def invariable():
             )
         ]
         for who in always + tuple(pick(9, [who for who in people if who not in always], english_word)):
-            found.append(pair(en.with_be(who, english_word), fr.clause(who, "être", french_word)))
+            found.say(en.with_be(who, english_word), fr.clause(who, "être", french_word))
         for who in pick(4, people, "not" + english_word):
-            found.append(
-                pair(en.with_be(who, english_word, negated=True), fr.clause(who, "être", french_word, negation="pas"))
-            )
+            found.say(en.with_be(who, english_word, negated=True), fr.clause(who, "être", french_word, negation="pas"))
         for who in pick(3, (YOU, HE, SHE, THEY), "ask" + english_word):
-            found.append(pair(f"{en.be(who)} {who.en} {english_word}", fr.question(who, "être", french_word), "?"))
+            found.ask(f"{en.be(who)} {who.en} {english_word}", fr.question(who, "être", french_word))
         for who in pick(3, people, "was" + english_word):
             if english_word != "here":
-                found.append(
-                    pair(en.with_was(who, english_word), fr.clause(who, "être", french_word, tense="imperfect"))
-                )
+                found.say(en.with_was(who, english_word), fr.clause(who, "être", french_word, tense="imperfect"))
     return found
 
 
 def feelings():
-    found = []
+    found = Pairs()
     for english_word, french_word in FEELINGS:
         for who in pick(6, EVERYONE, english_word):
             happy = fr.agree(MOODS["happy"], who.gender, who.plural)
             word = french_word.replace("@heureux", happy)
-            found.append(pair(en.simple(who, "feel", english_word), fr.clause(who, "se sentir", word)))
+            found.say(en.simple(who, "feel", english_word), fr.clause(who, "se sentir", word))
     return found
 
 
@@ -226,9 +211,9 @@ def pairs():
         ("You're both late", "vous êtes en retard tous les deux"),
         ("You're both very kind", "vous êtes très gentils tous les deux"),
     )
-    found += [pair(english, french) for english, french in plural_you]
-    found += [
-        pair(en.with_be(who, "calm"), fr.clause(who, "être", fr.agree(MOODS["calm"], who.gender, who.plural)))
-        for who in (I, HE, SHE, WE)
-    ]
-    return found
+    more = Pairs()
+    for english, french in plural_you:
+        more.say(english, french)
+    for who in (I, HE, SHE, WE):
+        more.say(en.with_be(who, "calm"), fr.clause(who, "être", fr.agree(MOODS["calm"], who.gender, who.plural)))
+    return found + more

@@ -4,7 +4,7 @@ from .. import english as en
 from .. import french as fr
 from ..lexicon import BRAND_NEW, EVERYONE, HE, NOUNS, QUALITIES, SHE, THEY, WE, YOU
 from ..noun_phrases import NUMBERS, OWNERS, a, as_subject, counted, own, the, this
-from ..pairs import pair, pick
+from ..pairs import Pairs, pick
 
 OWNED = (
     "house",
@@ -121,27 +121,25 @@ def having(found):
                 if who.slot in (0, 1, 2) and "brother" not in who.en and "sister" not in who.en or who.pronoun
             ]
         for who in pick(5, grown, name):
-            found.append(pair(en.simple(who, "have", thing[0]), fr.clause(who, "avoir", thing[1])))
+            found.say(en.simple(who, "have", thing[0]), fr.clause(who, "avoir", thing[1]))
         for who in pick(3, grown, "not" + name):
-            found.append(
-                pair(
-                    en.simple(who, "have", thing[0], negated=True),
-                    fr.clause(who, "avoir", fr.without_quantity(thing[1]), negation="pas"),
-                )
+            found.say(
+                en.simple(who, "have", thing[0], negated=True),
+                fr.clause(who, "avoir", fr.without_quantity(thing[1]), negation="pas"),
             )
         for who in pick(2, (YOU, HE, SHE, THEY), "ask" + name):
-            found.append(pair(f"{en.do(who)} {who.en} have {thing[0]}", fr.question(who, "avoir", thing[1]), "?"))
+            found.ask(f"{en.do(who)} {who.en} have {thing[0]}", fr.question(who, "avoir", thing[1]))
         if name not in ("son", "daughter", "brother", "sister", "question", "idea", "problem", "ticket", "passport"):
             for who in pick(2, grown, "want" + name):
-                found.append(pair(en.simple(who, "want", thing[0]), fr.clause(who, "vouloir", thing[1])))
+                found.say(en.simple(who, "want", thing[0]), fr.clause(who, "vouloir", thing[1]))
             for who in pick(1, grown, "need" + name):
-                found.append(pair(en.simple(who, "need", thing[0]), fr.clause(who, "avoir", "besoin de " + thing[1])))
+                found.say(en.simple(who, "need", thing[0]), fr.clause(who, "avoir", "besoin de " + thing[1]))
         if name not in ("question", "problem", "passport", "job", "idea"):
             most = len(NUMBERS) if name == "book" else 4 if name in SEVERAL else 2
             for number in pick(2, NUMBERS[:most], name):
                 who = pick(1, [one for one in grown if one.pronoun], number[0] + name)[0]
                 things = counted(number, NOUNS[name])
-                found.append(pair(en.simple(who, "have", things[0]), fr.clause(who, "avoir", things[1])))
+                found.say(en.simple(who, "have", things[0]), fr.clause(who, "avoir", things[1]))
 
 
 def whose(found):
@@ -150,37 +148,32 @@ def whose(found):
         for owner in pick(3, OWNERS, "this" + name):
             thing = own(owner, noun, plural=plural)
             if plural:
-                found.append(pair(f"these are {thing[0]}", f"ce sont {thing[1]}"))
+                found.say(f"these are {thing[0]}", f"ce sont {thing[1]}")
             else:
-                found.append(pair(f"this is {thing[0]}", f"ce est {thing[1]}"))
-                found.append(pair(f"it isn't {thing[0]}", f"ce n'est pas {thing[1]}"))
-                found.append(pair(f"is it {thing[0]}", f"est-ce que ce est {thing[1]}", "?"))
+                found.say(f"this is {thing[0]}", f"ce est {thing[1]}")
+                found.say(f"it isn't {thing[0]}", f"ce n'est pas {thing[1]}")
+                found.ask(f"is it {thing[0]}", f"est-ce que ce est {thing[1]}")
         for owner in pick(4 if name != "address" else 0, OWNERS, "where" + name):
             thing = own(owner, noun, plural=plural)
-            found.append(
-                pair(
-                    f"where are {thing[0]}" if plural else f"where's {thing[0]}",
-                    f"où sont {thing[1]}" if plural else f"où est {thing[1]}",
-                    "?",
-                )
+            found.ask(
+                f"where are {thing[0]}" if plural else f"where's {thing[0]}",
+                f"où sont {thing[1]}" if plural else f"où est {thing[1]}",
             )
         for owner in pick(2, OWNERS[:2] + OWNERS[4:], "found" + name):
             thing = own(owner, noun, plural=plural)
             who = {0: HE, 1: SHE, 3: THEY, 5: WE}[owner[1]]
-            found.append(pair(en.simple_past(who, "find", thing[0]), fr.clause(who, "trouver", thing[1], tense="past")))
+            found.say(en.simple_past(who, "find", thing[0]), fr.clause(who, "trouver", thing[1], tense="past"))
     for name in ("name", "family"):
         french_name = {"name": "nom", "family": "famille"}[name]
         for english_owner, slot in OWNERS:
             form = fr.POSSESSIVE[slot][0 if name == "name" else 1]
             if name == "name":
-                found.append(
-                    pair(
-                        f"I know {english_owner} name" if slot else "you know my name",
-                        f"je connais {form} {french_name}" if slot else f"tu connais {form} {french_name}",
-                    )
+                found.say(
+                    f"I know {english_owner} name" if slot else "you know my name",
+                    f"je connais {form} {french_name}" if slot else f"tu connais {form} {french_name}",
                 )
             else:
-                found.append(pair(f"{english_owner} family is very big", f"{form} {french_name} est très grande"))
+                found.say(f"{english_owner} family is very big", f"{form} {french_name} est très grande")
 
 
 def describing(found):
@@ -197,7 +190,7 @@ def describing(found):
                 phrases.append(own(pick(1, OWNERS, name + quality)[0], noun, plural=plural))
             for index, phrase in enumerate(pick(2, phrases, name + quality)):
                 subject = as_subject(phrase, noun, plural)
-                found.append(pair(en.with_be(subject, quality), fr.clause(subject, "être", form)))
+                found.say(en.with_be(subject, quality), fr.clause(subject, "être", form))
                 if (
                     index == 0
                     and said is adjective
@@ -214,14 +207,12 @@ def describing(found):
                         "clean",
                     ):
                         english_degree, french_degree = "very", "très"
-                    found.append(
-                        pair(
-                            en.with_be(subject, f"{english_degree} {quality}"),
-                            fr.clause(subject, "être", f"{french_degree} {form}"),
-                        )
+                    found.say(
+                        en.with_be(subject, f"{english_degree} {quality}"),
+                        fr.clause(subject, "être", f"{french_degree} {form}"),
                     )
             other = as_subject(pick(1, phrases[:2], "not" + name + quality)[0], noun, plural)
-            found.append(pair(en.with_be(other, quality, negated=True), fr.clause(other, "être", form, negation="pas")))
+            found.say(en.with_be(other, quality, negated=True), fr.clause(other, "être", form, negation="pas"))
             if quality not in NOT_BEFORE and not plural:
                 of_kind(found, name, adjective)
 
@@ -231,13 +222,13 @@ def of_kind(found, name, adjective):
     noun = NOUNS[name]
     thing = a(noun, adjective)
     if pick(1, (0, 1), name + adjective.en)[0]:
-        found.append(pair(f"it's {thing[0]}", f"ce est {thing[1]}"))
+        found.say(f"it's {thing[0]}", f"ce est {thing[1]}")
     elif name in OWNED and name not in ("problem", "question", "idea"):
         who = pick(1, EVERYONE[:16], name + adjective.en)[0]
-        found.append(pair(en.simple(who, "have", thing[0]), fr.clause(who, "avoir", thing[1])))
+        found.say(en.simple(who, "have", thing[0]), fr.clause(who, "avoir", thing[1]))
     elif name in ("dress", "shirt", "hat", "coat", "bike", "umbrella", "bag", "computer"):
         who = pick(1, EVERYONE[:16], name + adjective.en)[0]
-        found.append(pair(en.simple_past(who, "buy", thing[0]), fr.clause(who, "acheter", thing[1], tense="past")))
+        found.say(en.simple_past(who, "buy", thing[0]), fr.clause(who, "acheter", thing[1], tense="past"))
 
 
 def counting(found):
@@ -257,33 +248,24 @@ def counting(found):
         for name in names:
             for number in pick(2, NUMBERS, place + name):
                 things = counted(number, NOUNS[name])
-                found.append(pair(f"there are {things[0]} {place}", f"il y a {things[1]} {french_place[place]}"))
+                found.say(f"there are {things[0]} {place}", f"il y a {things[1]} {french_place[place]}")
             if pick(1, (0, 1), place + name)[0]:
-                found.append(
-                    pair(
-                        f"there isn't {a(NOUNS[name])[0]} {place}",
-                        f"il n'y a pas {fr.without_quantity(a(NOUNS[name])[1])} {french_place[place]}",
-                    )
+                found.say(
+                    f"there isn't {a(NOUNS[name])[0]} {place}",
+                    f"il n'y a pas {fr.without_quantity(a(NOUNS[name])[1])} {french_place[place]}",
                 )
             plural = NOUNS[name]
-            found.append(
-                pair(
-                    f"are there any {plural.en_plural} {place}",
-                    f"y a-t-il des {plural.fr_plural} {french_place[place]}",
-                    "?",
-                )
+            found.ask(
+                f"are there any {plural.en_plural} {place}", f"y a-t-il des {plural.fr_plural} {french_place[place]}"
             )
-            found.append(
-                pair(
-                    f"how many {plural.en_plural} are there {place}",
-                    f"combien de {plural.fr_plural} y a-t-il {french_place[place]}",
-                    "?",
-                )
+            found.ask(
+                f"how many {plural.en_plural} are there {place}",
+                f"combien de {plural.fr_plural} y a-t-il {french_place[place]}",
             )
 
 
 def pairs():
-    found = []
+    found = Pairs()
     for build in (having, whose, describing, counting):
         build(found)
     return found
