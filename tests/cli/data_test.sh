@@ -61,7 +61,7 @@ done
 
 # French spelling: elision before a vowel, contracted articles, masculine forms before a vowel.
 ! grep -nE "(^|[ '])([JjNnDdLlMmTtSs]e|[Ll]a|[Qq]ue|[MmTtSs]a|[Cc]e) [aeiyhàâéèêîôœ]" "$data"/*.fr || fail "a word is not elided"
-! grep -nE "(^| )([Dd]e|[Àà]) (le|les) [a-z]+[ .?!]" "$data"/*.fr | grep -vE "(de|à) (le|les) [a-z]+(er|ir|re)[ .?!]" || fail "an article is not contracted"
+! grep -nE "(^| )([Dd]e|[Àà]) (le|les) [[:alpha:]-]+[ .?!]" "$data"/*.fr | grep -vE "(de|à) (le|les) [[:alpha:]]+(er|ir|re)[ .?!]" || fail "an article is not contracted"
 ! grep -nE "(beau|nouveau|vieux) (ami|arbre|oiseau|hôtel|homme|ordinateur|hôpital|enfant)" "$data"/*.fr || fail "bel, nouvel or vieil is missing"
 
 if ! command -v python3 > /dev/null; then
