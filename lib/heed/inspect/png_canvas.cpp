@@ -22,22 +22,23 @@ struct Releaser {
   void operator()(T* handle) const { Release(handle); }
 };
 using Pattern = std::unique_ptr<FcPattern, Releaser<FcPattern, FcPatternDestroy>>;
+using Config = std::unique_ptr<FcConfig, Releaser<FcConfig, FcConfigDestroy>>;
 using CharSet = std::unique_ptr<FcCharSet, Releaser<FcCharSet, FcCharSetDestroy>>;
 using Face = std::unique_ptr<cairo_font_face_t, Releaser<cairo_font_face_t, cairo_font_face_destroy>>;
 using Scaled = std::unique_ptr<cairo_scaled_font_t, Releaser<cairo_scaled_font_t, cairo_scaled_font_destroy>>;
 
 /// The sans-serif font that fontconfig would show `letter` in.
-Face find_font(bool bold, char32_t letter) {
+Face find_font(FcConfig* config, bool bold, char32_t letter) {
   const Pattern pattern(FcPatternCreate());
   FcPatternAddString(pattern.get(), FC_FAMILY, reinterpret_cast<const FcChar8*>("sans-serif"));
   FcPatternAddInteger(pattern.get(), FC_WEIGHT, bold ? FC_WEIGHT_BOLD : FC_WEIGHT_REGULAR);
   const CharSet letters(FcCharSetCreate());
   FcCharSetAddChar(letters.get(), letter);
   FcPatternAddCharSet(pattern.get(), FC_CHARSET, letters.get());
-  FcConfigSubstitute(nullptr, pattern.get(), FcMatchPattern);
+  FcConfigSubstitute(config, pattern.get(), FcMatchPattern);
   FcDefaultSubstitute(pattern.get());
   FcResult result{};
-  const Pattern match(FcFontMatch(nullptr, pattern.get(), &result));
+  const Pattern match(FcFontMatch(config, pattern.get(), &result));
   if (!match)
     throw Error(
         "no font is installed to write PNG pictures with (apt-get install fonts-dejavu-core, or use --format svg)");
@@ -49,6 +50,7 @@ Face find_font(bool bold, char32_t letter) {
 struct PngCanvas::Cairo {
   std::unique_ptr<cairo_surface_t, Releaser<cairo_surface_t, cairo_surface_destroy>> surface;
   std::unique_ptr<cairo_t, Releaser<cairo_t, cairo_destroy>> context;
+  Config installed{FcInitLoadConfigAndFonts()};
   std::map<std::pair<bool, char32_t>, Face> fonts;
 
   cairo_t* get() const { return context.get(); }
@@ -57,7 +59,7 @@ struct PngCanvas::Cairo {
 
   cairo_font_face_t* font(bool bold, char32_t letter) {
     Face& face = fonts[{bold, letter}];
-    if (!face) face = find_font(bold, letter);
+    if (!face) face = find_font(installed.get(), bold, letter);
     return face.get();
   }
 };
