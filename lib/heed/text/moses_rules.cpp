@@ -19,6 +19,11 @@ constexpr std::array<bool, 128> stay_attached() {
 }
 constexpr auto kAttached = stay_attached();
 
+/// Neither white space nor a control character, and a code point of one byte.
+constexpr bool is_plain_ascii(char c) {
+  return c > ' ' && static_cast<unsigned char>(c) < 0x80;
+}
+
 /// Spaces around each `part` that no lower-case letter follows.
 void separate_unless_before_lowercase(std::string& text, std::string_view part) {
   std::size_t found = text.find(part);
@@ -90,36 +95,26 @@ bool keeps_full_stop(std::string_view word, std::string_view next, const Prefixe
   return kind == Prefixes::Kind::before_number && next.front() >= '0' && next.front() <= '9';
 }
 
-std::string_view entity_of(char c) {
-  switch (c) {
-    case '&':
-      return "&amp;";
-    case '|':
-      return "&#124;";
-    case '<':
-      return "&lt;";
-    case '>':
-      return "&gt;";
-    case '\'':
-      return "&apos;";
-    case '"':
-      return "&quot;";
-    case '[':
-      return "&#91;";
-    case ']':
-      return "&#93;";
-    default:
-      return {};
-  }
-}
-
 struct Entity {
   std::string_view name;
   char character;
 };
-constexpr Entity kEntities[] = {{"&amp;", '&'}, {"&apos;", '\''}, {"&quot;", '"'}, {"&lt;", '<'},
-                                {"&gt;", '>'},  {"&#124;", '|'},  {"&#91;", '['},  {"&#93;", ']'},
-                                {"&bar;", '|'}, {"&bra;", '['},   {"&ket;", ']'}};
+/// What escape_special writes, and then the older names that unescape_special reads too.
+constexpr Entity kEntities[] = {{"&amp;", '&'},   {"&#124;", '|'}, {"&lt;", '<'},  {"&gt;", '>'},
+                                {"&apos;", '\''}, {"&quot;", '"'}, {"&#91;", '['}, {"&#93;", ']'},
+                                {"&bar;", '|'},   {"&bra;", '['},  {"&ket;", ']'}};
+
+constexpr std::array<bool, 256> escaped_characters() {
+  std::array<bool, 256> table{};
+  for (const Entity& entity : kEntities) table[static_cast<unsigned char>(entity.character)] = true;
+  return table;
+}
+constexpr auto kEscaped = escaped_characters();
+
+std::string_view entity_of(char c) {
+  return std::find_if(std::begin(kEntities), std::end(kEntities), [c](const Entity& e) { return e.character == c; })
+      ->name;
+}
 
 }  // namespace
 
@@ -135,6 +130,12 @@ void collapse_space(std::string_view line, std::string& out) {
   bool space = true;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t start = at;
+    while (at < line.size() && is_plain_ascii(line[at])) ++at;
+    if (at > start) {
+      out.append(line.substr(start, at - start));
+      space = false;
+      continue;
+    }
     const char32_t c = next_code_point(line, at);
     if (is_in(c, char_class::space)) {
       if (!space) out += ' ';
@@ -148,6 +149,11 @@ void collapse_space(std::string_view line, std::string& out) {
 }
 
 void squeeze_spaces(std::string& text) {
+  if (!contains(text, "  ")) {
+    if (text.ends_with(' ')) text.pop_back();
+    if (text.starts_with(' ')) text.erase(0, 1);
+    return;
+  }
   std::size_t kept = 0;
   for (const char c : text)
     if (c != ' ' || (kept > 0 && text[kept - 1] != ' ')) text[kept++] = c;
@@ -283,32 +289,31 @@ void separate_apostrophes(std::string_view text, Apostrophes style, std::string&
 
 void separate_full_stops(std::string_view text, const Prefixes& prefixes, std::string& out) {
   out.clear();
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    std::string_view word = text.substr(at, end - at);
-    const std::string_view next = text.substr(std::min(end + 1, text.size()));
-    at = end + 1;
-    if (word.empty()) continue;
-    const bool stop = word.size() > 1 && word.back() == '.';
-    if (stop) word.remove_suffix(1);
-    out += word;
-    if (stop) out += end < text.size() && keeps_full_stop(word, next, prefixes) ? "." : " .";
-    out += ' ';
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  std::size_t copied = 0;
+  for (std::size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
+    const bool last = at + 1 == text.size();
+    if (!last && text[at + 1] != ' ') continue;
+    const std::size_t start = text.rfind(' ', at) + 1;  // 0 where there is none
+    if (start == at || (!last && keeps_full_stop(text.substr(start, at - start), text.substr(at + 2), prefixes)))
+      continue;
+    out.append(text.substr(copied, at - copied)).append(" .");
+    copied = at + 1;
   }
-  if (!out.empty()) out.pop_back();
+  out.append(text.substr(copied));
+  squeeze_spaces(out);
   if (out.ends_with(".'")) out.replace(out.size() - 2, 2, " . ' ");
 }
 
 void escape_special(std::string_view text, std::string& out) {
   out.clear();
-  for (const char c : text) {
-    const std::string_view entity = entity_of(c);
-    if (entity.empty())
-      out += c;
-    else
-      out += entity;
+  std::size_t copied = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!kEscaped[static_cast<unsigned char>(text[at])]) continue;
+    out.append(text.substr(copied, at - copied)).append(entity_of(text[at]));
+    copied = at + 1;
   }
+  out.append(text.substr(copied));
 }
 
 void unescape_special(std::string_view text, std::string& out) {
