@@ -125,6 +125,28 @@ TEST_CASE("protected patterns stay whole") {
   CHECK(tokens({.escape = false, .protect = {"x*"}}, "a-b %xx%") == "a-b % xx %");
 }
 
+TEST_CASE("the text that every match of a pattern holds") {
+  CHECK(required_literal(R"([\w\-\_\.]+\@([\w\-\_]+\.)+[a-zA-Z]{2,})") == "@");
+  CHECK(required_literal(R"(http[s]?:\/\/[^:\/\s]+(\/\w+)*\/[\w\-\.]*(\/)?)") == "http");
+  CHECK(required_literal(R"(<\/?\S+\/?>)") == "<");
+  CHECK(required_literal("ab?cd+e\u00E9*f") == "cd");
+  CHECK(required_literal("a|bc") == "");
+  CHECK(required_literal("(a|b)cd[x|y]") == "cd");
+  CHECK(required_literal("(?i)abc") == "");
+  CHECK(required_literal(R"(\x41bc)") == "");
+  CHECK(required_literal(R"(\p{Lu}x{2}yz{0,1})") == "y");
+  CHECK(required_literal(R"(\d+)") == "");
+  CHECK(required_literal("") == "");
+}
+
+TEST_CASE("a protected pattern that would take hours on a line is an error that names it") {
+  CHECK_THROWS_WITH_AS(
+      tokens({.protect = {R"([\w.]+@\w)"}}, std::string(300000, '.') + "@"),
+      "the protected pattern '[\\w.]+@\\w' fails on a line of 300003 bytes: U_REGEX_TIME_OUT (make the "
+      "pattern simpler or the line shorter)",
+      Error);
+}
+
 TEST_CASE("a protected pattern that is no regular expression is a usage error that names it") {
   CHECK_THROWS_WITH_AS(
       MosesTokenizer({.protect = {"a(b"}}),

@@ -26,6 +26,10 @@ class ProtectedPatterns {
   std::vector<std::unique_ptr<const Pattern>> patterns_;
 };
 
+/// A text that occurs in every match of a regular expression, as far as a look at its outer parts can tell; empty when
+/// it cannot. Lines without it need no search: most lines hold no "@" or "http".
+std::string required_literal(std::string_view pattern);
+
 /// Replaces each of `matches` in the text by a word of its own that the rules of the tokeniser do not touch.
 void hide_protected(const std::vector<std::string>& matches, std::string& text);
 void restore_protected(const std::vector<std::string>& matches, std::string& text);
