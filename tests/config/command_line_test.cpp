@@ -26,6 +26,7 @@ struct Options {
   std::optional<int> limit;
   int best = 1;
   std::vector<std::string> sets;
+  std::vector<std::string> words;
   std::vector<std::string> files;
   std::string output = "-";
 
@@ -41,6 +42,7 @@ struct Options {
     visit(limit, {.name = "max-limit", .help = "until", .value = "N"});
     visit(best, {.name = "n-best", .help = "list", .value = "N", .implicit = "5"});
     visit(sets, {.name = "train-sets", .help = "two", .value = "SRC TGT", .letter = 't'});
+    visit(words, {.name = "word", .help = "one at a time", .value = "W", .repeated = true});
     visit(output, {.name = "output", .help = "where", .value = "FILE", .letter = 'o'});
     visit(files, {.name = "file", .help = "inputs", .value = "FILE", .positional = true});
   }
@@ -135,4 +137,19 @@ TEST_CASE("--help shows live defaults and ranges, --dump-config is read back by 
   CHECK_THROWS_WITH_AS(parse({"--config", path}), (path + ": unknown option --cuont: did you mean --count?").c_str(),
                        UsageError);
   std::filesystem::remove(path);
+}
+
+TEST_CASE("lists grow when they are given again; repeated ones leave the words behind them alone") {
+  const Options options = parse({"-t", "a", "b", "--word", "x", "f", "--word=y", "g", "-t", "c"});
+  CHECK(options.sets == std::vector<std::string>{"a", "b", "c"});
+  CHECK(options.words == std::vector<std::string>{"x", "y"});
+  CHECK(options.files == std::vector<std::string>{"f", "g"});
+}
+
+TEST_CASE("a list of fields knows which ones were given") {
+  Options options;
+  const FieldList fields = FieldList::of(options);
+  std::ostringstream out;
+  parse_command_line(kTool, fields, {"--count=4", "--no-flag", "f"}, out);
+  CHECK(fields.given() == std::vector<std::string>{"count", "flag", "file"});
 }

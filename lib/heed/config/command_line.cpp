@@ -139,26 +139,27 @@ std::string boost_name(const Field& field) {
 void describe(const FieldList& fields, po::options_description& all) {
   for (const Field& field : fields.all()) {
     auto* value = po::value<std::vector<std::string>>();
-    if (field.kind == Field::Kind::list) value->multitoken();
+    if (field.kind == Field::Kind::list && !field.info.repeated) value->multitoken();
     if (field.kind == Field::Kind::flag) value->implicit_value({"true"}, "true");
     all.add_options()(boost_name(field).c_str(), value, "");
   }
 }
 
 void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_options& parsed) {
-  std::map<const Field*, std::vector<std::string>> positional;
+  std::map<const Field*, std::vector<std::string>> lists;  // given several times, a list grows
   for (const auto& given : parsed.options) {
     if (std::find(std::begin(kBuiltIn), std::end(kBuiltIn), given.string_key) != std::end(kBuiltIn)) continue;
     const Field* field = fields.find(given.string_key);
     if (!field) fail_unknown(tool, fields, given.string_key);
-    if (field->info.positional) {
-      auto& words = positional[field];
+    field->given = true;
+    if (field->info.positional || field->kind == Field::Kind::list) {
+      auto& words = lists[field];
       words.insert(words.end(), given.value.begin(), given.value.end());
     } else {
       field->set_text(given.value);
     }
   }
-  for (const auto& [field, words] : positional) field->set_text(words);
+  for (const auto& [field, words] : lists) field->set_text(words);
 }
 
 void read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
@@ -177,7 +178,11 @@ void read_config_file(const ToolInfo& tool, const FieldList& fields, const std::
       if (field->kind != Field::Kind::list) values.clear();
       values.insert(values.end(), given.value.begin(), given.value.end());
     }
-    for (const auto& [name, values] : lists) fields.find(name)->set_text(values);
+    for (const auto& [name, values] : lists) {
+      const Field* field = fields.find(name);
+      field->set_text(values);
+      field->given = true;
+    }
   } catch (const po::error& error) {
     throw UsageError(path + ": " + error.what());
   } catch (const UsageError& error) {
@@ -267,7 +272,8 @@ std::string help_of(const Field& field) {
     for (const auto choice : field.choices) value += (value.empty() ? "" : "|") + std::string(choice);
   if (value.empty() && field.kind != Field::Kind::flag) value = field.kind == Field::Kind::integer ? "N" : "X";
   if (field.kind != Field::Kind::flag) left += field.info.implicit.empty() ? " " + value : " [" + value + "]";
-  if (field.kind == Field::Kind::list && field.info.value.find(' ') == std::string_view::npos) left += "...";
+  if (field.kind == Field::Kind::list && !field.info.repeated && field.info.value.find(' ') == std::string_view::npos)
+    left += "...";
 
   std::string right(field.info.help);
   std::string notes;

@@ -118,6 +118,13 @@ const Field* FieldList::find(std::string_view name) const {
   return nullptr;
 }
 
+std::vector<std::string> FieldList::given() const {
+  std::vector<std::string> names;
+  for (const Field& field : fields_)
+    if (field.given) names.emplace_back(field.info.name);
+  return names;
+}
+
 std::string FieldList::nearest(std::string_view name) const {
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;

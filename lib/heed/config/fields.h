@@ -33,6 +33,7 @@ struct FieldInfo {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::string_view implicit = {};  ///< value of the option when it is given without one
+  bool repeated = false;           ///< a list that takes one word each time the option is given, not all that follow
   bool positional = false;         ///< takes the words that belong to no option (at most one such field)
 };
 
@@ -62,6 +63,7 @@ struct Field {
   std::function<void(std::span<const std::string>)> set_text;  ///< throws UsageError that names the option
   std::function<std::vector<std::string>()> get_text;          ///< empty: not given or an empty list
   std::function<FieldValue()> get;
+  mutable bool given = false;  ///< set by the command line or a configuration file
 };
 
 namespace fields_detail {
@@ -197,6 +199,8 @@ class FieldList {
   const std::vector<Field>& all() const { return fields_; }
   /// By name or alias; nullptr when there is none.
   const Field* find(std::string_view name) const;
+  /// The names of the fields that the command line or a configuration file has set.
+  std::vector<std::string> given() const;
   /// The name nearest to a mistyped one, or empty when none is near.
   std::string nearest(std::string_view name) const;
 

@@ -56,7 +56,8 @@ struct TextSteps {
     visit(escape, {.name = "escape", .help = "write & | < > ' \" [ ] as Moses' entities (mode moses)"});
     visit(protect, {.name = "protect",
                     .help = "regular expression whose matches stay whole (mode moses; may be repeated)",
-                    .value = "REGEX"});
+                    .value = "REGEX",
+                    .repeated = true});
     visit(normalize, {.name = "normalize", .help = "Unicode normalisation before everything else"});
     visit(normalize_punctuation,
           {.name = "normalize-punctuation", .help = "plain quotes, dashes and spaces, as normalize-punctuation.perl"});

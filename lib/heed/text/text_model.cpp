@@ -7,22 +7,24 @@
 namespace heed {
 namespace {
 
-std::vector<std::string> split_languages(const std::string& languages) {
-  std::vector<std::string> codes;
-  for (std::size_t at = 0; at <= languages.size();) {
-    const std::size_t end = std::min(languages.find(',', at), languages.size());
-    codes.push_back(languages.substr(at, end - at));
-    at = end + 1;
-  }
-  return codes;
-}
-
 TextSteps with_code(TextSteps steps, const std::string& code) {
   steps.language = code;
   return steps;
 }
 
 }  // namespace
+
+std::vector<std::string> split_languages(const std::string& languages) {
+  std::vector<std::string> codes;
+  for (std::size_t at = 0; at <= languages.size();) {
+    const std::size_t end = std::min(languages.find(',', at), languages.size());
+    codes.push_back(languages.substr(at, end - at));
+    if (codes.back().empty() || codes.back().find_first_of(" \t\r\n:") != std::string::npos)
+      throw UsageError("--language '" + languages + "': must be a code such as en, or codes with commas between them");
+    at = end + 1;
+  }
+  return codes;
+}
 
 struct TextModel::Shared {
   Shared(const TextSteps& all_steps, Subwords cutter, std::vector<std::string> pieces, const std::string& where)

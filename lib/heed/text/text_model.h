@@ -25,6 +25,9 @@ struct TextModelParts {
   std::vector<std::pair<std::string, FieldValue>> attributes;
 };
 
+/// "en,de" at its commas. Throws UsageError for what cannot be a code.
+std::vector<std::string> split_languages(const std::string& languages);
+
 /// The whole way from a raw line to ids and back: first-stage steps, subwords, vocabulary. Immutable and cheap to copy;
 /// one model serves any number of threads.
 ///

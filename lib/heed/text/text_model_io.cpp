@@ -60,9 +60,12 @@ struct Attributes {
   }
 };
 
-Subwords make_subwords(const Attributes& attributes, std::string_view merges, const std::string& where) {
+/// Merges that lead to pieces outside the vocabulary are undone, so that only unknown characters are unknown.
+Subwords make_subwords(const Attributes& attributes, std::string_view merges, const std::vector<std::string>& pieces,
+                       const std::string& where) {
   if (attributes.type != SubwordType::bpe) return Subwords(attributes.type);
-  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(merges, where), attributes.separator));
+  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(merges, where), attributes.separator,
+                                                     StringSet(pieces.begin(), pieces.end())));
 }
 
 /// The lines of a vocabulary file. Only LF ends one, and a CR before it is text: it may end a piece. Files that came
@@ -160,7 +163,8 @@ TextModel TextModel::read(const std::string& path) {
   }
   if (!done) lines.fail("the file ends in its header (cut short? make it again with build-vocab)");
   if (lines.next(line)) lines.fail("there are more lines than pieces (make it again with build-vocab)");
-  return TextModel(attributes.steps, make_subwords(attributes, merges, path), std::move(pieces), path);
+  const Subwords subwords = make_subwords(attributes, merges, pieces, path);
+  return TextModel(attributes.steps, subwords, std::move(pieces), path);
 }
 
 TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& where) {
@@ -172,7 +176,8 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
       throw Error(Position{where}, error.what());
     }
   }
-  return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, where), parts.pieces, where);
+  return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, parts.pieces, where), parts.pieces,
+                   where);
 }
 
 TextModelParts TextModel::parts() const {

@@ -1,0 +1,221 @@
+#include "heed/run/build_vocab.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "heed/base/streams.h"
+#include "heed/run/line_work.h"
+#include "heed/text/bpe_learner.h"
+
+namespace heed {
+
+const ToolInfo kBuildVocabTool{
+    .name = "build-vocab",
+    .purpose = "learn a vocabulary, and the merges of byte-pair encoding, from raw text",
+    .usage = {"build-vocab [--type words|bpe|char] [-s SIZE] [options] [FILE...] > vocab"},
+    .examples = {"build-vocab --type bpe --merges 10000 --lowercase -l en,de train.en train.de > joint.vocab",
+                 "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab"},
+    .hints = {{"symbols", "merges", "subword-nmt"},
+              {"vocab-size", "max-size", "SentencePiece"},
+              {"model-type", "type", "SentencePiece"},
+              {"vocabulary-threshold", "min-frequency", "subword-nmt"},
+              {"thresholdsrc", "min-frequency", "fairseq"},
+              {"nwordssrc", "max-size", "fairseq"}}};
+
+namespace {
+
+constexpr std::int64_t kDefaultBpeSize = 8000;
+
+/// A text to learn from, tokenised and counted.
+struct Corpus {
+  std::string path, language;
+  WordCounts words;
+  std::int64_t lines = 0, sentences = 0;  // sentences: lines with words
+};
+
+/// Counts the words of tokenised lines.
+void add_words(std::string_view text, Corpus& corpus) {
+  bool empty = true;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\n') corpus.sentences += !empty, empty = true;
+    if (text[at] == '\n' || text[at] == ' ') {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    corpus.words.add(text.substr(at, end - at));
+    empty = false;
+    at = end;
+  }
+}
+
+std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
+  std::vector<std::string> paths = options.files;
+  paths.insert(paths.end(), options.input.begin(), options.input.end());
+  if (paths.empty()) paths = {"-"};
+  if (std::count(paths.begin(), paths.end(), "-") > 1) throw UsageError("standard input (-) is named twice");
+  const std::vector<std::string> codes = split_languages(options.first_stage.steps.language);
+  if (codes.size() != 1 && codes.size() != paths.size())
+    throw UsageError("--language lists " + std::to_string(codes.size()) + " codes for " + std::to_string(paths.size()) +
+                     " texts (give one for all of them, or one for each)");
+  if (!options.write_vocabulary.empty() && options.write_vocabulary.size() != paths.size())
+    throw UsageError("--write-vocabulary names " + std::to_string(options.write_vocabulary.size()) + " files for " +
+                     std::to_string(paths.size()) + " texts (name one for each)");
+  std::vector<Corpus> corpora(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    corpora[i].path = paths[i];
+    corpora[i].language = codes.size() == 1 ? codes[0] : codes[i];
+  }
+  return corpora;
+}
+
+void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
+  steps.language = corpus.language;
+  const TextPipeline pipeline(steps);
+  const bool standard = corpus.path == "-";
+  LineReader reader = standard ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
+                               : LineReader(corpus.path, options.utf8.on_invalid_utf8);
+  Progress progress(log, "reading " + reader.name(), "lines", 0);
+  work_on_lines(reader, options.threads,
+                {.work =
+                     [&](const std::string& line, std::int64_t, std::string& text) {
+                       thread_local std::string tokens;
+                       pipeline.tokenize(line, tokens);
+                       text.append(tokens).append(1, '\n');
+                     },
+                 .take =
+                     [&](const std::string& text, std::int64_t lines) {
+                       add_words(text, corpus);
+                       progress.advance(lines);
+                     }});
+  corpus.lines = reader.line_number();
+  reader.report_invalid(log);
+}
+
+/// All corpora as one, in the order of first occurrence.
+WordCounts join_counts(const std::vector<Corpus>& corpora) {
+  WordCounts all;
+  for (const Corpus& corpus : corpora)
+    for (std::size_t i = 0; i < corpus.words.size(); ++i) all.add(corpus.words.word(i), corpus.words.count(i));
+  return all;
+}
+
+/// Occurrences of the pieces of words. In a character model all words but a sentence's first have a `<space>` before.
+WordCounts count_pieces(const WordCounts& words, const Subwords& subwords, std::int64_t sentences) {
+  WordCounts pieces;
+  if (subwords.type() == SubwordType::characters) pieces.add(kSpacePiece, words.total() - sentences);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    subwords.split(words.word(i), [&](std::string_view piece, int) { pieces.add(piece, words.count(i)); });
+  return pieces;
+}
+
+/// Adds the single characters that merges have used up, as pieces that do not occur.
+void add_characters(const WordCounts& words, WordCounts& counts) {
+  const Subwords characters(std::make_shared<const BpeEncoder>(BpeMerges{}));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    characters.split(words.word(i), [&](std::string_view piece, int) { counts.add(piece, 0); });
+}
+
+void write_counts(const WordCounts& pieces, const std::string& path) {
+  OutputFile file(path);
+  for (const std::size_t i : pieces.by_count())
+    if (pieces.count(i) > 0) file.stream() << pieces.word(i) << ' ' << pieces.count(i) << '\n';
+  file.commit();
+}
+
+BpeMerges learn_merges(const WordCounts& words, const BuildVocabOptions& options, Log& log) {
+  BpeLimits limits;
+  limits.min_frequency = options.min_frequency.value_or(2);
+  if (options.merges) limits.merges = *options.merges;
+  const std::int64_t size = options.max_size.value_or(options.merges ? 0 : kDefaultBpeSize);
+  if (size > 0) limits.symbols = size - kReservedIds;
+  Progress progress(log, "learning", "merges", options.merges.value_or(0));
+  BpeLearnt learnt = learn_bpe(words, limits, [&](std::int64_t done) { progress.to(done); });
+  if (learnt.exhausted)
+    log.warn("the text gives " + std::to_string(learnt.merges.pairs.size()) +
+             " merges only, fewer than asked for: no other pair occurs " + std::to_string(limits.min_frequency) +
+             " times (more text, or a lower --min-frequency)");
+  return std::move(learnt.merges);
+}
+
+/// The pieces in id order: by falling count, equal counts in the order of their bytes. Single characters of a bpe
+/// model stay even where merges have used them all up, so that no word of known characters is unknown.
+std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
+  const std::int64_t least = options.type == SubwordType::bpe ? 0 : options.min_frequency.value_or(1);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (counts.count(i) >= least && Vocabulary::is_piece(counts.word(i))) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return counts.count(a) != counts.count(b) ? counts.count(a) > counts.count(b) : counts.word(a) < counts.word(b);
+  });
+  const std::size_t found = order.size();
+  const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
+  if (found > most) {
+    order.resize(most);
+    if (options.type != SubwordType::words)
+      log.warn("--max-size leaves out " + std::to_string(found - most) + " of " + std::to_string(found) +
+               " pieces; text with them gets <unk> (a larger size keeps all characters)");
+  } else if (found < most && options.max_size && options.type != SubwordType::bpe) {
+    log.warn("the text gives " + std::to_string(found + kReservedIds) + " pieces only, fewer than --max-size " +
+             std::to_string(*options.max_size));
+  }
+  std::vector<std::string> pieces;
+  for (std::int32_t id = 0; id < kReservedIds; ++id) pieces.emplace_back(reserved_piece(id));
+  for (const std::size_t i : order) pieces.push_back(counts.word(i));
+  return pieces;
+}
+
+void check_options(const BuildVocabOptions& options) {
+  if (options.type == SubwordType::bpe) return;
+  const std::string type(enum_name(options.type));
+  if (options.merges) throw UsageError("--merges: --type " + type + " has no merges");
+  if (!options.codes_output.empty()) throw UsageError("--codes-output: --type " + type + " has no merges");
+}
+
+}  // namespace
+
+int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  check_options(options);
+  const TextSteps steps = options.first_stage.resolved();
+  std::vector<Corpus> corpora = list_corpora(options);
+  std::int64_t lines = 0, sentences = 0;
+  for (Corpus& corpus : corpora) {
+    count_words(corpus, steps, options, in, log);
+    if (corpus.words.size() == 0)
+      throw Error(Position{input_name(corpus.path)},
+                  "there are no words in it (a text with one sentence per line is needed)");
+    lines += corpus.lines;
+    sentences += corpus.sentences;
+  }
+  const WordCounts words = join_counts(corpora);
+  Subwords subwords(options.type);
+  if (options.type == SubwordType::bpe) {
+    const auto bpe = std::make_shared<const BpeEncoder>(learn_merges(words, options, log));
+    subwords = Subwords(bpe);
+    if (!options.codes_output.empty()) {
+      OutputFile file(options.codes_output);
+      file.stream() << bpe->merges().text();
+      file.commit();
+    }
+  }
+  WordCounts counts = count_pieces(words, subwords, sentences);
+  if (!options.counts_output.empty()) write_counts(counts, options.counts_output);
+  for (std::size_t i = 0; i < options.write_vocabulary.size(); ++i)
+    write_counts(count_pieces(corpora[i].words, subwords, corpora[i].sentences), options.write_vocabulary[i]);
+  if (options.type == SubwordType::bpe) add_characters(words, counts);
+  const TextModel model(steps, subwords, choose_pieces(counts, options, log));
+  if (options.output == "-" || options.output.empty()) {
+    model.write(out);
+  } else {
+    OutputFile file(options.output);
+    model.write(file.stream());
+    file.commit();
+  }
+  log.info(format_count(model.size()) + " pieces from " + format_count(lines) + " lines, " +
+           format_count(words.total()) + " words (" + format_count(static_cast<std::int64_t>(words.size())) +
+           " different)");
+  return 0;
+}
+
+}  // namespace heed

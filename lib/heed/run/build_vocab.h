@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+#include "heed/run/text_options.h"
+
+namespace heed {
+
+struct BuildVocabOptions {
+  SubwordType type = SubwordType::bpe;
+  std::optional<std::int64_t> max_size, min_frequency, merges;
+  std::string codes_output, counts_output;
+  std::vector<std::string> write_vocabulary;
+  FirstStageOptions first_stage;
+  std::vector<std::string> files, input;
+  std::string output = "-";
+  int threads = 0;
+  Utf8Options utf8;
+  CommonOptions common;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Vocabulary");
+    visit(type, {.name = "type", .help = "what a piece is: a word, a part of a word, a character"});
+    visit(max_size, {.name = "max-size",
+                     .help = "at most N pieces, the four reserved ones included (bpe without --merges: 8000)",
+                     .value = "N",
+                     .letter = 's',
+                     .min = 5});
+    visit(min_frequency, {.name = "min-frequency",
+                          .help = "leave out rarer words or characters (1); bpe: merge no rarer pair (2)",
+                          .value = "N",
+                          .min = 1});
+    visit(merges, {.name = "merges", .help = "bpe: learn N merge operations", .value = "N", .min = 0});
+    first_stage.fields(visit);
+    visit.section("Input and output");
+    visit(files, {.name = "file", .help = "texts to learn from", .value = "FILE", .positional = true});
+    visit(input, {.name = "input",
+                  .help = "text to learn from, as FILE without the option",
+                  .value = "FILE",
+                  .letter = 'i',
+                  .repeated = true});
+    visit(output, {.name = "output", .help = "write the vocabulary to FILE", .value = "FILE", .letter = 'o'});
+    visit(codes_output, {.name = "codes-output", .help = "write the merges as learn-bpe does", .value = "FILE"});
+    visit(counts_output,
+          {.name = "counts-output", .help = "write pieces and counts as get-vocab does", .value = "FILE"});
+    visit(write_vocabulary, {.name = "write-vocabulary",
+                             .help = "the same for each input on its own, as learn-joint-bpe-and-vocab does",
+                             .value = "FILE"});
+    visit(threads, {.name = "threads",
+                    .help = "threads to tokenise with (0: all)",
+                    .value = "N",
+                    .letter = 'j',
+                    .min = 0,
+                    .max = 1024});
+    utf8.fields(visit);
+    common.fields(visit);
+  }
+};
+
+extern const ToolInfo kBuildVocabTool;
+
+/// The whole tool: learns from the files (or `in`) and writes the vocabulary to the output (or `out`).
+int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ostream& out, Log& log);
+
+}  // namespace heed

@@ -1,0 +1,34 @@
+#include "heed/run/text_options.h"
+
+#include "heed/base/line_io.h"
+
+namespace heed {
+
+TextSteps FirstStageOptions::resolved() const {
+  TextSteps all = steps;
+  if (!protected_file.empty())
+    for (const std::string& line : read_lines(protected_file, InvalidUtf8::fail))
+      if (!line.empty()) all.protect.push_back(line);
+  for (const std::string& pattern : all.protect)
+    if (pattern.find('\n') != std::string::npos) throw UsageError("--protect: a pattern cannot hold a line end");
+  return all;
+}
+
+TextModel load_text_model(const std::string& path, const std::string& language) {
+  const TextModel model = TextModel::read(path);
+  if (!language.empty()) {
+    try {
+      return model.with_language(language);
+    } catch (const Error& error) {
+      throw Error(Position{path}, error.what());
+    }
+  }
+  if (model.languages().size() > 1) {
+    std::string list;
+    for (const std::string& code : model.languages()) list += (list.empty() ? "" : ", ") + code;
+    throw UsageError(path + " serves several languages: " + list + " (choose one with --language)");
+  }
+  return model;
+}
+
+}  // namespace heed

@@ -1,0 +1,247 @@
+#include "heed/run/tokenize.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <memory>
+
+#include "heed/base/streams.h"
+#include "heed/run/line_work.h"
+#include "heed/text/bpe.h"
+
+namespace heed {
+
+const ToolInfo kTokenizeTool{
+    .name = "tokenize",
+    .purpose = "raw text to tokens, and back",
+    .usage = {"tokenize [-m MODEL] [options] < text > tokens", "tokenize -d [-m MODEL] [options] < tokens > text"},
+    .examples = {"tokenize -l de < raw.de > tok.de", "tokenize -l en -c codes < raw.en | tokenize -d -l en -c codes",
+                 "tokenize -m vocab --output-format id < raw.en", "tokenize -m vocab --check < raw.en"},
+    .hints = {{"no-xml-escape", "no-escape", "sacremoses"},
+              {"aggressive-dash-splits", "aggressive-hyphens", "sacremoses"},
+              {"tok", "mode", "sacreBLEU"},
+              {"lc", "lowercase", "sacreBLEU"},
+              {"bpe-codes", "codes", "fairseq"},
+              {"num-workers", "threads", "subword-nmt"},
+              {"output-type", "output-format", "SentencePiece"}}};
+
+namespace {
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_options(const TokenizeOptions& options) {
+  const auto given = [&](std::string_view name) { return contains(options.given, name); };
+  const auto needs = [&](std::string_view name, bool there, const std::string& what) {
+    if (given(name) && !there) throw UsageError("--" + std::string(name) + ": needs " + what);
+  };
+  needs("merges", given("codes"), "--codes");
+  needs("vocabulary", given("codes"), "--codes");
+  needs("vocabulary-threshold", given("vocabulary"), "--vocabulary");
+  needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
+  needs("uppercase-first", options.detokenize, "--detokenize");
+  if (options.output_format == TokenFormat::id && options.model.empty())
+    throw UsageError("--output-format id: needs --model, which numbers the pieces");
+  if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
+  if (options.vocabulary_threshold && options.detokenize)
+    throw UsageError("--vocabulary-threshold: has no use with --detokenize");
+  if (options.model.empty()) return;
+  FirstStageOptions steps;
+  const FieldList fixed = FieldList::of(steps);
+  for (const std::string& name : options.given)
+    if ((fixed.find(name) && name != "language") || name == "codes")
+      throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
+}
+
+/// The way of a line: with a model, what it stores; without, what the options say.
+class Way {
+ public:
+  explicit Way(const TokenizeOptions& options)
+      : ids_(options.output_format == TokenFormat::id), uppercase_first_(options.uppercase_first) {
+    if (!options.model.empty()) {
+      const std::string language =
+          contains(options.given, "language") ? options.first_stage.steps.language : std::string();
+      model_ = std::make_unique<const TextModel>(load_text_model(options.model, language));
+      subwords_ = model_->subwords();
+      return;
+    }
+    const TextSteps steps = options.first_stage.resolved();
+    if (split_languages(steps.language).size() > 1)
+      throw UsageError("--language '" + steps.language + "': must be one code");
+    pipeline_ = std::make_unique<const TextPipeline>(steps);
+    if (!options.codes.empty()) {
+      std::optional<StringSet> allowed;
+      if (!options.vocabulary.empty())
+        allowed = read_counted_vocabulary(options.vocabulary, options.vocabulary_threshold.value_or(INT64_MIN));
+      subwords_ = Subwords(std::make_shared<const BpeEncoder>(
+          BpeMerges::read(options.codes, options.merges.value_or(-1)), options.separator, std::move(allowed)));
+    } else if (contains(options.given, "separator")) {
+      subwords_ = Subwords(std::make_shared<const BpeEncoder>(BpeMerges{}, options.separator));
+    }
+  }
+
+  const TextModel* model() const { return model_.get(); }
+  const Subwords& subwords() const { return subwords_; }
+
+  std::string tokens_of(const std::string& line) const {
+    return model_ ? model_->tokens_of(line) : pipeline_->tokenize(line);
+  }
+
+  /// Pieces or ids from first-stage tokens. Spaces around the line stay, as apply-bpe leaves them.
+  void cut(const std::string& tokens, std::string& out) const {
+    if (!ids_ && subwords_.type() == SubwordType::words) {
+      out += tokens;
+      return;
+    }
+    const std::size_t first = ids_ ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
+    out.append(first, ' ');
+    bool begun = false;
+    subwords_.split(tokens, [&](std::string_view piece, int) {
+      if (begun) out += ' ';
+      begun = true;
+      if (ids_) {
+        out += std::to_string(model_->vocabulary().id(piece));
+      } else {
+        out += piece;
+      }
+    });
+    if (!ids_ && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
+  }
+
+  /// Raw text from what cut() gives.
+  std::string back(const std::string& line, const Position& where) const {
+    return detokenize(ids_ ? model_->join(parse_ids(line, where)) : join_pieces(line));
+  }
+
+ private:
+  std::string detokenize(const std::string& tokens) const {
+    return model_ ? model_->detokenize(tokens, uppercase_first_) : pipeline_->detokenize(tokens, uppercase_first_);
+  }
+
+  std::string join_pieces(const std::string& line) const {
+    if (subwords_.type() == SubwordType::words) return line;
+    std::vector<std::string_view> pieces;
+    const std::string_view text = line;
+    for (std::size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string_view::npos;) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      pieces.push_back(text.substr(at, end - at));
+      at = end;
+    }
+    return subwords_.join(pieces);
+  }
+
+  std::vector<std::int32_t> parse_ids(const std::string& line, const Position& where) const {
+    std::vector<std::int32_t> ids;
+    for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string::npos;) {
+      const std::size_t end = std::min(line.find(' ', at), line.size());
+      const Position here{where.file, where.line, static_cast<std::int64_t>(at) + 1};
+      std::int32_t id = -1;
+      const auto [stop, error] = std::from_chars(line.data() + at, line.data() + end, id);
+      if (error != std::errc() || stop != line.data() + end)
+        throw Error(here, "'" + line.substr(at, end - at) + "' is no id (--output-format id reads numbers)");
+      if (id < 0 || id >= model_->size())
+        throw Error(here, "id " + std::to_string(id) + " is not in the vocabulary of " +
+                              std::to_string(model_->size()) + " pieces");
+      ids.push_back(id);
+      at = end;
+    }
+    return ids;
+  }
+
+  bool ids_, uppercase_first_;
+  std::unique_ptr<const TextModel> model_;
+  std::unique_ptr<const TextPipeline> pipeline_;
+  Subwords subwords_;
+};
+
+/// Counters of --stats and --check, for all threads.
+struct Counts {
+  std::atomic<std::int64_t> tokens = 0, pieces = 0, unknown = 0, longest = 0, failed = 0;
+
+  void add(const Way& way, const std::string& line_of_tokens) {
+    std::int64_t words = 0, parts = 0, strange = 0;
+    way.subwords().split(line_of_tokens, [&](std::string_view piece, int word) {
+      words = word + 1;
+      ++parts;
+      if (way.model() && piece != kSpacePiece) strange += !way.model()->vocabulary().contains(piece);
+    });
+    tokens += words;
+    pieces += parts;
+    unknown += strange;
+    for (std::int64_t seen = longest; seen < parts && !longest.compare_exchange_weak(seen, parts);) continue;
+  }
+
+  std::string text(std::int64_t lines, bool with_unknown) const {
+    char ratios[64];
+    const auto ratio = [](std::int64_t part, std::int64_t whole) {
+      return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+    };
+    std::snprintf(ratios, sizeof ratios, " (%.3f a token, %.1f a line)", ratio(pieces, tokens), ratio(pieces, lines));
+    std::string out = format_count(lines) + " lines, " + format_count(tokens) + " tokens, " + format_count(pieces) +
+                      " pieces" + ratios + ", longest line " + format_count(longest) + " pieces";
+    if (!with_unknown) return out;
+    std::snprintf(ratios, sizeof ratios, " (%.3f %%)", 100 * ratio(unknown, pieces));
+    return out + ", unknown " + format_count(unknown) + ratios;
+  }
+};
+
+/// What the tool does to a line.
+std::function<void(const std::string&, std::int64_t, std::string&)> line_work(const TokenizeOptions& options,
+                                                                              const Way& way, const std::string& name,
+                                                                              Counts& counts, Log& log) {
+  if (options.detokenize)
+    return [&way, &name](const std::string& line, std::int64_t number, std::string& out) {
+      out.append(way.back(line, {name, number})).append(1, '\n');
+    };
+  return [&](const std::string& line, std::int64_t number, std::string& out) {
+    const std::string tokens = way.tokens_of(line);
+    if (options.stats) counts.add(way, tokens);
+    if (!options.check) {
+      way.cut(tokens, out);
+      out += '\n';
+      return;
+    }
+    std::string cut;
+    way.cut(tokens, cut);
+    const std::string back = way.back(cut, {name, number});
+    if (back == line) return;
+    ++counts.failed;
+    out.append(std::to_string(number)).append(1, '\n');
+    log.detail(name + ":" + std::to_string(number) + ": comes back as: " + back);
+  };
+}
+
+}  // namespace
+
+int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  check_options(options);
+  const Way way(options);
+  const bool standard_input = options.input.empty() || options.input == "-";
+  LineReader reader = standard_input ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
+                                     : LineReader(options.input, options.utf8.on_invalid_utf8);
+  std::optional<OutputFile> file;
+  if (!options.output.empty() && options.output != "-") file.emplace(options.output);
+  std::ostream& sink = file ? file->stream() : out;
+  Counts counts;
+  {
+    Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", 0);
+    work_on_lines(reader, options.threads,
+                  {.work = line_work(options, way, reader.name(), counts, log),
+                   .take =
+                       [&](const std::string& text, std::int64_t lines) {
+                         sink << text;
+                         progress.advance(lines);
+                       },
+                   .idle = [&] { sink.flush(); }});
+  }
+  if (file) file->commit();
+  reader.report_invalid(log);
+  if (options.stats) log.info(counts.text(reader.line_number(), way.model() != nullptr));
+  if (counts.failed == 0) return 0;
+  log.info(format_count(counts.failed) + " of " + format_count(reader.line_number()) +
+           " lines do not come back the same (--verbose shows what they become)");
+  return 1;
+}
+
+}  // namespace heed

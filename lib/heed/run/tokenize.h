@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+#include "heed/run/text_options.h"
+
+namespace heed {
+
+/// What a line of tokens is written as (with --detokenize: read as).
+enum class TokenFormat { piece, id };
+
+template <>
+struct EnumNames<TokenFormat> {
+  static constexpr std::pair<TokenFormat, std::string_view> values[] = {{TokenFormat::piece, "piece"},
+                                                                        {TokenFormat::id, "id"}};
+};
+
+struct TokenizeOptions {
+  std::string model;
+  bool detokenize = false, uppercase_first = false, check = false, stats = false;
+  FirstStageOptions first_stage;
+  std::string codes, separator = "@@", vocabulary;
+  std::optional<std::int64_t> merges, vocabulary_threshold;
+  TokenFormat output_format = TokenFormat::piece;
+  std::string input = "-", output = "-";
+  int threads = 0;
+  Utf8Options utf8;
+  CommonOptions common;
+  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("What to do");
+    visit(model, {.name = "model",
+                  .help = "do exactly what this vocabulary of build-vocab stores",
+                  .value = "MODEL",
+                  .letter = 'm'});
+    visit(detokenize, {.name = "detokenize", .help = "from tokens (pieces, ids) back to text", .letter = 'd'});
+    visit(uppercase_first, {.name = "uppercase-first", .help = "with -d: a capital at the start of every line"});
+    visit(check,
+          {.name = "check", .help = "write the numbers of the lines that do not come back the same; exit 1 if any"});
+    visit(stats,
+          {.name = "stats", .help = "tell at the end how many lines, tokens, pieces and unknown pieces there were"});
+    first_stage.fields(visit);
+    visit.section("Subwords");
+    visit(codes, {.name = "codes",
+                  .help = "cut words with the merges of this subword-nmt file",
+                  .value = "FILE",
+                  .letter = 'c'});
+    visit(merges, {.name = "merges", .help = "use the first N merges of --codes only", .value = "N", .min = 0});
+    visit(
+        separator,
+        {.name = "separator", .help = "ends every piece but the last of a word (with -d: joins them)", .value = "STR"});
+    visit(vocabulary, {.name = "vocabulary",
+                       .help = "undo merges that lead to pieces not in this file of pieces with counts",
+                       .value = "FILE"});
+    visit(vocabulary_threshold,
+          {.name = "vocabulary-threshold", .help = "nor to pieces with a lower count in --vocabulary", .value = "N"});
+    visit.section("Input and output");
+    visit(output_format,
+          {.name = "output-format", .help = "write tokens (with -d: read them) as pieces or as ids of the model"});
+    visit(input, {.name = "input", .help = "read FILE (.gz too)", .value = "FILE", .letter = 'i'});
+    visit(output, {.name = "output", .help = "write FILE (.gz too)", .value = "FILE", .letter = 'o'});
+    visit(threads, {.name = "threads",
+                    .help = "threads to work with (0: all)",
+                    .value = "N",
+                    .letter = 'j',
+                    .min = 0,
+                    .max = 1024});
+    utf8.fields(visit);
+    common.fields(visit);
+  }
+};
+
+extern const ToolInfo kTokenizeTool;
+
+/// The whole tool: a line of the input (or `in`) becomes a line of the output (or `out`). Returns the exit code: 1 when
+/// --check finds lines that do not survive.
+int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log);
+
+}  // namespace heed

@@ -1,0 +1,12 @@
+#include "heed/run/tokenize.h"
+#include "heed/run/tool_main.h"
+
+int main(int argc, char** argv) {
+  heed::TokenizeOptions options;
+  const heed::FieldList fields = heed::FieldList::of(options);
+  return heed::tool_main(heed::kTokenizeTool, fields, options.common, argc, argv,
+                         [&](std::istream& in, std::ostream& out, heed::Log& log) {
+                           options.given = fields.given();
+                           return heed::run_tokenize(options, in, out, log);
+                         });
+}
