@@ -8,6 +8,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
+#include "reference.h"
 #include "targets.h"
 
 using namespace heed;
@@ -139,4 +140,23 @@ TEST_CASE("optimizer kernels: unequal arrays are an error") {
   std::vector<float> a(3), b(4);
   CHECK_THROWS_WITH_AS(add_to(std::span(a), b), "internal: add_to: arrays of 3 and 4 elements", Error);
   CHECK_THROWS_AS(adam_update(std::span(a), a, a, b, {}), Error);
+}
+
+TEST_CASE("adam_update: three steps as PyTorch's Adam and AdamW") {
+  const nlohmann::json reference = torch_reference("adam");
+  for (const auto& data : reference.at("cases")) {
+    INFO(data["name"].get<std::string>());
+    const auto& options = data["options"];
+    auto w = data["inputs"]["value"]["data"].get<std::vector<double>>();
+    std::vector<double> m(w.size()), v(w.size());
+    for (std::size_t step = 0; step < data["steps"].size(); ++step) {
+      adam_update(std::span(w), options["gradients"][step]["data"].get<std::vector<double>>(), m, v,
+                  {.learning_rate = options["learning_rate"],
+                   .weight_decay = options["weight_decay"],
+                   .decoupled = options["decoupled"],
+                   .step = static_cast<std::int64_t>(step) + 1});
+      for (std::size_t i = 0; i < w.size(); ++i)
+        CHECK(w[i] == doctest::Approx(data["steps"][step]["data"][i].get<double>()).epsilon(1e-8));
+    }
+  }
 }

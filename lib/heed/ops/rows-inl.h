@@ -1,5 +1,5 @@
-// Row kernels that several ops share: sums and maxima over a row, dropout on the fly, layer normalisation. Included
-// once for each instruction set, after <hwy/highway.h>.
+// Row kernels that several ops share: sums and maxima over a row, dropout on the fly, softmax, layer normalisation.
+// Included once for each instruction set, after <hwy/highway.h>.
 #if defined(HEED_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ROWS_INL_H_
 #undef HEED_OPS_ROWS_INL_H_
@@ -7,7 +7,9 @@
 #define HEED_OPS_ROWS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heed/ops/dropout_mask.h"
 #include "heed/ops/simd-inl.h"
@@ -79,16 +81,51 @@ HWY_INLINE T max_over(const T* x, std::int64_t n) {
   return largest;
 }
 
+/// The bytes at p as numbers of T.
+template <class D>
+HWY_INLINE hn::Vec<D> load_bytes(D d, const std::uint8_t* p) {
+  const hn::Rebind<std::int32_t, D> d_int;
+  const auto bytes = hn::PromoteTo(d_int, hn::LoadU(hn::Rebind<std::uint8_t, D>(), p));
+  if constexpr (std::is_same_v<hn::TFromD<D>, double>)
+    return hn::PromoteTo(d, bytes);
+  else
+    return hn::ConvertTo(d, bytes);
+}
+
 /// v as dropout leaves it; the mask's elements from i on. Absent mask: v.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> drop(D d, hn::Vec<D> v, const DropoutMask<T>& mask, std::int64_t i) {
   if (!mask.kept) return v;
-  const hn::Rebind<std::int32_t, D> d_int;
-  const auto kept = hn::PromoteTo(d_int, hn::LoadU(hn::Rebind<std::uint8_t, D>(), mask.kept + i));
-  if constexpr (std::is_same_v<T, double>)
-    return hn::Mul(v, hn::Mul(hn::PromoteTo(d, kept), hn::Set(d, mask.scale)));
-  else
-    return hn::Mul(v, hn::Mul(hn::ConvertTo(d, kept), hn::Set(d, mask.scale)));
+  return hn::Mul(v, hn::Mul(load_bytes(d, mask.kept + i), hn::Set(d, mask.scale)));
+}
+
+/// y = softmax(y) in place for one row; zeros where all of y is minus infinity.
+template <class T>
+HWY_INLINE void softmax_row(T* HWY_RESTRICT y, std::int64_t n) {
+  const T largest = max_over(y, n);
+  if (largest == -std::numeric_limits<T>::infinity()) {
+    std::fill_n(y, n, T(0));
+    return;
+  }
+  const T sum = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
+    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, y + i), hn::Set(d, largest)));
+    hn::StoreU(e, d, y + i);
+    return e;
+  });
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store)
+                            HWY_ATTR { store(hn::Mul(load(d, y + i), hn::Set(d, 1 / sum)), d, y + i); });
+}
+
+/// The way back through softmax for one row: dx += y (dy - sum of y dy).
+template <class T>
+HWY_INLINE void softmax_row_backward(const T* HWY_RESTRICT y, const T* HWY_RESTRICT dy, T* HWY_RESTRICT dx,
+                                     std::int64_t n) {
+  const T dot = sum_over<T>(
+      n, [&](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, y + i), hn::LoadU(d, dy + i)); });
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
+    const auto centred = hn::Sub(load(d, dy + i), hn::Set(d, dot));
+    store(hn::MulAdd(load(d, y + i), centred, load(d, dx + i)), d, dx + i);
+  });
 }
 
 /// to += x, each vector as dropout leaves it.

@@ -1,0 +1,61 @@
+#include "heed/ops/arithmetic.h"
+
+#include "heed/ops/check.h"
+
+namespace heed {
+
+template <class T>
+Variable<T> add(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) {
+  check_shape("add", "b", b.shape(), a.shape());
+  const Variable<T> y = graph.result(a.shape());
+  scale_into(graph.device(), a.value, T(1), T(0), y.value);
+  scale_into(graph.device(), b.value, T(1), T(1), y.value);
+  graph.record([&device = graph.device(), a, b, y] {
+    if (a.tracked()) scale_into(device, y.gradient, T(1), T(1), a.gradient);
+    if (b.tracked()) scale_into(device, y.gradient, T(1), T(1), b.gradient);
+  });
+  return y;
+}
+
+template <class T>
+Variable<T> multiply(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) {
+  check_shape("multiply", "b", b.shape(), a.shape());
+  const Variable<T> y = graph.result(a.shape());
+  multiply_into(graph.device(), a.value, b.value, T(0), y.value);
+  graph.record([&device = graph.device(), a, b, y] {
+    if (a.tracked()) multiply_into(device, y.gradient, b.value, T(1), a.gradient);
+    if (b.tracked()) multiply_into(device, y.gradient, a.value, T(1), b.gradient);
+  });
+  return y;
+}
+
+template <class T>
+Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t<T> factor) {
+  const Variable<T> y = graph.result(x.shape());
+  scale_into(graph.device(), x.value, factor, T(0), y.value);
+  graph.record([&device = graph.device(), x, factor, y] {
+    if (x.tracked()) scale_into(device, y.gradient, factor, T(1), x.gradient);
+  });
+  return y;
+}
+
+template <class T>
+Variable<T> sum(Graph<T>& graph, const Variable<T>& x) {
+  const Variable<T> y = graph.result({});
+  y.value[0] = sum_forward(graph.device(), x.value);
+  graph.record([&device = graph.device(), x, y] {
+    if (x.tracked()) sum_backward(device, y.gradient[0], x.gradient);
+  });
+  return y;
+}
+
+template Variable<float> add(Graph<float>&, const Variable<float>&, const Variable<float>&);
+template Variable<double> add(Graph<double>&, const Variable<double>&, const Variable<double>&);
+template Variable<float> multiply(Graph<float>&, const Variable<float>&, const Variable<float>&);
+template Variable<double> multiply(Graph<double>&, const Variable<double>&, const Variable<double>&);
+template Variable<float> multiply(Graph<float>&, const Variable<float>&, float);
+template Variable<double> multiply(Graph<double>&, const Variable<double>&, double);
+template Variable<float> sum(Graph<float>&, const Variable<float>&);
+template Variable<double> sum(Graph<double>&, const Variable<double>&);
+
+}  // namespace heed

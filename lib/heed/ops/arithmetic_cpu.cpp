@@ -1,0 +1,94 @@
+#include "heed/ops/arithmetic.h"
+
+// Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/arithmetic_cpu.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "heed/ops/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+
+template <class T>
+void multiply_arrays(const T* a, const T* b, T beta, T* to, std::int64_t n) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
+    auto v = hn::Mul(load(d, a + i), load(d, b + i));
+    if (beta != 0) v = hn::Add(v, load(d, to + i));
+    store(v, d, to + i);
+  });
+}
+
+template <class T>
+void scale_arrays(const T* x, T factor, T beta, T* to, std::int64_t n) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
+    auto v = hn::Mul(load(d, x + i), hn::Set(d, factor));
+    if (beta != 0) v = hn::Add(v, load(d, to + i));
+    store(v, d, to + i);
+  });
+}
+
+template <class T>
+void sum_array(const T* x, std::int64_t n, T* result) {
+  *result = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR { return hn::LoadU(d, x + i); });
+}
+
+template <class T>
+void add_number(T* x, T number, std::int64_t n) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store)
+                            HWY_ATTR { store(hn::Add(load(d, x + i), hn::Set(d, number)), d, x + i); });
+}
+
+HEED_INSTANTIATE_SIMD(multiply_arrays, (const float* a, const float* b, float beta, float* to, std::int64_t n),
+                      (const double* a, const double* b, double beta, double* to, std::int64_t n), (a, b, beta, to, n))
+HEED_INSTANTIATE_SIMD(scale_arrays, (const float* x, float f, float beta, float* to, std::int64_t n),
+                      (const double* x, double f, double beta, double* to, std::int64_t n), (x, f, beta, to, n))
+HEED_INSTANTIATE_SIMD(sum_array, (const float* x, std::int64_t n, float* r),
+                      (const double* x, std::int64_t n, double* r), (x, n, r))
+HEED_INSTANTIATE_SIMD(add_number, (float* x, float a, std::int64_t n), (double* x, double a, std::int64_t n), (x, a, n))
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HEED_EXPORT_SIMD(multiply_arrays)
+HEED_EXPORT_SIMD(scale_arrays)
+HEED_EXPORT_SIMD(sum_array)
+HEED_EXPORT_SIMD(add_number)
+
+template <class T>
+void multiply_into(CpuContext&, Tensor<T> a, Tensor<T> b, T beta, Tensor<T> to) {
+  simd::multiply_arrays(a.data(), b.data(), beta, to.data(), a.size());
+}
+
+template <class T>
+void scale_into(CpuContext&, Tensor<T> x, T factor, T beta, Tensor<T> to) {
+  simd::scale_arrays(x.data(), factor, beta, to.data(), x.size());
+}
+
+template <class T>
+T sum_forward(CpuContext&, Tensor<T> x) {
+  T result = 0;
+  simd::sum_array(x.data(), x.size(), &result);
+  return result;
+}
+
+template <class T>
+void sum_backward(CpuContext&, T dy, Tensor<T> dx) {
+  simd::add_number(dx.data(), dy, dx.size());
+}
+
+template void multiply_into(CpuContext&, Tensor<float>, Tensor<float>, float, Tensor<float>);
+template void multiply_into(CpuContext&, Tensor<double>, Tensor<double>, double, Tensor<double>);
+template void scale_into(CpuContext&, Tensor<float>, float, float, Tensor<float>);
+template void scale_into(CpuContext&, Tensor<double>, double, double, Tensor<double>);
+template float sum_forward(CpuContext&, Tensor<float>);
+template double sum_forward(CpuContext&, Tensor<double>);
+template void sum_backward(CpuContext&, float, Tensor<float>);
+template void sum_backward(CpuContext&, double, Tensor<double>);
+
+}  // namespace heed
+#endif  // HWY_ONCE

@@ -1,0 +1,50 @@
+#include "heed/ops/matmul.h"
+
+#include "heed/ops/check.h"
+
+namespace heed {
+namespace {
+
+/// A matrix or a batch of them: [.., rows, columns] with the batch of `like`.
+Shape matrices(const Shape& like, std::int64_t rows, std::int64_t columns) {
+  return like.rank() == 3 ? Shape{like[0], rows, columns} : Shape{rows, columns};
+}
+
+void check_rank(const char* op, const char* argument, const Shape& shape) {
+  if (shape.rank() != 2 && shape.rank() != 3)
+    throw Error(std::string("internal: ") + op + ": " + argument + " has shape " + shape.text() +
+                ", expected 2 or 3 dimensions");
+}
+
+}  // namespace
+
+template <class T>
+Variable<T> matmul(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) {
+  check_rank("matmul", "a", a.shape());
+  check_rank("matmul", "b", b.shape());
+  check_shape("matmul", "b", b.shape(), matrices(a.shape(), a.value.columns(), b.value.columns()));
+  const Variable<T> y = graph.result(matrices(a.shape(), a.value.dim(a.shape().rank() - 2), b.value.columns()));
+  matmul_forward(graph.device(), a.value, b.value, y.value);
+  graph.record([&device = graph.device(), a, b, y] {
+    matmul_backward(device, a.value, b.value, y.gradient, a.gradient, b.gradient);
+  });
+  return y;
+}
+
+template <class T>
+Variable<T> transpose(Graph<T>& graph, const Variable<T>& x) {
+  check_rank("transpose", "x", x.shape());
+  const Variable<T> y = graph.result(matrices(x.shape(), x.value.columns(), x.value.dim(x.shape().rank() - 2)));
+  transpose_into(graph.device(), x.value, T(0), y.value);
+  graph.record([&device = graph.device(), x, y] {
+    if (x.tracked()) transpose_into(device, y.gradient, T(1), x.gradient);
+  });
+  return y;
+}
+
+template Variable<float> matmul(Graph<float>&, const Variable<float>&, const Variable<float>&);
+template Variable<double> matmul(Graph<double>&, const Variable<double>&, const Variable<double>&);
+template Variable<float> transpose(Graph<float>&, const Variable<float>&);
+template Variable<double> transpose(Graph<double>&, const Variable<double>&);
+
+}  // namespace heed

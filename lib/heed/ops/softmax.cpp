@@ -1,0 +1,30 @@
+#include "heed/ops/softmax.h"
+
+namespace heed {
+
+template <class T>
+Variable<T> softmax(Graph<T>& graph, const Variable<T>& x) {
+  const Variable<T> y = graph.result(x.shape());
+  softmax_forward(graph.device(), x.value, y.value);
+  graph.record([&device = graph.device(), x, y] {
+    if (x.tracked()) softmax_backward(device, y.value, y.gradient, x.gradient);
+  });
+  return y;
+}
+
+template <class T>
+Variable<T> log_softmax(Graph<T>& graph, const Variable<T>& x) {
+  const Variable<T> y = graph.result(x.shape());
+  log_softmax_forward(graph.device(), x.value, y.value);
+  graph.record([&device = graph.device(), x, y] {
+    if (x.tracked()) log_softmax_backward(device, y.value, y.gradient, x.gradient);
+  });
+  return y;
+}
+
+template Variable<float> softmax(Graph<float>&, const Variable<float>&);
+template Variable<double> softmax(Graph<double>&, const Variable<double>&);
+template Variable<float> log_softmax(Graph<float>&, const Variable<float>&);
+template Variable<double> log_softmax(Graph<double>&, const Variable<double>&);
+
+}  // namespace heed
