@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# The checks of the house find what they are for: each rule is broken in a small tree of its own.
+set -euo pipefail
+scripts=$1/scripts
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# expect SCRIPT MESSAGE: it exits with 1 and prints exactly that line
+expect() {
+  local out
+  if out=$("$scripts/$1" "$work"); then fail "$1 accepts: $2"; fi
+  [ "$out" = "$2" ] || fail "$1 prints '$out', expected '$2'"
+}
+
+# file PATH LINE...: writes the lines
+file() {
+  mkdir -p "$(dirname "$work/$1")"
+  printf '%s\n' "${@:2}" > "$work/$1"
+}
+
+# --- includes
+file tools/train.cpp '#include "heed/run/train.h"'
+file lib/heed/ops/add.h '#pragma once' '#include "heed/tensor/tensor.h"' '#include <vector>'
+file lib/heed/checkpoint/h5.cpp '#include <hdf5.h>'
+"$scripts/check-layers" "$work" || fail "check-layers refuses a good tree"
+broken() {  # PATH INCLUDE MESSAGE
+  file "$1" '' "#include $2"
+  expect check-layers "$1:2: $3"
+  rm "$work/$1"
+}
+broken lib/heed/base/error.h '"heed/text/bpe.h"' 'base includes text, which stands above it'
+broken lib/heed/optim/adam.h '"heed/metrics/bleu.h"' 'optim includes metrics, which stands beside it'
+broken lib/heed/ops/sub.cpp '"heed/config/fields.h"' 'ops includes config, which the math never sees'
+broken lib/heed/nn/linear.h '"heed/text/bpe.h"' 'nn includes text, which the math never sees'
+broken lib/heed/ops/sub.cpp '"heed/checkpoint/h5.h"' 'ops includes checkpoint, which stands above it'
+broken lib/heed/run/train.cpp '<hdf5.h>' 'HDF5 is for checkpoint/h5.* alone'
+broken lib/heed/checkpoint/checkpoint.cpp '<H5Cpp.h>' 'HDF5 is for checkpoint/h5.* alone'
+broken lib/heed/ops/sub_cpu.cpp '<cuda_runtime.h>' 'CUDA is for *_cuda.cu, tensor/cuda_* and dist/nccl* alone'
+broken lib/heed/train/trainer.cpp '<mpi.h>' 'MPI is for dist/mpi* alone'
+broken lib/heed/run/train.cpp '"heed/cellar/wine.h"' 'includes the unknown room cellar'
+broken lib/heed/run/train.cpp '"train.h"' 'includes "train.h" without its room (write heed/ROOM/train.h)'
+file lib/heed/cellar/wine.h '#pragma once'
+expect check-layers 'lib/heed/cellar/wine.h:1: the room cellar has no place yet (give it one in scripts/check-layers)'
+
+# --- gradient checks
+file lib/heed/ops/add.h 'template <class T>' 'Variable<T> add(Graph<T>& graph, const Variable<T>& a);' \
+  'template <class T>' 'Pair<T> split(Graph<T>& graph, const Variable<T>& a);'
+expect check-ops 'lib/heed/ops/add.h: the op add has no tests/ops/add_test.cpp (write one with require_gradients)
+lib/heed/ops/add.h: the op split has no tests/ops/add_test.cpp (write one with require_gradients)'
+file tests/ops/add_test.cpp 'require_gradients({{2}}, [](auto& graph, auto& in) { return split(graph, in[0]).a; });' \
+  'add(graph, x);'
+expect check-ops 'tests/ops/add_test.cpp: no require_gradients calls add, declared in lib/heed/ops/add.h (check its gradients in double)'
+file tests/ops/add_test.cpp 'require_gradients({{2}}, [](auto& graph, auto& in) {' \
+  '  return add(graph, split(graph, in[0]).a);' '});'
+"$scripts/check-ops" "$work" || fail "check-ops refuses a good tree"
