@@ -29,12 +29,13 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   std::string log;
+  char verbose_letter = 'v';  ///< 0 where the tool needs -v for something else
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Common");
     visit(quiet, {.name = "quiet", .help = "say nothing but warnings and errors", .letter = 'q'});
-    visit(verbose, {.name = "verbose", .help = "say more", .letter = 'v'});
+    visit(verbose, {.name = "verbose", .help = "say more", .letter = verbose_letter});
     visit(log, {.name = "log", .help = "write messages to FILE instead of stderr", .value = "FILE"});
   }
 };

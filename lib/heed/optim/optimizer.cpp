@@ -1,0 +1,91 @@
+#include "heed/optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/ops/optimizer_kernels.h"
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t kDefaultWarmup = 4000;
+constexpr std::int64_t kLeastWarmupInRate = 1000;
+
+std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
+  return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
+}
+
+}  // namespace
+
+OptimizerSettings OptimizerOptions::resolve(std::int64_t dim_emb) const {
+  const bool sgd = optimizer == OptimizerKind::sgd;
+  if (optimizer_params.size() > (sgd ? 1U : 3U))
+    throw UsageError("--optimizer-params: " + std::string(enum_name(optimizer)) + " takes " +
+                     (sgd ? "one value: momentum" : "three values: beta1 beta2 epsilon"));
+  OptimizerSettings out;
+  out.kind = optimizer;
+  const auto parameter = [&](std::size_t i, double otherwise) {
+    return i < optimizer_params.size() ? optimizer_params[i] : otherwise;
+  };
+  if (sgd) {
+    out.momentum = parameter(0, out.momentum);
+  } else {
+    out.beta1 = parameter(0, out.beta1);
+    out.beta2 = parameter(1, out.beta2);
+    out.epsilon = parameter(2, out.epsilon);
+    for (const double beta : {out.beta1, out.beta2})
+      if (!(beta >= 0 && beta < 1))
+        throw UsageError("--optimizer-params: beta1 and beta2 must be at least 0 and below 1");
+    if (!(out.epsilon > 0)) throw UsageError("--optimizer-params: epsilon must be above 0");
+  }
+  out.weight_decay = weight_decay;
+  out.clip_norm = clip_norm;
+  out.schedule.kind = lr_schedule;
+  out.schedule.warmup = lr_warmup.value_or(lr_schedule == ScheduleKind::constant ? 0 : kDefaultWarmup);
+  // Vaswani et al. 2017, equation 3, at its peak.
+  const auto steps = static_cast<double>(std::max(out.schedule.warmup, kLeastWarmupInRate));
+  out.schedule.peak = learn_rate.value_or(sgd ? 0.1 : 1 / std::sqrt(static_cast<double>(dim_emb) * steps));
+  return out;
+}
+
+Optimizer::Optimizer(const OptimizerSettings& settings, const ParameterLayout& layout, NamedParameterValues& memory)
+    : settings_(settings) {
+  const auto keep = [&](const char* name) { return &memory.try_emplace(name, layout).first->second; };
+  if (settings.kind != OptimizerKind::sgd) {
+    first_ = keep("first_moment");
+    second_ = keep("second_moment");
+  } else if (settings.momentum > 0) {
+    first_ = keep("velocity");
+  }
+}
+
+void Optimizer::update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients,
+                       const Slice& slice, const Step& step) const {
+  const std::span<float> value = part(parameters, slice);
+  const auto gradient =
+      gradients.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
+  if (settings_.kind == OptimizerKind::sgd) {
+    sgd_update<float>(value, gradient, first_ ? part(*first_, slice) : std::span<float>(),
+                      {.learning_rate = step.learning_rate,
+                       .momentum = settings_.momentum,
+                       .weight_decay = settings_.weight_decay,
+                       .gradient_scale = step.gradient_scale});
+    return;
+  }
+  adam_update<float>(value, gradient, part(*first_, slice), part(*second_, slice),
+                     {.learning_rate = step.learning_rate,
+                      .beta1 = settings_.beta1,
+                      .beta2 = settings_.beta2,
+                      .epsilon = settings_.epsilon,
+                      .weight_decay = settings_.weight_decay,
+                      .decoupled = settings_.kind == OptimizerKind::adamw,
+                      .step = step.number,
+                      .gradient_scale = step.gradient_scale});
+}
+
+double smoothing_decay(double rate, std::int64_t step) {
+  const auto t = static_cast<double>(step);
+  return std::min(1 - rate, (t + 1) / (t + 10));
+}
+
+}  // namespace heed
