@@ -10,16 +10,56 @@ namespace {
 // ("e.g") are not listed: a word with an inner full stop and a letter keeps its last one by rule.
 constexpr std::pair<std::string_view, std::string_view> kLists[] = {
     {
-        "en",
-#include "heed/text/prefixes/en.inc"
+        "ca",
+#include "heed/text/prefixes/ca.inc"
+    },
+    {
+        "cs",
+#include "heed/text/prefixes/cs.inc"
     },
     {
         "de",
 #include "heed/text/prefixes/de.inc"
     },
     {
+        "en",
+#include "heed/text/prefixes/en.inc"
+    },
+    {
+        "es",
+#include "heed/text/prefixes/es.inc"
+    },
+    {
         "fr",
 #include "heed/text/prefixes/fr.inc"
+    },
+    {
+        "it",
+#include "heed/text/prefixes/it.inc"
+    },
+    {
+        "pt",
+#include "heed/text/prefixes/pt.inc"
+    },
+    {
+        "ro",
+#include "heed/text/prefixes/ro.inc"
+    },
+    {
+        "ru",
+#include "heed/text/prefixes/ru.inc"
+    },
+    {
+        "sv",
+#include "heed/text/prefixes/sv.inc"
+    },
+    {
+        "tdt",
+#include "heed/text/prefixes/tdt.inc"
+    },
+    {
+        "zh",
+#include "heed/text/prefixes/zh.inc"
     },
 };
 
