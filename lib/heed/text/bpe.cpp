@@ -59,6 +59,7 @@ BpeEncoder::BpeEncoder(BpeMerges merges, std::string separator, std::optional<St
       separator_(std::move(separator)),
       allowed_(std::move(allowed)),
       cache_(std::make_unique<Cache>()) {
+  if (allowed_ && allowed_->empty()) allowed_.reset();
   index_merges();
 }
 
@@ -172,6 +173,19 @@ void BpeEncoder::merge_long(std::vector<Node>& nodes) const {
   nodes.resize(put);
 }
 
+/// The pair a piece came from, without the end-of-word mark; nullopt where it cannot come apart.
+std::optional<std::pair<std::string, std::string>> BpeEncoder::parent(const std::string& text, bool final) const {
+  const auto found = parents_.find(final ? text + std::string(kWordEnd) : text);
+  if (found == parents_.end()) return std::nullopt;
+  auto pair = found->second;
+  if (final) {
+    // Text that reads like the mark may have been merged across it.
+    if (!pair.second.ends_with(kWordEnd)) return std::nullopt;
+    pair.second.resize(pair.second.size() - kWordEnd.size());
+  }
+  return pair;
+}
+
 /// Takes pieces that are not allowed apart again, by the merges that made them.
 void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& ends) const {
   struct Part {
@@ -179,28 +193,22 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
     bool final;
   };
   std::vector<std::size_t> out;
-  std::size_t start = 0;
   std::vector<Part> open;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    std::size_t end = start;
+  std::size_t start = 0, end = 0;
+  for (std::size_t i = 0; i < ends.size(); start = ends[i++]) {
     open.push_back({std::string(word.substr(start, ends[i] - start)), i + 1 == ends.size()});
     while (!open.empty()) {
       const Part part = std::move(open.back());
       open.pop_back();
-      const auto parent = part.text.empty() || allowed_->contains(part.final ? part.text : part.text + separator_)
-                              ? parents_.end()
-                              : parents_.find(part.final ? part.text + std::string(kWordEnd) : part.text);
-      if (parent == parents_.end()) {
-        end += part.text.size();
-        out.push_back(end);
-        continue;
+      const bool known = part.text.empty() || allowed_->contains(part.final ? part.text : part.text + separator_);
+      const auto pair = known ? std::nullopt : parent(part.text, part.final);
+      if (pair) {
+        open.push_back({pair->second, part.final});
+        open.push_back({pair->first, false});
+      } else {
+        out.push_back(end += part.text.size());
       }
-      const auto& [left, right] = parent->second;
-      const std::size_t marked = part.final ? std::min(kWordEnd.size(), right.size()) : 0;
-      open.push_back({right.substr(0, right.size() - marked), part.final});
-      open.push_back({left, false});
     }
-    start = ends[i];
   }
   ends = std::move(out);
 }

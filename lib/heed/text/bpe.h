@@ -45,7 +45,8 @@ class BpeEncoder {
  public:
   static constexpr std::string_view kDefaultSeparator = "@@";
 
-  /// `allowed`: pieces with their separators; merges that lead to others are undone (apply-bpe's `--vocabulary`).
+  /// `allowed`: pieces with their separators; merges that lead to others are undone (apply-bpe's `--vocabulary`;
+  /// as there, an empty set allows all).
   explicit BpeEncoder(BpeMerges merges, std::string separator = std::string(kDefaultSeparator),
                       std::optional<StringSet> allowed = std::nullopt);
   ~BpeEncoder();
@@ -74,6 +75,7 @@ class BpeEncoder {
   std::vector<Node> characters(std::string_view word) const;
   void merge_short(std::vector<Node>& nodes) const;
   void merge_long(std::vector<Node>& nodes) const;
+  std::optional<std::pair<std::string, std::string>> parent(const std::string& text, bool final) const;
   void split_unknown(std::string_view word, std::vector<std::size_t>& ends) const;
 
   BpeMerges merges_;

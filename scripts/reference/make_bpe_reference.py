@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Writes tests/text/reference/bpe.json: merges learnt and applied by subword-nmt itself.
+
+Needs subword-nmt 0.3.8 from PyPI (the version is recorded inside the file). Run from the top of the source tree:
+    python3 scripts/reference/make_bpe_reference.py
+"""
+import contextlib
+import importlib.metadata
+import io
+import json
+import pathlib
+import random
+
+from subword_nmt import apply_bpe, get_vocab, learn_bpe
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SEED = 20
+learn_bpe.tqdm = lambda steps: steps
+
+
+def quiet(function, *arguments, **options):
+    with contextlib.redirect_stderr(io.StringIO()):
+        return function(*arguments, **options)
+
+
+def text_of(lines):
+    return "".join(line + "\n" for line in lines)
+
+
+def learn(lines, merges, min_frequency=2):
+    out = io.StringIO()
+    quiet(learn_bpe.learn_bpe, io.StringIO(text_of(lines)), out, merges, min_frequency)
+    return out.getvalue()
+
+
+def apply(codes, lines, merges=-1, separator="@@", counts=None, threshold=None):
+    vocabulary = apply_bpe.read_vocabulary(io.StringIO(counts), threshold) if counts else None
+    bpe = apply_bpe.BPE(io.StringIO(codes), merges, separator, vocabulary)
+    try:
+        return [bpe.process_line(line + "\n")[:-1] for line in lines]
+    except RecursionError:  # text that reads like the end-of-word mark, with a vocabulary
+        return None
+
+
+def count(lines):
+    out = io.StringIO()
+    get_vocab.get_vocab(io.StringIO(text_of(lines)), out)
+    return out.getvalue()
+
+
+def random_lines(rng, alphabet, lines, words, length):
+    def word():
+        return "".join(rng.choice(alphabet) for _ in range(rng.randint(1, length)))
+    return [" ".join(word() for _ in range(rng.randint(1, words))) for _ in range(lines)]
+
+
+def corpora(rng):
+    for language in ("en", "fr"):
+        lines = (ROOT / "data" / f"valid.{language}").read_text(encoding="utf-8").split("\n")[:150]
+        yield f"data/valid.{language}", lines, 250
+    yield "two letters, long words", random_lines(rng, "ab", 12, 4, 60), 120
+    yield "three letters", random_lines(rng, "abc", 30, 6, 9), 200
+    yield "the end-of-word mark as text", random_lines(rng, ["a", "</w>", "<", "/w>", "w"], 25, 5, 6), 150
+    yield "code points of one to four bytes", random_lines(rng, "aé語😀\\.*", 25, 5, 8), 150
+    yield "spaces around and between", ["  aa  ab  ", " ", "", "ab aa", "aa ab "], 10
+
+
+def learnt_cases(rng):
+    for name, lines, merges in corpora(rng):
+        codes = learn(lines, merges)
+        applied = apply(codes, lines)
+        unseen = ["".join(rng.sample(line.replace(" ", ""), len(line.replace(" ", "")))) for line in lines[:10]]
+        counts = count(applied)
+        yield {
+            "name": name, "lines": lines, "merges": merges, "codes": codes, "applied": applied, "counts": counts,
+            "codes_min_frequency_5": learn(lines, merges, 5), "unseen": unseen, "unseen_applied": apply(codes, unseen),
+            "half": merges // 4, "half_applied": apply(codes, lines[:20], merges // 4),
+            "threshold": 4, "restricted": apply(codes, lines[:20] + unseen, counts=counts, threshold=4),
+        }
+
+
+OLD_CODES = "l o\nlo w\ne r\ner </w>\nn e\nlow </w>\nl o\nx x\nxx x\n"
+TWO_WAYS = "#version: 0.2\na b\nb c\nab c\na bc\nabc d</w>\nabc a\nabc abc\n"
+
+
+def applied_cases():
+    lines = ["low lower newer lo o xxx xxxx xxxxx", "slower low", "abcd abcabc aabcc bcabc abcabcd x"]
+    for name, codes in (("version 0.1", OLD_CODES), ("one symbol by two merges", TWO_WAYS)):
+        yield {"name": name, "codes": codes, "lines": lines, "applied": apply(codes, lines),
+               "separator": "~", "separated": apply(codes, lines, separator="~")}
+
+
+def main():
+    rng = random.Random(SEED)
+    reference = {"made_by": "scripts/reference/make_bpe_reference.py",
+                 "subword-nmt": importlib.metadata.version("subword-nmt"),
+                 "learnt": list(learnt_cases(rng)), "given": list(applied_cases())}
+    path = ROOT / "tests" / "text" / "reference" / "bpe.json"
+    path.write_text(json.dumps(reference, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

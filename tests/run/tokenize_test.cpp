@@ -1,0 +1,245 @@
+#include "heed/run/tokenize.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "heed/run/build_vocab.h"
+
+using namespace heed;
+
+namespace {
+
+/// A folder that goes away again.
+struct Folder {
+  std::filesystem::path path;
+  Folder() : path(std::filesystem::temp_directory_path() / ("heed_tokenize_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directory(path);
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name, std::ios::binary) << text;
+    return path / name;
+  }
+  std::string operator/(const std::string& name) const { return path / name; }
+};
+
+std::string slurp(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+struct Result {
+  int code;
+  std::string out, log;
+};
+
+/// A tool's run function as the command line would call it.
+template <class Options, class Run>
+Result call(const ToolInfo& tool, Run run, std::vector<std::string> words, const std::string& input) {
+  Options options;
+  const FieldList fields = FieldList::of(options);
+  std::istringstream in(input);
+  std::ostringstream out, messages;
+  parse_command_line(tool, fields, std::move(words), out);
+  if constexpr (requires { options.given; }) options.given = fields.given();
+  Log log(messages, std::string(tool.name), options.common.verbose ? Verbosity::verbose : Verbosity::normal);
+  const int code = run(options, in, out, log);
+  return {code, out.str(), messages.str()};
+}
+
+Result tokenize(std::vector<std::string> words, const std::string& input) {
+  return call<TokenizeOptions>(kTokenizeTool, run_tokenize, std::move(words), input);
+}
+
+Result build_vocab(std::vector<std::string> words, const std::string& input = "") {
+  return call<BuildVocabOptions>(kBuildVocabTool, run_build_vocab, std::move(words), input);
+}
+
+std::string usage_error(std::vector<std::string> words) {
+  try {
+    tokenize(std::move(words), "");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string vocab_error(std::vector<std::string> words, const std::string& input = "a\n") {
+  try {
+    build_vocab(std::move(words), input);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<std::string> pieces_of(const std::string& vocabulary) {
+  std::istringstream in(vocabulary);
+  std::vector<std::string> pieces;
+  bool begun = false;
+  for (std::string line; std::getline(in, line);) {
+    if (begun) pieces.push_back(line);
+    begun = begun || line.starts_with("pieces: ");
+  }
+  return pieces;
+}
+
+const std::string kEnglish = "The lower house is low.\nNew houses, new rows!\nThe newest row is the lowest.\n";
+const std::string kGerman = "Das Haus am 3. Mai ist neu.\nNeue Häuser, neue Reihen!\n";
+
+}  // namespace
+
+TEST_CASE("tokenize and back, in every mode that comes back") {
+  CHECK(tokenize({}, "Hello, world!\n\nIt's me.\n").out == "Hello , world !\n\nIt 's me .\n");
+  CHECK(tokenize({"-d"}, "Hello , world !\n\nIt 's me .\n").out == "Hello, world!\n\nIt's me.\n");
+  CHECK(tokenize({"-d", "--uppercase-first"}, "hello , world !\n").out == "Hello, world!\n");
+  CHECK(tokenize({"--mode", "char"}, "ab\n").out == "a b\n");
+  CHECK(tokenize({"--mode", "words", "--lowercase"}, " A  b.\n").out == "a b.\n");
+  CHECK(tokenize({"--mode", "none"}, " A  b.\r\nlast").out == " A  b.\nlast\n");
+  CHECK(tokenize({"-l", "de"}, "am 3. Mai\n").out == "am 3. Mai\n");
+  CHECK(tokenize({"--protect", "<b>"}, "a<b>c\n").out == "a <b> c\n");
+}
+
+TEST_CASE("tokenize with subword-nmt's codes") {
+  const Folder folder;
+  const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\ne r</w>\n");
+  CHECK(tokenize({"-c", codes}, "low lower, x\n").out == "low lo@@ w@@ er , x\n");
+  CHECK(tokenize({"-c", codes, "--merges", "1"}, "low\n").out == "lo@@ w\n");
+  CHECK(tokenize({"-c", codes, "--separator", "~"}, "lower\n").out == "lo~ w~ er\n");
+  CHECK(tokenize({"--mode", "none", "-c", codes}, "  low  lower \n  \n\n").out == "  low lo@@ w@@ er \n  \n\n");
+  CHECK(tokenize({"-d", "-c", codes}, "low lo@@ w@@ er , x\n").out == "low lower, x\n");
+  CHECK(tokenize({"-d", "--separator", "~"}, "lo~ w~ er\n").out == "lower\n");
+  const std::string counts = folder.file("counts", "lo@@ 5\nw 9\nlow 2\n");
+  CHECK(tokenize({"-c", codes, "--vocabulary", counts}, "low\n").out == "low\n");
+  CHECK(tokenize({"-c", codes, "--vocabulary", counts, "--vocabulary-threshold", "3"}, "low\n").out == "lo@@ w\n");
+  CHECK_THROWS_WITH_AS(
+      tokenize({"-c", codes, "--vocabulary", codes}, ""),
+      (codes + ":1: '#version: 0.2' is no piece with a count (build-vocab --counts-output writes such a "
+               "file)")
+          .c_str(),
+      Error);
+}
+
+TEST_CASE("a bpe vocabulary: pieces, ids and back; its size; unknown characters") {
+  const Folder folder;
+  const std::string text = folder.file("text", kEnglish);
+  const Result built =
+      build_vocab({"--merges", "20", "--codes-output", folder / "codes", "--counts-output", folder / "counts", text});
+  const std::string vocabulary = folder.file("vocab", built.out);
+  CHECK(slurp(folder / "codes").starts_with("#version: 0.2\n"));
+  const std::string pieces = tokenize({"-m", vocabulary}, kEnglish).out;
+  CHECK(pieces == tokenize({"-c", folder / "codes"}, kEnglish).out);
+  CHECK(tokenize({"-d", "-m", vocabulary}, pieces).out == kEnglish);
+  const std::string ids = tokenize({"-m", vocabulary, "--output-format", "id"}, kEnglish).out;
+  CHECK(tokenize({"-d", "-m", vocabulary, "--output-format", "id"}, ids).out == kEnglish);
+  CHECK(tokenize({"-m", vocabulary, "--output-format", "id"}, "\xE8\xAA\x9E\n").out == "1\n");
+  CHECK_THROWS_WITH_AS(tokenize({"-d", "-m", vocabulary, "--output-format", "id"}, "4 5\n4 x\n"),
+                       "standard input:2:3: 'x' is no id (--output-format id reads numbers)", Error);
+  CHECK_THROWS_AS(tokenize({"-d", "-m", vocabulary, "--output-format", "id"}, "4 9999\n"), Error);
+  // Counts are of the pieces that occur, and the same pieces lead the vocabulary.
+  CHECK(slurp(folder / "counts").find(" 0\n") == std::string::npos);
+  const auto listed = pieces_of(built.out);
+  CHECK(std::find(listed.begin(), listed.end(), "l@@") != listed.end());
+  // The same bytes for any number of threads.
+  CHECK(build_vocab({"--merges", "20", "-j", "3", text}).out == built.out);
+  CHECK(build_vocab({"--merges", "20"}, kEnglish).out == built.out);
+}
+
+TEST_CASE("a joint vocabulary has the rules of each language") {
+  const Folder folder;
+  const std::string en = folder.file("en", kEnglish), de = folder.file("de", kGerman);
+  const std::string vocabulary =
+      folder.file("vocab", build_vocab({"-l", "en,de", "--merges", "30", "--write-vocabulary", folder / "v.en",
+                                        folder / "v.de", "--", en, de})
+                               .out);
+  CHECK(tokenize({"-m", vocabulary, "-l", "de"}, kGerman).out ==
+        tokenize({"-m", vocabulary, "--language=de"}, kGerman).out);
+  CHECK(usage_error({"-m", vocabulary}) ==
+        vocabulary + " serves several languages: en, de (choose one with --language)");
+  CHECK_THROWS_WITH_AS(
+      tokenize({"-m", vocabulary, "-l", "fr"}, ""),
+      (vocabulary + ": the vocabulary has no text steps for the language 'fr' (it has: en,de)").c_str(), Error);
+  CHECK(slurp(folder / "v.de").find("3@@ 1\n") != std::string::npos);
+  CHECK(slurp(folder / "v.en").find("3@@ ") == std::string::npos);
+}
+
+TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
+  const std::string text = "b a a\na c c\n\n";
+  CHECK(pieces_of(build_vocab({"--type", "words"}, text).out) ==
+        std::vector<std::string>{"<pad>", "<unk>", "<s>", "</s>", "a", "c", "b"});
+  CHECK(pieces_of(build_vocab({"--type", "words", "--min-frequency", "2"}, text).out).size() == 6);
+  CHECK(pieces_of(build_vocab({"--type", "words", "-s", "5"}, text).out).size() == 5);
+  const Result less = build_vocab({"--type", "words", "-s", "1K"}, text);
+  CHECK(less.log.find("warning: the text gives 7 pieces only, fewer than --max-size 1000") != std::string::npos);
+  const Folder folder;
+  const Result characters =
+      build_vocab({"--type", "char", "--mode", "words", "--counts-output", folder / "counts"}, "ab a\nb\n");
+  CHECK(slurp(folder / "counts") == "a 2\nb 2\n<space> 1\n");
+  const std::string vocabulary = folder.file("vocab", characters.out);
+  CHECK(tokenize({"-m", vocabulary}, "ab a\n").out == "a b <space> a\n");
+  CHECK(tokenize({"-d", "-m", vocabulary}, "a b <space> a\n").out == "ab a\n");
+  CHECK(tokenize({"--check", "-m", vocabulary}, "ab a\n\nb\n").code == 0);
+  const Result cut = build_vocab({"--type", "bpe", "-s", "6"}, "abc\n");
+  CHECK(cut.log.find("warning: --max-size leaves out 1 of 3 pieces") != std::string::npos);
+  CHECK(build_vocab({"-s", "500"}, kEnglish).log.find("merges only, fewer than asked for") != std::string::npos);
+  CHECK(pieces_of(build_vocab({"-s", "30"}, kEnglish).out).size() == 30);
+  // Names of reserved pieces in the text are text, and unknown.
+  CHECK(pieces_of(build_vocab({"--type", "words", "--mode", "words"}, "<s> a\n").out).size() == 5);
+}
+
+TEST_CASE("check names the lines that do not come back") {
+  const Result kept = tokenize({"--check"}, "Hello, world!\nfine\n");
+  CHECK(kept.code == 0);
+  CHECK(kept.out.empty());
+  const Result lost = tokenize({"--check", "-v"}, "fine\ntwo  spaces\nfine\n a\n");
+  CHECK(lost.code == 1);
+  CHECK(lost.out == "2\n4\n");
+  CHECK(lost.log ==
+        "tokenize: standard input:2: comes back as: two spaces\n"
+        "tokenize: standard input:4: comes back as: a\n"
+        "tokenize: 2 of 4 lines do not come back the same (--verbose shows what they become)\n");
+}
+
+TEST_CASE("stats count lines, tokens, pieces and unknown pieces") {
+  const Folder folder;
+  const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\n");
+  CHECK(tokenize({"--stats", "-c", codes}, "low lox\n\n").log ==
+        "tokenize: 2 lines, 2 tokens, 3 pieces (1.500 a token, 1.5 a line), longest line 3 pieces\n");
+  const std::string vocabulary = folder.file("vocab", build_vocab({"--type", "words"}, "a b\n").out);
+  CHECK(tokenize({"--stats", "-m", vocabulary}, "a b c a\n").log ==
+        "tokenize: 1 lines, 4 tokens, 4 pieces (1.000 a token, 4.0 a line), longest line 4 pieces, unknown 1 (25.000 "
+        "%)\n");
+}
+
+TEST_CASE("a model fixes the steps, and options that would do nothing are errors") {
+  CHECK(usage_error({"-m", "v", "--lowercase"}) ==
+        "--lowercase: --model says this already (leave it out, or leave out --model)");
+  CHECK(usage_error({"-m", "v", "--mode", "moses"}).starts_with("--mode: --model says this already"));
+  CHECK(usage_error({"-m", "v", "-c", "codes"}).starts_with("--codes: --model says this already"));
+  CHECK(usage_error({"--merges", "5"}) == "--merges: needs --codes");
+  CHECK(usage_error({"--vocabulary", "v"}) == "--vocabulary: needs --codes");
+  CHECK(usage_error({"--separator", "x"}) == "--separator: needs --codes or --detokenize");
+  CHECK(usage_error({"--uppercase-first"}) == "--uppercase-first: needs --detokenize");
+  CHECK(usage_error({"--output-format", "id"}) == "--output-format id: needs --model, which numbers the pieces");
+  CHECK(usage_error({"--check", "-d"}) == "--check: goes both ways itself; leave --detokenize out");
+  CHECK(usage_error({"-l", "en,de"}) == "--language 'en,de': must be one code");
+}
+
+TEST_CASE("build-vocab: what cannot be is said") {
+  CHECK(vocab_error({}, "").starts_with("standard input: there are no words in it"));
+  CHECK(vocab_error({}, "\n \n").starts_with("standard input: there are no words in it"));
+  CHECK(vocab_error({"--type", "words", "--merges", "3"}) == "--merges: --type words has no merges");
+  CHECK(vocab_error({"--type", "char", "--codes-output", "x"}) == "--codes-output: --type char has no merges");
+  CHECK(vocab_error({"-l", "en,de"}) ==
+        "--language lists 2 codes for 1 texts (give one for all of them, or one for each)");
+  CHECK(vocab_error({"-l", "en,"}).starts_with("--language 'en,': must be a code such as en"));
+  CHECK(vocab_error({"-i", "-", "-i", "-"}) == "standard input (-) is named twice");
+  CHECK(vocab_error({"--write-vocabulary", "a", "b"}).starts_with("--write-vocabulary names 2 files for 1 texts"));
+  CHECK(vocab_error({"--type", "unigram"}) == "--type 'unigram': must be one of words, bpe, char");
+  CHECK(vocab_error({"--max-size", "4"}) == "--max-size 4: must be at least 5");
+}

@@ -1,0 +1,199 @@
+#include "heed/text/bpe.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "heed/base/error.h"
+#include "heed/text/bpe_learner.h"
+#include "heed/text/subwords.h"
+
+using namespace heed;
+using nlohmann::json;
+
+namespace {
+
+/// Answers of subword-nmt (scripts/reference/make_bpe_reference.py).
+const json& reference() {
+  static const json answers = json::parse(std::ifstream(HEED_TEST_DATA "/text/reference/bpe.json"));
+  return answers;
+}
+
+std::vector<std::string> words_of_line(const std::string& line) {
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, ' ');)
+    if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+WordCounts count_words(const json& lines) {
+  WordCounts words;
+  for (const std::string line : lines)
+    for (const std::string& word : words_of_line(line)) words.add(word);
+  return words;
+}
+
+/// The pieces of a line without the spaces around it.
+std::string applied(const Subwords& subwords, const std::string& line) {
+  std::string out;
+  subwords.split(line, [&](std::string_view piece, int) { out.append(out.empty() ? "" : " ").append(piece); });
+  return out;
+}
+
+std::string trimmed(const std::string& line) {
+  std::string out;
+  for (const std::string& word : words_of_line(line)) out.append(out.empty() ? "" : " ").append(word);
+  return out;
+}
+
+Subwords encoder(const std::string& codes, std::int64_t limit = -1, std::string separator = "@@",
+                 std::optional<StringSet> allowed = std::nullopt) {
+  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(codes, "codes", limit), std::move(separator),
+                                                     std::move(allowed)));
+}
+
+void check_applied(const Subwords& subwords, const json& lines, const json& expected, std::size_t first = 0) {
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    CHECK(applied(subwords, lines[i]) == trimmed(expected[first + i].get<std::string>()));
+}
+
+std::string parse_error(const std::string& codes) {
+  try {
+    BpeMerges::parse(codes, "codes");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("learnt merges are those of learn-bpe") {
+  for (const json& test : reference()["learnt"]) {
+    CAPTURE(test["name"].get<std::string>());
+    const WordCounts words = count_words(test["lines"]);
+    const std::int64_t merges = test["merges"];
+    CHECK(learn_bpe(words, {.merges = merges}).merges.text() == test["codes"].get<std::string>());
+    const BpeLearnt frequent = learn_bpe(words, {.merges = merges, .min_frequency = 5});
+    CHECK(frequent.merges.text() == test["codes_min_frequency_5"].get<std::string>());
+    CHECK(frequent.exhausted == (frequent.merges.pairs.size() < static_cast<std::size_t>(merges)));
+  }
+}
+
+TEST_CASE("words are cut as apply-bpe cuts them: seen ones, unseen ones, fewer merges, a restricted vocabulary") {
+  for (const json& test : reference()["learnt"]) {
+    CAPTURE(test["name"].get<std::string>());
+    const std::string codes = test["codes"];
+    check_applied(encoder(codes), test["lines"], test["applied"]);
+    check_applied(encoder(codes), test["unseen"], test["unseen_applied"]);
+    const json first(
+        test["lines"].begin(),
+        test["lines"].begin() + std::min<std::ptrdiff_t>(20, static_cast<std::ptrdiff_t>(test["lines"].size())));
+    check_applied(encoder(codes, test["half"]), first, test["half_applied"]);
+    if (test["restricted"].is_null()) continue;
+    const auto path = std::filesystem::temp_directory_path() / ("heed_bpe_counts_" + std::to_string(::getpid()));
+    std::ofstream(path) << test["counts"].get<std::string>();
+    const Subwords restricted = encoder(codes, -1, "@@", read_counted_vocabulary(path, test["threshold"]));
+    std::filesystem::remove(path);
+    check_applied(restricted, first, test["restricted"]);
+    check_applied(restricted, test["unseen"], test["restricted"], first.size());
+  }
+}
+
+TEST_CASE("text that reads like the end-of-word mark cannot break the splitting of unknown pieces") {
+  const Subwords subwords =
+      encoder("#version: 0.2\n< /\n</ w\nx </w\nx</w >\n< /w>\n</w ></w>\n", -1, "@@", StringSet{"x"});
+  for (const std::string word : {"x</w>", "xx", "</w>x", "x</w></w>", "</w>"}) {
+    std::string joined;
+    for (std::string piece : subwords.split(word))
+      joined += piece.ends_with("@@") ? piece.substr(0, piece.size() - 2) : piece;
+    CHECK(joined == word);
+  }
+}
+
+TEST_CASE("codes of version 0.1, merges listed twice, symbols made by two merges, another separator") {
+  for (const json& test : reference()["given"]) {
+    CAPTURE(test["name"].get<std::string>());
+    check_applied(encoder(test["codes"]), test["lines"], test["applied"]);
+    check_applied(encoder(test["codes"], -1, test["separator"]), test["lines"], test["separated"]);
+  }
+}
+
+TEST_CASE("the pieces that occur are get-vocab's, in its order") {
+  for (const json& test : reference()["learnt"]) {
+    const Subwords subwords = encoder(test["codes"]);
+    WordCounts pieces;
+    for (const std::string line : test["lines"])
+      subwords.split(line, [&](std::string_view piece, int) { pieces.add(piece); });
+    std::string out;
+    for (const std::size_t i : pieces.by_count()) out += pieces.word(i) + " " + std::to_string(pieces.count(i)) + "\n";
+    CHECK(out == test["counts"].get<std::string>());
+  }
+}
+
+TEST_CASE("learning stops at a number of symbols, characters included") {
+  const WordCounts words = count_words(reference()["learnt"][0]["lines"]);
+  WordCounts characters;
+  const Subwords cut = encoder("#version: 0.2\n");
+  for (std::size_t i = 0; i < words.size(); ++i)
+    cut.split(words.word(i), [&](std::string_view piece, int) { characters.add(piece); });
+  for (const std::int64_t symbols : {100, 150, 200}) {
+    const BpeLearnt learnt = learn_bpe(words, {.symbols = symbols});
+    const Subwords subwords = encoder(learnt.merges.text());
+    WordCounts pieces = characters;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      subwords.split(words.word(i), [&](std::string_view piece, int) { pieces.add(piece); });
+    CHECK(pieces.size() == static_cast<std::size_t>(symbols));
+  }
+}
+
+TEST_CASE("a word of a megabyte is cut in good time, and as short words are") {
+  std::string word;
+  for (int i = 0; i < 400000; ++i) word += i % 7 < 3 ? "ab" : "abc";
+  const BpeEncoder encoder(BpeMerges::parse("#version: 0.2\na b\nab c\nabc abc\nab ab\n", "codes"));
+  std::vector<std::size_t> ends;
+  encoder.segment(word, ends);
+  CHECK(ends.back() == word.size());
+  // Far from the edges every period of seven is cut alike.
+  const std::size_t period = 3 * 2 + 4 * 3;
+  const auto at = std::find(ends.begin(), ends.end(), 1000 * period) - ends.begin();
+  std::vector<std::size_t> shorter;
+  encoder.segment(word.substr(0, 2 * period), shorter);
+  for (std::size_t i = 0; shorter[i] <= period; ++i)
+    CHECK(ends[static_cast<std::size_t>(at) + 1 + i] == 1000 * period + shorter[i]);
+}
+
+TEST_CASE("one encoder serves several threads") {
+  const json test = reference()["learnt"][1];
+  const Subwords subwords = encoder(test["codes"]);
+  std::vector<std::string> got(4);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < got.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round)
+        for (const std::string line : test["lines"]) got[t] += applied(subwords, line) + "\n";
+    });
+  for (auto& thread : threads) thread.join();
+  for (const std::string& each : got) CHECK(each == got[0]);
+}
+
+TEST_CASE("codes files are read with line numbers in their errors") {
+  CHECK(BpeMerges::parse("#version: 0.2\na b\n", "c").version == BpeMerges::Version::v0_2);
+  CHECK(BpeMerges::parse("a b\n", "c").version == BpeMerges::Version::v0_1);
+  CHECK(BpeMerges::parse("a b\nb c\nc d", "c", 2).pairs.size() == 2);
+  CHECK(parse_error("#version: 0.2\na b\nabc\n")
+            .starts_with("codes:3: 'abc' is no merge (a codes file holds two symbols"));
+  CHECK(parse_error("a b c\n").starts_with("codes:1: 'a b c' is no merge"));
+  CHECK(parse_error("#version: 1.0\n") == "codes:1: codes of version '1.0' (known are 0.1 and 0.2)");
+  CHECK_THROWS_WITH_AS(BpeMerges::read("/nonexistent/codes"),
+                       "/nonexistent/codes: cannot open: No such file or directory", Error);
+  CHECK_THROWS_AS(learn_bpe(WordCounts(), {.min_frequency = 0}), UsageError);
+  CHECK(learn_bpe(WordCounts(), {}).merges.pairs.empty());
+}
