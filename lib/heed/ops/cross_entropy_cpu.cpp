@@ -1,31 +1,134 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heed/ops/cross_entropy.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_rows.h"
 
-namespace heed {
-namespace {
+// Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/cross_entropy_cpu.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
 
-constexpr std::int64_t kChunk = 64;
+#include "heed/ops/simd-inl.h"
 
-/// logits = h W^T + b for some rows.
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+
+/// x += bias (where present); the largest and the sum of x.
 template <class T>
-void project(CpuContext& device, const T* hidden, std::int64_t rows, Tensor<T> weight, Tensor<T> bias, T* logits) {
-  const std::int64_t vocabulary = weight.dim(0), width = weight.columns();
-  gemm(device, rows, vocabulary, width, T(1), {hidden, width}, {weight.data(), width, true}, T(0), logits, vocabulary);
-  if (bias)
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t v = 0; v < vocabulary; ++v) logits[r * vocabulary + v] += bias[v];
+void add_bias_and_scan(T* HWY_RESTRICT x, const T* HWY_RESTRICT bias, std::int64_t n, T* largest, T* sum) {
+  const hn::ScalableTag<T> d;
+  auto max_lanes = hn::Set(d, -std::numeric_limits<T>::infinity()), sum_lanes = hn::Zero(d);
+  T max_rest = -std::numeric_limits<T>::infinity(), sum_rest = 0;
+  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) {
+    auto v = load(tag, x + i);
+    if (bias) {
+      v = hn::Add(v, load(tag, bias + i));
+      store(v, tag, x + i);
+    }
+    if constexpr (std::is_same_v<decltype(tag), hn::ScalableTag<T>>) {
+      max_lanes = hn::Max(max_lanes, v);
+      sum_lanes = hn::Add(sum_lanes, v);
+    } else {
+      max_rest = std::max(max_rest, hn::GetLane(v));
+      sum_rest += hn::GetLane(v);
+    }
+  });
+  *largest = std::max(max_rest, hn::GetLane(hn::MaxOfLanes(d, max_lanes)));
+  *sum = sum_rest + hn::GetLane(hn::SumOfLanes(d, sum_lanes));
 }
 
-/// log of the sum of the exponentials of n numbers.
+/// The sum of exp(x - largest), which is written to `out` where present (may be x).
 template <class T>
-T log_sum_exp(const T* x, std::int64_t n) {
-  const T largest = *std::max_element(x, x + n);
-  T sum = 0;
-  for (std::int64_t v = 0; v < n; ++v) sum += std::exp(x[v] - largest);
-  return largest + std::log(sum);
+void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
+  const hn::ScalableTag<T> d;
+  auto sum_lanes = hn::Zero(d);
+  T sum_rest = 0;
+  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) {
+    const auto e = hn::Exp(tag, hn::Sub(load(tag, x + i), hn::Set(tag, largest)));
+    if (out) store(e, tag, out + i);
+    if constexpr (std::is_same_v<decltype(tag), hn::ScalableTag<T>>)
+      sum_lanes = hn::Add(sum_lanes, e);
+    else
+      sum_rest += hn::GetLane(e);
+  });
+  *sum = sum_rest + hn::GetLane(hn::SumOfLanes(d, sum_lanes));
+}
+
+/// x = factor x - offset; dbias += x (where present).
+template <class T>
+void scale_and_shift(T* HWY_RESTRICT x, std::int64_t n, T factor, T offset, T* HWY_RESTRICT dbias) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
+    const auto g = hn::MulSub(load(d, x + i), hn::Set(d, factor), hn::Set(d, offset));
+    store(g, d, x + i);
+    if (dbias) store(hn::Add(load(d, dbias + i), g), d, dbias + i);
+  });
+}
+
+HEED_INSTANTIATE_SIMD(add_bias_and_scan, (float* x, const float* b, std::int64_t n, float* m, float* s),
+                      (double* x, const double* b, std::int64_t n, double* m, double* s), (x, b, n, m, s))
+HEED_INSTANTIATE_SIMD(sum_exponentials, (float* e, const float* x, std::int64_t n, float m, float* s),
+                      (double* e, const double* x, std::int64_t n, double m, double* s), (e, x, n, m, s))
+HEED_INSTANTIATE_SIMD(scale_and_shift, (float* x, std::int64_t n, float f, float o, float* b),
+                      (double* x, std::int64_t n, double f, double o, double* b), (x, n, f, o, b))
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HEED_EXPORT_SIMD(add_bias_and_scan)
+HEED_EXPORT_SIMD(sum_exponentials)
+HEED_EXPORT_SIMD(scale_and_shift)
+
+namespace {
+
+/// Rows at a time: their logits (5 MB in float for 10,000 words) stay in the last-level cache, and the pass over
+/// the weight's gradient is paid once for this many rows.
+constexpr std::int64_t kChunk = 128;
+
+/// One row of logits to its loss and, where `gradient`, in place to the gradient of scale * loss by the logits.
+template <class T>
+void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, std::int64_t target,
+                       const CrossEntropyOptions& options, bool gradient, T* dbias, CrossEntropySums& sums) {
+  const double smoothing = options.label_smoothing, words = static_cast<double>(vocabulary);
+  T largest, total, exponentials;
+  simd::add_bias_and_scan(x, bias, vocabulary, &largest, &total);
+  const T target_logit = x[target];
+  // Of equally probable words the first counts as the prediction.
+  const bool correct = target_logit == largest && std::find(x, x + target, largest) == x + target;
+  simd::sum_exponentials(gradient ? x : nullptr, static_cast<const T*>(x), vocabulary, largest, &exponentials);
+  const double normaliser = static_cast<double>(largest) + std::log(static_cast<double>(exponentials));
+  const double likelihood = normaliser - static_cast<double>(target_logit);
+  sums.loss += (1 - smoothing) * likelihood + smoothing * (normaliser - static_cast<double>(total) / words);
+  sums.negative_log_likelihood += likelihood;
+  sums.correct += correct;
+  if (!gradient) return;
+  simd::scale_and_shift(x, vocabulary, static_cast<T>(options.scale / static_cast<double>(exponentials)),
+                        static_cast<T>(options.scale * smoothing / words), dbias);
+  const T at_target = static_cast<T>(options.scale * (1 - smoothing));
+  x[target] -= at_target;
+  if (dbias) dbias[target] -= at_target;
+}
+
+/// logits = h W^T, each row's bits the same whatever the others.
+template <class T>
+void project_rows(Tensor<T> hidden, Tensor<T> weight, T* logits) {
+  const std::int64_t vocabulary = weight.dim(0), width = weight.columns();
+  gemm_rows(hidden.rows(), vocabulary, width, hidden.data(), width, weight.data(), width, logits, vocabulary);
+}
+
+/// Adds the bias to a row of logits; the log of the sum of their exponentials.
+template <class T>
+T add_bias_and_normalise(T* x, Tensor<T> bias, std::int64_t vocabulary) {
+  T largest, total, exponentials;
+  simd::add_bias_and_scan(x, static_cast<const T*>(bias.data()), vocabulary, &largest, &total);
+  simd::sum_exponentials(static_cast<T*>(nullptr), static_cast<const T*>(x), vocabulary, largest, &exponentials);
+  return largest + std::log(exponentials);
 }
 
 }  // namespace
@@ -37,29 +140,16 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   const ArenaScope scope(device.arena);
   const std::int64_t rows = hidden.rows(), width = hidden.columns(), vocabulary = weight.dim(0);
   T* logits = device.arena.tensor<T>({std::min(rows, kChunk), vocabulary}).data();
-  const double smoothing = options.label_smoothing;
-  const T spread = static_cast<T>(smoothing / static_cast<double>(vocabulary)), scale = static_cast<T>(options.scale);
   CrossEntropySums sums;
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
     const std::int64_t count = std::min(kChunk, rows - begin);
-    project(device, hidden.row(begin), count, weight, bias, logits);
-    for (std::int64_t r = 0; r < count; ++r) {
-      T* x = logits + r * vocabulary;
-      const std::int64_t target = targets[static_cast<std::size_t>(begin + r)];
-      const T normaliser = log_sum_exp(x, vocabulary);
-      double mean = 0;
-      for (std::int64_t v = 0; v < vocabulary; ++v) mean += x[v];
-      mean = static_cast<double>(normaliser) - mean / static_cast<double>(vocabulary);
-      const double likelihood = static_cast<double>(normaliser - x[target]);
-      sums.loss += (1 - smoothing) * likelihood + smoothing * mean;
-      sums.negative_log_likelihood += likelihood;
-      sums.correct += std::max_element(x, x + vocabulary) == x + target;
-      for (std::int64_t v = 0; v < vocabulary; ++v) x[v] = scale * (std::exp(x[v] - normaliser) - spread);
-      x[target] -= scale * static_cast<T>(1 - smoothing);
-      if (dbias)
-        for (std::int64_t v = 0; v < vocabulary; ++v) dbias[v] += x[v];
-    }
+    gemm(device, count, vocabulary, width, T(1), {hidden.row(begin), width}, {weight.data(), width, true}, T(0), logits,
+         vocabulary);
+    for (std::int64_t r = 0; r < count; ++r)
+      cross_entropy_row(logits + r * vocabulary, static_cast<const T*>(bias.data()), vocabulary,
+                        targets[static_cast<std::size_t>(begin + r)], options, dhidden || dweight || dbias,
+                        dbias.data(), sums);
     if (dhidden)
       gemm(device, count, width, vocabulary, T(1), {logits, vocabulary}, {weight.data(), width}, T(1),
            dhidden.row(begin), width);
@@ -71,13 +161,11 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
 }
 
 template <class T>
-void projection_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                                  Tensor<T> out) {
-  for (std::int64_t r = 0; r < hidden.rows(); ++r) {
-    T* x = out.row(r);
-    project(device, hidden.row(r), 1, weight, bias, x);
-    const T normaliser = log_sum_exp(x, out.columns());
-    for (std::int64_t v = 0; v < out.columns(); ++v) x[v] -= normaliser;
+void projection_log_probabilities(CpuContext&, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias, Tensor<T> out) {
+  project_rows(hidden, weight, out.data());
+  for (std::int64_t r = 0; r < out.rows(); ++r) {
+    const T normaliser = add_bias_and_normalise(out.row(r), bias, out.columns());
+    simd::scale_and_shift(out.row(r), out.columns(), T(1), normaliser, static_cast<T*>(nullptr));
   }
 }
 
@@ -85,10 +173,16 @@ template <class T>
 void token_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                              std::span<const std::int32_t> targets, T* out) {
   const ArenaScope scope(device.arena);
-  const Tensor<T> row = device.arena.tensor<T>({1, weight.dim(0)});
-  for (std::int64_t r = 0; r < hidden.rows(); ++r) {
-    projection_log_probabilities(device, hidden.row_block(r, 1), weight, bias, row);
-    out[r] = row[targets[static_cast<std::size_t>(r)]];
+  const std::int64_t vocabulary = weight.dim(0);
+  T* logits = device.arena.tensor<T>({std::min(hidden.rows(), kChunk), vocabulary}).data();
+  for (std::int64_t begin = 0; begin < hidden.rows(); begin += kChunk) {
+    const std::int64_t count = std::min(kChunk, hidden.rows() - begin);
+    project_rows(hidden.row_block(begin, count), weight, logits);
+    for (std::int64_t r = 0; r < count; ++r) {
+      T* x = logits + r * vocabulary;
+      const T normaliser = add_bias_and_normalise(x, bias, vocabulary);
+      out[begin + r] = x[targets[static_cast<std::size_t>(begin + r)]] - normaliser;
+    }
   }
 }
 
@@ -107,3 +201,4 @@ template void token_log_probabilities(CpuContext&, Tensor<double>, Tensor<double
                                       std::span<const std::int32_t>, double*);
 
 }  // namespace heed
+#endif  // HWY_ONCE
