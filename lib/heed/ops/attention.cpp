@@ -69,12 +69,12 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
                                   .causal = options.causal,
                                   .queries = queries,
                                   .keys = keys,
-                                  .mask = draw_dropout_mask(graph, size, options.dropout)};
+                                  .mask = draw_dropout_mask(graph, size + kAttentionSlack, options.dropout)};
   const Variable<T> out = graph.result({queries.tokens(), width});
-  T* weights = weights_out;
-  if (graph.recording()) weights = graph.arena().template tensor<T>({size}).data();
+  T* weights = nullptr;
+  if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
   attention_forward(graph.device(), arrays, weights, out.value.data());
-  if (weights_out && weights_out != weights) std::copy(weights, weights + size, weights_out);
+  if (weights_out) std::copy(weights, weights + size, weights_out);
   graph.record([&device = graph.device(), arrays, weights, out] {
     attention_backward(device, arrays, weights, out.gradient.data());
   });

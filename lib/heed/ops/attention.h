@@ -51,7 +51,10 @@ struct AttentionArrays {
   DropoutMask<T> mask;  ///< of the probabilities
 };
 
-/// out [Nq, D]; `weights`, where given, receives the probabilities before dropout.
+/// Elements that weights and mask have beyond the probabilities: the kernels move whole vectors.
+constexpr std::int64_t kAttentionSlack = 16;
+
+/// out [Nq, D]; `weights`, where given, receives the probabilities before dropout and zeros in its slack.
 template <class T>
 void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out);
 

@@ -1,92 +1,245 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heed/ops/attention.h"
 
+// Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/attention_cpu.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "heed/ops/simd-inl.h"
+#include "heed/ops/small_gemm-inl.h"
+
+#ifndef HEED_OPS_ATTENTION_CPU_ONCE
+#define HEED_OPS_ATTENTION_CPU_ONCE
 namespace heed {
+/// Queries are taken in blocks of this many: a block's logits stay in cache, and a causal block needs no key after it.
+constexpr std::int64_t kQueryBlock = 48;
+}  // namespace heed
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+
+/// One head of one sequence, with pointers to its first rows.
+template <class T>
+struct Head {
+  const T *query, *key, *value;
+  std::int64_t queries, keys;
+  std::int64_t weights_at;                          ///< of its first probability
+  std::int64_t query_at, key_at, value_at, out_at;  ///< offsets of the pointers, the same in the gradients
+};
+
+/// Calls body(head) for every head of every sequence that has queries, in the order of the packed probabilities.
+template <class T, class Body>
+HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
+  const std::int64_t d = a.width / a.heads;
+  std::int64_t weights_at = 0;
+  for (int b = 0; b < a.queries.sequences(); ++b) {
+    const std::int64_t queries = a.queries.length(b), keys = a.keys.length(b);
+    for (std::int64_t h = 0; h < a.heads; ++h) {
+      const std::int64_t query_at = a.queries.begin(b) * a.query_stride + h * d;
+      const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
+      const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
+      body(Head<T>{a.query + query_at, a.key + key_at, a.value + value_at, queries, keys, weights_at, query_at, key_at,
+                   value_at, a.queries.begin(b) * a.width + h * d});
+      weights_at += queries * keys;
+    }
+  }
+}
+
+/// Kept elements as factors: 0, or the scale.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
+  const auto bits = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), hn::LoadU(hn::Rebind<std::uint8_t, D>(), kept));
+  if constexpr (sizeof(T) == 8)
+    return hn::Mul(hn::PromoteTo(d, bits), hn::Set(d, scale));
+  else
+    return hn::Mul(hn::ConvertTo(d, bits), hn::Set(d, scale));
+}
+
+/// s = softmax(s) over the first `seen` > 0 elements, zero from there to the end of the vectors that hold `columns`.
+template <class T>
+HWY_INLINE void softmax_row(T* HWY_RESTRICT s, std::int64_t seen, std::int64_t columns) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t full = seen / lanes * lanes;
+  auto largest = hn::Set(d, -std::numeric_limits<T>::infinity());
+  for (std::int64_t i = 0; i < full; i += lanes) largest = hn::Max(largest, hn::LoadU(d, s + i));
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(seen - full));
+  if (full < seen) largest = hn::Max(largest, hn::IfThenElse(rest, hn::LoadU(d, s + full), largest));
+  largest = hn::MaxOfLanes(d, largest);
+  auto sum = hn::Zero(d);
+  for (std::int64_t i = 0; i < full; i += lanes) {
+    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, s + i), largest));
+    sum = hn::Add(sum, e);
+    hn::StoreU(e, d, s + i);
+  }
+  if (full < seen) {
+    const auto e = hn::IfThenElseZero(rest, hn::Exp(d, hn::Sub(hn::LoadU(d, s + full), largest)));
+    sum = hn::Add(sum, e);
+    hn::StoreU(e, d, s + full);
+  }
+  const auto inverse = hn::Div(hn::Set(d, T(1)), hn::SumOfLanes(d, sum));
+  std::int64_t i = 0;
+  for (; i < seen; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, s + i), inverse), d, s + i);
+  for (; i < columns; i += lanes) hn::StoreU(hn::Zero(d), d, s + i);
+}
+
+/// Copies a row's probabilities out in whole vectors (what follows is written later) and applies the dropout to s.
+template <class T>
+HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HWY_RESTRICT kept_weights,
+                                  DropoutMask<T> mask) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < columns; i += lanes) {
+    const auto p = hn::LoadU(d, s + i);
+    if (kept_weights) hn::StoreU(p, d, kept_weights + i);
+    if (mask) hn::StoreU(hn::Mul(p, dropout_factors(d, mask.kept + i, mask.scale)), d, s + i);
+  }
+}
+
+template <class T>
+void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
+  const AttentionArrays<T>& a = *arrays;
+  const std::int64_t d = a.width / a.heads, stride = scratch_stride<T>(most_keys);
+  const T scale = 1 / std::sqrt(static_cast<T>(d));
+  T *zeros = scratch, *keys_transposed = zeros + scratch_stride<T>(d), *block = keys_transposed + d * stride;
+  std::fill(zeros, zeros + d, T(0));
+  for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
+    transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed, stride);
+    for (std::int64_t begin = 0; begin < head.queries; begin += kQueryBlock) {
+      const std::int64_t rows = std::min(kQueryBlock, head.queries - begin);
+      const std::int64_t keys = a.causal ? begin + rows : head.keys;
+      const std::int64_t columns = whole_vectors<T>(keys);
+      small_gemm(rows, columns, d, LeftMatrix<T>{head.query + begin * a.query_stride, a.query_stride, 1},
+                 static_cast<const T*>(keys_transposed), stride, block, stride, false);
+      for (std::int64_t i = 0; i < rows && keys > 0; ++i) {
+        T* s = block + i * stride;
+        const std::int64_t at = head.weights_at + (begin + i) * head.keys;
+        softmax_row(s, a.causal ? begin + i + 1 : keys, head.keys);
+        if (weights || a.mask) keep_and_drop_row(s, head.keys, weights ? weights + at : nullptr, a.mask.from(at));
+      }
+      small_gemm(rows, d, keys, LeftMatrix<T>{block, stride, 1}, head.value, a.value_stride,
+                 out + head.out_at + begin * a.width, a.width, false);
+    }
+  });
+}
+
+/// A row of dP (before the dropout) and P to dS in `g` and to the probabilities after the dropout in `dropped`.
+template <class T>
+HWY_INLINE void softmax_gradient_row(T* HWY_RESTRICT g, const T* HWY_RESTRICT p, std::int64_t columns,
+                                     DropoutMask<T> mask, T scale, T* HWY_RESTRICT dropped) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto sum = hn::Zero(d);
+  for (std::int64_t i = 0; i < columns; i += lanes) {
+    const auto weight = hn::LoadU(d, p + i);
+    auto gradient = hn::LoadU(d, g + i), kept = weight;
+    if (mask) {
+      const auto factors = dropout_factors(d, mask.kept + i, mask.scale);
+      gradient = hn::Mul(gradient, factors);
+      kept = hn::Mul(kept, factors);
+      hn::StoreU(gradient, d, g + i);
+    }
+    hn::StoreU(kept, d, dropped + i);
+    sum = hn::MulAdd(weight, gradient, sum);
+  }
+  sum = hn::SumOfLanes(d, sum);
+  for (std::int64_t i = 0; i < columns; i += lanes) {
+    const auto weight = hn::Mul(hn::LoadU(d, p + i), hn::Set(d, scale));
+    hn::StoreU(hn::Mul(weight, hn::Sub(hn::LoadU(d, g + i), sum)), d, g + i);
+  }
+}
+
+template <class T>
+void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
+                     const T* out_gradient) {
+  const AttentionArrays<T>& a = *arrays;
+  const std::int64_t d = a.width / a.heads, stride = scratch_stride<T>(most_keys);
+  const T scale = 1 / std::sqrt(static_cast<T>(d));
+  T *zeros = scratch, *values_transposed = zeros + scratch_stride<T>(d), *g = values_transposed + d * stride;
+  T* dropped = g + kQueryBlock * stride;
+  std::fill(zeros, zeros + d, T(0));
+  for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
+    transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed, stride);
+    for (std::int64_t begin = 0; begin < head.queries; begin += kQueryBlock) {
+      const std::int64_t rows = std::min(kQueryBlock, head.queries - begin);
+      const std::int64_t keys = a.causal ? begin + rows : head.keys;
+      const T* arrived = out_gradient + head.out_at + begin * a.width;
+      small_gemm(rows, whole_vectors<T>(keys), d, LeftMatrix<T>{arrived, a.width, 1},
+                 static_cast<const T*>(values_transposed), stride, g, stride, false);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const std::int64_t at = head.weights_at + (begin + i) * head.keys;
+        softmax_gradient_row(g + i * stride, weights + at, keys, a.mask.from(at), scale, dropped + i * stride);
+      }
+      const std::int64_t query_at = head.query_at + begin * a.query_stride;
+      if (a.value_gradient)
+        small_gemm(keys, d, rows, LeftMatrix<T>{dropped, 1, stride}, arrived, a.width, a.value_gradient + head.value_at,
+                   a.value_stride, true);
+      if (a.query_gradient)
+        small_gemm(rows, d, keys, LeftMatrix<T>{g, stride, 1}, head.key, a.key_stride, a.query_gradient + query_at,
+                   a.query_stride, true);
+      if (a.key_gradient)
+        small_gemm(keys, d, rows, LeftMatrix<T>{g, 1, stride}, a.query + query_at, a.query_stride,
+                   a.key_gradient + head.key_at, a.key_stride, true);
+    }
+  });
+}
+
+HEED_INSTANTIATE_SIMD(attend_forward, (float* s, const AttentionArrays<float>* a, std::int64_t k, float* w, float* o),
+                      (double* s, const AttentionArrays<double>* a, std::int64_t k, double* w, double* o),
+                      (s, a, k, w, o))
+HEED_INSTANTIATE_SIMD(attend_backward,
+                      (float* s, const AttentionArrays<float>* a, std::int64_t k, const float* w, const float* o),
+                      (double* s, const AttentionArrays<double>* a, std::int64_t k, const double* w, const double* o),
+                      (s, a, k, w, o))
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+
+HEED_EXPORT_SIMD(attend_forward)
+HEED_EXPORT_SIMD(attend_backward)
+
 namespace {
 
-/// Calls body(b, h, offset of the head's probabilities) for every sequence and head.
-template <class T, class Body>
-void for_each_head(const AttentionArrays<T>& a, Body body) {
-  std::int64_t offset = 0;
-  for (int b = 0; b < a.queries.sequences(); ++b)
-    for (int h = 0; h < a.heads; ++h) {
-      body(b, h, offset);
-      offset += std::int64_t{a.queries.length(b)} * a.keys.length(b);
-    }
+std::int64_t longest(PackedOffsets sequences) {
+  int most = 0;
+  for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
+  return most;
+}
+
+/// A row of zeros, one head's keys or values transposed, and two blocks of logits.
+template <class T>
+T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t most_keys) {
+  const std::int64_t d = a.width / a.heads;
+  return arena.tensor<T>({scratch_stride<T>(d) + (d + 2 * kQueryBlock) * scratch_stride<T>(most_keys)}).data();
 }
 
 }  // namespace
 
 template <class T>
-void attention_forward(CpuContext& device, const AttentionArrays<T>& a, T* weights, T* out) {
+void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out) {
   const ArenaScope scope(device.arena);
-  const std::int64_t d = a.width / a.heads;
-  const T scale = 1 / std::sqrt(static_cast<T>(d));
-  if (!weights) weights = device.arena.tensor<T>({attention_weights_size(a.queries, a.keys, a.heads)}).data();
-  for_each_head(a, [&](int b, int h, std::int64_t offset) {
-    const std::int64_t keys = a.keys.length(b);
-    for (std::int64_t i = 0; i < a.queries.length(b); ++i) {
-      const T* query = a.query + (a.queries.begin(b) + i) * a.query_stride + h * d;
-      T* p = weights + offset + i * keys;
-      T* o = out + (a.queries.begin(b) + i) * a.width + h * d;
-      const std::int64_t seen = a.causal ? i + 1 : keys;
-      T largest = -std::numeric_limits<T>::infinity(), sum = 0;
-      for (std::int64_t j = 0; j < seen; ++j) {
-        const T* key = a.key + (a.keys.begin(b) + j) * a.key_stride + h * d;
-        T s = 0;
-        for (std::int64_t c = 0; c < d; ++c) s += query[c] * key[c];
-        p[j] = s * scale;
-        largest = std::max(largest, p[j]);
-      }
-      for (std::int64_t j = 0; j < seen; ++j) sum += p[j] = std::exp(p[j] - largest);
-      for (std::int64_t j = 0; j < seen; ++j) p[j] /= sum;
-      for (std::int64_t j = seen; j < keys; ++j) p[j] = 0;
-      for (std::int64_t c = 0; c < d; ++c) o[c] = 0;
-      for (std::int64_t j = 0; j < seen; ++j) {
-        const T* value = a.value + (a.keys.begin(b) + j) * a.value_stride + h * d;
-        const T w = a.mask ? p[j] * a.mask.kept[offset + i * keys + j] * a.mask.scale : p[j];
-        for (std::int64_t c = 0; c < d; ++c) o[c] += w * value[c];
-      }
-    }
-  });
+  const std::int64_t most_keys = longest(arrays.keys);
+  if (weights) {
+    T* slack = weights + attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
+    std::fill(slack, slack + kAttentionSlack, T(0));
+  }
+  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, weights, out);
 }
 
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& a, const T* weights, const T* out_gradient) {
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* weights, const T* out_gradient) {
   const ArenaScope scope(device.arena);
-  const std::int64_t d = a.width / a.heads;
-  const T scale = 1 / std::sqrt(static_cast<T>(d));
-  for_each_head(a, [&](int b, int h, std::int64_t offset) {
-    const std::int64_t keys = a.keys.length(b);
-    const ArenaScope row_scope(device.arena);
-    T* g = device.arena.tensor<T>({keys}).data();
-    for (std::int64_t i = 0; i < a.queries.length(b); ++i) {
-      const std::int64_t query_at = (a.queries.begin(b) + i) * a.query_stride + h * d;
-      const T* p = weights + offset + i * keys;
-      const T* go = out_gradient + (a.queries.begin(b) + i) * a.width + h * d;
-      T sum = 0;
-      for (std::int64_t j = 0; j < keys; ++j) {
-        const std::int64_t value_at = (a.keys.begin(b) + j) * a.value_stride + h * d;
-        const T factor = a.mask ? a.mask.kept[offset + i * keys + j] * a.mask.scale : T(1);
-        g[j] = 0;
-        for (std::int64_t c = 0; c < d; ++c) {
-          g[j] += go[c] * a.value[value_at + c];
-          if (a.value_gradient) a.value_gradient[value_at + c] += factor * p[j] * go[c];
-        }
-        g[j] *= factor;
-        sum += p[j] * g[j];
-      }
-      for (std::int64_t j = 0; j < keys; ++j) {
-        const std::int64_t key_at = (a.keys.begin(b) + j) * a.key_stride + h * d;
-        const T ds = p[j] * (g[j] - sum) * scale;
-        for (std::int64_t c = 0; c < d; ++c) {
-          if (a.query_gradient) a.query_gradient[query_at + c] += ds * a.key[key_at + c];
-          if (a.key_gradient) a.key_gradient[key_at + c] += ds * a.query[query_at + c];
-        }
-      }
-    }
-  });
+  const std::int64_t most_keys = longest(arrays.keys);
+  simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, weights, out_gradient);
 }
 
 template void attention_forward(CpuContext&, const AttentionArrays<float>&, float*, float*);
@@ -95,3 +248,4 @@ template void attention_backward(CpuContext&, const AttentionArrays<float>&, con
 template void attention_backward(CpuContext&, const AttentionArrays<double>&, const double*, const double*);
 
 }  // namespace heed
+#endif  // HWY_ONCE

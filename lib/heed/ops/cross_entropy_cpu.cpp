@@ -193,8 +193,7 @@ template CrossEntropySums cross_entropy_cpu(CpuContext&, Tensor<double>, Tensor<
                                             std::span<const std::int32_t>, const CrossEntropyOptions&, Tensor<double>,
                                             Tensor<double>, Tensor<double>);
 template void projection_log_probabilities(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>);
-template void projection_log_probabilities(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>,
-                                           Tensor<double>);
+template void projection_log_probabilities(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>);
 template void token_log_probabilities(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>,
                                       std::span<const std::int32_t>, float*);
 template void token_log_probabilities(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>,

@@ -23,8 +23,8 @@ struct RowView {
 /// out [R, D]. A row's result does not depend on the other rows, bit for bit. A row of length 0 gives zeros.
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, RowView<T> keys, RowView<T> values,
-                      std::span<const std::int32_t> slots, std::int64_t capacity,
-                      std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
+                      std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
+                      int heads, std::int64_t width, T* out);
 
 /// Cross-attention of one step of decoding: row r attends over the packed memory of sentence sentence_of_row[r].
 ///

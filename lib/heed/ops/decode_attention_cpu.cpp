@@ -29,8 +29,8 @@ void attend(const T* query, Key key, Value value, std::int64_t length, std::int6
 
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, RowView<T> keys, RowView<T> values,
-                      std::span<const std::int32_t> slots, std::int64_t capacity,
-                      std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out) {
+                      std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
+                      int heads, std::int64_t width, T* out) {
   const ArenaScope scope(device.arena);
   T* p = device.arena.tensor<T>({capacity}).data();
   const std::int64_t d = width / heads;

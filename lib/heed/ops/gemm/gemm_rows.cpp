@@ -40,8 +40,8 @@ HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T* sums) {
 /// R rows of x by 4 rows of W, each pair's products summed lane by lane, the lanes at the end, then what is left of k:
 /// the same for every R.
 template <int R, class T>
-HWY_INLINE void rows_by_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride,
-                             const T* HWY_RESTRICT w, std::int64_t w_stride, T* sums) {
+HWY_INLINE void rows_by_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* HWY_RESTRICT w,
+                             std::int64_t w_stride, T* sums) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -71,7 +71,8 @@ template <class T>
 void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64_t n, std::int64_t k, const T* x,
                       std::int64_t x_stride, const T* weight, std::int64_t w_stride) {
   constexpr std::int64_t kTile = 3;
-  const std::int64_t block = std::max<std::int64_t>(kTile, (128 << 10) / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(k, 1) / kTile * kTile);
+  const std::int64_t block = std::max<std::int64_t>(
+      kTile, (128 << 10) / static_cast<std::int64_t>(sizeof(T)) / std::max<std::int64_t>(k, 1) / kTile * kTile);
   T sums[4 * kTile];
   for (std::int64_t begin = 0; begin < rows; begin += block) {
     const std::int64_t end = std::min(rows, begin + block);
@@ -83,9 +84,12 @@ void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64
       for (std::int64_t r = begin; r < end; r += kTile) {
         const T* a = x + r * x_stride;
         const std::int64_t tile = std::min(kTile, end - r);
-        if (tile == 3) rows_by_four<3>(k, a, x_stride, w, w_step, sums);
-        else if (tile == 2) rows_by_four<2>(k, a, x_stride, w, w_step, sums);
-        else rows_by_four<1>(k, a, x_stride, w, w_step, sums);
+        if (tile == 3)
+          rows_by_four<3>(k, a, x_stride, w, w_step, sums);
+        else if (tile == 2)
+          rows_by_four<2>(k, a, x_stride, w, w_step, sums);
+        else
+          rows_by_four<1>(k, a, x_stride, w, w_step, sums);
         for (std::int64_t t = 0; t < tile; ++t)
           for (std::int64_t i = 0; i < count; ++i) y[(r + t) * y_stride + first + i] = sums[4 * t + i];
       }

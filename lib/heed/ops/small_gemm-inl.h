@@ -1,0 +1,171 @@
+// Products of matrices that are small enough for the L1 or L2 cache (attention heads), where a library's packing and
+// checks cost more than the product. Included once for each instruction set.
+#if defined(HEED_OPS_SMALL_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_OPS_SMALL_GEMM_INL_H_
+#undef HEED_OPS_SMALL_GEMM_INL_H_
+#else
+#define HEED_OPS_SMALL_GEMM_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The left side of a product: element (i, k) is data[i * row + k * column].
+template <class T>
+struct LeftMatrix {
+  const T* data;
+  std::int64_t row, column;
+};
+
+/// R rows by C vectors of columns of C = A B, or of C += A B, in registers.
+template <int R, int C, class D, class T>
+HWY_INLINE void product_tile(D d, std::int64_t depth, LeftMatrix<T> a, const T* HWY_RESTRICT b, std::int64_t b_stride,
+                             T* HWY_RESTRICT c, std::int64_t c_stride, bool add) {
+  using V = hn::Vec<D>;
+  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
+  V sums[R][C];
+  for (int r = 0; r < R; ++r)
+    for (int j = 0; j < C; ++j) sums[r][j] = hn::Zero(d);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    V right[C];
+    for (int j = 0; j < C; ++j) right[j] = hn::LoadU(d, b + k * b_stride + j * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const V left = hn::Set(d, a.data[r * a.row + k * a.column]);
+      for (int j = 0; j < C; ++j) sums[r][j] = hn::MulAdd(left, right[j], sums[r][j]);
+    }
+  }
+  for (int r = 0; r < R; ++r)
+    for (int j = 0; j < C; ++j) {
+      T* out = c + r * c_stride + j * kLanes;
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, out), sums[r][j]) : sums[r][j], d, out);
+    }
+}
+
+/// R rows of C.
+template <int R, class T>
+HWY_INLINE void product_rows(std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b, std::int64_t b_stride,
+                             T* c, std::int64_t c_stride, bool add) {
+  const hn::ScalableTag<T> d;
+  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+  std::int64_t j = 0;
+  for (; j + 2 * kLanes <= n; j += 2 * kLanes) product_tile<R, 2>(d, depth, a, b + j, b_stride, c + j, c_stride, add);
+  if (j + kLanes <= n) {
+    product_tile<R, 1>(d, depth, a, b + j, b_stride, c + j, c_stride, add);
+    j += kLanes;
+  }
+  if constexpr (kLanes > 8) {
+    if (j + 8 <= n) {
+      product_tile<R, 1>(hn::CappedTag<T, 8>(), depth, a, b + j, b_stride, c + j, c_stride, add);
+      j += 8;
+    }
+  }
+  for (; j < n; ++j)
+    for (int r = 0; r < R; ++r)
+      product_tile<1, 1>(hn::CappedTag<T, 1>(), depth, LeftMatrix<T>{a.data + r * a.row, a.row, a.column}, b + j,
+                         b_stride, c + r * c_stride + j, c_stride, add);
+}
+
+/// C [m, n] = A B, or += where `add`; rows in groups of up to six of about the same size.
+template <class T>
+HWY_INLINE void small_gemm(std::int64_t m, std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b,
+                           std::int64_t b_stride, T* c, std::int64_t c_stride, bool add) {
+  std::int64_t groups = (m + 5) / 6;
+  while (groups > 0) {
+    const std::int64_t rows = (m + groups - 1) / groups;
+    switch (rows) {
+      case 1:
+        product_rows<1>(n, depth, a, b, b_stride, c, c_stride, add);
+        break;
+      case 2:
+        product_rows<2>(n, depth, a, b, b_stride, c, c_stride, add);
+        break;
+      case 3:
+        product_rows<3>(n, depth, a, b, b_stride, c, c_stride, add);
+        break;
+      case 4:
+        product_rows<4>(n, depth, a, b, b_stride, c, c_stride, add);
+        break;
+      case 5:
+        product_rows<5>(n, depth, a, b, b_stride, c, c_stride, add);
+        break;
+      default:
+        product_rows<6>(n, depth, a, b, b_stride, c, c_stride, add);
+        break;
+    }
+    a.data += rows * a.row;
+    c += rows * c_stride;
+    m -= rows;
+    --groups;
+  }
+}
+
+/// n rounded up to a whole number of vectors.
+template <class T>
+HWY_INLINE std::int64_t whole_vectors(std::int64_t n) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+/// out [columns, stride] = factor x^T for x of `rows` rows; the columns from `rows` on are zero up to a whole number
+/// of vectors. `zeros` are `columns` zeros.
+template <class T>
+HWY_INLINE void transpose_scaled(const T* HWY_RESTRICT x, std::int64_t x_stride, std::int64_t rows,
+                                 std::int64_t columns, T factor, const T* HWY_RESTRICT zeros, T* HWY_RESTRICT out,
+                                 std::int64_t stride) {
+  const std::int64_t padded = whole_vectors<T>(rows);
+  constexpr std::int64_t kBlock = HWY_TARGET == HWY_SCALAR ? 1 : static_cast<std::int64_t>(16 / sizeof(T));
+  for (std::int64_t r = 0; r < padded; r += kBlock) {
+    const T* from[4];
+    for (std::int64_t i = 0; i < kBlock; ++i) from[i] = r + i < rows ? x + (r + i) * x_stride : zeros;
+    std::int64_t c = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::CappedTag<T, static_cast<std::size_t>(kBlock)> d;
+    for (; c + kBlock <= columns; c += kBlock) {
+      const auto row = [&](int i) { return hn::Mul(hn::LoadU(d, from[i] + c), hn::Set(d, factor)); };
+      T* to = out + c * stride + r;
+      if constexpr (sizeof(T) == 4) {
+        const auto a = row(0), b = row(1), e = row(2), f = row(3);
+        const auto ae_low = hn::InterleaveLower(d, a, e), ae_high = hn::InterleaveUpper(d, a, e);
+        const auto bf_low = hn::InterleaveLower(d, b, f), bf_high = hn::InterleaveUpper(d, b, f);
+        hn::StoreU(hn::InterleaveLower(d, ae_low, bf_low), d, to);
+        hn::StoreU(hn::InterleaveUpper(d, ae_low, bf_low), d, to + stride);
+        hn::StoreU(hn::InterleaveLower(d, ae_high, bf_high), d, to + 2 * stride);
+        hn::StoreU(hn::InterleaveUpper(d, ae_high, bf_high), d, to + 3 * stride);
+      } else {
+        const auto a = row(0), b = row(1);
+        hn::StoreU(hn::InterleaveLower(d, a, b), d, to);
+        hn::StoreU(hn::InterleaveUpper(d, a, b), d, to + stride);
+      }
+    }
+#endif
+    for (; c < columns; ++c)
+      for (std::int64_t i = 0; i < kBlock; ++i) out[c * stride + r + i] = factor * from[i][c];
+  }
+}
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+// What does not depend on the instruction set.
+#ifndef HEED_OPS_SMALL_GEMM_ONCE
+#define HEED_OPS_SMALL_GEMM_ONCE
+namespace heed {
+
+/// Elements from row to row of scratch matrices: whole vectors of any length, and an odd number of cache lines, so that
+/// a column of the matrix does not meet in a few sets of the cache.
+template <class T>
+constexpr std::int64_t scratch_stride(std::int64_t columns) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  return ((columns + kLine - 1) / kLine | 1) * kLine;
+}
+
+}  // namespace heed
+#endif
+
+#endif  // HEED_OPS_SMALL_GEMM_INL_H_
