@@ -20,6 +20,24 @@ bool is_format_character(char32_t c) {
          (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
 }
 
+std::string visible(std::string_view text, std::string_view space) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = decode_utf8(text, at);
+    if (c < 0x20)
+      append_utf8(out, 0x2400 + c);
+    else if (c == ' ' || c == 0xA0)
+      out += space;
+    else if (c == 0x7F)
+      out += "␡";
+    else if ((c >= 0x80 && c < 0xA0) || is_format_character(c))
+      append_utf8(out, kReplacementCharacter);
+    else
+      append_utf8(out, c);
+  }
+  return out;
+}
+
 }  // namespace
 
 TerminalEnvironment TerminalEnvironment::of(int fd) {
@@ -46,21 +64,11 @@ int terminal_width(int fd) {
 }
 
 std::string visible_token(std::string_view token) {
-  std::string out;
-  for (std::size_t at = 0; at < token.size();) {
-    const char32_t c = decode_utf8(token, at);
-    if (c < 0x20)
-      append_utf8(out, 0x2400 + c);
-    else if (c == ' ' || c == 0xA0)
-      out += "␣";
-    else if (c == 0x7F)
-      out += "␡";
-    else if ((c >= 0x80 && c < 0xA0) || is_format_character(c))
-      append_utf8(out, kReplacementCharacter);
-    else
-      append_utf8(out, c);
-  }
-  return out;
+  return visible(token, "␣");
+}
+
+std::string visible_text(std::string_view text) {
+  return visible(text, " ");
 }
 
 std::vector<std::string> text_clusters(std::string_view text) {

@@ -30,6 +30,8 @@ int terminal_width(int fd);
 /// The token as it can be shown: control characters as their pictures (an escape sequence must not reach the
 /// terminal), a space as U+2423, invisible format characters as U+FFFD.
 std::string visible_token(std::string_view token);
+/// The same for running text, where spaces stay.
+std::string visible_text(std::string_view text);
 
 /// What a terminal moves by at once: each code point with the combining marks behind it.
 std::vector<std::string> text_clusters(std::string_view text);

@@ -1,0 +1,190 @@
+#include "heed/run/attention_report.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "heed/base/error.h"
+#include "heed/inspect/attention_text.h"
+#include "heed/inspect/terminal_heatmap.h"
+#include "heed/run/number_ranges.h"
+
+namespace heed {
+namespace {
+
+constexpr int kLongestHeading = 100;  // columns of a picture's heading
+
+std::optional<AttentionFormat> format_of_name(const std::string& output) {
+  using enum AttentionFormat;
+  constexpr std::array<std::pair<std::string_view, AttentionFormat>, 4> endings{
+      {{".svg", svg}, {".png", png}, {".jsonl", jsonl}, {".tsv", tsv}}};
+  for (const auto& [ending, format] : endings)
+    if (output.ends_with(ending) || output.ends_with(std::string(ending) + ".gz")) return format;
+  return std::nullopt;
+}
+
+/// The T of `--alignment threshold T`; none for argmax.
+std::optional<float> parse_alignment(const std::vector<std::string>& words) {
+  if (words.empty() || (words.size() == 1 && words[0] == "argmax")) return std::nullopt;
+  if (words.size() == 2 && words[0] == "threshold") {
+    double threshold = 0;
+    const char* const end = words[1].data() + words[1].size();
+    const auto [stop, error] = std::from_chars(words[1].data(), end, threshold);
+    if (error == std::errc() && stop == end && threshold >= 0 && threshold <= 1) return static_cast<float>(threshold);
+    throw UsageError("--alignment threshold '" + words[1] + "': must be a number from 0 to 1");
+  }
+  std::string given;
+  for (const std::string& word : words) given += (given.empty() ? "" : " ") + word;
+  throw UsageError("--alignment '" + given + "': must be argmax, or threshold and a number from 0 to 1");
+}
+
+std::string heading(const SentenceAttention& sentence, bool ascii = false) {
+  std::string text = "line " + std::to_string(sentence.line);
+  if (!sentence.source_text.empty()) text += ": " + sentence.source_text;
+  if (!sentence.target_text.empty()) text += (ascii ? " -> " : " → ") + sentence.target_text;
+  return visible_text(text);
+}
+
+bool is_reduced(const std::string& head) {
+  return head == "mean" || head == "max";
+}
+
+}  // namespace
+
+AttentionReport::AttentionReport(const AttentionReportOptions& options, const std::string& output, std::ostream& out,
+                                 const TerminalEnvironment& environment, int terminal_columns)
+    : options_(options),
+      threshold_(parse_alignment(options.alignment)),
+      out_(out),
+      shading_(choose_shading(options.color, options.ascii, environment)) {
+  using enum AttentionFormat;
+  const bool links_wanted = !options.alignment.empty();
+  format_ = options.format.value_or(
+      links_wanted ? pharaoh : format_of_name(output).value_or(environment.terminal ? heatmap : tsv));
+  if (links_wanted && format_ != pharaoh)
+    throw UsageError("--alignment makes links, which --format " + std::string(enum_name(format_)) +
+                     " does not show (leave one of them out)");
+  if (options.words && options.pieces) throw UsageError("--words and --pieces exclude each other");
+  if (format_ == png && environment.terminal)
+    throw UsageError("--format png is not text for a terminal (give -o FILE.png, or a pipe)");
+  words_ = options.words || (format_ == pharaoh && !options.pieces);
+  width_ = options.width.value_or(format_ == table && !environment.terminal ? 0 : terminal_columns);
+  if (options.layer != "last" && options.layer != "all") NumberRanges::parse("layer", options.layer);
+  if (!is_reduced(options.head) && options.head != "all") NumberRanges::parse("head", options.head);
+  if (format_ == pharaoh && options.kind == AttentionKind::all)
+    throw UsageError("--format pharaoh writes one line for each input line (choose one --kind)");
+}
+
+void AttentionReport::check_model(int encoder_layers, int decoder_layers, int heads) {
+  encoder_layers_ = encoder_layers;
+  decoder_layers_ = decoder_layers;
+  heads_ = heads;
+  const auto check = [](const char* option, const std::string& text, int there, const std::string& what) {
+    const std::int64_t greatest = NumberRanges::parse(option, text).greatest_named();
+    if (greatest > there)
+      throw UsageError("--" + std::string(option) + ' ' + std::to_string(greatest) + ": the model has " +
+                       std::to_string(there) + ' ' + what);
+  };
+  const int most =
+      options_.kind == AttentionKind::all ? std::max(encoder_layers, decoder_layers) : depth(options_.kind);
+  if (options_.layer != "last" && options_.layer != "all") check("layer", options_.layer, most, "such layers");
+  if (!is_reduced(options_.head) && options_.head != "all") check("head", options_.head, heads, "heads a layer");
+  if (format_ != AttentionFormat::pharaoh) return;
+  int selected = 0;
+  for (int head = 1; head <= heads && !is_reduced(options_.head); ++head)
+    selected += options_.head == "all" || NumberRanges::parse("head", options_.head).contains(head) ? 1 : 0;
+  if (layers(options_.kind).size() > 1 || selected > 1)
+    throw UsageError(
+        "--format pharaoh writes one line for each input line (choose one --layer, and one --head, mean or max)");
+}
+
+std::vector<int> AttentionReport::layers(AttentionKind kind) const {
+  std::vector<int> out;
+  for (int layer = 1; layer <= depth(kind); ++layer)
+    if (options_.layer == "all" ||
+        (options_.layer == "last" ? layer == depth(kind)
+                                  : NumberRanges::parse("layer", options_.layer).contains(layer)))
+      out.push_back(layer);
+  return out;
+}
+
+/// The maps that were asked for, by kind, layer and head.
+std::vector<AttentionMap> AttentionReport::select(const SentenceAttention& sentence) const {
+  std::vector<AttentionMap> out;
+  for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross}) {
+    if (!wants(kind)) continue;
+    const AttentionTokens& queries = kind == AttentionKind::encoder   ? sentence.source
+                                     : kind == AttentionKind::decoder ? sentence.fed
+                                                                      : sentence.produced;
+    const AttentionTokens& keys = kind == AttentionKind::decoder ? sentence.fed : sentence.source;
+    for (const int layer : layers(kind)) {
+      std::vector<AttentionMap> heads;
+      for (const SentenceAttention::Head& head : sentence.heads) {
+        if (head.kind != kind || head.layer != layer) continue;
+        AttentionMap map{.kind = std::string(enum_name(kind)),
+                         .layer = layer,
+                         .head = head.head,
+                         .rows = queries.pieces,
+                         .columns = keys.pieces,
+                         .weights = head.weights};
+        map.check();
+        if (words_) map = merge_words(map, queries.words, keys.words);
+        if (!options_.eos || format_ == AttentionFormat::pharaoh) map = drop_end_of_sentence(map);
+        heads.push_back(std::move(map));
+      }
+      if (heads.empty()) continue;
+      if (is_reduced(options_.head)) {
+        out.push_back(reduce_heads(heads, options_.head == "mean" ? HeadReduction::mean : HeadReduction::max));
+        continue;
+      }
+      for (AttentionMap& map : heads)
+        if (options_.head == "all" || NumberRanges::parse("head", options_.head).contains(map.head))
+          out.push_back(std::move(map));
+    }
+  }
+  return out;
+}
+
+std::string AttentionReport::links(const std::vector<AttentionMap>& maps) const {
+  if (maps.empty()) return "\n";
+  return pharaoh(threshold_ ? align_threshold(maps[0], *threshold_) : align_argmax(maps[0])) + '\n';
+}
+
+void AttentionReport::add(const SentenceAttention& sentence) {
+  std::vector<AttentionMap> maps = select(sentence);
+  using enum AttentionFormat;
+  if (format_ == tsv && !begun_) out_ << attention_tsv_header();
+  if ((format_ == heatmap || format_ == table) && begun_) out_ << '\n';
+  begun_ = true;
+  switch (format_) {
+    case heatmap:
+      out_ << fit_width(heading(sentence, options_.ascii), width_, options_.ascii ? "~" : "…") << '\n';
+      out_ << terminal_heatmap(maps, {shading_, width_});
+      break;
+    case table:
+      out_ << heading(sentence) << '\n';
+      for (const AttentionMap& map : maps) out_ << attention_table(map, width_);
+      break;
+    case pharaoh:
+      out_ << links(maps);
+      break;
+    case tsv:
+      for (const AttentionMap& map : maps) out_ << attention_tsv(sentence.line, map);
+      break;
+    case jsonl:
+      for (const AttentionMap& map : maps) out_ << attention_jsonl(sentence.line, map);
+      break;
+    case svg:
+    case png:
+      sections_.push_back({fit_width(heading(sentence), kLongestHeading), std::move(maps)});
+      break;
+  }
+}
+
+void AttentionReport::finish() {
+  if (format_ == AttentionFormat::tsv && !begun_) out_ << attention_tsv_header();
+  if (format_ == AttentionFormat::svg) out_ << attention_svg(sections_);
+  if (format_ == AttentionFormat::png) out_ << attention_png(sections_);
+}
+
+}  // namespace heed

@@ -1,0 +1,159 @@
+#include "heed/run/attention_report.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "heed/base/error.h"
+#include "heed/run/number_ranges.h"
+
+using namespace heed;
+
+namespace {
+
+const TerminalEnvironment kPipe{};
+const TerminalEnvironment kTerminal{true, "", "vt100", ""};
+
+AttentionTokens tokens(const std::vector<std::string>& pieces) {
+  return {pieces, group_by_continuation(pieces)};
+}
+
+/// "lost ." -> "perdu", two heads in one layer of each stack.
+SentenceAttention example() {
+  SentenceAttention sentence;
+  sentence.line = 1;
+  sentence.source_text = "lost .";
+  sentence.target_text = "perdu";
+  sentence.source = tokens({"lo@@", "st", ".", "</s>"});
+  sentence.fed = tokens({"<s>", "perdu"});
+  sentence.produced = tokens({"perdu", "</s>"});
+  using enum AttentionKind;
+  sentence.heads = {{cross, 1, 1, {0.5F, 0.25F, 0.25F, 0.F, 0.F, 0.F, 0.5F, 0.5F}},
+                    {cross, 1, 2, {0.F, 0.25F, 0.25F, 0.5F, 0.F, 0.F, 0.F, 1.F}},
+                    {decoder, 1, 1, {1.F, 0.F, 0.5F, 0.5F}},
+                    {decoder, 1, 2, {1.F, 0.F, 0.F, 1.F}},
+                    {encoder, 1, 1, std::vector<float>(16, 0.25F)},
+                    {encoder, 1, 2, std::vector<float>(16, 0.25F)}};
+  return sentence;
+}
+
+std::string report(const AttentionReportOptions& options, const TerminalEnvironment& environment = kPipe,
+                   const std::string& output = "-") {
+  std::ostringstream out;
+  AttentionReport report(options, output, out, environment, 80);
+  report.check_model(1, 1, 2);
+  report.add(example());
+  report.finish();
+  return out.str();
+}
+
+std::string complaint(const AttentionReportOptions& options, const TerminalEnvironment& environment = kPipe) {
+  try {
+    report(options, environment);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("lists of numbers") {
+  const NumberRanges ranges = NumberRanges::parse("lines", "3,7-9");
+  CHECK(ranges.contains(3));
+  CHECK(!ranges.contains(4));
+  CHECK(ranges.contains(8));
+  CHECK(ranges.greatest_named() == 9);
+  CHECK(!ranges.all_before(9));
+  CHECK(ranges.all_before(10));
+  CHECK(NumberRanges::parse("lines", "7-").contains(1000000));
+  CHECK(NumberRanges::parse("lines", "7-").greatest_named() == 7);
+  for (const char* bad : {"", "0", "a", "3,", "9-7", "-3", "1 2", "3--4", "99999999999999999999"})
+    CHECK_THROWS_WITH_AS(NumberRanges::parse("lines", bad),
+                         (std::string("--lines '") + bad + "': not a list of numbers from 1 (say 3,7-9)").c_str(),
+                         UsageError);
+}
+
+TEST_CASE("a pipe gets TSV: the last layer's cross attention, mean of heads") {
+  CHECK(report({}) ==
+        "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n"
+        "1\tcross\t1\tmean\t0\tperdu\t0\tlo@@\t0.250000\n"
+        "1\tcross\t1\tmean\t0\tperdu\t1\tst\t0.250000\n"
+        "1\tcross\t1\tmean\t0\tperdu\t2\t.\t0.250000\n"
+        "1\tcross\t1\tmean\t0\tperdu\t3\t</s>\t0.250000\n"
+        "1\tcross\t1\tmean\t1\t</s>\t0\tlo@@\t0.000000\n"
+        "1\tcross\t1\tmean\t1\t</s>\t1\tst\t0.000000\n"
+        "1\tcross\t1\tmean\t1\t</s>\t2\t.\t0.250000\n"
+        "1\tcross\t1\tmean\t1\t</s>\t3\t</s>\t0.750000\n");
+}
+
+TEST_CASE("a terminal gets a heat map") {
+  CHECK(report({.words = true, .eos = false, .ascii = true}, kTerminal) ==
+        "line 1: lost . -> perdu\n"
+        "cross attention, layer 1, mean of heads\n"
+        "      + lost\n"
+        "      | + .\n"
+        "perdu @@++\n"
+        "\n"
+        "weight 0 [  ..::--==++**##%%@@] 0.5\n");
+}
+
+TEST_CASE("the output's name tells the format") {
+  CHECK(report({}, kTerminal, "a.svg").starts_with("<?xml"));
+  CHECK(report({}, kPipe, "a.png").starts_with("\x89PNG"));
+  CHECK(report({}, kPipe, "a.jsonl").starts_with("{\"line\":1,"));
+  CHECK(report({.format = AttentionFormat::jsonl}, kPipe, "a.svg").starts_with("{\"line\":1,"));
+}
+
+TEST_CASE("pharaoh links words, never </s>") {
+  CHECK(report({.head = "1", .format = AttentionFormat::pharaoh}) == "0-0\n");
+  CHECK(report({.head = "2", .pieces = true, .format = AttentionFormat::pharaoh}) == "1-0\n");
+  CHECK(report({.head = "1", .alignment = {"threshold", "0.25"}}) == "0-0 1-0\n");
+  CHECK(report({.alignment = {"argmax"}}) == "0-0\n");
+}
+
+TEST_CASE("an empty line is an empty line of links") {
+  std::ostringstream out;
+  AttentionReport links({.format = AttentionFormat::pharaoh}, "-", out, kPipe, 80);
+  links.check_model(1, 1, 2);
+  links.add({.line = 1});
+  links.finish();
+  CHECK(out.str() == "\n");
+}
+
+TEST_CASE("kinds, heads and tables") {
+  const std::string all =
+      report({.kind = AttentionKind::all, .layer = "all", .head = "all", .format = AttentionFormat::jsonl});
+  CHECK(std::count(all.begin(), all.end(), '\n') == 6);
+  CHECK(all.find("\"kind\":\"decoder\",\"layer\":1,\"head\":2,\"rows\":[\"<s>\",\"perdu\"]") != std::string::npos);
+  CHECK(report({.kind = AttentionKind::decoder, .head = "max", .format = AttentionFormat::table}) ==
+        "line 1: lost . → perdu\n"
+        "decoder attention, layer 1, max of heads\n"
+        "        <s>  perdu\n"
+        "  <s>  1.00   0.00\n"
+        "perdu  0.50   1.00\n");
+}
+
+TEST_CASE("no sentence still gives a TSV header and a picture") {
+  std::ostringstream out;
+  AttentionReport(AttentionReportOptions{}, "-", out, kPipe, 80).finish();
+  CHECK(out.str().starts_with("line\tkind"));
+}
+
+TEST_CASE("what cannot be is said before any work") {
+  CHECK(complaint({.layer = "0"}) == "--layer '0': not a list of numbers from 1 (say 3,7-9)");
+  CHECK(complaint({.layer = "2"}) == "--layer 2: the model has 1 such layers");
+  CHECK(complaint({.head = "3"}) == "--head 3: the model has 2 heads a layer");
+  CHECK(complaint({.words = true, .pieces = true}) == "--words and --pieces exclude each other");
+  CHECK(complaint({.format = AttentionFormat::png}, kTerminal) ==
+        "--format png is not text for a terminal (give -o FILE.png, or a pipe)");
+  CHECK(complaint({.head = "all", .format = AttentionFormat::pharaoh}) ==
+        "--format pharaoh writes one line for each input line (choose one --layer, and one --head, mean or max)");
+  CHECK(complaint({.kind = AttentionKind::all, .format = AttentionFormat::pharaoh}) ==
+        "--format pharaoh writes one line for each input line (choose one --kind)");
+  CHECK(complaint({.format = AttentionFormat::tsv, .alignment = {"argmax"}}) ==
+        "--alignment makes links, which --format tsv does not show (leave one of them out)");
+  CHECK(complaint({.alignment = {"threshold", "2"}}) == "--alignment threshold '2': must be a number from 0 to 1");
+  CHECK(complaint({.alignment = {"hard"}}) ==
+        "--alignment 'hard': must be argmax, or threshold and a number from 0 to 1");
+}
