@@ -12,10 +12,13 @@ using namespace heed;
 
 namespace {
 
-nlohmann::json reference() {
-  std::ifstream in(HEED_TEST_DATA "/text/reference/mteval.json");
-  REQUIRE(in);
-  return nlohmann::json::parse(in);
+const nlohmann::json& reference() {
+  static const nlohmann::json data = [] {
+    std::ifstream in(HEED_TEST_DATA "/text/reference/mteval.json");
+    REQUIRE(in);
+    return nlohmann::json::parse(in);
+  }();
+  return data;
 }
 
 std::string line_of(MtevalMode mode, const std::string& text) {
@@ -31,7 +34,7 @@ std::vector<std::string> tokens_of(MtevalMode mode, const std::string& text) {
 }  // namespace
 
 TEST_CASE("13a, intl and char give sacreBLEU's lines") {
-  const auto data = reference();
+  const auto& data = reference();
   CHECK(data["cases"].size() > 400);
   for (const auto& test : data["cases"]) {
     const std::string input = test["input"];
@@ -75,6 +78,7 @@ TEST_CASE("strip_trailing_space is Python's rstrip") {
 }
 
 TEST_CASE("to_lower is Python's lower") {
+  CHECK(reference()["lower"].size() > 100);
   for (const auto& test : reference()["lower"]) {
     const std::string input = test["input"];
     CAPTURE(input);
