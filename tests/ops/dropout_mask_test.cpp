@@ -15,9 +15,9 @@ namespace {
 
 /// The documented rule by the scalar generator.
 bool kept_by_rule(const RandomStream& stream, std::uint32_t threshold, std::int64_t i) {
-  const auto words = stream.words(static_cast<std::uint32_t>(16 * (i / 128) + i % 16));
+  const auto words = stream.words(static_cast<std::uint32_t>(16 * (i / 128) + i % 32 / 2));
   const std::uint32_t word = words[static_cast<std::size_t>(i / 32 % 4)];
-  return (i / 16 % 2 == 0 ? word & 0xFFFF : word >> 16) >= threshold;
+  return (i % 2 == 0 ? word & 0xFFFF : word >> 16) >= threshold;
 }
 
 }  // namespace
@@ -25,15 +25,16 @@ bool kept_by_rule(const RandomStream& stream, std::uint32_t threshold, std::int6
 TEST_CASE("dropout mask: every instruction set gives the bits of the scalar Philox, any length") {
   const RandomStream stream(0x123456789abcdefULL, RandomUse::dropout, 77, 5);
   for_each_simd_target([&] {
-    for (const std::int64_t n : {0, 1, 15, 127, 128, 129, 1000}) {
-      std::vector<std::uint8_t> kept(static_cast<std::size_t>(n) + 8, 7);
-      fill_dropout_mask(stream, 20000, n, kept.data());
-      bool equal = true;
-      for (std::int64_t i = 0; i < n; ++i)
-        equal &= kept[static_cast<std::size_t>(i)] == (kept_by_rule(stream, 20000, i) ? 1 : 0);
-      CHECK(equal);
-      for (std::int64_t i = n; i < n + 8; ++i) CHECK(kept[static_cast<std::size_t>(i)] == 7);
-    }
+    for (const std::int64_t n : {0, 1, 15, 127, 128, 129, 1000})
+      for (const std::uint32_t threshold : {0u, 1u, 20000u, 40000u, 65535u, 65536u}) {
+        std::vector<std::uint8_t> kept(static_cast<std::size_t>(n) + 8, 7);
+        fill_dropout_mask(stream, threshold, n, kept.data());
+        bool equal = true;
+        for (std::int64_t i = 0; i < n; ++i)
+          equal &= kept[static_cast<std::size_t>(i)] == (kept_by_rule(stream, threshold, i) ? 1 : 0);
+        CHECK(equal);
+        for (std::int64_t i = n; i < n + 8; ++i) CHECK(kept[static_cast<std::size_t>(i)] == 7);
+      }
   });
 }
 

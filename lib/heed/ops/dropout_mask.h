@@ -21,9 +21,9 @@ struct DropoutMask {
 /// p in 65536ths, rounded to nearest. Throws Error where p is not in [0, 1].
 std::uint32_t dropout_threshold(double p);
 
-/// Fills kept[0 .. n): element i is dropped where its 16 random bits are below the threshold. The bits are those of
-/// Philox block 16 (i / 128) + i % 16 of the stream: of its word k / 2 the low (k even) or high half, k = i / 16 % 8.
-/// (128 elements are 16 blocks, each vector lane a block, for any vector length up to 16 lanes.)
+/// Fills kept[0 .. n): element i is dropped where its 16 random bits are below the threshold. With j = i % 128, the
+/// bits are those of Philox block 16 (i / 128) + j % 32 / 2 of the stream, of its word j / 32 the low half for even and
+/// the high half for odd i. (128 elements are 16 blocks, each vector lane a block, for any vector length up to 16.)
 void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std::int64_t n, std::uint8_t* kept);
 
 /// The mask of the next dropout in the graph, for n elements: absent, and no stream used, where p rounds to 0 or the

@@ -34,14 +34,29 @@ HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
 #endif
 }
 
+/// 1 in each byte whose 16 bits are not below the threshold (from 1 to 65536), else 0.
+template <class D, class V>
+HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to) {
+#if HWY_TARGET == HWY_SCALAR  // one lane of 32 bits has no two of 16
+  const std::uint32_t word = hn::GetLane(words);
+  to[0] = (word & 0xFFFF) >= threshold;
+  to[1] = (word >> 16) >= threshold;
+#else
+  const hn::RepartitionToNarrow<D> halves;
+  const hn::RebindToSigned<decltype(halves)> halves_signed;
+  const auto limit = hn::Set(halves, static_cast<std::uint16_t>(threshold - 1));
+  const auto above = hn::SaturatedSub(hn::BitCast(halves, words), limit);
+  const auto kept = hn::Min(above, hn::Set(halves, std::uint16_t{1}));
+  const hn::Rebind<std::uint8_t, decltype(halves)> bytes;
+  hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(halves_signed, kept)), bytes, to);
+#endif
+}
+
 /// The 128 bytes of one group: Philox4x32-10 (base/random.h) with a block in each lane.
 void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t block, std::uint32_t threshold,
                 std::uint8_t* HWY_RESTRICT kept) {
   const hn::CappedTag<std::uint32_t, kGroupBlocks> d;
-  const hn::Rebind<std::int32_t, decltype(d)> d_signed;
-  const hn::Rebind<std::uint8_t, decltype(d)> d_bytes;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto limit = hn::Set(d_signed, static_cast<std::int32_t>(threshold)), one = hn::Set(d_signed, 1);
   for (std::int64_t lane = 0; lane < kGroupBlocks; lane += lanes) {
     auto c0 = hn::Iota(d, block + static_cast<std::uint32_t>(lane));
     auto c1 = hn::Set(d, counter[1]), c2 = hn::Set(d, counter[2]), c3 = hn::Set(d, counter[3]);
@@ -57,19 +72,10 @@ void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uin
       key0 += 0x9E3779B9;
       key1 += 0xBB67AE85;
     }
-    const auto put = [&](int k, auto half) HWY_ATTR {
-      const auto drop = hn::Lt(hn::BitCast(d_signed, half), limit);
-      hn::StoreU(hn::DemoteTo(d_bytes, hn::IfThenZeroElse(drop, one)), d_bytes, kept + k * kGroupBlocks + lane);
-    };
-    const auto low_half = hn::Set(d, 0xFFFFu);
-    put(0, hn::And(c0, low_half));
-    put(1, hn::ShiftRight<16>(c0));
-    put(2, hn::And(c1, low_half));
-    put(3, hn::ShiftRight<16>(c1));
-    put(4, hn::And(c2, low_half));
-    put(5, hn::ShiftRight<16>(c2));
-    put(6, hn::And(c3, low_half));
-    put(7, hn::ShiftRight<16>(c3));
+    store_kept(d, c0, threshold, kept + 2 * lane);
+    store_kept(d, c1, threshold, kept + 2 * lane + 32);
+    store_kept(d, c2, threshold, kept + 2 * lane + 64);
+    store_kept(d, c3, threshold, kept + 2 * lane + 96);
   }
 }
 
@@ -100,6 +106,10 @@ std::uint32_t dropout_threshold(double p) {
 }
 
 void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std::int64_t n, std::uint8_t* kept) {
+  if (threshold == 0) {
+    std::fill_n(kept, n, std::uint8_t{1});
+    return;
+  }
   const auto key = stream.key();
   const auto counter = stream.counter();
   HWY_DYNAMIC_DISPATCH(fill_mask)(key.data(), counter.data(), threshold, n, kept);
