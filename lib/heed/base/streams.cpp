@@ -144,7 +144,11 @@ std::unique_ptr<std::istream> open_input(const std::string& path) {
 AtomicPath::AtomicPath(std::string path)
     : path_(std::move(path)),
       temporary_(folder_of(path_) + "/." + path_.substr(path_.rfind('/') + 1) + "." + std::to_string(::getpid()) +
-                 ".tmp") {}
+                 ".tmp") {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw Error(Position{path_}, "is not a regular file (name a file that may be replaced)");
+}
 
 AtomicPath::~AtomicPath() {
   if (!done_) ::unlink(temporary_.c_str());

@@ -1,0 +1,321 @@
+#include "heed/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <boost/archive/archive_exception.hpp>
+#include <boost/archive/text_iarchive.hpp>
+#include <boost/archive/text_oarchive.hpp>
+#include <boost/serialization/utility.hpp>
+#include <boost/serialization/vector.hpp>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "heed/base/error.h"
+#include "heed/base/streams.h"
+#include "heed/checkpoint/h5.h"
+#include "heed/checkpoint/integrity.h"
+#include "heed/ops/gemm/bfloat16.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kFormat = "heed-checkpoint";
+constexpr std::int64_t kFormatVersion = 1;
+constexpr const char* kTask = "transformer";
+
+std::string attribute_name(std::string_view option) {
+  std::string name(option);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string option_name(std::string attribute) {
+  std::replace(attribute.begin(), attribute.end(), '_', '-');
+  return attribute;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return text;
+}
+
+// ---- writing
+
+void write_text_model(h5::File& file, const std::string& group, const TextModel& model) {
+  file.make_group(group);
+  const TextModelParts parts = model.parts();
+  file.write_strings(group + "/vocabulary", parts.pieces);
+  if (!parts.subword_model.empty()) {
+    file.write_bytes(group + "/subword_model", parts.subword_model);
+  }
+  for (const auto& [name, value] : parts.attributes) file.write_attribute(group, attribute_name(name), value);
+}
+
+void write_parameters(h5::File& file, const std::string& group, const ParameterValues<float>& values) {
+  const ParameterLayout& layout = values.layout();
+  for (const ParameterInfo& info : layout.all()) {
+    const std::span<const float> data =
+        values.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
+    for (const float x : data)
+      if (!std::isfinite(x)) throw Error("the parameter " + info.name + " is not finite; not saved");
+    std::vector<std::int64_t> shape;
+    for (int axis = 0; axis < info.shape.rank(); ++axis) shape.push_back(info.shape[axis]);
+    file.write_floats(group + "/" + info.name, data, shape);
+  }
+}
+
+void write_all(const std::string& path, const Checkpoint& checkpoint, const TrainingState* state,
+               const TrainingArrays* arrays) {
+  AtomicPath atomic(path);
+  h5::File file = h5::File::create(atomic.temporary());
+  file.write_attribute("/", "format", std::string(kFormat));
+  file.write_attribute("/", "format_version", kFormatVersion);
+  file.write_attribute("/", "heed_version", std::string(HEED_VERSION));
+  file.write_attribute("/", "task", std::string(kTask));
+  file.write_attribute("/", "created", utc_now());
+  file.make_group("/config");
+  TransformerConfig config = checkpoint.model->config();
+  const FieldList fields = FieldList::of(config);
+  for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
+  write_text_model(file, "/text/source", checkpoint.source);
+  write_text_model(file, "/text/target", checkpoint.target);
+  write_parameters(file, "/parameters", checkpoint.parameters);
+  if (state) {
+    file.make_group("/training");
+    for (const auto& [name, values] : *arrays) write_parameters(file, "/training/" + name, values);
+    std::ostringstream bytes;
+    boost::archive::text_oarchive(bytes) << *state;
+    file.write_bytes("/training/state", bytes.str());
+  }
+  file.close();
+  append_checksum(atomic.temporary());
+  atomic.commit();
+}
+
+// ---- reading
+
+std::vector<std::string> as_text(const FieldValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return {*flag ? "true" : "false"};
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return {std::to_string(*integer)};
+  if (const auto* real = std::get_if<double>(&value)) return {fields_detail::show_real(*real)};
+  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
+  return std::get<std::vector<std::string>>(value);
+}
+
+/// Opens a file and makes sure that it is a checkpoint this version reads.
+h5::File open_checkpoint(const std::string& path) {
+  open_input(path);  // a missing or unreadable file gets the usual message
+  if (!looks_like_checkpoint(path))
+    throw Error(Position{path}, "is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)");
+  verify_checksum(path);
+  h5::File file = h5::File::open(path);
+  const auto format = file.read_attribute("/", "format");
+  if (!format || *format != FieldValue(std::string(kFormat)))
+    throw Error(Position{path}, "is an HDF5 file but not a heed checkpoint (its attribute 'format' is not '" +
+                                    std::string(kFormat) + "')");
+  const auto version = file.read_attribute("/", "format_version");
+  if (!version || *version != FieldValue(kFormatVersion))
+    throw Error(Position{path}, "has checkpoint format version " +
+                                    (version ? as_text(*version).front() : std::string("none")) +
+                                    "; this heed reads version " + std::to_string(kFormatVersion));
+  return file;
+}
+
+TransformerConfig read_config(const h5::File& file) {
+  const auto task = file.read_attribute("/", "task");
+  if (!task || *task != FieldValue(std::string(kTask)))
+    throw Error(Position{file.path()}, "holds a model of the architecture '" +
+                                           (task ? as_text(*task).front() : std::string("?")) + "'; this heed reads '" +
+                                           kTask + "'");
+  TransformerConfig config;
+  const FieldList fields = FieldList::of(config);
+  std::string missing;
+  for (const Field& field : fields.all()) {
+    const std::string name = attribute_name(field.info.name);
+    const auto value = file.read_attribute("/config", name);
+    if (!value) {
+      missing += (missing.empty() ? "" : ", ") + name;
+      continue;
+    }
+    field.set_text(as_text(*value));
+  }
+  if (!missing.empty()) throw Error(Position{file.path()}, "/config lacks " + missing);
+  for (const std::string& name : file.attribute_names("/config"))
+    if (!fields.find(option_name(name)))
+      throw Error(Position{file.path()}, "/config has an unknown attribute '" + name + "' (made by a newer heed?)");
+  config.validate();
+  return config;
+}
+
+TextModel read_text_model(const h5::File& file, const std::string& group) {
+  TextModelParts parts;
+  parts.pieces = file.read_strings(group + "/vocabulary");
+  if (file.exists(group + "/subword_model")) parts.subword_model = file.read_bytes(group + "/subword_model");
+  for (const std::string& name : file.attribute_names(group))
+    parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
+  return TextModel::from_parts(parts, file.path() + ": " + group);
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string out = "[";
+  for (const std::int64_t dim : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(dim);
+  return out + "]";
+}
+
+/// All datasets below a group, as paths relative to it.
+void list_datasets(const h5::File& file, const std::string& group, const std::string& prefix,
+                   std::set<std::string>& out, int depth = 0) {
+  if (depth > 16) throw Error(Position{file.path()}, group + ": groups nested too deep");
+  for (const std::string& name : file.members(group)) {
+    bool is_group = true;
+    try {
+      file.info(group + "/" + name);
+      is_group = false;
+    } catch (const Error&) {
+    }
+    if (is_group) {
+      list_datasets(file, group + "/" + name, prefix + name + "/", out, depth + 1);
+    } else {
+      out.insert(prefix + name);
+    }
+  }
+}
+
+/// Checks every dataset against the layout before anything is allocated; lists all that is wrong.
+void check_parameters(const h5::File& file, const std::string& group, const ParameterLayout& layout) {
+  std::string wrong;
+  const auto add = [&](const std::string& line) { wrong += "\n  " + line; };
+  std::set<std::string> extra;
+  if (file.exists(group)) list_datasets(file, group, "", extra);
+  for (const ParameterInfo& info : layout.all()) {
+    if (extra.erase(info.name) == 0) {
+      add("missing: " + info.name);
+      continue;
+    }
+    const h5::DatasetInfo found = file.info(group + "/" + info.name);
+    if (Shape expected = info.shape; found.shape.size() > Shape::kMaxRank || Shape(found.shape) != expected)
+      add("wrong shape: " + info.name + " is " + shape_text(found.shape) + ", the config says " + expected.text());
+    else if (found.type != h5::Type::float32 && found.type != h5::Type::uint16)
+      add("wrong type: " + info.name + " is neither float32 nor bfloat16");
+    else if (found.stored_bytes < info.shape.size() * (found.type == h5::Type::float32 ? 4 : 2))
+      add("incomplete: " + info.name);
+  }
+  for (const std::string& name : extra) add("not part of the model: " + name);
+  if (!wrong.empty()) throw Error(Position{file.path()}, group + " does not fit the model in /config:" + wrong);
+}
+
+void read_parameters(const h5::File& file, const std::string& group, ParameterValues<float>& values) {
+  const ParameterLayout& layout = values.layout();
+  for (const ParameterInfo& info : layout.all()) {
+    const std::string name = group + "/" + info.name;
+    const auto out =
+        values.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
+    if (file.info(name).type == h5::Type::float32) {
+      file.read_floats(name, out);
+      continue;
+    }
+    const auto dtype = file.read_attribute(name, "dtype");
+    if (!dtype || *dtype != FieldValue(std::string("bfloat16")))
+      throw Error(Position{file.path()}, name + ": 16-bit integers without the attribute dtype = 'bfloat16'");
+    std::vector<std::uint16_t> half(out.size());
+    file.read_uint16(name, half);
+    for (std::size_t i = 0; i < half.size(); ++i) out[i] = from_bfloat16(half[i]);
+  }
+}
+
+/// Everything of a checkpoint but the arrays, checked against each other.
+struct Outline {
+  std::shared_ptr<const Transformer<float>> model;
+  TextModel source, target;
+};
+
+Outline read_outline(const h5::File& file) {
+  const TransformerConfig config = read_config(file);
+  TextModel source = read_text_model(file, "/text/source"), target = read_text_model(file, "/text/target");
+  const auto check_size = [&](const char* side, std::int64_t expected, const TextModel& text) {
+    if (text.size() != expected)
+      throw Error(Position{file.path()}, std::string("/text/") + side + "/vocabulary has " +
+                                             std::to_string(text.size()) + " pieces, the config says " +
+                                             std::to_string(expected));
+  };
+  check_size("source", config.source_vocabulary, source);
+  check_size("target", config.target_vocabulary, target);
+  auto model = std::make_shared<const Transformer<float>>(config);
+  check_parameters(file, "/parameters", model->layout());
+  return {std::move(model), std::move(source), std::move(target)};
+}
+
+Checkpoint read_checkpoint(const h5::File& file) {
+  Outline outline = read_outline(file);
+  ParameterValues<float> parameters(outline.model->layout());
+  read_parameters(file, "/parameters", parameters);
+  return {std::move(outline.model), std::move(parameters), std::move(outline.source), std::move(outline.target)};
+}
+
+/// Usage errors in here come from values in the file, not from the command line.
+template <class Function>
+auto reading(const std::string& path, Function function) {
+  try {
+    probe(path, [&] { read_outline(open_checkpoint(path)); });
+    return function();
+  } catch (const UsageError& error) {
+    throw Error(Position{path}, std::string("/config: ") + error.what());
+  } catch (const boost::archive::archive_exception& error) {
+    throw Error(Position{path}, std::string("/training/state: cannot be read: ") + error.what());
+  } catch (const std::length_error&) {
+    throw Error(Position{path}, "/training/state: cannot be read: a size in it is impossible");
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  write_all(path, checkpoint, nullptr, nullptr);
+}
+
+void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, const TrainingState& state,
+                     const TrainingArrays& arrays) {
+  write_all(path, checkpoint, &state, &arrays);
+}
+
+Checkpoint load_checkpoint(const std::string& path) {
+  return reading(path, [&] { return read_checkpoint(open_checkpoint(path)); });
+}
+
+std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {
+  return reading(path, [&]() -> std::optional<ResumableCheckpoint> {
+    const h5::File file = open_checkpoint(path);
+    if (!file.exists("/training/state")) return std::nullopt;
+    ResumableCheckpoint out{read_checkpoint(file), {}, {}};
+    for (const std::string& name : file.members("/training")) {
+      if (name == "state") continue;
+      const std::string group = "/training/" + name;
+      check_parameters(file, group, out.checkpoint.model->layout());
+      auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(out.checkpoint.model->layout()));
+      read_parameters(file, group, entry->second);
+    }
+    std::istringstream bytes(file.read_bytes("/training/state"));
+    boost::archive::text_iarchive(bytes) >> out.state;
+    return out;
+  });
+}
+
+std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
+  return reading(path, [&] {
+    const h5::File file = open_checkpoint(path);
+    return std::pair(read_text_model(file, "/text/source"), read_text_model(file, "/text/target"));
+  });
+}
+
+bool looks_like_checkpoint(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char magic[8] = {};
+  in.read(magic, sizeof magic);
+  return in.gcount() == 8 && std::string_view(magic, 8) == std::string_view("\x89HDF\r\n\x1a\n", 8);
+}
+
+}  // namespace heed

@@ -1,0 +1,319 @@
+#include "heed/checkpoint/h5.h"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "heed/base/error.h"
+
+namespace heed::h5 {
+namespace {
+
+/// An HDF5 identifier that is closed at the end of its scope.
+class Id {
+ public:
+  Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  ~Id() {
+    if (id_ >= 0) close_(id_);
+  }
+  Id(const Id&) = delete;
+  Id& operator=(const Id&) = delete;
+  operator hid_t() const { return id_; }  // NOLINT: what it is for
+  bool valid() const { return id_ >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+/// The innermost message of HDF5's error stack: the reason, such as "No space left on device".
+std::string reason() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned depth, const H5E_error2_t* error, void* out) -> herr_t {
+        if (depth == 0 && error->desc) *static_cast<std::string*>(out) = error->desc;
+        return 0;
+      },
+      &text);
+  H5Eclear2(H5E_DEFAULT);
+  const auto quoted = text.find("error message = '");
+  if (quoted != std::string::npos) {
+    const auto begin = quoted + 17, end = text.find('\'', begin);
+    return text.substr(begin, end - begin);
+  }
+  return text.empty() ? "HDF5 does not say why" : text;
+}
+
+/// HDF5 prints its error stack unless told not to.
+void be_silent() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+Id string_type() {
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  return {type, H5Tclose};
+}
+
+Id space_of(std::span<const std::int64_t> shape) {
+  std::vector<hsize_t> dims(shape.begin(), shape.end());
+  return {shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
+          H5Sclose};
+}
+
+std::vector<std::int64_t> shape_of(hid_t space) {
+  const int rank = std::max(0, H5Sget_simple_extent_ndims(space));
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  if (rank > 0) H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  return {dims.begin(), dims.end()};
+}
+
+std::vector<const char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<const char*> out;
+  for (const auto& text : strings) out.push_back(text.c_str());
+  return out;
+}
+
+/// Takes strings that HDF5 allocated.
+std::vector<std::string> take(std::vector<char*>& raw, hid_t type, hid_t space) {
+  std::vector<std::string> out;
+  for (const char* text : raw) out.emplace_back(text ? text : "");
+  H5Dvlen_reclaim(type, space, H5P_DEFAULT, raw.data());
+  return out;
+}
+
+std::int64_t product(std::span<const std::int64_t> shape) {
+  std::int64_t size = 1;
+  for (const std::int64_t dim : shape) size *= dim;
+  return size;
+}
+
+}  // namespace
+
+void File::fail(const std::string& object, const std::string& what) const {
+  throw Error(Position{path_}, (object.empty() ? "" : object + ": ") + what + ": " + reason());
+}
+
+File File::create(const std::string& path) {
+  be_silent();
+  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  // Object headers of the 1.8 format carry checksums.
+  H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
+  const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  if (id < 0) throw Error(Position{path}, "cannot create the checkpoint: " + reason());
+  return {id, path};
+}
+
+File File::open(const std::string& path) {
+  be_silent();
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (id < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
+  return {id, path};
+}
+
+File::File(File&& other) noexcept : id_(std::exchange(other.id_, -1)), path_(std::move(other.path_)) {}
+
+File::~File() {
+  if (id_ >= 0) H5Fclose(id_);
+}
+
+void File::close() {
+  const hid_t id = std::exchange(id_, -1);
+  if (H5Fflush(id, H5F_SCOPE_GLOBAL) < 0) {
+    const std::string why = reason();
+    H5Fclose(id);
+    throw Error(Position{path_}, "cannot write: " + why);
+  }
+  if (H5Fclose(id) < 0) fail("", "cannot write");
+}
+
+bool File::exists(const std::string& object) const {
+  for (std::size_t at = 0; at != std::string::npos;) {
+    at = object.find('/', at + 1);
+    const std::string path = object.substr(0, at);
+    if (path.empty() || path == "/") continue;
+    if (H5Lexists(id_, path.c_str(), H5P_DEFAULT) <= 0) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> File::members(const std::string& group) const {
+  std::vector<std::string> names;
+  const Id id(H5Gopen2(id_, group.c_str(), H5P_DEFAULT), H5Gclose);
+  if (!id.valid()) fail(group, "cannot open the group");
+  H5Literate(
+      id, H5_INDEX_NAME, H5_ITER_INC, nullptr,
+      [](hid_t, const char* name, const H5L_info_t*, void* out) -> herr_t {
+        static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+        return 0;
+      },
+      &names);
+  return names;
+}
+
+void File::make_group(const std::string& group) {
+  if (exists(group)) return;
+  const Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links, 1);
+  const Id id(H5Gcreate2(id_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (!id.valid()) fail(group, "cannot write");
+}
+
+void File::write_attribute(const std::string& object, const std::string& name, const FieldValue& value) {
+  const Id owner(H5Oopen(id_, object.c_str(), H5P_DEFAULT), H5Oclose);
+  const auto put = [&](hid_t type, std::span<const std::int64_t> shape, const void* data) {
+    const Id space = space_of(shape);
+    const Id id(H5Acreate2(owner, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    if (!id.valid() || (product(shape) > 0 && H5Awrite(id, type, data) < 0)) fail(object + "@" + name, "cannot write");
+  };
+  if (const auto* flag = std::get_if<bool>(&value)) {
+    const std::int64_t number = *flag;
+    put(H5T_NATIVE_INT64, {}, &number);
+  } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+    put(H5T_NATIVE_INT64, {}, integer);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    put(H5T_NATIVE_DOUBLE, {}, real);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    const char* pointer = text->c_str();
+    put(string_type(), {}, &pointer);
+  } else {
+    const auto list = pointers(std::get<std::vector<std::string>>(value));
+    const std::int64_t size[] = {static_cast<std::int64_t>(list.size())};
+    put(string_type(), size, list.data());
+  }
+}
+
+std::optional<FieldValue> File::read_attribute(const std::string& object, const std::string& name) const {
+  if (H5Aexists_by_name(id_, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0) return std::nullopt;
+  const std::string where = object + "@" + name;
+  const Id id(H5Aopen_by_name(id_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!id.valid()) fail(where, "cannot read");
+  const Id type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
+  const auto shape = shape_of(space);
+  switch (H5Tget_class(type)) {
+    case H5T_INTEGER:
+    case H5T_ENUM: {  // h5py writes booleans as an enum
+      std::int64_t value = 0;
+      if (!shape.empty() || H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
+      return value;
+    }
+    case H5T_FLOAT: {
+      double value = 0;
+      if (!shape.empty() || H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0) fail(where, "cannot read");
+      return value;
+    }
+    case H5T_STRING:
+      break;
+    default:
+      throw Error(Position{path_}, where + ": holds a type that is not a number or text");
+  }
+  if (H5Tis_variable_str(type) <= 0) {
+    std::string text(H5Tget_size(type), '\0');
+    if (!shape.empty() || H5Aread(id, type, text.data()) < 0) fail(where, "cannot read");
+    return text.substr(0, text.find('\0'));
+  }
+  const Id memory = string_type();
+  const std::int64_t count = product(shape);
+  if (count < 0 || count > 65536) throw Error(Position{path_}, where + ": holds too many texts");
+  std::vector<char*> raw(static_cast<std::size_t>(count));
+  if (count > 0 && H5Aread(id, memory, raw.data()) < 0) fail(where, "cannot read");
+  std::vector<std::string> texts = count > 0 ? take(raw, memory, space) : std::vector<std::string>();
+  if (shape.empty()) return texts.at(0);
+  return texts;
+}
+
+std::vector<std::string> File::attribute_names(const std::string& object) const {
+  std::vector<std::string> names;
+  const Id owner(H5Oopen(id_, object.c_str(), H5P_DEFAULT), H5Oclose);
+  if (!owner.valid()) fail(object, "cannot open");
+  H5Aiterate2(
+      owner, H5_INDEX_NAME, H5_ITER_INC, nullptr,
+      [](hid_t, const char* name, const H5A_info_t*, void* out) -> herr_t {
+        static_cast<std::vector<std::string>*>(out)->emplace_back(name);
+        return 0;
+      },
+      &names);
+  return names;
+}
+
+void File::write(const std::string& dataset, std::int64_t type, const void* data, std::span<const std::int64_t> shape) {
+  const Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links, 1);
+  const Id space = space_of(shape);
+  const Id id(H5Dcreate2(id_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  if (!id.valid()) fail(dataset, "cannot write");
+  if (product(shape) > 0 && H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) fail(dataset, "cannot write");
+}
+
+void File::write_floats(const std::string& dataset, std::span<const float> data, std::span<const std::int64_t> shape) {
+  write(dataset, H5T_NATIVE_FLOAT, data.data(), shape);
+}
+
+void File::write_bytes(const std::string& dataset, std::span<const char> data) {
+  const std::int64_t shape[] = {static_cast<std::int64_t>(data.size())};
+  write(dataset, H5T_NATIVE_UINT8, data.data(), shape);
+}
+
+void File::write_strings(const std::string& dataset, const std::vector<std::string>& strings) {
+  const std::int64_t shape[] = {static_cast<std::int64_t>(strings.size())};
+  write(dataset, string_type(), pointers(strings).data(), shape);
+}
+
+DatasetInfo File::info(const std::string& dataset) const {
+  const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!id.valid()) fail(dataset, "cannot read");
+  const Id type(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
+  DatasetInfo info;
+  if (H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 4) info.type = Type::float32;
+  if (H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 2) info.type = Type::uint16;
+  if (H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 1) info.type = Type::uint8;
+  info.shape = shape_of(space);
+  info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(id));
+  return info;
+}
+
+void File::read(const std::string& dataset, std::int64_t type, void* out) const {
+  const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!id.valid() || H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
+    fail(dataset, "cannot read (the file is damaged)");
+}
+
+void File::read_floats(const std::string& dataset, std::span<float> out) const {
+  read(dataset, H5T_NATIVE_FLOAT, out.data());
+}
+
+void File::read_uint16(const std::string& dataset, std::span<std::uint16_t> out) const {
+  read(dataset, H5T_NATIVE_UINT16, out.data());
+}
+
+std::string File::read_bytes(const std::string& dataset) const {
+  const DatasetInfo found = info(dataset);
+  if (found.type != Type::uint8 || found.shape.size() != 1 || found.shape[0] > found.stored_bytes)
+    throw Error(Position{path_}, dataset + ": is not an array of bytes");
+  std::string out(static_cast<std::size_t>(found.shape[0]), '\0');
+  if (!out.empty()) read(dataset, H5T_NATIVE_UINT8, out.data());
+  return out;
+}
+
+std::vector<std::string> File::read_strings(const std::string& dataset) const {
+  const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!id.valid()) fail(dataset, "cannot read");
+  const Id type(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
+  const auto shape = shape_of(space);
+  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || shape.size() != 1)
+    throw Error(Position{path_}, dataset + ": is not a list of texts of variable length");
+  // Each text takes at least a reference in the file.
+  if (shape[0] > static_cast<std::int64_t>(H5Dget_storage_size(id)))
+    throw Error(Position{path_}, dataset + ": claims " + std::to_string(shape[0]) + " texts but does not hold them");
+  const Id memory = string_type();
+  std::vector<char*> raw(static_cast<std::size_t>(shape[0]));
+  if (raw.empty()) return {};
+  if (H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw.data()) < 0)
+    fail(dataset, "cannot read (the file is damaged)");
+  return take(raw, memory, space);
+}
+
+}  // namespace heed::h5

@@ -1,0 +1,62 @@
+#include "heed/decode/step_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/ops/linear.h"
+
+namespace heed {
+
+TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
+                                           Precision precision)
+    : model_(model), device_{arena_, precision}, graph_(device_, parameters), cache_(model.make_cache()) {}
+
+void TransformerStepModel::start(const PackedIds& source) {
+  graph_.reset();
+  model_.start(graph_, model_.encode(graph_, source), source.packed(), cache_);
+}
+
+Tensor<float> TransformerStepModel::step(std::span<const std::int32_t> tokens) {
+  graph_.reset();
+  const Variable<float> hidden = model_.step(graph_, tokens, cache_);
+  return linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value;
+}
+
+void EnsembleStepModel::start(const PackedIds& source) {
+  for (auto& model : models_) model->start(source);
+}
+
+namespace {
+
+/// log(sum(exp(x))) of a row.
+float log_sum_exp(std::span<const float> x) {
+  const float top = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (const float v : x) sum += std::exp(v - top);
+  return top + static_cast<float>(std::log(sum));
+}
+
+}  // namespace
+
+Tensor<float> EnsembleStepModel::step(std::span<const std::int32_t> tokens) {
+  const auto size = tokens.size() * static_cast<std::size_t>(vocabulary());
+  mean_.assign(size, 0);
+  const float share = 1 / static_cast<float>(models_.size());
+  for (auto& model : models_) {
+    const Tensor<float> scores = model->step(tokens);
+    for (std::int64_t r = 0; r < scores.rows(); ++r) {
+      const std::span<const float> row(scores.row(r), static_cast<std::size_t>(scores.columns()));
+      const float total = log_sum_exp(row);
+      float* mean = mean_.data() + r * scores.columns();
+      for (std::size_t v = 0; v < row.size(); ++v) mean[v] += share * std::exp(row[v] - total);
+    }
+  }
+  for (float& p : mean_) p = std::log(p);
+  return {mean_.data(), {static_cast<std::int64_t>(tokens.size()), vocabulary()}};
+}
+
+void EnsembleStepModel::reorder(std::span<const std::int32_t> parents) {
+  for (auto& model : models_) model->reorder(parents);
+}
+
+}  // namespace heed

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "heed/autograd/graph.h"
+#include "heed/model/batch.h"
+#include "heed/model/transformer.h"
+#include "heed/tensor/tensor.h"
+
+namespace heed {
+
+/// All that a search knows of a model: rows of hypotheses that take one token a step. Models of any kind, and
+/// ensembles of them, decode through this.
+class StepModel {
+ public:
+  virtual ~StepModel() = default;
+
+  /// Size V of the target vocabulary.
+  virtual std::int64_t vocabulary() const = 0;
+  /// Starts a batch of sources: one row each, in order.
+  virtual void start(const PackedIds& source) = 0;
+  /// Feeds a token to each row; returns scores [R, V] whose softmax is the next token's distribution. They live until
+  /// the next call.
+  virtual Tensor<float> step(std::span<const std::int32_t> tokens) = 0;
+  /// Row i becomes what row parents[i] was; the number of rows becomes parents.size().
+  virtual void reorder(std::span<const std::int32_t> parents) = 0;
+};
+
+/// A Transformer with its weights, decoding on one thread.
+class TransformerStepModel : public StepModel {
+ public:
+  /// Both must outlive this; they are only read, and may serve other threads at the same time.
+  TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision);
+
+  std::int64_t vocabulary() const override { return model_.config().target_vocabulary; }
+  void start(const PackedIds& source) override;
+  Tensor<float> step(std::span<const std::int32_t> tokens) override;
+  void reorder(std::span<const std::int32_t> parents) override { cache_.select(parents); }
+
+ private:
+  const Transformer<float>& model_;
+  Arena arena_;
+  CpuContext device_;
+  Graph<float> graph_;
+  DecoderCache<float> cache_;
+};
+
+/// Several models of one target vocabulary: the mean of their probabilities. Scores are log-probabilities.
+class EnsembleStepModel : public StepModel {
+ public:
+  explicit EnsembleStepModel(std::vector<std::unique_ptr<StepModel>> models) : models_(std::move(models)) {}
+
+  std::int64_t vocabulary() const override { return models_.front()->vocabulary(); }
+  void start(const PackedIds& source) override;
+  Tensor<float> step(std::span<const std::int32_t> tokens) override;
+  void reorder(std::span<const std::int32_t> parents) override;
+
+ private:
+  std::vector<std::unique_ptr<StepModel>> models_;
+  std::vector<float> mean_;
+};
+
+}  // namespace heed

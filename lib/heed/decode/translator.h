@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heed/checkpoint/checkpoint.h"
+#include "heed/decode/search.h"
+
+namespace heed {
+
+/// One model or an ensemble, ready to decode on any number of threads over the same weights.
+class Translator {
+ public:
+  /// Reads the checkpoints; throws Error where one cannot be read or where their vocabularies or text steps differ.
+  Translator(const std::vector<std::string>& paths, Precision precision);
+
+  const TextModel& source() const { return checkpoints_.front().source; }
+  const TextModel& target() const { return checkpoints_.front().target; }
+  std::size_t models() const { return checkpoints_.size(); }
+  const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i]; }
+  Precision precision() const { return precision_; }
+
+  /// For one thread; must not outlive the translator.
+  std::unique_ptr<StepModel> step_model();
+
+  /// log p of the target's tokens under the mean of the models' probabilities, [sentence][token].
+  std::vector<std::vector<float>> force(const Batch& batch);
+  /// For each sentence the first model's last cross-attention, mean over heads: [T, S] row-major with
+  /// </s> on both sides.
+  std::vector<std::vector<float>> attention(const Batch& batch);
+
+ private:
+  std::vector<Checkpoint> checkpoints_;
+  Precision precision_;
+};
+
+}  // namespace heed

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "heed/tensor/packed.h"
+
+namespace heed {
+
+/// Sequences of token ids laid end to end: no padding anywhere.
+struct PackedIds {
+  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> offsets{0};
+
+  void clear() {
+    ids.clear();
+    offsets.assign(1, 0);
+  }
+  void append(std::span<const std::int32_t> sequence) {
+    ids.insert(ids.end(), sequence.begin(), sequence.end());
+    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+  }
+  int sequences() const { return static_cast<int>(offsets.size()) - 1; }
+  int tokens() const { return static_cast<int>(ids.size()); }
+  PackedOffsets packed() const { return {offsets}; }
+  std::span<const std::int32_t> sequence(int i) const {
+    const PackedOffsets view = packed();
+    return std::span(ids).subspan(static_cast<std::size_t>(view.begin(i)), static_cast<std::size_t>(view.length(i)));
+  }
+};
+
+/// Sentence pairs for teacher forcing. Target input and output have the same offsets.
+struct Batch {
+  PackedIds source;                      ///< each sequence ends with </s>
+  PackedIds target_in;                   ///< each sequence starts with <s>
+  std::vector<std::int32_t> target_out;  ///< the same shifted by one: each sequence ends with </s>
+
+  void clear() {
+    source.clear();
+    target_in.clear();
+    target_out.clear();
+  }
+  int sequences() const { return source.sequences(); }
+};
+
+}  // namespace heed

@@ -1,0 +1,122 @@
+#include "heed/model/transformer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/base/error.h"
+
+namespace heed {
+namespace {
+
+int longest(PackedOffsets packed) {
+  int length = 0;
+  for (int b = 0; b < packed.sequences(); ++b) length = std::max(length, packed.length(b));
+  return length;
+}
+
+}  // namespace
+
+template <class T>
+Transformer<T>::Transformer(const TransformerConfig& c)
+    : config_(c),
+      encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout),
+      decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout) {
+  c.validate();
+  const Initialiser normal = Initialiser::normal(1 / std::sqrt(static_cast<double>(c.dim_emb)));
+  const auto add_embedding = [&](const char* name, std::int64_t size) {
+    return layout_.add(std::string("embeddings/") + name + "/weight", {size, c.dim_emb}, normal);
+  };
+  const bool all = c.tied_embeddings == TiedEmbeddings::all;
+  const ParameterId source = add_embedding(all ? "shared" : "source", c.source_vocabulary);
+  const ParameterId target = all ? source : add_embedding("target", c.target_vocabulary);
+  ParameterId positions;
+  std::shared_ptr<const SinusoidTable<T>> sinusoids;
+  if (c.positions == PositionEncoding::learned) {
+    positions = layout_.add("positions/weight", {c.max_positions, c.dim_emb}, normal);
+  } else {
+    sinusoids = std::make_shared<SinusoidTable<T>>(c.positions, c.dim_emb);
+  }
+  source_embedding_ = std::make_unique<TokenEmbedding<T>>(source, positions, sinusoids, c.dim_emb, c.dropout);
+  target_embedding_ = std::make_unique<TokenEmbedding<T>>(target, positions, sinusoids, c.dim_emb, c.dropout);
+
+  for (int i = 0; i < c.enc_depth; ++i) encoder_layers_.emplace_back(layout_, encoder_norms_, c, i);
+  for (int i = 0; i < c.dec_depth; ++i) decoder_layers_.emplace_back(layout_, decoder_norms_, c, i);
+  if (c.norm == NormPlacement::pre) {
+    encoder_norms_.add(layout_, "encoder/norm");
+    decoder_norms_.add(layout_, "decoder/norm");
+  }
+  output_weight_ = c.tied_embeddings == TiedEmbeddings::none
+                       ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
+                       : target;
+  if (c.output_bias) output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
+}
+
+/// Every token's place in its sequence, [N], in the graph's memory. Learned positions have a last one.
+template <class T>
+std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
+  const int length = longest(packed);
+  if (config_.positions == PositionEncoding::learned && length > config_.max_positions)
+    throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
+                std::to_string(config_.max_positions) + " learned positions (cut it with --max-length)");
+  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  for (int b = 0; b < packed.sequences(); ++b)
+    for (int t = 0; t < packed.length(b); ++t) out[packed.begin(b) + t] = t;
+  return out.span();
+}
+
+template <class T>
+Variable<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace* trace) const {
+  const PackedOffsets packed = source.packed();
+  ResidualStream<T> stream =
+      encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), longest(packed)));
+  for (const EncoderLayer& layer : encoder_layers_) layer.forward(graph, encoder_norms_, stream, packed, trace);
+  return stream.input;
+}
+
+template <class T>
+Variable<T> Transformer<T>::decode(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source,
+                                   const PackedIds& target_in, Trace* trace) const {
+  const PackedOffsets packed = target_in.packed();
+  ResidualStream<T> stream = decoder_norms_.start(
+      graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), longest(packed)));
+  for (const DecoderLayer& layer : decoder_layers_)
+    layer.forward(graph, decoder_norms_, stream, memory, packed, source, trace);
+  return stream.input;
+}
+
+template <class T>
+Variable<T> Transformer<T>::loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
+                                 CrossEntropySums* sums) const {
+  const Variable<T> memory = encode(graph, batch.source);
+  const Variable<T> hidden = decode(graph, memory, batch.source.packed(), batch.target_in);
+  return projection_cross_entropy(graph, hidden, output_weight(graph), output_bias(graph), batch.target_out, options,
+                                  sums);
+}
+
+template <class T>
+void Transformer<T>::start(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source,
+                           DecoderCache<T>& cache) const {
+  cache.begin(source);
+  for (const DecoderLayer& layer : decoder_layers_) layer.start(graph, memory, cache);
+}
+
+template <class T>
+Variable<T> Transformer<T>::step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const {
+  cache.begin_step();
+  const auto lengths = cache.lengths();
+  const Tensor<std::int32_t> at =
+      graph.arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
+  std::int32_t length = 0;
+  for (std::size_t r = 0; r < lengths.size(); ++r) {
+    at[static_cast<std::int64_t>(r)] = lengths[r] - 1;
+    length = std::max(length, lengths[r]);
+  }
+  ResidualStream<T> stream = decoder_norms_.start(graph, (*target_embedding_)(graph, tokens, at.span(), length));
+  for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, cache);
+  return stream.input;
+}
+
+template class Transformer<float>;
+template class Transformer<double>;
+
+}  // namespace heed

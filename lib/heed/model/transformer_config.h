@@ -1,0 +1,159 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "heed/config/fields.h"
+#include "heed/nn/position_encoding.h"
+#include "heed/ops/linear.h"
+
+namespace heed {
+
+enum class TransformerPreset { tiny, mini, small, base, big };
+enum class NormPlacement { post, pre };
+enum class TiedEmbeddings { none, decoder, all };
+
+template <>
+struct EnumNames<TransformerPreset> {
+  static constexpr std::pair<TransformerPreset, std::string_view> values[] = {
+      {TransformerPreset::tiny, "transformer-tiny"},
+      {TransformerPreset::mini, "transformer-mini"},
+      {TransformerPreset::small, "transformer-small"},
+      {TransformerPreset::base, "transformer-base"},
+      {TransformerPreset::big, "transformer-big"}};
+};
+template <>
+struct EnumNames<NormPlacement> {
+  static constexpr std::pair<NormPlacement, std::string_view> values[] = {{NormPlacement::post, "post"},
+                                                                          {NormPlacement::pre, "pre"}};
+};
+template <>
+struct EnumNames<TiedEmbeddings> {
+  static constexpr std::pair<TiedEmbeddings, std::string_view> values[] = {
+      {TiedEmbeddings::none, "none"}, {TiedEmbeddings::decoder, "decoder"}, {TiedEmbeddings::all, "all"}};
+};
+template <>
+struct EnumNames<PositionEncoding> {
+  static constexpr std::pair<PositionEncoding, std::string_view> values[] = {
+      {PositionEncoding::interleaved, "sinusoidal"},
+      {PositionEncoding::concatenated, "concatenated"},
+      {PositionEncoding::learned, "learned"}};
+};
+template <>
+struct EnumNames<Activation> {
+  static constexpr std::pair<Activation, std::string_view> values[] = {
+      {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
+};
+
+/// Everything that defines the encoder-decoder Transformer (Vaswani et al. 2017): what a checkpoint stores in /config.
+struct TransformerConfig {
+  std::int64_t source_vocabulary = 0;
+  std::int64_t target_vocabulary = 0;
+  std::int64_t dim_emb = 512;
+  int enc_depth = 6;
+  int dec_depth = 6;
+  int heads = 8;
+  std::int64_t dim_ffn = 2048;
+  NormPlacement norm = NormPlacement::post;
+  double norm_epsilon = 1e-5;
+  Activation ffn_activation = Activation::relu;
+  PositionEncoding positions = PositionEncoding::interleaved;
+  int max_positions = 1024;  ///< of learned positions; sinusoids know no limit
+  TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
+  bool output_bias = false;
+  double dropout = 0.1;          ///< on embeddings and on every sublayer's output
+  double attention_dropout = 0;  ///< on attention probabilities
+  double ffn_dropout = 0;        ///< after the feed-forward activation
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    visit(source_vocabulary,
+          {.name = "source-vocabulary", .help = "number of source pieces", .value = "N", .min = 1, .max = 1e8});
+    visit(target_vocabulary,
+          {.name = "target-vocabulary", .help = "number of target pieces", .value = "N", .min = 1, .max = 1e8});
+    visit(dim_emb,
+          {.name = "dim-emb", .help = "width of embeddings and layers", .value = "N", .min = 1, .max = 1 << 20});
+    visit(enc_depth, {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024});
+    visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
+    visit(heads, {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024});
+    visit(dim_ffn, {.name = "transformer-dim-ffn",
+                    .help = "width of the feed-forward layer",
+                    .value = "N",
+                    .min = 1,
+                    .max = 1 << 20});
+    visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
+    visit(norm_epsilon,
+          {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
+    visit(ffn_activation, {.name = "transformer-ffn-activation", .help = "feed-forward activation"});
+    visit(positions, {.name = "transformer-positions", .help = "position encoding"});
+    visit(max_positions,
+          {.name = "max-positions", .help = "number of learned positions", .value = "N", .min = 1, .max = 1 << 20});
+    visit(tied_embeddings, {.name = "tied-embeddings", .help = "which embeddings and output layer share weights"});
+    visit(output_bias, {.name = "output-bias", .help = "whether the output layer has a bias"});
+    visit(dropout,
+          {.name = "dropout", .help = "dropout on embeddings and sublayers", .value = "P", .min = 0, .max = 0.99});
+    visit(attention_dropout,
+          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
+    visit(ffn_dropout,
+          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+  }
+
+  /// Throws UsageError that names the options that do not fit together (heads that do not divide the width, tied
+  /// embeddings of different vocabularies, ...).
+  void validate() const;
+};
+
+/// The model options of `train`: a preset and what the user wants otherwise.
+struct ModelOptions {
+  TransformerPreset task = TransformerPreset::base;
+  std::optional<std::int64_t> dim_emb, dim_ffn;
+  std::optional<int> enc_depth, dec_depth, heads;
+  NormPlacement norm = NormPlacement::post;
+  Activation ffn_activation = Activation::relu;
+  PositionEncoding positions = PositionEncoding::interleaved;
+  int max_positions = 1024;
+  TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
+  bool tied_embeddings_all = false;
+  bool output_bias = false;
+  double dropout = 0.1, attention_dropout = 0, ffn_dropout = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    visit(task, {.name = "task", .help = "preset of sizes; each can be overridden"});
+    visit(dim_emb,
+          {.name = "dim-emb", .help = "width of embeddings and layers", .value = "N", .min = 1, .max = 1 << 20});
+    visit(enc_depth, {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024});
+    visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
+    visit(heads, {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024});
+    visit(dim_ffn, {.name = "transformer-dim-ffn",
+                    .help = "width of the feed-forward layer",
+                    .value = "N",
+                    .min = 1,
+                    .max = 1 << 20});
+    visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
+    visit(ffn_activation, {.name = "transformer-ffn-activation", .help = "feed-forward activation"});
+    visit(positions, {.name = "transformer-positions", .help = "position encoding"});
+    visit(max_positions,
+          {.name = "max-positions", .help = "number of learned positions", .value = "N", .min = 1, .max = 1 << 20});
+    visit(tied_embeddings, {.name = "tied-embeddings",
+                            .help = "share weights: none; decoder's embedding and output; all three",
+                            .implicit = "decoder"});
+    visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
+    visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
+    visit(dropout,
+          {.name = "dropout", .help = "dropout on embeddings and sublayers", .value = "P", .min = 0, .max = 0.99});
+    visit(attention_dropout,
+          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
+    visit(ffn_dropout,
+          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+  }
+
+  /// The complete config; throws UsageError as TransformerConfig::validate().
+  TransformerConfig resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const;
+};
+
+}  // namespace heed

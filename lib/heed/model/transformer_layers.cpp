@@ -1,0 +1,97 @@
+#include "heed/model/transformer_layers.h"
+
+#include "heed/ops/decode_attention.h"
+
+namespace heed {
+namespace {
+
+std::string layer_name(const char* side, int index) {
+  return std::string(side) + "/layers/" + std::to_string(index);
+}
+
+}  // namespace
+
+EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
+    : index_(index),
+      self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads,
+                      c.attention_dropout),
+      feed_forward_(layout, layer_name("encoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
+                    c.ffn_dropout) {
+  norms.add(layout, layer_name("encoder", index) + "/self_attention_norm");
+  norms.add(layout, layer_name("encoder", index) + "/feed_forward_norm");
+}
+
+template <class T>
+void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
+                           Trace* trace) const {
+  norms.advance(
+      graph, stream,
+      self_attention_.over_itself(graph, stream.input, source, false, {trace, AttentionKind::encoder, index_}));
+  norms.advance(graph, stream, feed_forward_(graph, stream.input));
+}
+
+DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
+    : index_(index),
+      self_attention_(layout, layer_name("decoder", index) + "/self_attention", c.dim_emb, c.heads,
+                      c.attention_dropout),
+      cross_attention_(layout, layer_name("decoder", index) + "/cross_attention", c.dim_emb, c.heads,
+                       c.attention_dropout),
+      feed_forward_(layout, layer_name("decoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
+                    c.ffn_dropout) {
+  norms.add(layout, layer_name("decoder", index) + "/self_attention_norm");
+  norms.add(layout, layer_name("decoder", index) + "/cross_attention_norm");
+  norms.add(layout, layer_name("decoder", index) + "/feed_forward_norm");
+}
+
+template <class T>
+void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
+                           const Variable<T>& memory, PackedOffsets target, PackedOffsets source, Trace* trace) const {
+  norms.advance(
+      graph, stream,
+      self_attention_.over_itself(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
+  norms.advance(
+      graph, stream,
+      cross_attention_.over_memory(graph, stream.input, memory, target, source, {trace, AttentionKind::cross, index_}));
+  norms.advance(graph, stream, feed_forward_(graph, stream.input));
+}
+
+template <class T>
+void DecoderLayer::start(Graph<T>& graph, const Variable<T>& memory, DecoderCache<T>& cache) const {
+  cache.set_memory(index_, cross_attention_.project_memory(graph, memory).value);
+}
+
+template <class T>
+void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
+                        DecoderCache<T>& cache) const {
+  const std::int64_t width = self_attention_.width();
+  const std::int64_t rows = stream.input.value.rows();
+  const int heads = self_attention_.heads();
+  const Variable<T> qkv = self_attention_.project_all(graph, stream.input);
+  cache.append(index_, qkv.value);
+  const Variable<T> over_itself = graph.result({rows, width});
+  cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, {cache.keys(index_), 2 * width},
+                      {cache.values(index_), 2 * width}, cache.slots(), cache.capacity(), cache.lengths(), heads, width,
+                      over_itself.value.data());
+  norms.advance(graph, stream, self_attention_.output(graph, over_itself));
+
+  const Variable<T> query = cross_attention_.project_query(graph, stream.input);
+  const Variable<T> over_memory = graph.result({rows, width});
+  const Tensor<T> memory = cache.memory(index_);
+  memory_attention<T>(graph.device(), {query.value.data(), width}, {memory.data(), 2 * width},
+                      {memory.data() + width, 2 * width}, cache.source(), cache.sentences(), heads, width,
+                      over_memory.value.data());
+  norms.advance(graph, stream, cross_attention_.output(graph, over_memory));
+  norms.advance(graph, stream, feed_forward_(graph, stream.input));
+}
+
+#define HEED_INSTANTIATE(T)                                                                                          \
+  template void EncoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, PackedOffsets, Trace*) const; \
+  template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const Variable<T>&,           \
+                                      PackedOffsets, PackedOffsets, Trace*) const;                                   \
+  template void DecoderLayer::start(Graph<T>&, const Variable<T>&, DecoderCache<T>&) const;                          \
+  template void DecoderLayer::step(Graph<T>&, const NormChain&, ResidualStream<T>&, DecoderCache<T>&) const;
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(double)
+#undef HEED_INSTANTIATE
+
+}  // namespace heed

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+#include "heed/decode/search.h"
+#include "heed/model/precision.h"
+
+namespace heed {
+
+/// What to do with a line of more than --max-length pieces.
+enum class OnLong { crop, copy, empty, fail };
+
+template <>
+struct EnumNames<OnLong> {
+  static constexpr std::pair<OnLong, std::string_view> values[] = {
+      {OnLong::crop, "crop"}, {OnLong::copy, "copy"}, {OnLong::empty, "empty"}, {OnLong::fail, "fail"}};
+};
+
+/// What the tool `translate` is asked for.
+struct TranslateOptions {
+  std::vector<std::string> models;
+  std::string input = "-", output = "-";
+  SearchOptions search;
+  std::string score;
+  bool scores = false, word_scores = false;
+  std::string alignment;
+  bool pretokenized = false, no_detokenize = false;
+  int max_length = 0;
+  OnLong on_long = OnLong::crop;
+  int mini_batch = 128;
+  int mini_batch_words = 0;
+  int maxi_batch = 4000;
+  Precision precision = Precision::float32;
+  bool stats = false;
+  int threads = 0;
+  Utf8Options utf8;
+  CommonOptions common;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Input and output");
+    visit(
+        models,
+        {.name = "models", .help = "checkpoint of train; several are an ensemble", .value = "MODEL.h5", .letter = 'm'});
+    visit(input, {.name = "input", .help = "translate FILE", .value = "FILE", .letter = 'i'});
+    visit(output, {.name = "output", .help = "write to FILE, which appears whole", .value = "FILE", .letter = 'o'});
+    visit(scores, {.name = "scores", .help = "print each line's score behind it"});
+    visit(word_scores, {.name = "word-scores", .help = "print the log-probability of each piece behind the line"});
+    visit(alignment, {.name = "alignment",
+                      .help = "print which source token each target token looks at: hard, soft or a threshold",
+                      .value = "hard|soft|T",
+                      .implicit = "hard"});
+    visit(score, {.name = "score", .help = "score the translations in REF instead of translating", .value = "REF"});
+    visit(pretokenized, {.name = "pretokenized", .help = "the input is tokens between spaces, as tokenize made them"});
+    visit(no_detokenize, {.name = "no-detokenize", .help = "print tokens between spaces"});
+    utf8.fields(visit);
+    search.fields(visit);
+    visit.section("Limits");
+    visit(max_length,
+          {.name = "max-length", .help = "longest input in pieces; 0 is no limit", .value = "N", .min = 0, .max = 1e6});
+    visit(on_long,
+          {.name = "on-long", .help = "longer lines: translate the beginning, copy, give an empty line, or fail"});
+    visit.section("Speed");
+    visit(mini_batch, {.name = "mini-batch", .help = "most sentences a batch", .value = "N", .min = 1, .max = 1e6});
+    visit(mini_batch_words, {.name = "mini-batch-words",
+                             .help = "most source pieces a batch; 0 adapts to the beam size",
+                             .value = "N",
+                             .min = 0,
+                             .max = 1e8});
+    visit(maxi_batch,
+          {.name = "maxi-batch", .help = "lines read ahead and sorted by length", .value = "N", .min = 1, .max = 1e7});
+    visit(precision, {.name = "precision", .help = "arithmetic of matrix products"});
+    visit(threads, {.name = "threads",
+                    .help = "batches translated at a time (0: one for each processor)",
+                    .value = "N",
+                    .letter = 'j',
+                    .min = 0,
+                    .max = 1024});
+    visit(stats, {.name = "stats", .help = "say how much was translated and how fast"});
+    common.fields(visit);
+  }
+};
+
+ToolInfo translate_tool_info();
+
+/// Translates line by line (or scores pairs): N lines in, N lines out, in order, in constant memory. What is there is
+/// translated and flushed when the input pauses. Returns the exit code.
+int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log);
+
+}  // namespace heed

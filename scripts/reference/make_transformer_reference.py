@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Writes tests/model/reference/transformer.json: outputs and gradients of small Transformers in PyTorch (float64).
+
+Parameters are not stored: element i of parameter number j (in heed's order of definition) is
+0.3 * sin(1 + 0.7 j + 0.91 i), plus 1 for norm scales; the test computes the same.
+
+usage: make_transformer_reference.py > tests/model/reference/transformer.json
+"""
+import json
+import math
+
+import torch
+import torch.nn.functional as F
+
+CASES = {
+    "post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False),
+    "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
+    "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
+}
+V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
+SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
+TARGET_IN = [[2, 6, 7], [2, 9, 4, 5, 8], [2]]
+TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
+
+
+def parameter_names(case):
+    """(name, shape) in heed's order of definition."""
+    names = []
+    if case["tied"] == "all":
+        names.append(("embeddings/shared/weight", (V, D)))
+    else:
+        names += [("embeddings/source/weight", (V, D)), ("embeddings/target/weight", (V, D))]
+    if case["positions"] == "learned":
+        names.append(("positions/weight", (MAX, D)))
+
+    def attention(p):
+        for x in ("query", "key", "value"):
+            names.append((f"{p}/{x}/weight", (D, D)))
+        for x in ("query", "key", "value"):
+            names.append((f"{p}/{x}/bias", (D,)))
+        names.append((f"{p}/output/weight", (D, D)))
+        names.append((f"{p}/output/bias", (D,)))
+
+    def feed_forward(p):
+        names.extend([(f"{p}/in/weight", (FF, D)), (f"{p}/in/bias", (FF,)), (f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
+
+    def norm(p):
+        names.extend([(f"{p}/scale", (D,)), (f"{p}/bias", (D,))])
+
+    for side in ("encoder", "decoder"):
+        for i in range(LAYERS):
+            p = f"{side}/layers/{i}"
+            attention(p + "/self_attention")
+            if side == "decoder":
+                attention(p + "/cross_attention")
+            feed_forward(p + "/feed_forward")
+            norm(p + "/self_attention_norm")
+            if side == "decoder":
+                norm(p + "/cross_attention_norm")
+            norm(p + "/feed_forward_norm")
+    if case["norm"] == "pre":
+        norm("encoder/norm")
+        norm("decoder/norm")
+    if case["tied"] == "none":
+        names.append(("output/weight", (V, D)))
+    if case["output_bias"]:
+        names.append(("output/bias", (V,)))
+    return names
+
+
+def make_parameters(case):
+    out = {}
+    for j, (name, shape) in enumerate(parameter_names(case)):
+        i = torch.arange(math.prod(shape), dtype=torch.float64)
+        value = 0.3 * torch.sin(1 + 0.7 * j + 0.91 * i)
+        if name.endswith("/scale"):
+            value = value + 1
+        out[name] = value.reshape(shape).requires_grad_(True)
+    return out
+
+
+def positions_table(kind, length):
+    pos = torch.arange(length, dtype=torch.float64)[:, None]
+    half = D // 2
+    if kind == "sinusoidal":
+        angle = pos * 10000.0 ** (-2.0 * torch.arange(half, dtype=torch.float64) / D)
+        table = torch.zeros(length, D, dtype=torch.float64)
+        table[:, 0::2], table[:, 1::2] = torch.sin(angle), torch.cos(angle)
+        return table
+    angle = pos * 10000.0 ** (-torch.arange(half, dtype=torch.float64) / (half - 1))
+    return torch.cat([torch.sin(angle), torch.cos(angle)], 1)
+
+
+def run(case):
+    w = make_parameters(case)
+    act = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}[case["activation"]]
+    pre = case["norm"] == "pre"
+
+    def linear(x, p):
+        return x @ w[p + "/weight"].T + w[p + "/bias"]
+
+    def norm(x, p):
+        return F.layer_norm(x, (D,), w[p + "/scale"], w[p + "/bias"], 1e-5)
+
+    def attend(x, memory, p, causal):
+        split = lambda y: y.view(len(y), H, D // H).transpose(0, 1)
+        q, k, v = split(linear(x, p + "/query")), split(linear(memory, p + "/key")), split(linear(memory, p + "/value"))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
+
+    def sublayer(x, p, f):
+        return x + f(norm(x, p)) if pre else norm(x + f(x), p)
+
+    def embed(ids, name):
+        table = w["positions/weight"][:len(ids)] if case["positions"] == "learned" else positions_table(case["positions"], len(ids))
+        return w[f"embeddings/{name}/weight"][torch.tensor(ids)] * math.sqrt(D) + table
+
+    source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
+    output = w["output/weight"] if case["tied"] == "none" else w[f"embeddings/{target_name}/weight"]
+    memories, hiddens, logits = [], [], []
+    for s, t in zip(SOURCE, TARGET_IN):
+        x = embed(s, source_name)
+        for i in range(LAYERS):
+            p = f"encoder/layers/{i}"
+            x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", False))
+            x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
+        memory = norm(x, "encoder/norm") if pre else x
+        x = embed(t, target_name)
+        for i in range(LAYERS):
+            p = f"decoder/layers/{i}"
+            x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", True))
+            x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory, p + "/cross_attention", False))
+            x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
+        x = norm(x, "decoder/norm") if pre else x
+        z = x @ output.T
+        if case["output_bias"]:
+            z = z + w["output/bias"]
+        memories.append(memory)
+        hiddens.append(x)
+        logits.append(z)
+    y = torch.tensor(sum(TARGET_OUT, []))
+    loss = F.cross_entropy(torch.cat(logits), y, label_smoothing=0.1, reduction="sum")
+    nll = F.cross_entropy(torch.cat(logits), y, reduction="sum")
+    loss.backward()
+    flat = lambda t: [float(f"{v:.12g}") for v in t.detach().reshape(-1).tolist()]
+    return dict(
+        case, vocabulary=V, dim=D, heads=H, ffn=FF, layers=LAYERS, max_positions=MAX,
+        memory=flat(torch.cat(memories)), hidden=flat(torch.cat(hiddens)), loss=loss.item(), nll=nll.item(),
+        # of each parameter: the norm of its gradient, and its first elements
+        gradients={name: dict(norm=p.grad.norm().item(), first=flat(p.grad.reshape(-1)[:6])) for name, p in w.items()})
+
+
+print(json.dumps(dict(made_by="scripts/reference/make_transformer_reference.py", torch=torch.__version__.split("+")[0],
+                      source=SOURCE, target_in=TARGET_IN, target_out=TARGET_OUT,
+                      cases={name: run(case) for name, case in CASES.items()}), indent=None, separators=(",", ":")))

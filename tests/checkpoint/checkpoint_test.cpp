@@ -1,0 +1,209 @@
+#include "heed/checkpoint/checkpoint.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include <unistd.h>
+
+#include "heed/base/error.h"
+#include "heed/checkpoint/h5.h"
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder that goes away at the end.
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("heed_checkpoint_test_" + std::to_string(::getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+Checkpoint make_checkpoint() {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 7;
+  config.dim_emb = 8;
+  config.heads = 2;
+  config.dim_ffn = 12;
+  config.enc_depth = config.dec_depth = 1;
+  config.norm = NormPlacement::pre;
+  config.tied_embeddings = TiedEmbeddings::all;
+  config.dropout = 0.25;
+  TextSteps steps;
+  steps.mode = TokenMode::words;
+  steps.lowercase = true;
+  const TextModel text(steps, Subwords(SubwordType::words), {"<pad>", "<unk>", "<s>", "</s>", "a", "b", "caf\xC3\xA9"});
+  auto model = std::make_shared<const Transformer<float>>(config);
+  ParameterValues<float> parameters(model->layout());
+  parameters.initialise(3);
+  return {model, std::move(parameters), text, text};
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void spit(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string message(const std::string& path) {
+  try {
+    load_checkpoint(path);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  Checkpoint saved = make_checkpoint();
+  save_checkpoint(path, saved);
+  Checkpoint loaded = load_checkpoint(path);
+  CHECK(std::ranges::equal(saved.parameters.flat(), loaded.parameters.flat()));
+  CHECK(loaded.model->config().norm == NormPlacement::pre);
+  CHECK(loaded.model->config().dropout == 0.25);
+  CHECK(loaded.source.vocabulary().pieces() == saved.source.vocabulary().pieces());
+  CHECK(loaded.target.steps() == saved.target.steps());
+  CHECK(!load_resumable_checkpoint(path));
+  CHECK(load_text_models(path).second.vocabulary().piece(6) == "caf\xC3\xA9");
+  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);  // no temporary is left
+}
+
+TEST_CASE("checkpoint: training state and optimiser arrays come back") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  const Checkpoint saved = make_checkpoint();
+  TrainingState state;
+  state.updates = 1234;
+  state.history.push_back({10, 0.5, 1.0 / 3, 77});
+  state.settings = {{"seed", "1"}};
+  TrainingArrays arrays;
+  arrays.emplace("first_moment", saved.parameters);
+  save_checkpoint(path, saved, state, arrays);
+  const auto loaded = load_resumable_checkpoint(path);
+  REQUIRE(loaded);
+  CHECK(loaded->state.updates == 1234);
+  CHECK(loaded->state.history.at(0).loss == 1.0 / 3);
+  CHECK(loaded->state.settings == state.settings);
+  CHECK(std::ranges::equal(loaded->arrays.at("first_moment").flat(), saved.parameters.flat()));
+}
+
+TEST_CASE("checkpoint: parameters that are not finite are not saved, and the old file stays") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  Checkpoint checkpoint = make_checkpoint();
+  save_checkpoint(path, checkpoint);
+  const std::string before = slurp(path);
+  checkpoint.parameters.flat()[5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(save_checkpoint(path, checkpoint),
+                       "the parameter embeddings/shared/weight is not finite; not saved", Error);
+  CHECK(slurp(path) == before);
+}
+
+TEST_CASE("checkpoint: files that are none are named as what they are") {
+  const Folder folder;
+  CHECK(contains(message(folder.file("none.h5")), "none.h5: cannot open: No such file or directory"));
+  spit(folder.file("text.h5"), "hello\n");
+  CHECK(contains(message(folder.file("text.h5")), "is not a heed checkpoint: not an HDF5 file"));
+  h5::File::create(folder.file("foreign.h5")).close();
+  CHECK(contains(message(folder.file("foreign.h5")), "is an HDF5 file but not a heed checkpoint"));
+  h5::File other = h5::File::create(folder.file("other.h5"));
+  other.write_attribute("/", "format", std::string("heed-checkpoint"));
+  other.write_attribute("/", "format_version", std::int64_t{1});
+  other.write_attribute("/", "task", std::string("rnn"));
+  other.close();
+  CHECK(contains(message(folder.file("other.h5")),
+                 "holds a model of the architecture 'rnn'; this heed reads 'transformer'"));
+  h5::File later = h5::File::create(folder.file("later.h5"));
+  later.write_attribute("/", "format", std::string("heed-checkpoint"));
+  later.write_attribute("/", "format_version", std::int64_t{2});
+  later.close();
+  CHECK(contains(message(folder.file("later.h5")), "has checkpoint format version 2; this heed reads version 1"));
+}
+
+TEST_CASE("checkpoint: no truncated file loads, and every error names it") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5"), cut = folder.file("cut.h5");
+  save_checkpoint(path, make_checkpoint());
+  const std::string bytes = slurp(path);
+  for (std::size_t size = 0; size + 20 < bytes.size(); size += bytes.size() / 23) {
+    spit(cut, bytes.substr(0, size));
+    INFO("size ", size);
+    CHECK(contains(message(cut), cut + ": "));
+  }
+}
+
+TEST_CASE("checkpoint: any flipped byte is found; without the checksum nothing crashes") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5"), flipped = folder.file("flipped.h5");
+  save_checkpoint(path, make_checkpoint());
+  const std::string bytes = slurp(path);
+  for (std::size_t at = 8; at < bytes.size(); at += 397) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    spit(flipped, damaged);
+    INFO("byte ", at);
+    CHECK(contains(message(flipped), "is damaged: its checksum does not match its contents"));
+    damaged.resize(damaged.size() - 20);
+    spit(flipped, damaged);
+    message(flipped);
+  }
+}
+
+TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in one message") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  const Checkpoint checkpoint = make_checkpoint();
+  h5::File file = h5::File::create(path);
+  file.write_attribute("/", "format", std::string("heed-checkpoint"));
+  file.write_attribute("/", "format_version", std::int64_t{1});
+  file.write_attribute("/", "task", std::string("transformer"));
+  file.make_group("/config");
+  TransformerConfig config = checkpoint.model->config();
+  const FieldList fields = FieldList::of(config);
+  for (const Field& field : fields.all()) {
+    std::string name(field.info.name);
+    std::replace(name.begin(), name.end(), '-', '_');
+    file.write_attribute("/config", name, field.get());
+  }
+  for (const char* side : {"/text/source", "/text/target"}) {
+    file.make_group(side);
+    const TextModelParts parts = checkpoint.source.parts();
+    file.write_strings(std::string(side) + "/vocabulary", parts.pieces);
+    for (const auto& [name, value] : parts.attributes) {
+      std::string attribute = name;
+      std::replace(attribute.begin(), attribute.end(), '-', '_');
+      file.write_attribute(side, attribute, value);
+    }
+  }
+  const std::vector<float> data(12);
+  const std::int64_t shape[] = {4, 3};
+  file.write_floats("/parameters/embeddings/shared/weight", data, shape);
+  file.write_floats("/parameters/bonus/weight", data, shape);
+  file.close();
+  const std::string said = message(path);
+  CHECK(contains(said, "/parameters does not fit the model in /config:"));
+  CHECK(contains(said, "\n  wrong shape: embeddings/shared/weight is [4, 3], the config says [7, 8]"));
+  CHECK(contains(said, "\n  missing: encoder/layers/0/self_attention/query/weight"));
+  CHECK(contains(said, "\n  not part of the model: bonus/weight"));
+}
+
+TEST_CASE("checkpoint: a device is not replaced by a file") {
+  CHECK_THROWS_WITH_AS(save_checkpoint("/dev/null", make_checkpoint()),
+                       "/dev/null: is not a regular file (name a file that may be replaced)", Error);
+}

@@ -1,0 +1,192 @@
+#include "heed/decode/search.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "heed/base/error.h"
+#include "heed/text/vocabulary.h"
+
+using namespace heed;
+
+namespace {
+
+/// A model given as a table: the next token's log-probabilities after each prefix. Sources are ignored but for their
+/// first id, which is added to the key, so that sentences of a batch differ.
+class TableModel : public StepModel {
+ public:
+  using Table = std::map<std::vector<std::int32_t>, std::map<std::int32_t, double>>;
+  TableModel(std::int64_t vocabulary, Table table) : vocabulary_(vocabulary), table_(std::move(table)) {}
+
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  void start(const PackedIds& source) override {
+    rows_.clear();
+    for (int s = 0; s < source.sequences(); ++s) rows_.push_back({source.sequence(s)[0]});
+  }
+  Tensor<float> step(std::span<const std::int32_t> tokens) override {
+    REQUIRE(tokens.size() == rows_.size());
+    scores_.assign(rows_.size() * static_cast<std::size_t>(vocabulary_), -std::numeric_limits<float>::infinity());
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (tokens[r] != kStartId) rows_[r].push_back(tokens[r]);
+      const auto known = table_.find(rows_[r]);  // what is not in the table ends
+      for (const auto& [token, p] :
+           known == table_.end() ? std::map<std::int32_t, double>{{kEndId, 1.0}} : known->second)
+        scores_[r * static_cast<std::size_t>(vocabulary_) + static_cast<std::size_t>(token)] =
+            static_cast<float>(std::log(p));
+    }
+    return {scores_.data(), {static_cast<std::int64_t>(rows_.size()), vocabulary_}};
+  }
+  void reorder(std::span<const std::int32_t> parents) override {
+    std::vector<std::vector<std::int32_t>> next;
+    for (const std::int32_t parent : parents) next.push_back(rows_.at(static_cast<std::size_t>(parent)));
+    rows_ = std::move(next);
+  }
+
+ private:
+  std::int64_t vocabulary_;
+  Table table_;
+  std::vector<std::vector<std::int32_t>> rows_;
+  std::vector<float> scores_;
+};
+
+PackedIds sources(const std::vector<std::int32_t>& first) {
+  PackedIds out;
+  for (const std::int32_t id : first) out.append(std::vector<std::int32_t>{id, kEndId});
+  return out;
+}
+
+/// The textbook's example of where greedy search goes wrong: 4 looks best at first, 5 leads to more.
+TableModel::Table garden_path() {
+  return {{{9}, {{4, 0.5}, {5, 0.4}, {3, 0.1}}},
+          {{9, 4}, {{4, 0.4}, {5, 0.35}, {3, 0.25}}},
+          {{9, 5}, {{3, 0.95}, {4, 0.05}}},
+          {{9, 4, 4}, {{3, 1.0}}},
+          {{9, 4, 5}, {{3, 1.0}}},
+          {{9, 5, 4}, {{3, 1.0}}},
+          {{8}, {{6, 1.0}}},
+          {{8, 6}, {{3, 1.0}}}};
+}
+
+using Ids = std::vector<std::int32_t>;
+
+}  // namespace
+
+TEST_CASE("greedy takes the best token, a beam finds the better sentence") {
+  TableModel model(10, garden_path());
+  SearchOptions options;
+  options.beam_size = 1;
+  options.normalize = 0;
+  auto found = search(model, sources({9}), options);
+  CHECK(found.at(0).at(0).ids == Ids{4, 4});
+  CHECK(found[0][0].sum == doctest::Approx(std::log(0.5 * 0.4)));
+  options.beam_size = 2;
+  options.n_best = 2;
+  found = search(model, sources({9}), options);
+  REQUIRE(found.at(0).size() == 2);
+  CHECK(found[0][0].ids == Ids{5});
+  CHECK(found[0][0].score == doctest::Approx(std::log(0.4 * 0.95)));
+  CHECK(found[0][0].log_probabilities.size() == 2);
+  CHECK(found[0][1].score <= found[0][0].score);
+}
+
+TEST_CASE("sentences of a batch do not disturb each other") {
+  TableModel model(10, garden_path());
+  for (const int beam : {1, 2, 4}) {
+    SearchOptions options;
+    options.beam_size = beam;
+    const auto alone = search(model, sources({9}), options), other = search(model, sources({8}), options);
+    const auto both = search(model, sources({8, 9, 8}), options);
+    CHECK(both.at(0).at(0).ids == other.at(0).at(0).ids);
+    CHECK(both.at(1).at(0).ids == alone.at(0).at(0).ids);
+    CHECK(both.at(1).at(0).score == alone.at(0).at(0).score);
+    CHECK(both.at(2).at(0).ids == Ids{6});
+  }
+}
+
+TEST_CASE("both length penalties, and length limits") {
+  SearchOptions options;
+  options.normalize = 1;
+  CHECK(options.final_score(-3, 2) == doctest::Approx(-1.5));
+  options.length_penalty = 0.6;
+  CHECK(options.final_score(-3, 7) == doctest::Approx(-3 / std::pow(2.0, 0.6)));
+  TableModel model(10, garden_path());
+  SearchOptions limited;
+  limited.beam_size = 1;
+  limited.max_output_length = 1;
+  CHECK(search(model, sources({9}), limited).at(0).at(0).ids == Ids{4});
+  SearchOptions longer;
+  longer.beam_size = 4;
+  longer.min_output_length = 2;
+  CHECK(search(model, sources({9}), longer).at(0).at(0).ids.size() == 2);
+}
+
+TEST_CASE("reserved ids are never produced") {
+  TableModel model(10, {{{9}, {{kUnknownId, 0.6}, {kPadId, 0.2}, {kStartId, 0.1}, {7, 0.1}}}, {{9, 7}, {{3, 1.0}}}});
+  for (const SearchKind kind : {SearchKind::beam, SearchKind::sample}) {
+    SearchOptions options;
+    options.search = kind;
+    CHECK(search(model, sources({9}), options).at(0).at(0).ids == Ids{7});
+  }
+}
+
+TEST_CASE("sampling follows the distribution, and its cuts") {
+  TableModel::Table table{{{0}, {}}};
+  table.clear();
+  PackedIds many;
+  for (std::int32_t i = 0; i < 3000; ++i) {
+    many.append(Ids{100 + i, kEndId});
+    table[{100 + i}] = {{4, 0.6}, {5, 0.3}, {6, 0.1}};
+    for (const std::int32_t t : {4, 5, 6}) table[{100 + i, t}] = {{3, 1.0}};
+  }
+  const auto count = [&](const SearchOptions& options) {
+    TableModel model(10, table);
+    std::map<std::int32_t, int> counts;
+    for (const auto& hypotheses : search(model, many, options)) ++counts[hypotheses.at(0).ids.at(0)];
+    return counts;
+  };
+  SearchOptions options;
+  options.search = SearchKind::sample;
+  auto counts = count(options);
+  CHECK(counts[4] == doctest::Approx(1800).epsilon(0.06));
+  CHECK(counts[5] == doctest::Approx(900).epsilon(0.12));
+  options.top_k = 2;
+  counts = count(options);
+  CHECK(counts[6] == 0);
+  CHECK(counts[4] == doctest::Approx(2000).epsilon(0.06));
+  options.top_k = 0;
+  options.top_p = 0.5;
+  CHECK(count(options)[4] == 3000);
+  options.top_p = 1;
+  options.temperature = 0;
+  CHECK(count(options)[4] == 3000);
+  options.temperature = 0.5;  // probabilities squared: 36 : 9 : 1
+  CHECK(count(options)[4] == doctest::Approx(3000 * 36 / 46.0).epsilon(0.06));
+  options.temperature = 1;
+  options.seed = 2;
+  SearchOptions first;
+  first.search = SearchKind::sample;
+  CHECK(count(options) != count(first));
+  CHECK(count(options) == count(options));
+}
+
+TEST_CASE("options that do not fit together are named") {
+  SearchOptions options;
+  options.n_best = 9;
+  CHECK_THROWS_WITH_AS(options.validate(), "--n-best 9 is more than --beam-size 4 (raise --beam-size)", UsageError);
+}
+
+TEST_CASE("an ensemble is the mean of its members' probabilities") {
+  TableModel::Table a{{{9}, {{4, 0.9}, {5, 0.1}}}, {{9, 4}, {{3, 1.0}}}, {{9, 5}, {{3, 1.0}}}};
+  TableModel::Table b{{{9}, {{4, 0.2}, {5, 0.8}}}, {{9, 4}, {{3, 1.0}}}, {{9, 5}, {{3, 1.0}}}};
+  std::vector<std::unique_ptr<StepModel>> models;
+  models.push_back(std::make_unique<TableModel>(10, a));
+  models.push_back(std::make_unique<TableModel>(10, b));
+  EnsembleStepModel ensemble(std::move(models));
+  SearchOptions options;
+  options.normalize = 0;
+  const auto found = search(ensemble, sources({9}), options);
+  CHECK(found.at(0).at(0).ids == Ids{4});
+  CHECK(found[0][0].sum == doctest::Approx(std::log(0.55)));
+}

@@ -1,0 +1,204 @@
+#include "heed/model/transformer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+
+using namespace heed;
+using nlohmann::json;
+
+namespace {
+
+/// The parameters of scripts/reference/make_transformer_reference.py.
+template <class T>
+void fill(ParameterValues<T>& values) {
+  const auto& all = values.layout().all();
+  for (int j = 0; j < static_cast<int>(all.size()); ++j) {
+    const Tensor<T> value = values[{j}];
+    const bool scale = all[static_cast<std::size_t>(j)].name.ends_with("/scale");
+    for (std::int64_t i = 0; i < value.size(); ++i)
+      value[i] = static_cast<T>(0.3 * std::sin(1 + 0.7 * j + 0.91 * static_cast<double>(i)) + (scale ? 1 : 0));
+  }
+}
+
+PackedIds pack(const json& sequences) {
+  PackedIds out;
+  for (const auto& sequence : sequences) out.append(sequence.get<std::vector<std::int32_t>>());
+  return out;
+}
+
+template <class Enum>
+Enum parse(const json& name) {
+  for (const auto& [value, text] : EnumNames<Enum>::values)
+    if (text == name.get<std::string>()) return value;
+  FAIL("unknown name ", name.dump());
+  return {};
+}
+
+TransformerConfig config_of(const json& c) {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = c["vocabulary"];
+  config.dim_emb = c["dim"];
+  config.heads = c["heads"];
+  config.dim_ffn = c["ffn"];
+  config.enc_depth = config.dec_depth = c["layers"];
+  config.max_positions = c["max_positions"];
+  config.norm = parse<NormPlacement>(c["norm"]);
+  config.positions = parse<PositionEncoding>(c["positions"]);
+  config.ffn_activation = parse<Activation>(c["activation"]);
+  config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
+  config.output_bias = c["output_bias"];
+  config.dropout = 0;
+  return config;
+}
+
+double number(const json& value) { return value.get<double>(); }
+
+json reference() {
+  std::ifstream in(std::string(HEED_TEST_DATA) + "/model/reference/transformer.json");
+  return json::parse(in);
+}
+
+template <class T>
+void check_close(Tensor<T> actual, const json& expected, double tolerance) {
+  REQUIRE(actual.size() == static_cast<std::int64_t>(expected.size()));
+  for (std::int64_t i = 0; i < actual.size(); ++i) {
+    INFO("element ", i);
+    CHECK(actual[i] ==
+          doctest::Approx(expected[static_cast<std::size_t>(i)].get<double>()).epsilon(tolerance).scale(1));
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, float, double) {
+  const double tolerance = std::is_same_v<T, float> ? 2e-5 : 1e-9;
+  const json all = reference();
+  const Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  for (const auto& [name, c] : all["cases"].items()) {
+    CAPTURE(name);
+    const Transformer<T> model(config_of(c));
+    ParameterValues<T> values(model.layout()), gradients(model.layout());
+    fill(values);
+    Arena arena;
+    CpuContext device{arena};
+    Graph<T> graph(device, values, gradients);
+    const Variable<T> memory = model.encode(graph, batch.source);
+    check_close(memory.value, c["memory"], tolerance);
+    check_close(model.decode(graph, memory, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
+    graph.reset();
+    CrossEntropySums sums;
+    const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1}, &sums);
+    CHECK(loss.value[0] == doctest::Approx(number(c["loss"])).epsilon(tolerance));
+    CHECK(sums.negative_log_likelihood == doctest::Approx(number(c["nll"])).epsilon(tolerance));
+    CHECK(sums.tokens == 9);
+    graph.backward(loss);
+    CHECK(model.layout().all().size() == c["gradients"].size());
+    for (const auto& [parameter, expected] : c["gradients"].items()) {
+      CAPTURE(parameter);
+      const ParameterId id = model.layout().find(parameter);
+      REQUIRE(id);
+      double squares = 0;
+      for (const T g : gradients[id].span()) squares += static_cast<double>(g) * static_cast<double>(g);
+      CHECK(std::sqrt(squares) == doctest::Approx(number(expected["norm"])).epsilon(10 * tolerance).scale(1));
+      for (std::size_t i = 0; i < expected["first"].size(); ++i)
+        CHECK(gradients[id][static_cast<std::int64_t>(i)] ==
+              doctest::Approx(number(expected["first"][i])).epsilon(10 * tolerance).scale(1));
+    }
+  }
+}
+
+TEST_CASE("transformer: decoding step by step gives what decoding at once gives, also with reordered rows") {
+  const json all = reference();
+  const PackedIds source = pack(all["source"]), target = pack(all["target_in"]);
+  for (const auto& [name, c] : all["cases"].items()) {
+    CAPTURE(name);
+    const Transformer<double> model(config_of(c));
+    ParameterValues<double> values(model.layout());
+    fill(values);
+    Arena arena, step_arena;
+    CpuContext device{arena}, step_device{step_arena};
+    Graph<double> graph(device, values), step_graph(step_device, values);
+    const auto memory = model.encode(graph, source);
+    DecoderCache<double> cache = model.make_cache();
+    model.start(graph, memory, source.packed(), cache);
+    // Rows: sentence 1, then sentence 0, both from their first tokens on; sentence 1 twice from the second step on.
+    cache.select(std::vector<std::int32_t>{1, 0});
+    std::vector<std::int32_t> sentence_of_row{1, 0};
+    PackedIds prefixes;
+    prefixes.append(target.sequence(0));
+    prefixes.append(target.sequence(1));
+    prefixes.append(target.sequence(2));
+    const auto expected = model.decode(graph, memory, source.packed(), target);
+    const PackedOffsets offsets = target.packed();
+    for (int t = 0; t < 3; ++t) {
+      if (t == 1) {
+        cache.select(std::vector<std::int32_t>{0, 0, 1});
+        sentence_of_row = {1, 1, 0};
+      }
+      std::vector<std::int32_t> tokens;
+      for (const int s : sentence_of_row) tokens.push_back(target.sequence(s)[static_cast<std::size_t>(t)]);
+      step_graph.reset();
+      const auto hidden = model.step(step_graph, tokens, cache);
+      REQUIRE(hidden.value.rows() == static_cast<std::int64_t>(tokens.size()));
+      for (std::size_t r = 0; r < tokens.size(); ++r)
+        for (std::int64_t i = 0; i < hidden.value.columns(); ++i)
+          CHECK(hidden.value.row(static_cast<std::int64_t>(r))[i] ==
+                doctest::Approx(expected.value.row(offsets.begin(sentence_of_row[r]) + t)[i]).epsilon(1e-9).scale(1));
+    }
+  }
+}
+
+TEST_CASE("transformer: presets have the sizes of the literature, options override them") {
+  ModelOptions options;
+  options.task = TransformerPreset::base;
+  options.tied_embeddings_all = true;
+  TransformerConfig config = options.resolve(37000, 37000);
+  // The paper says 65 million for base (37,000 shared pieces); biases and norms included it is this number.
+  CHECK(Transformer<float>(config).layout().parameter_count() == 63082496);
+  options.task = TransformerPreset::tiny;
+  options.enc_depth = 1;
+  config = options.resolve(10, 10);
+  CHECK(config.enc_depth == 1);
+  CHECK(config.dec_depth == 4);
+  CHECK(config.dim_emb == 128);
+}
+
+TEST_CASE("transformer: options that do not fit together are named") {
+  ModelOptions options;
+  options.heads = 7;
+  CHECK_THROWS_WITH_AS(options.resolve(10, 10), "--dim-emb 512 is not a multiple of --transformer-heads 7", UsageError);
+  options.heads.reset();
+  options.tied_embeddings_all = true;
+  CHECK_THROWS_WITH_AS(
+      options.resolve(10, 11),
+      "--tied-embeddings-all needs one vocabulary for both sides, but the source has 10 pieces and the "
+      "target 11 (give -v one file)",
+      UsageError);
+}
+
+TEST_CASE("transformer: a sequence past the learned positions is an error that says so") {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 8;
+  config.dim_emb = 4;
+  config.heads = 2;
+  config.dim_ffn = 4;
+  config.enc_depth = config.dec_depth = 1;
+  config.positions = PositionEncoding::learned;
+  config.max_positions = 3;
+  const Transformer<float> model(config);
+  ParameterValues<float> values(model.layout());
+  values.initialise(1);
+  Arena arena;
+  CpuContext device{arena};
+  Graph<float> graph(device, values);
+  PackedIds source;
+  source.append(std::vector<std::int32_t>{4, 5, 6, 3});
+  CHECK_THROWS_WITH_AS(
+      model.encode(graph, source),
+      "a sequence of 4 tokens is longer than the model's 3 learned positions (cut it with --max-length)", Error);
+}
