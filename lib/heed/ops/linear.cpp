@@ -12,7 +12,8 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   const Variable<T> y = graph.result({x.value.rows(), weight.value.dim(0)});
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
   const Tensor<T> before = keeps_input && graph.recording() ? graph.arena().template tensor<T>(y.shape()) : Tensor<T>();
-  linear_forward(graph.device(), x.value, weight.value, bias.value, activation, before, y.value);
+  const bool rows_alone = !graph.recording() && graph.device().precision == Precision::float32;
+  linear_forward(graph.device(), x.value, weight.value, bias.value, activation, before, y.value, rows_alone);
   graph.record([&device = graph.device(), x, weight, bias, activation, kept = keeps_input ? before : y.value, y] {
     linear_backward(device, x.value, weight.value, activation, kept, y.gradient, x.gradient, weight.gradient,
                     bias.gradient);

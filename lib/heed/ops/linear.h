@@ -11,16 +11,19 @@ enum class Activation { none, relu, gelu, swish };
 /// y = f(x W^T + b).
 ///
 /// Shapes: x [N, I], weight [O, I], bias [O] or absent -> y [N, O].
+/// Without a tape (inference) a row of y does not depend on the other rows, bit for bit: a translated line must not
+/// change with its neighbours.
 /// Kept for the way back: x; for relu y, for gelu and swish z = x W^T + b.
 /// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none);
 
-/// y = f(x W^T + b); where `before` is present it receives z = x W^T + b.
+/// y = f(x W^T + b); where `before` is present it receives z = x W^T + b. With `rows_alone` a row's bits do not depend
+/// on the other rows (float32 arithmetic only).
 template <class T>
 void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, Tensor<T> y);
+                    Tensor<T> before, Tensor<T> y, bool rows_alone = false);
 
 /// Adds to dx, dweight and dbias, each where present. `kept` is y for relu, z for gelu and swish, unused for none.
 template <class T>

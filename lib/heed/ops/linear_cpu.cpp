@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_rows.h"
 #include "heed/ops/linear.h"
 
 // Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
@@ -96,9 +97,13 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 template <class T>
 void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, Tensor<T> y) {
+                    Tensor<T> before, Tensor<T> y, bool rows_alone) {
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  gemm(device, rows, out, in, T(1), {x.data(), in}, {weight.data(), in, true}, T(0), y.data(), out);
+  if (rows_alone) {
+    gemm_rows(rows, out, in, x.data(), in, weight.data(), in, y.data(), out);
+  } else {
+    gemm(device, rows, out, in, T(1), {x.data(), in}, {weight.data(), in, true}, T(0), y.data(), out);
+  }
   if (bias || activation != Activation::none || before)
     simd::bias_activation(y.data(), bias.data(), activation, before.data(), rows, out);
 }
@@ -119,9 +124,9 @@ void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activati
 }
 
 template void linear_forward(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Activation, Tensor<float>,
-                             Tensor<float>);
+                             Tensor<float>, bool);
 template void linear_forward(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Activation, Tensor<double>,
-                             Tensor<double>);
+                             Tensor<double>, bool);
 template void linear_backward(CpuContext&, Tensor<float>, Tensor<float>, Activation, Tensor<float>, Tensor<float>,
                               Tensor<float>, Tensor<float>, Tensor<float>);
 template void linear_backward(CpuContext&, Tensor<double>, Tensor<double>, Activation, Tensor<double>, Tensor<double>,

@@ -32,7 +32,7 @@ class TranslateRun {
       : options_(options),
         out_(out),
         log_(log),
-        translator_(options.models, options.precision),
+        translator_(options.models, Precision::float32),
         format_(make_format(options)),
         pool_(options.threads > 0 ? options.threads
                                   : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),

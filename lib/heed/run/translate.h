@@ -10,7 +10,6 @@
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
 #include "heed/decode/search.h"
-#include "heed/model/precision.h"
 
 namespace heed {
 
@@ -37,7 +36,6 @@ struct TranslateOptions {
   int mini_batch = 128;
   int mini_batch_words = 0;
   int maxi_batch = 4000;
-  Precision precision = Precision::float32;
   bool stats = false;
   int threads = 0;
   Utf8Options utf8;
@@ -76,7 +74,6 @@ struct TranslateOptions {
                              .max = 1e8});
     visit(maxi_batch,
           {.name = "maxi-batch", .help = "lines read ahead and sorted by length", .value = "N", .min = 1, .max = 1e7});
-    visit(precision, {.name = "precision", .help = "arithmetic of matrix products"});
     visit(threads, {.name = "threads",
                     .help = "batches translated at a time (0: one for each processor)",
                     .value = "N",

@@ -1,0 +1,100 @@
+// A line's translation must not depend on its neighbours: every bit of every score, alone and in any batch.
+
+#include <doctest/doctest.h>
+
+#include "heed/decode/force.h"
+#include "heed/decode/search.h"
+
+using namespace heed;
+
+namespace {
+
+struct Fixture {
+  TransformerConfig config;
+  std::unique_ptr<Transformer<float>> model;
+  std::unique_ptr<ParameterValues<float>> parameters;
+
+  Fixture() {
+    config.source_vocabulary = config.target_vocabulary = 83;
+    config.dim_emb = 40;
+    config.heads = 4;
+    config.dim_ffn = 72;
+    config.enc_depth = config.dec_depth = 2;
+    model = std::make_unique<Transformer<float>>(config);
+    parameters = std::make_unique<ParameterValues<float>>(model->layout());
+    parameters->initialise(5);
+    for (float& x : parameters->flat()) x *= 2;  // far from uniform, so that searches end at different lengths
+  }
+};
+
+std::vector<std::int32_t> sentence(int seed) {
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 1 + seed % 11; ++i) ids.push_back(4 + (seed * 31 + i * i * 7) % 79);
+  ids.push_back(3);
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
+  Fixture f;
+  TransformerStepModel model(*f.model, *f.parameters, Precision::float32);
+  for (const int beam : {1, 4, 0}) {
+    SearchOptions options;
+    options.beam_size = beam == 0 ? 4 : beam;
+    options.n_best = beam == 1 ? 1 : 3;
+    if (beam == 0) options.search = SearchKind::sample;
+    std::vector<std::vector<Hypothesis>> alone;
+    PackedIds all;
+    for (int s = 0; s < 37; ++s) {
+      PackedIds one;
+      one.append(sentence(s));
+      all.append(sentence(s));
+      alone.push_back(search(model, one, options).at(0));
+    }
+    for (const int size : {2, 5, 37}) {
+      for (int begin = 0; begin < 37; begin += size) {
+        PackedIds some;
+        for (int s = begin; s < std::min(37, begin + size); ++s) some.append(all.sequence(s));
+        const auto found = search(model, some, options);
+        for (int s = begin; s < std::min(37, begin + size); ++s) {
+          const auto &x = found.at(static_cast<std::size_t>(s - begin)), &y = alone.at(static_cast<std::size_t>(s));
+          REQUIRE(x.size() == y.size());
+          for (std::size_t i = 0; i < x.size(); ++i) {
+            INFO("sentence ", s, ", batches of ", size, ", hypothesis ", i);
+            CHECK(x[i].ids == y[i].ids);
+            CHECK(x[i].log_probabilities == y[i].log_probabilities);
+            CHECK(x[i].score == y[i].score);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("forced scores are the search's, and do not depend on the batch either") {
+  Fixture f;
+  TransformerStepModel model(*f.model, *f.parameters, Precision::float32);
+  SearchOptions options;
+  Batch all;
+  std::vector<Hypothesis> found;
+  for (int s = 0; s < 9; ++s) {
+    PackedIds one;
+    one.append(sentence(s));
+    found.push_back(search(model, one, options).at(0).at(0));
+    auto source = sentence(s);
+    source.pop_back();
+    append_pair(all, source, found.back().ids);
+  }
+  const auto together = force_decode(*f.model, *f.parameters, Precision::float32, all);
+  for (int s = 0; s < 9; ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    Batch one;
+    auto source = sentence(s);
+    source.pop_back();
+    append_pair(one, source, found[at].ids);
+    CHECK(force_decode(*f.model, *f.parameters, Precision::float32, one).at(0) == together.at(at));
+    for (std::size_t i = 0; i < found[at].log_probabilities.size(); ++i)
+      CHECK(together[at][i] == doctest::Approx(found[at].log_probabilities[i]).epsilon(1e-4));
+  }
+}
