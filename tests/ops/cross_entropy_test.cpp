@@ -1,13 +1,30 @@
 #include "heed/ops/cross_entropy.h"
 
 #include <cmath>
+#include <cstring>
 
+#include "heed/base/error.h"
 #include "op_test.h"
+#include "reference.h"
+#include "targets.h"
+#include "training.h"
 
 using namespace heed;
 
+namespace {
+
+using Targets = std::vector<std::int32_t>;
+
+Targets some_targets(std::int64_t rows, std::int64_t vocabulary) {
+  Targets targets;
+  for (std::int64_t i = 0; i < rows; ++i) targets.push_back(static_cast<std::int32_t>((i * 31 + 5) % vocabulary));
+  return targets;
+}
+
+}  // namespace
+
 TEST_CASE("cross-entropy: gradients, with and without bias and smoothing, an arriving gradient that is not 1") {
-  static const std::vector<std::int32_t> targets{3, 0, 6, 3, 1};
+  static const Targets targets{3, 0, 6, 3, 1};
   for (const double smoothing : {0.0, 0.1}) {
     const CrossEntropyOptions options{smoothing, 0.25};
     require_gradients({{5, 4}, {7, 4}, {7}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
@@ -17,4 +34,116 @@ TEST_CASE("cross-entropy: gradients, with and without bias and smoothing, an arr
       return projection_cross_entropy(graph, in[0], in[1], {}, targets, options);
     });
   }
+}
+
+TEST_CASE("cross-entropy: as PyTorch") {
+  for_each_torch_case("cross_entropy", [](auto& test, const auto& data) {
+    const auto targets = data["options"]["targets"].template get<Targets>();
+    const auto hidden = test.input("hidden"), weight = test.input("weight"), bias = test.input("bias");
+    test.check(projection_cross_entropy(test.graph(), hidden, weight, bias, targets,
+                                        {data["options"]["label_smoothing"].template get<double>(), 1}));
+  });
+}
+
+TEST_CASE_TEMPLATE("cross-entropy: sums and gradients by the definition, every instruction set, several chunks", T,
+                   float, double) {
+  for_each_simd_target([] {
+    const std::int64_t rows = 150, width = 6, vocabulary = 53;
+    const double smoothing = 0.1, scale = 0.5;
+    Training<T> t;
+    const auto h = t.normal({rows, width}), w = t.normal({vocabulary, width}), b = t.normal({vocabulary});
+    const Targets targets = some_targets(rows, vocabulary);
+    CrossEntropySums sums;
+    const auto loss = projection_cross_entropy(t.graph, h, w, b, targets, {smoothing, scale}, &sums);
+    t.graph.backward(loss);
+    double smooth = 0, plain = 0, correct = 0;
+    std::vector<double> dbias(static_cast<std::size_t>(vocabulary));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::vector<double> x, p;
+      double sum = 0;
+      for (std::int64_t v = 0; v < vocabulary; ++v) {
+        x.push_back(double(b.value[v]));
+        for (std::int64_t c = 0; c < width; ++c) x.back() += double(h.value.row(r)[c]) * double(w.value.row(v)[c]);
+        sum += std::exp(x.back());
+      }
+      const auto y = static_cast<std::size_t>(targets[static_cast<std::size_t>(r)]);
+      plain += std::log(sum) - x[y];
+      smooth += (1 - smoothing) * (std::log(sum) - x[y]);
+      correct += std::max_element(x.begin(), x.end()) - x.begin() == static_cast<std::int64_t>(y);
+      for (std::size_t v = 0; v < x.size(); ++v) {
+        smooth += smoothing / static_cast<double>(vocabulary) * (std::log(sum) - x[v]);
+        dbias[v] +=
+            scale * (std::exp(x[v]) / sum - smoothing / static_cast<double>(vocabulary) - (v == y ? 1 - smoothing : 0));
+      }
+    }
+    const double bound = sizeof(T) == 4 ? 1e-5 : 1e-12;
+    CHECK(sums.tokens == rows);
+    CHECK(double(sums.correct) == correct);
+    CHECK(sums.negative_log_likelihood == doctest::Approx(plain).epsilon(bound));
+    CHECK(sums.loss == doctest::Approx(smooth).epsilon(bound));
+    CHECK(double(loss.value[0]) == doctest::Approx(scale * smooth).epsilon(bound));
+    for (std::size_t v = 0; v < dbias.size(); ++v)
+      CHECK(std::abs(double(b.gradient.data()[v]) - dbias[v]) < 10 * bound);
+  });
+}
+
+TEST_CASE("cross-entropy: of equal logits the first is the prediction; extreme logits stay finite") {
+  Training<float> t;
+  const auto h = t.graph.input(t.arena.zeros<float>({2, 1}), true), w = t.graph.input(t.arena.zeros<float>({3, 1}));
+  h.value[1] = 1;
+  w.value[0] = -1e4f;
+  w.value[1] = 1e4f;
+  w.value[2] = 1e4f;
+  CrossEntropySums sums;
+  projection_cross_entropy(t.graph, h, w, {}, Targets{0, 2}, {}, &sums);
+  CHECK(sums.correct == 1);
+  CHECK(sums.negative_log_likelihood == doctest::Approx(std::log(3.0) + std::log(2.0)));
+  projection_cross_entropy(t.graph, h, w, {}, Targets{1, 0}, {}, &sums);
+  CHECK(sums.negative_log_likelihood == doctest::Approx(std::log(6.0) + 2e4));
+  for (const float g : h.gradient.span()) CHECK(std::isfinite(g));
+}
+
+TEST_CASE("cross-entropy: an empty batch has no loss") {
+  Training<float> t;
+  CrossEntropySums sums;
+  const auto loss = projection_cross_entropy(t.graph, t.normal({0, 4}), t.normal({5, 4}), {}, Targets{}, {}, &sums);
+  CHECK(loss.value[0] == 0);
+  CHECK(sums.tokens == 0);
+}
+
+TEST_CASE_TEMPLATE("log-probabilities: as the loss, and a row's bits whatever its neighbours", T, float, double) {
+  for_each_simd_target([] {
+    const std::int64_t rows = 131, width = 20, vocabulary = 67;
+    Training<T> t;
+    const Tensor<T> h = t.normal({rows, width}).value, w = t.normal({vocabulary, width}).value,
+                    b = t.normal({vocabulary}).value;
+    const Targets targets = some_targets(rows, vocabulary);
+    const Tensor<T> all = t.arena.template tensor<T>({rows, vocabulary}),
+                    one = t.arena.template tensor<T>({1, vocabulary}), tokens = t.arena.template tensor<T>({rows});
+    projection_log_probabilities(t.device, h, w, b, all);
+    token_log_probabilities<T>(t.device, h, w, b, targets, tokens.data());
+    const CrossEntropySums sums = cross_entropy_cpu<T>(t.device, h, w, b, targets, {}, {}, {}, {});
+    double total = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      projection_log_probabilities(t.device, h.row_block(r, 1), w, b, one);
+      CHECK(std::memcmp(one.data(), all.row(r), static_cast<std::size_t>(vocabulary) * sizeof(T)) == 0);
+      CHECK(tokens[r] == all.row(r)[targets[static_cast<std::size_t>(r)]]);
+      total -= double(tokens[r]);
+      double sum = 0;
+      for (const T x : one.span()) sum += std::exp(double(x));
+      CHECK(sum == doctest::Approx(1).epsilon(1e-5));
+    }
+    CHECK(total == doctest::Approx(sums.negative_log_likelihood).epsilon(1e-5));
+  });
+}
+
+TEST_CASE("cross-entropy: wrong arguments are named") {
+  Training<float> t;
+  const auto h = t.normal({2, 3}), w = t.normal({5, 3}), b = t.normal({4});
+  CHECK_THROWS_WITH_AS(projection_cross_entropy(t.graph, h, w, {}, Targets{1}, {}),
+                       "internal: cross-entropy: hidden has shape [2, 3], expected [1, 3]", Error);
+  CHECK_THROWS_WITH_AS(projection_cross_entropy(t.graph, h, w, b, Targets{1, 2}, {}),
+                       "internal: cross-entropy: bias has shape [4], expected [5]", Error);
+  CHECK_THROWS_WITH_AS(projection_cross_entropy(t.graph, h, w, {}, Targets{1, 5}, {}),
+                       "internal: cross-entropy: target 5 is outside a vocabulary of 5", Error);
 }

@@ -2,11 +2,14 @@
 
 #include "heed/base/error.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "op_test.h"
 #include "reference.h"
+#include "targets.h"
+#include "training.h"
 
 using namespace heed;
 
@@ -39,5 +42,39 @@ TEST_CASE("linear: as PyTorch, each activation") {
                                                            {"swish", Activation::swish}};
     const auto x = test.input("x"), weight = test.input("weight"), bias = test.input("bias");
     test.check(linear(test.graph(), x, weight, bias, activations.at(data["name"].template get<std::string>())));
+  });
+}
+
+namespace {
+
+/// Largest error of gelu and of its derivative on [-12, 12] against the library's error function.
+template <class T>
+double gelu_error() {
+  Training<T> t;
+  const std::int64_t n = 2401;
+  const auto x = t.normal({n, 1}), weight = t.normal({1, 1}), one = t.normal({n, 1});
+  weight.value[0] = 1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    x.value[i] = static_cast<T>(i - 1200) / 100;
+    one.value[i] = 1;
+  }
+  const auto y = linear(t.graph, x, weight, {}, Activation::gelu);
+  t.backward(y, one.value);
+  double worst = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double z = x.value[i], phi = 0.5 * std::erfc(-z / std::sqrt(2.0));
+    const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::acos(-1.0));
+    worst = std::max(
+        {worst, std::abs(y.value[i] - z * phi) / std::max(1.0, z), std::abs(x.gradient[i] - (phi + z * density))});
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("linear: gelu is exact to the last bits on every instruction set") {
+  for_each_simd_target([] {
+    CHECK(gelu_error<float>() < 5e-7);
+    CHECK(gelu_error<double>() < 2e-15);
   });
 }

@@ -180,8 +180,9 @@ void read_config_file(const ToolInfo& tool, const FieldList& fields, const std::
     }
     for (const auto& [name, values] : lists) {
       const Field* field = fields.find(name);
+      const std::vector<std::string> before = field->get_text();
       field->set_text(values);
-      field->given = true;
+      if (field->get_text() != before) field->given = true;  // --dump-config writes defaults too
     }
   } catch (const po::error& error) {
     throw UsageError(path + ": " + error.what());

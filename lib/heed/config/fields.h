@@ -63,7 +63,7 @@ struct Field {
   std::function<void(std::span<const std::string>)> set_text;  ///< throws UsageError that names the option
   std::function<std::vector<std::string>()> get_text;          ///< empty: not given or an empty list
   std::function<FieldValue()> get;
-  mutable bool given = false;  ///< set by the command line or a configuration file
+  mutable bool given = false;  ///< on the command line, or by a configuration file with another value
 };
 
 namespace fields_detail {
@@ -199,7 +199,7 @@ class FieldList {
   const std::vector<Field>& all() const { return fields_; }
   /// By name or alias; nullptr when there is none.
   const Field* find(std::string_view name) const;
-  /// The names of the fields that the command line or a configuration file has set.
+  /// The names of the fields with `given`.
   std::vector<std::string> given() const;
   /// The name nearest to a mistyped one, or empty when none is near.
   std::string nearest(std::string_view name) const;

@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/attention_softmax-inl.h"
 #include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
 
@@ -61,34 +62,6 @@ HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
     return hn::Mul(hn::ConvertTo(d, bits), hn::Set(d, scale));
 }
 
-/// s = softmax(s) over the first `seen` > 0 elements, zero from there to the end of the vectors that hold `columns`.
-template <class T>
-HWY_INLINE void softmax_row(T* HWY_RESTRICT s, std::int64_t seen, std::int64_t columns) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t full = seen / lanes * lanes;
-  auto largest = hn::Set(d, -std::numeric_limits<T>::infinity());
-  for (std::int64_t i = 0; i < full; i += lanes) largest = hn::Max(largest, hn::LoadU(d, s + i));
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(seen - full));
-  if (full < seen) largest = hn::Max(largest, hn::IfThenElse(rest, hn::LoadU(d, s + full), largest));
-  largest = hn::MaxOfLanes(d, largest);
-  auto sum = hn::Zero(d);
-  for (std::int64_t i = 0; i < full; i += lanes) {
-    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, s + i), largest));
-    sum = hn::Add(sum, e);
-    hn::StoreU(e, d, s + i);
-  }
-  if (full < seen) {
-    const auto e = hn::IfThenElseZero(rest, hn::Exp(d, hn::Sub(hn::LoadU(d, s + full), largest)));
-    sum = hn::Add(sum, e);
-    hn::StoreU(e, d, s + full);
-  }
-  const auto inverse = hn::Div(hn::Set(d, T(1)), hn::SumOfLanes(d, sum));
-  std::int64_t i = 0;
-  for (; i < seen; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, s + i), inverse), d, s + i);
-  for (; i < columns; i += lanes) hn::StoreU(hn::Zero(d), d, s + i);
-}
-
 /// Copies a row's probabilities out in whole vectors (what follows is written later) and applies the dropout to s.
 template <class T>
 HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HWY_RESTRICT kept_weights,
@@ -120,7 +93,7 @@ void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t m
       for (std::int64_t i = 0; i < rows && keys > 0; ++i) {
         T* s = block + i * stride;
         const std::int64_t at = head.weights_at + (begin + i) * head.keys;
-        softmax_row(s, a.causal ? begin + i + 1 : keys, head.keys);
+        attention_softmax_row(s, a.causal ? begin + i + 1 : keys, head.keys);
         if (weights || a.mask) keep_and_drop_row(s, head.keys, weights ? weights + at : nullptr, a.mask.from(at));
       }
       small_gemm(rows, d, keys, LeftMatrix<T>{block, stride, 1}, head.value, a.value_stride,

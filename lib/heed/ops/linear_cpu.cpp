@@ -1,4 +1,3 @@
-#include <cmath>
 #include <numbers>
 
 #include "heed/ops/gemm/gemm.h"
@@ -11,6 +10,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/gelu-inl.h"
 #include "heed/ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,10 +26,12 @@ void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activati
     if (before) store(z, d, before + i);
     if (activation == Activation::relu) z = hn::Max(z, hn::Zero(d));
     if (activation == Activation::swish) z = hn::Div(z, hn::Add(hn::Set(d, T(1)), hn::Exp(d, hn::Neg(z))));
+    if (activation == Activation::gelu) {
+      auto bell = z;
+      z = hn::Mul(z, normal_distribution<T>(d, z, bell));
+    }
     store(z, d, y + i);
   });
-  if (activation == Activation::gelu)
-    for (std::int64_t i = 0; i < n; ++i) y[i] = T(0.5) * y[i] * (1 + std::erf(y[i] * T(std::numbers::sqrt2 / 2)));
 }
 
 template <class T>
@@ -42,20 +44,17 @@ void bias_activation(T* y, const T* bias, Activation activation, T* before, std:
 template <class T>
 void activation_gradient(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation,
                          T* HWY_RESTRICT dz, std::int64_t n) {
-  if (activation == Activation::gelu) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const T z = kept[i];
-      const T distribution = T(0.5) * (1 + std::erf(z * T(std::numbers::sqrt2 / 2)));
-      const T density = std::exp(T(-0.5) * z * z) * T(0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
-      dz[i] = dy[i] * (distribution + z * density);
-    }
-    return;
-  }
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
     const auto g = load(d, dy + i);
     const auto k = load(d, kept + i);
     if (activation == Activation::relu) {
       store(hn::IfThenElseZero(hn::Gt(k, hn::Zero(d)), g), d, dz + i);
+    } else if (activation == Activation::gelu) {
+      // (z Phi)' = Phi + z phi, phi the density exp(-z^2 / 2) / sqrt(2 pi)
+      auto bell = k;
+      const auto distribution = normal_distribution<T>(d, k, bell);
+      const auto density = hn::Mul(bell, hn::Set(d, T(0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
+      store(hn::Mul(g, hn::MulAdd(k, density, distribution)), d, dz + i);
     } else {
       const auto one = hn::Set(d, T(1));
       const auto sigmoid = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(k))));

@@ -1,19 +1,105 @@
-#include "heed/ops/top_k.h"
-
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "heed/ops/top_k.h"
+
+// Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/ops/top_k_cpu.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include "heed/ops/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+
+/// The k best so far, in order; what comes later must be larger to get in, so that ties go to the lower index.
+template <class T>
+struct BestOfRow {
+  T* values;
+  std::int32_t* indices;
+  std::int64_t k, count = 0;
+
+  T threshold() const { return count < k ? -std::numeric_limits<T>::infinity() : values[k - 1]; }
+  void offer(T x, std::int64_t index) {
+    if (!(x > threshold())) return;
+    std::int64_t at = count < k ? count++ : k - 1;
+    for (; at > 0 && values[at - 1] < x; --at) {
+      values[at] = values[at - 1];
+      indices[at] = indices[at - 1];
+    }
+    values[at] = x;
+    indices[at] = static_cast<std::int32_t>(index);
+  }
+};
+
+/// The k largest numbers above minus infinity of a row; `found` of them (NaN is not above anything).
+template <class T>
+void scan_for_best(const T* HWY_RESTRICT x, std::int64_t n, std::int64_t k, T* values, std::int32_t* indices,
+                   std::int64_t* found) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  BestOfRow<T> best{values, indices, k};
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto threshold = hn::Set(d, best.threshold());
+    const auto above = [&](std::int64_t at) HWY_ATTR { return hn::Gt(hn::LoadU(d, x + i + at), threshold); };
+    if (hn::AllFalse(d, hn::Or(hn::Or(above(0), above(lanes)), hn::Or(above(2 * lanes), above(3 * lanes))))) continue;
+    for (std::int64_t j = i; j < i + 4 * lanes; ++j) best.offer(x[j], j);
+  }
+  for (; i < n; ++i) best.offer(x[i], i);
+  *found = best.count;
+}
+
+/// The sum of exp(x - largest).
+template <class T>
+void sum_shifted_exponentials(const T* HWY_RESTRICT x, std::int64_t n, T largest, T* sum) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, largest);
+  auto a = hn::Zero(d), b = a;
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    a = hn::Add(a, hn::Exp(d, hn::Sub(hn::LoadU(d, x + i), shift)));
+    b = hn::Add(b, hn::Exp(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift)));
+  }
+  *sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
+  for (; i < n; ++i) *sum += std::exp(x[i] - largest);
+}
+
+HEED_INSTANTIATE_SIMD(scan_for_best,
+                      (const float* x, std::int64_t n, std::int64_t k, float* v, std::int32_t* i, std::int64_t* f),
+                      (const double* x, std::int64_t n, std::int64_t k, double* v, std::int32_t* i, std::int64_t* f),
+                      (x, n, k, v, i, f))
+HEED_INSTANTIATE_SIMD(sum_shifted_exponentials, (const float* x, std::int64_t n, float m, float* s),
+                      (const double* x, std::int64_t n, double m, double* s), (x, n, m, s))
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace heed {
+
+HEED_EXPORT_SIMD(scan_for_best)
+HEED_EXPORT_SIMD(sum_shifted_exponentials)
+
 namespace {
 
-/// One row; `order` is scratch for n indices.
+/// Inserting in order is quadratic in k; beyond this the row is sorted.
+constexpr std::int64_t kLargestScan = 256;
+
+/// Any row and any k: numbers before NaN.
 template <class T>
-void row_top_k(const T* x, std::int64_t n, std::int64_t k, std::int32_t* order, T* values, std::int32_t* indices) {
+void sort_for_best(CpuContext& device, const T* x, std::int64_t n, std::int64_t k, T* values, std::int32_t* indices) {
+  const ArenaScope scope(device.arena);
+  std::int32_t* order = device.arena.tensor<std::int32_t>({n}).data();
   std::iota(order, order + n, 0);
-  const auto rank = [](T v) { return std::isnan(v) ? -std::numeric_limits<T>::infinity() : v; };
   std::partial_sort(order, order + k, order + n, [&](std::int32_t a, std::int32_t b) {
-    return rank(x[a]) > rank(x[b]) || (rank(x[a]) == rank(x[b]) && a < b);
+    if (std::isnan(x[a]) != std::isnan(x[b])) return std::isnan(x[b]);
+    return x[a] > x[b] || (!(x[a] < x[b]) && a < b);
   });
   for (std::int64_t i = 0; i < k; ++i) {
     indices[i] = order[i];
@@ -25,20 +111,24 @@ void row_top_k(const T* x, std::int64_t n, std::int64_t k, std::int32_t* order, 
 
 template <class T>
 void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std::int32_t* indices) {
-  const ArenaScope scope(device.arena);
-  std::int32_t* order = device.arena.tensor<std::int32_t>({scores.columns()}).data();
-  for (std::int64_t r = 0; r < scores.rows(); ++r)
-    row_top_k(scores.row(r), scores.columns(), k, order, values + r * k, indices + r * k);
+  for (std::int64_t r = 0; r < scores.rows(); ++r) {
+    std::int64_t found = 0;
+    if (k <= kLargestScan)
+      simd::scan_for_best(static_cast<const T*>(scores.row(r)), scores.columns(), k, values + r * k, indices + r * k,
+                          &found);
+    // Rows of few numbers above minus infinity come here too.
+    if (found < k) sort_for_best(device, scores.row(r), scores.columns(), k, values + r * k, indices + r * k);
+  }
 }
 
 template <class T>
 void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices) {
   top_k(device, logits, k, values, indices);
   for (std::int64_t r = 0; r < logits.rows(); ++r) {
-    T sum = 0;
-    for (std::int64_t v = 0; v < logits.columns(); ++v) sum += std::exp(logits.row(r)[v] - values[r * k]);
-    const T normaliser = values[r * k] + std::log(sum);
-    for (std::int64_t i = 0; i < k; ++i) values[r * k + i] -= normaliser;
+    T sum = 0, *row_values = values + r * k;
+    simd::sum_shifted_exponentials(static_cast<const T*>(logits.row(r)), logits.columns(), row_values[0], &sum);
+    const T normaliser = row_values[0] + std::log(sum);
+    for (std::int64_t i = 0; i < k; ++i) row_values[i] -= normaliser;
   }
 }
 
@@ -48,3 +138,4 @@ template void log_softmax_top_k(CpuContext&, Tensor<float>, std::int64_t, float*
 template void log_softmax_top_k(CpuContext&, Tensor<double>, std::int64_t, double*, std::int32_t*);
 
 }  // namespace heed
+#endif  // HWY_ONCE

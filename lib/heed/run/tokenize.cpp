@@ -40,7 +40,7 @@ void check_options(const TokenizeOptions& options) {
   needs("vocabulary", given("codes"), "--codes");
   needs("vocabulary-threshold", given("vocabulary"), "--vocabulary");
   needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
-  needs("uppercase-first", options.detokenize, "--detokenize");
+  if (options.uppercase_first && !options.detokenize) throw UsageError("--uppercase-first: needs --detokenize");
   if (options.output_format == TokenFormat::id && options.model.empty())
     throw UsageError("--output-format id: needs --model, which numbers the pieces");
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");

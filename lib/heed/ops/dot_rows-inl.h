@@ -1,0 +1,103 @@
+// Dot products of rows with rows: the arithmetic of inference, in which a row of the result must not depend on the
+// others. Included once for each instruction set.
+#if defined(HEED_OPS_DOT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_OPS_DOT_ROWS_INL_H_
+#undef HEED_OPS_DOT_ROWS_INL_H_
+#else
+#define HEED_OPS_DOT_ROWS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The sums of four vectors' lanes.
+template <class D, class V, class T>
+HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T* sums) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    // A transpose of 4 x 4 within each 128-bit block, adding on the way.
+    const V ac = hn::Add(hn::InterleaveLower(d, a, c), hn::InterleaveUpper(d, a, c));
+    const V be = hn::Add(hn::InterleaveLower(d, b, e), hn::InterleaveUpper(d, b, e));
+    const V blocks = hn::Add(hn::InterleaveLower(d, ac, be), hn::InterleaveUpper(d, ac, be));
+    HWY_ALIGN T parts[HWY_MAX_BYTES / sizeof(T)];
+    hn::Store(blocks, d, parts);
+    const hn::CappedTag<T, 4> four;
+    auto sum = hn::Load(four, parts);
+    for (std::size_t i = 4; i < hn::Lanes(d); i += 4) sum = hn::Add(sum, hn::Load(four, parts + i));
+    hn::StoreU(sum, four, sums);
+    return;
+  }
+#endif
+  sums[0] = hn::GetLane(hn::SumOfLanes(d, a));
+  sums[1] = hn::GetLane(hn::SumOfLanes(d, b));
+  sums[2] = hn::GetLane(hn::SumOfLanes(d, c));
+  sums[3] = hn::GetLane(hn::SumOfLanes(d, e));
+}
+
+/// The dot products of R rows of x, k elements each, with four rows at w, into sums[4 R]: lane by lane, then the lanes,
+/// then what is left of k. The same arithmetic for every R.
+template <int R, class T>
+HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* const w[4],
+                         T* HWY_RESTRICT sums) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  V s[R][4];
+  for (int r = 0; r < R; ++r)
+    for (int j = 0; j < 4; ++j) s[r][j] = hn::Zero(d);
+  const T *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
+  std::int64_t i = 0;
+  for (; i + lanes <= k; i += lanes) {
+    const V b0 = hn::LoadU(d, w0 + i), b1 = hn::LoadU(d, w1 + i), b2 = hn::LoadU(d, w2 + i), b3 = hn::LoadU(d, w3 + i);
+    for (int r = 0; r < R; ++r) {
+      const V a = hn::LoadU(d, x + r * x_stride + i);
+      s[r][0] = hn::MulAdd(a, b0, s[r][0]);
+      s[r][1] = hn::MulAdd(a, b1, s[r][1]);
+      s[r][2] = hn::MulAdd(a, b2, s[r][2]);
+      s[r][3] = hn::MulAdd(a, b3, s[r][3]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    sum_four(d, s[r][0], s[r][1], s[r][2], s[r][3], sums + 4 * r);
+    for (std::int64_t c = i; c < k; ++c)
+      for (int j = 0; j < 4; ++j) sums[4 * r + j] = std::fma(x[r * x_stride + c], w[j][c], sums[4 * r + j]);
+  }
+}
+
+/// y [rows, n] = factor x w^T, with x `rows` rows and w(j), j < n, rows of k elements. Rows of y do not depend on each
+/// other, bit for bit.
+template <class T, class RowOfW>
+HWY_INLINE void dot_products(std::int64_t rows, std::int64_t n, std::int64_t k, const T* x, std::int64_t x_stride,
+                             RowOfW w, T factor, T* y, std::int64_t y_stride) {
+  constexpr std::int64_t kTile = 3;
+  T sums[4 * kTile];
+  for (std::int64_t j = 0; j < n; j += 4) {
+    const std::int64_t count = std::min<std::int64_t>(4, n - j);
+    const T* const four[4] = {w(j), w(j + std::min<std::int64_t>(1, count - 1)),
+                              w(j + std::min<std::int64_t>(2, count - 1)), w(j + count - 1)};
+    for (std::int64_t r = 0; r < rows; r += kTile) {
+      const T* a = x + r * x_stride;
+      const std::int64_t tile = std::min(kTile, rows - r);
+      if (tile == 3)
+        dot_four<3>(k, a, x_stride, four, sums);
+      else if (tile == 2)
+        dot_four<2>(k, a, x_stride, four, sums);
+      else
+        dot_four<1>(k, a, x_stride, four, sums);
+      for (std::int64_t t = 0; t < tile; ++t)
+        for (std::int64_t i = 0; i < count; ++i) y[(r + t) * y_stride + j + i] = factor * sums[4 * t + i];
+    }
+  }
+}
+
+}  // namespace heed::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // HEED_OPS_DOT_ROWS_INL_H_

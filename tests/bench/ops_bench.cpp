@@ -1,0 +1,127 @@
+// Time of the row kernels and the optimiser's loops; items are elements, so that 1e9 / items_per_second is nanoseconds
+// an element. Run by hand: build/release/bin/heed_ops_bench
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "../ops/training.h"
+#include "heed/ops/dropout.h"
+#include "heed/ops/embedding.h"
+#include "heed/ops/layer_norm.h"
+#include "heed/ops/linear.h"
+#include "heed/ops/optimizer_kernels.h"
+#include "heed/ops/residual_norm.h"
+#include "heed/ops/softmax.h"
+
+using namespace heed;
+
+namespace {
+
+constexpr std::int64_t kElements = 1 << 17;
+
+/// Rows of a model's width, all that the row kernels read and write.
+struct Rows : Training<float> {
+  explicit Rows(std::int64_t d) : width(d), rows(kElements / d), kept(kElements) {
+    for (Variable<float>* x : {&a, &b, &y, &z, &dy}) *x = normal({rows, width});
+    for (Variable<float>* x : {&scale, &bias}) *x = normal({width});
+    statistics = normal({rows, 2});
+    const RandomStream stream(1, RandomUse::dropout);
+    fill_dropout_mask(stream, dropout_threshold(0.1), kElements, kept.data());
+    mask = {kept.data(), 1 / 0.9f};
+  }
+
+  std::int64_t width, rows;
+  Variable<float> a, b, y, z, dy, scale, bias, statistics;
+  std::vector<std::uint8_t> kept;
+  DropoutMask<float> mask;
+};
+
+template <class Body>
+void measure(benchmark::State& state, Body body) {
+  Rows r(state.range(0));
+  for (auto _ : state) {
+    body(r);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * kElements);
+}
+
+void dropout_mask(benchmark::State& state) {
+  measure(state, [](Rows& r) {
+    fill_dropout_mask(RandomStream(1, RandomUse::dropout), dropout_threshold(0.1), kElements, r.kept.data());
+  });
+}
+
+void dropout_both_ways(benchmark::State& state) {
+  measure(state, [](Rows& r) {
+    dropout_forward(r.device, r.a.value, r.mask, r.y.value);
+    dropout_backward(r.device, r.dy.value, r.mask, r.a.gradient);
+  });
+}
+
+void layer_norm_forward(benchmark::State& state) {
+  measure(state, [](Rows& r) {
+    layer_norm_forward(r.device, r.a.value, r.scale.value, r.bias.value, 1e-5, r.y.value, r.statistics.value);
+  });
+}
+
+void residual_norm_forward(benchmark::State& state) {
+  measure(state, [](Rows& r) {
+    residual_norm_forward(r.device, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
+                          r.z.value, r.statistics.value);
+  });
+}
+
+void residual_norm_backward(benchmark::State& state) {
+  measure(state, [](Rows& r) {
+    residual_norm_backward(r.device, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
+                           r.a.gradient, r.b.gradient, r.scale.gradient, r.bias.gradient);
+  });
+}
+
+void softmax_forward(benchmark::State& state) {
+  measure(state, [](Rows& r) { softmax_forward(r.device, r.a.value, r.y.value); });
+}
+
+void log_softmax_forward(benchmark::State& state) {
+  measure(state, [](Rows& r) { log_softmax_forward(r.device, r.a.value, r.y.value); });
+}
+
+/// The product y = f(x W^T + b); compare with activation 0 (none) for what the activation costs.
+void linear_forward(benchmark::State& state) {
+  Rows r(state.range(0));
+  const auto weight = r.normal({r.width, r.width});
+  for (auto _ : state)
+    linear_forward(r.device, r.a.value, weight.value, r.bias.value, static_cast<Activation>(state.range(1)), {},
+                   r.y.value);
+  state.SetItemsProcessed(state.iterations() * kElements);
+}
+
+/// Four arrays of n numbers; 2^23 of them do not fit in a cache.
+void adam(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  std::vector<float> value(n, 1), gradient(n, 0.1f), first(n), second(n);
+  for (auto _ : state) adam_update(std::span(value), gradient, first, second, {.learning_rate = 1e-3});
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
+void gradient_norm(benchmark::State& state) {
+  const std::vector<float> gradient(static_cast<std::size_t>(state.range(0)), 0.1f);
+  for (auto _ : state) benchmark::DoNotOptimize(squared_norm(std::span<const float>(gradient)));
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
+BENCHMARK(dropout_mask)->Arg(512);
+BENCHMARK(dropout_both_ways)->Arg(512);
+BENCHMARK(layer_norm_forward)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_forward)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_backward)->Arg(128)->Arg(512);
+BENCHMARK(softmax_forward)->Arg(32)->Arg(512);
+BENCHMARK(log_softmax_forward)->Arg(8192);
+BENCHMARK(linear_forward)->ArgsProduct({{128}, {0, 1, 2, 3}});
+BENCHMARK(adam)->Arg(1 << 16)->Arg(1 << 23);
+BENCHMARK(gradient_norm)->Arg(1 << 16)->Arg(1 << 23);
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Completion for bash: options, choices and files of the real tools.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+source "$HEED_SOURCE/scripts/completion/heed.bash" || fail "heed.bash cannot be sourced"
+PATH=$HEED_BIN:$PATH
+
+# completes EXPECTED WORD...: what the last word, after a tool and other words, becomes
+completes() {
+  local expected=$1
+  shift
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  COMPREPLY=()
+  _heed
+  [ "${COMPREPLY[*]}" = "$expected" ] || fail "$*: completes to '${COMPREPLY[*]}' instead of '$expected'"
+}
+
+: >text.en
+: >text.de
+completes '--detokenize' tokenize --deto
+completes '--uppercase-first' tokenize -d --up
+completes '--no-detokenize' tokenize --no-det
+completes 'moses 13a intl char words none' tokenize --mode ''
+completes 'moses' tokenize --mode mo
+completes 'moses' tokenize --mode = mo
+completes 'words bpe char' build-vocab --type =
+completes 'replace keep fail' tokenize -q --on_invalid_utf8 ''
+completes 'text.en' tokenize -i text.e
+completes 'text.en' build-vocab --lowercase text.e
+completes '' tokenize --threads ''
+completes '' tokenize -l ''
+completes '--version' bleu --versi
+completes '--help' tokenize --he
+completes '' missing-tool --he
+
+# Every option of every tool is offered.
+for source in "$HEED_SOURCE"/tools/*.cpp; do
+  tool=$(basename "$source" .cpp)
+  COMP_WORDS=("$tool" --) COMP_CWORD=1
+  _heed
+  offered=" ${COMPREPLY[*]} "
+  while read -r option; do
+    [[ $offered == *" $option "* ]] || fail "$tool: $option is not offered"
+  done < <("$tool" --help | sed -nE 's/^  (-., |    )(--[[:alnum:]-]+).*/\2/p')
+  complete -p "$tool" >/dev/null || fail "$tool has no completion"
+done
+
+# Installed under a tool's name it completes that tool.
+cp "$HEED_SOURCE/scripts/completion/heed.bash" my-tokenize
+(source ./my-tokenize && complete -p my-tokenize >/dev/null) || fail "an installed copy completes nothing"
+finish

@@ -1,0 +1,58 @@
+# For the tests of the tools: a folder of its own to work in, and what every such test needs. Sourced by them.
+set -u
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  failures=$((failures + 1))
+}
+
+# expect CODE OUT-PATTERN ERR-PATTERN COMMAND...: patterns are bash globs over the whole text
+expect() {
+  local code=$1 out=$2 err=$3 got
+  shift 3
+  "$@" >stdout 2>stderr
+  got=$?
+  [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code ($(cat stderr))"
+  # shellcheck disable=SC2053
+  [[ $(cat stdout) == $out ]] || fail "$*: stdout '$(head -c 2000 stdout)' is not like '$out'"
+  # shellcheck disable=SC2053
+  [[ $(cat stderr) == $err ]] || fail "$*: stderr '$(head -c 2000 stderr)' is not like '$err'"
+}
+
+# expect_full_disk TOOL ARGUMENT...: writing to a full disk is an error
+expect_full_disk() {
+  local tool=$1
+  [ -w /dev/full ] || return 0
+  "$HEED_BIN/$@" >/dev/full 2>stderr
+  [ $? -eq 1 ] || fail "$tool: a full disk does not exit with 1"
+  [[ $(cat stderr) == *"$tool: standard output: cannot write: No space left on device" ]] || fail "full disk: $(cat stderr)"
+}
+
+# expect_coprocess COMMAND...: each line is answered before the next is written
+expect_coprocess() {
+  rm -f questions answers
+  mkfifo questions
+  "$@" <questions >answers 2>/dev/null &
+  exec 3>questions
+  local line
+  for line in 1 2; do
+    echo 'a line' >&3
+    for _ in $(seq 200); do
+      [ "$(wc -l <answers)" -ge "$line" ] && break
+      sleep 0.05
+    done
+    [ "$(wc -l <answers)" -eq "$line" ] || fail "$*: an idle input does not flush"
+  done
+  exec 3>&-
+  wait $! || fail "$*: fails at the end of a coprocess"
+}
+
+finish() {
+  [ "$failures" -eq 0 ] && exit 0
+  echo "$failures failed" >&2
+  exit 1
+}

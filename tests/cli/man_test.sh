@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The OPTIONS of every tool's man page are those of its --help, both ways, with the same short options.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+
+# "-s --long" or "--long", one option a line.
+options_of_help() {
+  "$1" --help | sed -nE 's/^  (-([[:alnum:]]), |    )(--[[:alnum:]-]+).*/\2 \3/p' | sed -E 's/^ //; s/^([[:alnum:]]) /-\1 /' | LC_ALL=C sort
+}
+options_of_man() {
+  sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/p' "$1" | grep -A1 '^\.TP' | grep '^\\fB' | sed -E 's/\\f[BRI]//g; s/\\-/-/g' |
+    sed -nE 's/^(-[[:alnum:]], |-[[:alnum:]]+, )?(--[[:alnum:]-]+).*/\1\2/p' | sed -E 's/^(-[[:alnum:]]), /\1 /; s/^-[[:alnum:]]+, //' | LC_ALL=C sort
+}
+
+tools=0
+for source in "$HEED_SOURCE"/tools/*.cpp; do
+  tool=$(basename "$source" .cpp)
+  page=$HEED_SOURCE/man/$tool.1
+  tools=$((tools + 1))
+  if [ ! -x "$HEED_BIN/$tool" ]; then
+    fail "$tool is not built"
+  elif [ ! -f "$page" ]; then
+    fail "$tool has no man/$tool.1"
+  else
+    options_of_help "$HEED_BIN/$tool" >help
+    options_of_man "$page" >man
+    [ -s help ] || fail "$tool --help lists no option"
+    LC_ALL=C comm -23 help man | while read -r option; do echo "man/$tool.1 lacks $option"; done >missing
+    LC_ALL=C comm -13 help man | while read -r option; do echo "man/$tool.1 has $option, which $tool --help lacks"; done >extra
+    [ -s missing ] && fail "$(cat missing)"
+    [ -s extra ] && fail "$(cat extra)"
+    grep -q "^\.SH EXIT STATUS" "$page" || fail "man/$tool.1 has no EXIT STATUS"
+    grep -q '^\.SH EXAMPLES' "$page" || fail "man/$tool.1 has no EXAMPLES"
+    if command -v man >/dev/null; then
+      LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=100 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" >/dev/null 2>warnings
+      [ -s warnings ] && fail "man/$tool.1: $(cat warnings)"
+    fi
+  fi
+done
+[ "$tools" -gt 0 ] || fail "no tools found"
+
+# The comparison itself can fail.
+printf '.SH OPTIONS\n.TP\n\\fB\\-x\\fR, \\fB\\-\\-extra\\fR \\fIN\\fR\nText.\n.SH EXIT STATUS\n' >page
+[ "$(options_of_man page)" = '-x --extra' ] || fail "options of a man page are not found: $(options_of_man page)"
+finish

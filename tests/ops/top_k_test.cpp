@@ -1,0 +1,96 @@
+#include "heed/ops/top_k.h"
+
+#include <cmath>
+#include <limits>
+
+#include "targets.h"
+#include "training.h"
+
+using namespace heed;
+
+namespace {
+
+template <class T>
+struct Best {
+  std::vector<T> values;
+  std::vector<std::int32_t> indices;
+};
+
+template <class T>
+Best<T> run(Training<T>& t, Tensor<T> scores, std::int64_t k, bool log_softmax = false) {
+  Best<T> best{std::vector<T>(static_cast<std::size_t>(scores.rows() * k)),
+               std::vector<std::int32_t>(static_cast<std::size_t>(scores.rows() * k))};
+  (log_softmax ? log_softmax_top_k<T> : top_k<T>)(t.device, scores, k, best.values.data(), best.indices.data());
+  return best;
+}
+
+template <class T>
+Tensor<T> row(Training<T>& t, const std::vector<T>& numbers) {
+  const Tensor<T> x = t.arena.template tensor<T>({1, static_cast<std::int64_t>(numbers.size())});
+  std::copy(numbers.begin(), numbers.end(), x.data());
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("top_k: as sorting, every instruction set, any k and width", T, float, double) {
+  for_each_simd_target([] {
+    Training<T> t;
+    for (const int n : {1, 3, 17, 100, 1001})
+      for (const int k : {1, 2, 5, 12, 64, 300, 1001}) {
+        if (k > n) continue;
+        CAPTURE(n);
+        CAPTURE(k);
+        const Tensor<T> x = t.normal({3, n}).value;
+        for (T& v : x.span()) v = std::round(v * 20);  // many ties
+        const Best<T> best = run(t, x, k);
+        for (std::int64_t r = 0; r < 3; ++r) {
+          std::vector<std::int32_t> order(static_cast<std::size_t>(n));
+          for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+          std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return x.row(r)[a] > x.row(r)[b]; });
+          bool same = true;
+          for (std::int64_t i = 0; i < k; ++i) {
+            const auto at = static_cast<std::size_t>(r * k + i);
+            same &=
+                best.indices[at] == order[static_cast<std::size_t>(i)] && best.values[at] == x.row(r)[best.indices[at]];
+          }
+          CHECK(same);
+        }
+      }
+  });
+}
+
+TEST_CASE_TEMPLATE("top_k: forbidden words (minus infinity) and NaN come last, the lowest index first", T, float,
+                   double) {
+  for_each_simd_target([] {
+    Training<T> t;
+    const T none = -std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+    std::vector<T> numbers(40, none);
+    numbers[3] = nan;
+    numbers[35] = 2;
+    numbers[36] = nan;
+    numbers[37] = 7;
+    const Best<T> best = run(t, row(t, numbers), 4);
+    CHECK(best.indices == std::vector<std::int32_t>{37, 35, 0, 1});
+    CHECK(best.values == std::vector<T>{7, 2, none, none});
+    CHECK(run(t, row(t, std::vector<T>{nan, none, nan}), 3).indices == std::vector<std::int32_t>{1, 0, 2});
+  });
+}
+
+TEST_CASE_TEMPLATE("log_softmax_top_k: the log-probabilities of the best", T, float, double) {
+  for_each_simd_target([] {
+    Training<T> t;
+    for (const int n : {2, 37, 1000}) {
+      const Tensor<T> x = t.normal({2, n}).value;
+      for (T& v : x.span()) v = 30 * v + 200;  // would overflow without the shift
+      const Best<T> best = run(t, x, 2, true), plain = run(t, x, 2);
+      CHECK(best.indices == plain.indices);
+      for (std::size_t i = 0; i < 4; ++i) {
+        double sum = 0;
+        const T* values = x.row(static_cast<std::int64_t>(i / 2));
+        for (int v = 0; v < n; ++v) sum += std::exp(double(values[v]) - double(plain.values[i]));
+        CHECK(double(best.values[i]) == doctest::Approx(-std::log(sum)).epsilon(sizeof(T) == 4 ? 1e-4 : 1e-12));
+      }
+    }
+  });
+}
