@@ -57,9 +57,9 @@ class TranslateRun {
     if (references_) references_->report_invalid(log_);
     if (long_lines_ > 0)
       log_.warn(count_text(long_lines_, "line") + " longer than " + std::to_string(options_.max_length) + " pieces: " +
-                (options_.on_long == OnLong::crop   ? "only the beginning was translated"
-                 : options_.on_long == OnLong::copy ? "copied"
-                                                    : "left empty") +
+                (options_.on_long == OverlongLine::crop   ? "only the beginning was translated"
+                 : options_.on_long == OverlongLine::copy ? "copied"
+                                                          : "left empty") +
                 "; first: line " + std::to_string(first_long_));
     if (options_.stats) report(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     return 0;
@@ -111,16 +111,16 @@ class TranslateRun {
     if (!line.translate) line.output = format_->plain(number, "");
     const auto limit = static_cast<std::size_t>(options_.max_length);
     if (limit == 0 || line.source.size() <= limit) return;
-    if (options_.on_long == OnLong::fail)
+    if (options_.on_long == OverlongLine::fail)
       throw Error(Position{reader_.name(), number}, "has " + std::to_string(line.source.size()) +
                                                         " pieces, more than --max-length " + std::to_string(limit) +
                                                         " (--on-long crop|copy|empty goes on)");
     if (long_lines_++ == 0) first_long_ = number;
-    if (options_.on_long == OnLong::crop) {
+    if (options_.on_long == OverlongLine::crop) {
       line.source.resize(limit);
     } else {
       line.translate = false;
-      line.output = format_->plain(number, options_.on_long == OnLong::copy ? line.text : "");
+      line.output = format_->plain(number, options_.on_long == OverlongLine::copy ? line.text : "");
     }
   }
 

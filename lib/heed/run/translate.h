@@ -14,12 +14,14 @@
 namespace heed {
 
 /// What to do with a line of more than --max-length pieces.
-enum class OnLong { crop, copy, empty, fail };
+enum class OverlongLine { crop, copy, empty, fail };
 
 template <>
-struct EnumNames<OnLong> {
-  static constexpr std::pair<OnLong, std::string_view> values[] = {
-      {OnLong::crop, "crop"}, {OnLong::copy, "copy"}, {OnLong::empty, "empty"}, {OnLong::fail, "fail"}};
+struct EnumNames<OverlongLine> {
+  static constexpr std::pair<OverlongLine, std::string_view> values[] = {{OverlongLine::crop, "crop"},
+                                                                         {OverlongLine::copy, "copy"},
+                                                                         {OverlongLine::empty, "empty"},
+                                                                         {OverlongLine::fail, "fail"}};
 };
 
 /// What the tool `translate` is asked for.
@@ -32,7 +34,7 @@ struct TranslateOptions {
   std::string alignment;
   bool pretokenized = false, no_detokenize = false;
   int max_length = 0;
-  OnLong on_long = OnLong::crop;
+  OverlongLine on_long = OverlongLine::crop;
   int mini_batch = 128;
   int mini_batch_words = 0;
   int maxi_batch = 4000;
