@@ -6,11 +6,12 @@
 #define HEED_OPS_ATTENTION_SOFTMAX_INL_H_
 #endif
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <cstdint>
 #include <limits>
+
+#include "heed/ops/exp-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
@@ -29,12 +30,12 @@ HWY_INLINE void attention_softmax_row(T* HWY_RESTRICT s, std::int64_t seen, std:
   largest = hn::MaxOfLanes(d, largest);
   auto sum = hn::Zero(d);
   for (std::int64_t i = 0; i < full; i += lanes) {
-    const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, s + i), largest));
+    const auto e = exp_nonpositive(d, hn::Sub(hn::LoadU(d, s + i), largest));
     sum = hn::Add(sum, e);
     hn::StoreU(e, d, s + i);
   }
   if (full < seen) {
-    const auto e = hn::IfThenElseZero(rest, hn::Exp(d, hn::Sub(hn::LoadU(d, s + full), largest)));
+    const auto e = hn::IfThenElseZero(rest, exp_nonpositive(d, hn::Sub(hn::LoadU(d, s + full), largest)));
     sum = hn::Add(sum, e);
     hn::StoreU(e, d, s + full);
   }

@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/exp-inl.h"
 #include "heed/ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,7 +49,7 @@ void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
   auto sum_lanes = hn::Zero(d);
   T sum_rest = 0;
   for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) {
-    const auto e = hn::Exp(tag, hn::Sub(load(tag, x + i), hn::Set(tag, largest)));
+    const auto e = exp_nonpositive(tag, hn::Sub(load(tag, x + i), hn::Set(tag, largest)));
     if (out) store(e, tag, out + i);
     if constexpr (std::is_same_v<decltype(tag), hn::ScalableTag<T>>)
       sum_lanes = hn::Add(sum_lanes, e);

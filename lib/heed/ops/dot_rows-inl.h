@@ -17,9 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The sums of four vectors' lanes.
+/// out[0 .. 4) = factor times the sums of four vectors' lanes.
 template <class D, class V, class T>
-HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T* sums) {
+HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 4) {
     // A transpose of 4 x 4 within each 128-bit block, adding on the way.
@@ -31,21 +31,21 @@ HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T* sums) {
     const hn::CappedTag<T, 4> four;
     auto sum = hn::Load(four, parts);
     for (std::size_t i = 4; i < hn::Lanes(d); i += 4) sum = hn::Add(sum, hn::Load(four, parts + i));
-    hn::StoreU(sum, four, sums);
+    hn::StoreU(hn::Mul(sum, hn::Set(four, factor)), four, out);
     return;
   }
 #endif
-  sums[0] = hn::GetLane(hn::SumOfLanes(d, a));
-  sums[1] = hn::GetLane(hn::SumOfLanes(d, b));
-  sums[2] = hn::GetLane(hn::SumOfLanes(d, c));
-  sums[3] = hn::GetLane(hn::SumOfLanes(d, e));
+  out[0] = factor * hn::GetLane(hn::SumOfLanes(d, a));
+  out[1] = factor * hn::GetLane(hn::SumOfLanes(d, b));
+  out[2] = factor * hn::GetLane(hn::SumOfLanes(d, c));
+  out[3] = factor * hn::GetLane(hn::SumOfLanes(d, e));
 }
 
-/// The dot products of R rows of x, k elements each, with four rows at w, into sums[4 R]: lane by lane, then the lanes,
-/// then what is left of k. The same arithmetic for every R.
+/// out [R, 4] = factor times the dot products of R rows of x, k elements each, with four rows w: lane by lane, then the
+/// lanes, then what is left of k. The same arithmetic for every R.
 template <int R, class T>
-HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* const w[4],
-                         T* HWY_RESTRICT sums) {
+HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* const w[4], T factor,
+                         T* HWY_RESTRICT out, std::int64_t out_stride) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -64,11 +64,21 @@ HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x
       s[r][3] = hn::MulAdd(a, b3, s[r][3]);
     }
   }
-  for (int r = 0; r < R; ++r) {
-    sum_four(d, s[r][0], s[r][1], s[r][2], s[r][3], sums + 4 * r);
-    for (std::int64_t c = i; c < k; ++c)
-      for (int j = 0; j < 4; ++j) sums[4 * r + j] = std::fma(x[r * x_stride + c], w[j][c], sums[4 * r + j]);
-  }
+  for (int r = 0; r < R; ++r) sum_four(d, s[r][0], s[r][1], s[r][2], s[r][3], factor, out + r * out_stride);
+  for (; i < k; ++i)
+    for (int r = 0; r < R; ++r)
+      for (int j = 0; j < 4; ++j)
+        out[r * out_stride + j] = std::fma(factor * x[r * x_stride + i], w[j][i], out[r * out_stride + j]);
+}
+
+/// dot_four for any number of rows.
+template <class T>
+HWY_INLINE void dot_four_rows(std::int64_t rows, std::int64_t k, const T* x, std::int64_t x_stride, const T* const w[4],
+                              T factor, T* out, std::int64_t out_stride) {
+  for (; rows >= 3; rows -= 3, x += 3 * x_stride, out += 3 * out_stride)
+    dot_four<3>(k, x, x_stride, w, factor, out, out_stride);
+  if (rows == 2) dot_four<2>(k, x, x_stride, w, factor, out, out_stride);
+  if (rows == 1) dot_four<1>(k, x, x_stride, w, factor, out, out_stride);
 }
 
 /// y [rows, n] = factor x w^T, with x `rows` rows and w(j), j < n, rows of k elements. Rows of y do not depend on each
@@ -76,24 +86,18 @@ HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x
 template <class T, class RowOfW>
 HWY_INLINE void dot_products(std::int64_t rows, std::int64_t n, std::int64_t k, const T* x, std::int64_t x_stride,
                              RowOfW w, T factor, T* y, std::int64_t y_stride) {
-  constexpr std::int64_t kTile = 3;
-  T sums[4 * kTile];
-  for (std::int64_t j = 0; j < n; j += 4) {
-    const std::int64_t count = std::min<std::int64_t>(4, n - j);
-    const T* const four[4] = {w(j), w(j + std::min<std::int64_t>(1, count - 1)),
-                              w(j + std::min<std::int64_t>(2, count - 1)), w(j + count - 1)};
-    for (std::int64_t r = 0; r < rows; r += kTile) {
-      const T* a = x + r * x_stride;
-      const std::int64_t tile = std::min(kTile, rows - r);
-      if (tile == 3)
-        dot_four<3>(k, a, x_stride, four, sums);
-      else if (tile == 2)
-        dot_four<2>(k, a, x_stride, four, sums);
-      else
-        dot_four<1>(k, a, x_stride, four, sums);
-      for (std::int64_t t = 0; t < tile; ++t)
-        for (std::int64_t i = 0; i < count; ++i) y[(r + t) * y_stride + j + i] = factor * sums[4 * t + i];
-    }
+  std::int64_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    const T* const four[4] = {w(j), w(j + 1), w(j + 2), w(j + 3)};
+    dot_four_rows(rows, k, x, x_stride, four, factor, y + j, y_stride);
+  }
+  if (j == n) return;
+  // The last one to three: a row of w may stand for several.
+  const T* const four[4] = {w(j), w(std::min(j + 1, n - 1)), w(std::min(j + 2, n - 1)), w(n - 1)};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T products[4];
+    dot_four<1>(k, x + r * x_stride, x_stride, four, factor, products, 4);
+    std::copy(products, products + (n - j), y + r * y_stride + j);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/exp-inl.h"
 #include "heed/ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -63,8 +64,8 @@ void sum_shifted_exponentials(const T* HWY_RESTRICT x, std::int64_t n, T largest
   auto a = hn::Zero(d), b = a;
   std::int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    a = hn::Add(a, hn::Exp(d, hn::Sub(hn::LoadU(d, x + i), shift)));
-    b = hn::Add(b, hn::Exp(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift)));
+    a = hn::Add(a, exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i), shift)));
+    b = hn::Add(b, exp_nonpositive(d, hn::Sub(hn::LoadU(d, x + i + lanes), shift)));
   }
   *sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b)));
   for (; i < n; ++i) *sum += std::exp(x[i] - largest);

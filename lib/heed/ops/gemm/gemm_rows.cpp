@@ -16,13 +16,16 @@ namespace heed::HWY_NAMESPACE {
 template <class T>
 void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64_t n, std::int64_t k, const T* x,
                       std::int64_t x_stride, const T* weight, std::int64_t w_stride) {
-  // As many rows of x at a time as stay in the second-level cache beside the rows of W that pass by.
-  const std::int64_t block =
-      std::max<std::int64_t>(12, (std::int64_t{128} << 10) / static_cast<std::int64_t>(sizeof(T)) / (k + 1) / 12 * 12);
-  for (std::int64_t begin = 0; begin < rows; begin += block)
-    dot_products(
-        std::min(block, rows - begin), n, k, x + begin * x_stride, x_stride,
-        [&](std::int64_t j) { return weight + j * w_stride; }, T(1), y + begin * y_stride, y_stride);
+  // A block of W stays in the second-level cache while all rows of x pass by, a few at a time, which stay in the first.
+  const auto rows_in = [&](std::int64_t bytes, std::int64_t step) {
+    return std::max(step, bytes / static_cast<std::int64_t>(sizeof(T)) / (k + 1) / step * step);
+  };
+  const std::int64_t w_block = rows_in(std::int64_t{128} << 10, 4), x_block = rows_in(std::int64_t{16} << 10, 3);
+  for (std::int64_t j = 0; j < n; j += w_block)
+    for (std::int64_t r = 0; r < rows; r += x_block)
+      dot_products(
+          std::min(x_block, rows - r), std::min(w_block, n - j), k, x + r * x_stride, x_stride,
+          [&](std::int64_t i) { return weight + (j + i) * w_stride; }, T(1), y + r * y_stride + j, y_stride);
 }
 
 HEED_INSTANTIATE_SIMD(gemm_rows_kernel,
