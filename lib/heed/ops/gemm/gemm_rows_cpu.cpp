@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "heed/ops/gemm/gemm_rows.cpp"
+#define HWY_TARGET_INCLUDE "heed/ops/gemm/gemm_rows_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
