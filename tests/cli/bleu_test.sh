@@ -1,29 +1,7 @@
 #!/usr/bin/env bash
 # bleu through pipes and files: exit codes, messages, full disk, closed pipe.
-set -u
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 bleu=$HEED_BIN/bleu
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-fail() {
-  echo "FAILED: $*" >&2
-  failures=$((failures + 1))
-}
-
-# expect CODE OUT-PATTERN ERR-PATTERN COMMAND...: patterns are bash globs over the whole text
-expect() {
-  local code=$1 out=$2 err=$3 got
-  shift 3
-  "$@" >stdout 2>stderr
-  got=$?
-  [ "$got" -eq "$code" ] || fail "$*: exit $got instead of $code ($(cat stderr))"
-  # shellcheck disable=SC2053
-  [[ $(cat stdout) == $out ]] || fail "$*: stdout '$(cat stdout)' is not like '$out'"
-  # shellcheck disable=SC2053
-  [[ $(cat stderr) == $err ]] || fail "$*: stderr '$(cat stderr)' is not like '$err'"
-}
 
 printf 'the cat sat on the mat .\na dog barked\n' >ref
 printf 'the cat sat on a mat .\na dog barked\n' >hyp
@@ -69,33 +47,18 @@ expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high
 expect 2 '' 'bleu: standard input can be read only once (*)' "$bleu" - -i -
 
 # A full disk is an error, a closed pipe is silence.
-if [ -w /dev/full ]; then
-  "$bleu" ref -i hyp >/dev/full 2>stderr
-  [ $? -eq 1 ] || fail "a full disk does not exit with 1"
-  [[ $(cat stderr) == 'bleu: standard output: cannot write: No space left on device' ]] || fail "full disk: $(cat stderr)"
-  expect 1 '' 'bleu: /dev/full: *No space left on device' "$bleu" ref -i hyp -o /dev/full
-fi
+expect_full_disk bleu ref -i hyp
+expect 1 '' 'bleu: /dev/full: *No space left on device' "$bleu" ref -i hyp -o /dev/full
 for _ in $(seq 20000); do echo 'a line'; done >many
 "$bleu" many -i many -sl 2>stderr | head -n 1 >/dev/null
 [ "${PIPESTATUS[0]}" -eq 141 ] || fail "a closed pipe ends with $? instead of SIGPIPE"
 [ -s stderr ] && fail "a closed pipe is not silent: $(cat stderr)"
 
 # A coprocess: each line is answered before the next is written.
-mkfifo questions
-"$bleu" ref -i questions -sl -b >answers 2>/dev/null &
-exec 3>questions
-echo 'the cat sat on the mat .' >&3
-for _ in $(seq 100); do
-  [ -s answers ] && break
-  sleep 0.05
-done
-[ "$(cat answers)" = 100.0 ] || fail "an idle input does not flush: '$(cat answers)'"
-echo 'a dog barked' >&3
-exec 3>&-
-wait $! || fail "the coprocess fails at the end"
-[ "$(wc -l <answers)" -eq 2 ] || fail "the coprocess answers $(wc -l <answers) of 2 lines"
+printf 'a line\na line\n' >lines
+expect_coprocess "$bleu" lines -sl -b
 
 expect 0 '*usage: bleu*--fail-under*' '' "$bleu" --help
 expect 0 'bleu (heed) *' '' "$bleu" --version
 
-[ "$failures" -eq 0 ] || { echo "$failures failed" >&2; exit 1; }
+finish
