@@ -85,7 +85,7 @@ class Learner {
   };
   struct Pair {
     std::int64_t current = 0, full = 0;
-    bool is_current = false, is_full = false;
+    bool is_current = false, is_full = false, is_grown = false;
     /// The words it came into, and (as ~word) those it went out of.
     std::vector<std::int32_t> places;
   };
@@ -105,7 +105,8 @@ class Learner {
   Candidate most_frequent();
   void prune(double threshold);
   void refill();
-  void change(Symbol first, Symbol second, std::int64_t by, std::int32_t word);
+  Pair& change(Symbol first, Symbol second, std::int64_t by, std::int32_t word);
+  void grow(Symbol first, Symbol second, std::int64_t by, std::int32_t word);
   void merge(PairId id);
   void merge_in_word(std::int32_t index, Symbol first, Symbol second, Symbol merged);
   void use(Symbol symbol, std::int64_t by);
@@ -124,6 +125,7 @@ class Learner {
   std::vector<Candidate> heap_;
   std::vector<std::int32_t> place_counts_;  // per word, zero between merges
   std::vector<Symbol> old_word_;
+  std::vector<PairId> grown_;
 };
 
 Learner::Learner(const WordCounts& words, const BpeLimits& limits) : limits_(limits) {
@@ -226,7 +228,7 @@ void Learner::refill() {
   fill_heap();
 }
 
-void Learner::change(Symbol first, Symbol second, std::int64_t by, std::int32_t word) {
+Learner::Pair& Learner::change(Symbol first, Symbol second, std::int64_t by, std::int32_t word) {
   const PairId id = pair_of(first, second);
   Pair& state = pair(id);
   if (!state.is_current) {
@@ -235,6 +237,15 @@ void Learner::change(Symbol first, Symbol second, std::int64_t by, std::int32_t 
   }
   state.current += by;
   state.places.push_back(by > 0 ? word : ~word);
+  return state;
+}
+
+/// A change for the better: the pair goes onto the heap again, once for all words of a merge.
+void Learner::grow(Symbol first, Symbol second, std::int64_t by, std::int32_t word) {
+  Pair& state = change(first, second, by, word);
+  if (state.is_grown) return;
+  state.is_grown = true;
+  grown_.push_back(static_cast<PairId>(&state - pairs_.data()));
 }
 
 void Learner::use(Symbol symbol, std::int64_t by) {
@@ -270,12 +281,8 @@ void Learner::merge_in_word(std::int32_t index, Symbol first, Symbol second, Sym
   word.length = put;
   for (std::size_t i = 0; i < put; ++i) {
     if (now[i] != merged) continue;
-    const auto gain = [&](std::size_t at) {
-      change(now[at], now[at + 1], word.count, index);
-      push(pair_of(now[at], now[at + 1]));
-    };
-    if (i > 0) gain(i - 1);
-    if (i + 1 < put && now[i + 1] != merged) gain(i);
+    if (i > 0) grow(now[i - 1], merged, word.count, index);
+    if (i + 1 < put && now[i + 1] != merged) grow(merged, now[i + 1], word.count, index);
   }
 }
 
@@ -298,6 +305,11 @@ void Learner::merge(PairId id) {
     count = 0;
   }
   pair(id).current = 0;
+  for (const PairId each : grown_) {
+    pair(each).is_grown = false;
+    push(each);
+  }
+  grown_.clear();
 }
 
 BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
