@@ -1,0 +1,41 @@
+#include "heed/data/parallel_corpus.h"
+
+#include <limits>
+
+#include "heed/base/error.h"
+
+namespace heed {
+
+void ParallelCorpus::add(std::span<const std::int32_t> source, std::span<const std::int32_t> target,
+                         std::int64_t line) {
+  if (line > std::numeric_limits<std::int32_t>::max()) throw Error("the corpus has more than 2^31 lines (split it)");
+  const auto append = [](Side& side, std::span<const std::int32_t> ids) {
+    side.ids.insert(side.ids.end(), ids.begin(), ids.end());
+    side.offsets.push_back(static_cast<std::int64_t>(side.ids.size()));
+  };
+  append(source_, source);
+  append(target_, target);
+  lines_.push_back(static_cast<std::int32_t>(line));
+}
+
+std::uint64_t ParallelCorpus::fingerprint() const {
+  // FNV-1a over whole numbers, with the high half folded in so that every bit counts.
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  const auto mix = [&](std::uint64_t value) {
+    hash = (hash ^ value) * 0x100000001b3ULL;
+    hash ^= hash >> 32;
+  };
+  for (const Side* side : {&source_, &target_}) {
+    for (const std::int32_t id : side->ids) mix(static_cast<std::uint32_t>(id));
+    for (const std::int64_t offset : side->offsets) mix(static_cast<std::uint64_t>(offset));
+  }
+  return hash;
+}
+
+std::int64_t ParallelCorpus::memory() const {
+  const auto bytes = [](const auto& items) { return items.capacity() * sizeof(items[0]); };
+  return static_cast<std::int64_t>(bytes(source_.ids) + bytes(source_.offsets) + bytes(target_.ids) +
+                                   bytes(target_.offsets) + bytes(lines_));
+}
+
+}  // namespace heed

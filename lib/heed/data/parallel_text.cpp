@@ -1,0 +1,51 @@
+#include "heed/data/parallel_text.h"
+
+namespace heed {
+
+PairReader::PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy)
+    : source_(std::make_unique<LineReader>(source_path, policy)),
+      target_(std::make_unique<LineReader>(target_path, policy)) {}
+
+PairReader::PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy)
+    : source_(tsv_path == "-" ? std::make_unique<LineReader>(in, "standard input", policy)
+                              : std::make_unique<LineReader>(tsv_path, policy)) {}
+
+std::string PairReader::name() const {
+  return target_ ? source_->name() + " + " + target_->name() : source_->name();
+}
+
+void PairReader::fail_unequal(bool source_ended) {
+  LineReader& longer = source_ended ? *target_ : *source_;
+  for (std::string line; longer.next(line);) {
+  }
+  const LineReader& shorter = source_ended ? *source_ : *target_;
+  const auto lines = [](std::int64_t count) { return format_count(count) + (count == 1 ? " line" : " lines"); };
+  throw Error(Position{shorter.name()}, "has " + lines(shorter.line_number()) + ", but " + longer.name() + " has " +
+                                            format_count(longer.line_number()) +
+                                            " (line i of one has to be the translation of line i of the other)");
+}
+
+bool PairReader::next(TextPair& pair) {
+  if (target_) {
+    const bool source = source_->next(pair.source), target = target_->next(pair.target);
+    if (source != target) fail_unequal(!source);
+    return source;
+  }
+  if (!source_->next(pair.source)) return false;
+  const std::size_t tab = pair.source.find('\t');
+  if (tab == std::string::npos) throw Error(source_->position(), "no TAB in this line (a line is: source TAB target)");
+  const std::size_t second = pair.source.find('\t', tab + 1);
+  if (second != std::string::npos)
+    throw Error(source_->position(static_cast<std::int64_t>(second) + 1),
+                "more than two columns (a line is: source TAB target; cut -f1,2 picks two)");
+  pair.target.assign(pair.source, tab + 1, std::string::npos);
+  pair.source.resize(tab);
+  return true;
+}
+
+void PairReader::report_invalid(Log& log) const {
+  source_->report_invalid(log);
+  if (target_) target_->report_invalid(log);
+}
+
+}  // namespace heed
