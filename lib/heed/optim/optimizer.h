@@ -49,7 +49,7 @@ struct OptimizerOptions {
     visit(optimizer, {.name = "optimizer", .help = "how the gradient changes the parameters"});
     visit(optimizer_params, {.name = "optimizer-params",
                              .help = "adam and adamw: beta1 beta2 epsilon (0.9 0.98 1e-9); sgd: momentum (0)",
-                             .value = "X...",
+                             .value = "X",
                              .min = 0,
                              .max = 1});
     visit(learn_rate, {.name = "learn-rate",

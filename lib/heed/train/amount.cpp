@@ -1,0 +1,57 @@
+#include "heed/train/amount.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "heed/base/error.h"
+
+namespace heed {
+
+Amount::Amount(const std::string& option, const std::string& text) : count_(0), unit_(Unit::updates) {
+  std::string number = text;
+  const auto take = [&](char letter) {
+    if (number.empty() || number.back() != letter) return false;
+    number.pop_back();
+    return true;
+  };
+  if (take('e'))
+    unit_ = Unit::epochs;
+  else if (take('t'))
+    unit_ = Unit::tokens;
+  else if (take('h'))
+    unit_ = Unit::hours;
+  else
+    take('u');
+  const double factor = take('K') ? 1e3 : take('M') ? 1e6 : take('G') ? 1e9 : 1;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count_);
+  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(count_) || count_ <= 0)
+    throw UsageError(option + " '" + text +
+                     "': not an amount of training (a number with e for epochs, u updates, t target tokens or h hours: "
+                     "20e, 100Ku, 1Gt, 8h)");
+  count_ *= factor;
+}
+
+double Amount::measure(const TrainingPlace& place) const {
+  switch (unit_) {
+    case Unit::epochs:
+      return place.epochs;
+    case Unit::updates:
+      return static_cast<double>(place.updates);
+    case Unit::tokens:
+      return static_cast<double>(place.target_tokens);
+    case Unit::hours:
+      return place.seconds / 3600;
+  }
+  throw Error("internal: unknown unit");
+}
+
+double Amount::share(const TrainingPlace& place) const {
+  return std::clamp(measure(place) / count_, 0.0, 1.0);
+}
+
+bool Amount::due(const TrainingPlace& before, const TrainingPlace& after) const {
+  return std::floor(measure(after) / count_) > std::floor(measure(before) / count_);
+}
+
+}  // namespace heed

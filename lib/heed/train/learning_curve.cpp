@@ -1,0 +1,67 @@
+#include "heed/train/learning_curve.h"
+
+#include <cmath>
+
+#include "heed/inspect/plot.h"
+#include "heed/train/trainer_options.h"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kMostPoints = 1024;
+
+LossPoint joined(const LossPoint& a, const LossPoint& b) {
+  const std::int64_t tokens = a.tokens + b.tokens;
+  return {
+      b.update, b.epoch,
+      (a.loss * static_cast<double>(a.tokens) + b.loss * static_cast<double>(b.tokens)) / static_cast<double>(tokens),
+      tokens};
+}
+
+}  // namespace
+
+void add_to_history(TrainingState& state, double negative_log_likelihood, std::int64_t tokens, double epoch) {
+  LossPoint& open = state.open_point;
+  open.update = state.updates;
+  open.epoch = epoch;
+  open.loss += negative_log_likelihood;
+  open.tokens += tokens;
+  if (state.updates % state.history_stride != 0) return;
+  open.loss /= static_cast<double>(open.tokens);
+  state.history.push_back(open);
+  open = {};
+  if (state.history.size() < kMostPoints) return;
+  std::vector<LossPoint> half;
+  for (std::size_t i = 0; i + 1 < state.history.size(); i += 2)
+    half.push_back(joined(state.history[i], state.history[i + 1]));
+  state.history = std::move(half);
+  state.history_stride *= 2;
+}
+
+void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path) {
+  Plot plot{.title = title,
+            .x_label = "update",
+            .left_label = "cross-entropy (nats per token)",
+            .right_label = "BLEU",
+            .series = {}};
+  PlotSeries training{.name = "training", .points = {}};
+  for (const LossPoint& point : state.history)
+    training.points.push_back({static_cast<double>(point.update), point.loss});
+  plot.series.push_back(std::move(training));
+  bool has_entropy = false;
+  for (std::size_t i = 0; i < state.metrics.size(); ++i) {
+    // Perplexity is drawn as the cross-entropy it is the exponential of, on the axis of the training loss.
+    const bool bleu = state.metrics[i] == enum_name(Metric::bleu);
+    const bool perplexity = state.metrics[i] == enum_name(Metric::perplexity);
+    if (!bleu && std::exchange(has_entropy, true)) continue;
+    PlotSeries series{.name = bleu ? "validation BLEU" : "validation", .points = {}, .right = bleu, .dots = true};
+    for (const ValidationPoint& point : state.validations)
+      if (i < point.scores.size())
+        series.points.push_back(
+            {static_cast<double>(point.update), perplexity ? std::log(point.scores[i]) : point.scores[i]});
+    plot.series.push_back(std::move(series));
+  }
+  write_plot(path, plot);
+}
+
+}  // namespace heed

@@ -1,0 +1,33 @@
+#include "heed/train/model_files.h"
+
+#include "heed/train/resume.h"
+
+namespace heed {
+
+std::string model_file_variant(const std::string& path, const std::string& what) {
+  constexpr std::string_view kExtension = ".h5";
+  const bool named = path.ends_with(kExtension);
+  return path.substr(0, path.size() - (named ? kExtension.size() : 0)) + "." + what + std::string(kExtension);
+}
+
+std::string kept_model_file(const std::string& path, std::int64_t update) {
+  return model_file_variant(path, "update-" + std::to_string(update));
+}
+
+Checkpoint average_checkpoints(const std::vector<std::string>& paths) {
+  if (paths.empty()) throw Error("no checkpoint to average");
+  Checkpoint first = load_checkpoint(paths[0]);
+  std::vector<double> sum(first.parameters.flat().begin(), first.parameters.flat().end());
+  for (std::size_t i = 1; i < paths.size(); ++i) {
+    const Checkpoint next = load_checkpoint(paths[i]);
+    const std::string difference = describe_difference(first, next);
+    if (!difference.empty()) throw Error(Position{paths[i]}, "cannot be averaged with " + paths[0] + ": " + difference);
+    const auto values = next.parameters.flat();
+    for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(values[j]);
+  }
+  const auto out = first.parameters.flat();
+  for (std::size_t j = 0; j < sum.size(); ++j) out[j] = static_cast<float>(sum[j] / static_cast<double>(paths.size()));
+  return first;
+}
+
+}  // namespace heed

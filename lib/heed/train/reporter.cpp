@@ -1,0 +1,135 @@
+#include "heed/train/reporter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace heed {
+namespace {
+
+/// The columns of a TSV, besides event, update, epoch, tokens, seconds and text.
+constexpr const char* kColumns[] = {"loss",          "cross_entropy", "accuracy",
+                                    "learning_rate", "gradient_norm", "tokens_per_second",
+                                    "ce-mean-words", "perplexity",    "bleu"};
+
+std::string number(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// The shortest digits that read back the same.
+std::string exact(double value) {
+  return fields_detail::show_real(value);
+}
+
+std::string line_of(const UpdateReport& report) {
+  std::string out =
+      "epoch " + number("%.2f", report.place.epochs) + "  update " + format_count(report.place.updates) + "  loss " +
+      number("%.3f", report.loss) + "  perplexity " + number("%.4g", std::exp(report.cross_entropy)) + "  accuracy " +
+      number("%.1f %%", 100 * report.accuracy) + "  rate " + number("%.2e", report.learning_rate) + "  norm " +
+      number("%.2f", report.gradient_norm) + "  " + format_count(std::llround(report.tokens_per_second)) + " tokens/s";
+  if (report.seconds_left >= 0) out += "  " + format_duration(report.seconds_left) + " left";
+  return out;
+}
+
+}  // namespace
+
+std::string format_score(Metric metric, double score) {
+  switch (metric) {
+    case Metric::bleu:
+      return number("%.2f", score);
+    case Metric::perplexity:
+      return number("%.4g", score);
+    case Metric::ce_mean_words:
+      return number("%.4f", score);
+  }
+  throw Error("internal: unknown metric");
+}
+
+void Reporter::update(const UpdateReport& report) {
+  if (format_ == LogFormat::text) {
+    log_.plain(line_of(report));
+    return;
+  }
+  record(report.place, "update",
+         {{"loss", report.loss},
+          {"cross_entropy", report.cross_entropy},
+          {"accuracy", report.accuracy},
+          {"learning_rate", report.learning_rate},
+          {"gradient_norm", report.gradient_norm},
+          {"tokens_per_second", report.tokens_per_second}},
+         "");
+}
+
+void Reporter::status(const UpdateReport& report) {
+  constexpr int kWidth = 20;
+  std::string bar = "[";
+  for (int i = 0; i < kWidth; ++i) bar += i < static_cast<int>(report.share * kWidth) ? '#' : '-';
+  std::string out = bar + "] " + number("%3.0f%%", 100 * report.share) + "  epoch " +
+                    number("%.2f", report.place.epochs) + "  perplexity " +
+                    number("%.4g", std::exp(report.cross_entropy)) + "  " +
+                    format_count(std::llround(report.tokens_per_second)) + " tokens/s";
+  if (report.seconds_left >= 0) out += "  " + format_duration(report.seconds_left) + " left";
+  log_.status(out);
+}
+
+void Reporter::validation(const TrainingPlace& place, const std::vector<Metric>& metrics,
+                          const std::vector<double>& scores, const std::vector<bool>& better, double seconds) {
+  Values values;
+  std::string line;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    const std::string name(enum_name(metrics[i]));
+    values.emplace_back(name, scores[i]);
+    line += (i == 0 ? "" : "  ") + name + " " + format_score(metrics[i], scores[i]) + (better[i] ? " (best)" : "");
+  }
+  if (format_ == LogFormat::text) {
+    log_.plain("validation after update " + format_count(place.updates) + ":  " + line + "  in " +
+               format_duration(seconds));
+    return;
+  }
+  record(place, "validation", values, "");
+}
+
+void Reporter::event(const TrainingPlace& place, const std::string& name, const std::string& text, bool detail) {
+  if (format_ == LogFormat::text) {
+    detail ? log_.detail(text) : log_.info(text);
+  } else {
+    record(place, name, {}, text);
+  }
+}
+
+void Reporter::record(const TrainingPlace& place, const std::string& event, const Values& values,
+                      const std::string& text) {
+  if (format_ == LogFormat::jsonl) {
+    nlohmann::ordered_json line = {{"event", event},
+                                   {"update", place.updates},
+                                   {"epoch", place.epochs},
+                                   {"target_tokens", place.target_tokens},
+                                   {"seconds", place.seconds}};
+    for (const auto& [name, value] : values) line[name] = value;
+    if (!text.empty()) line["text"] = text;
+    out_ << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n' << std::flush;
+    return;
+  }
+  if (!header_written_) {
+    out_ << "event\tupdate\tepoch\ttarget_tokens\tseconds";
+    for (const char* column : kColumns) out_ << '\t' << column;
+    out_ << "\ttext\n";
+    header_written_ = true;
+  }
+  out_ << event << '\t' << place.updates << '\t' << exact(place.epochs) << '\t' << place.target_tokens << '\t'
+       << number("%.3f", place.seconds);
+  for (const char* column : kColumns) {
+    out_ << '\t';
+    const auto found = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == column; });
+    if (found != values.end()) out_ << exact(found->second);
+  }
+  std::string cell = text;
+  std::replace_if(
+      cell.begin(), cell.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
+  out_ << '\t' << cell << '\n' << std::flush;
+}
+
+}  // namespace heed

@@ -1,0 +1,90 @@
+#include "heed/train/resume.h"
+
+#include <algorithm>
+
+namespace heed {
+namespace {
+
+constexpr const char* kTrained = "trained";
+constexpr const char* kSmoothed = "smoothed";
+
+std::string describe_config_difference(TransformerConfig here, TransformerConfig there) {
+  const FieldList ours = FieldList::of(here), theirs = FieldList::of(there);
+  for (std::size_t i = 0; i < ours.all().size(); ++i) {
+    const auto a = ours.all()[i].get_text(), b = theirs.all()[i].get_text();
+    if (a != b) return "--" + std::string(ours.all()[i].info.name) + " is " + b.at(0) + " there, " + a.at(0) + " here";
+  }
+  return {};
+}
+
+std::string describe_text_difference(const std::string& side, const TextModel& here, const TextModel& there) {
+  const TextModelParts ours = here.parts(), theirs = there.parts();
+  const std::string begin = "the " + side + " vocabulary ";
+  if (ours.pieces.size() != theirs.pieces.size())
+    return begin + "has " + std::to_string(theirs.pieces.size()) + " pieces there, " +
+           std::to_string(ours.pieces.size()) + " here";
+  for (std::size_t i = 0; i < ours.pieces.size(); ++i)
+    if (ours.pieces[i] != theirs.pieces[i])
+      return begin + "differs: id " + std::to_string(i) + " is '" + theirs.pieces[i] + "' there, '" + ours.pieces[i] +
+             "' here";
+  if (ours.subword_model != theirs.subword_model) return begin + "differs in its merges";
+  if (ours.attributes != theirs.attributes) return begin + "differs in its text steps";
+  return {};
+}
+
+}  // namespace
+
+std::string describe_difference(const Checkpoint& here, const Checkpoint& there) {
+  std::string out = describe_text_difference("source", here.source, there.source);
+  if (out.empty()) out = describe_text_difference("target", here.target, there.target);
+  if (out.empty()) out = describe_config_difference(here.model->config(), there.model->config());
+  return out;
+}
+
+void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
+                     const std::vector<RunSetting>& settings, Log& log) {
+  const auto fail = [&](const std::string& difference) {
+    throw Error(Position{path}, "cannot go on with this training: " + difference +
+                                    " (give the same options as before, or name another model with -m)");
+  };
+  const std::string difference = describe_difference(present, saved.checkpoint);
+  if (!difference.empty()) fail(difference);
+  auto& stored = saved.state.settings;
+  for (const RunSetting& setting : settings) {
+    const auto found =
+        std::find_if(stored.begin(), stored.end(), [&](const auto& s) { return s.first == setting.name; });
+    const std::string before = found == stored.end() ? "not set" : found->second;
+    if (before == setting.value) continue;
+    if (setting.required) fail(setting.name + " is " + before + " there, " + setting.value + " here");
+    log.warn(setting.name + " was " + before + " and is now " + setting.value +
+             ": the result will differ from that of an uninterrupted run");
+  }
+  stored.clear();
+  for (const RunSetting& setting : settings) stored.emplace_back(setting.name, setting.value);
+}
+
+void restore_training_form(ResumableCheckpoint& run, bool smoothing) {
+  const auto trained = run.arrays.find(kTrained), smoothed = run.arrays.find(kSmoothed);
+  if (smoothing) {
+    if (trained == run.arrays.end()) run.arrays.emplace(kTrained, run.checkpoint.parameters);
+    if (smoothed != run.arrays.end()) run.checkpoint.parameters = smoothed->second;
+  } else if (trained != run.arrays.end()) {
+    run.checkpoint.parameters = trained->second;
+    run.arrays.erase(trained);
+  }
+  run.arrays.erase(kSmoothed);
+}
+
+ParameterValues<float>& training_parameters(ResumableCheckpoint& run) {
+  const auto trained = run.arrays.find(kTrained);
+  return trained == run.arrays.end() ? run.checkpoint.parameters : trained->second;
+}
+
+TrainingArrays published_arrays(const ResumableCheckpoint& run) {
+  TrainingArrays out = run.arrays;
+  // Smoothing: the trained ones are there already, and the model's are the smoothed ones.
+  out.emplace(out.contains(kTrained) ? kSmoothed : kTrained, run.checkpoint.parameters);
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,382 @@
+#include "heed/train/trainer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/ops/optimizer_kernels.h"
+#include "heed/train/learning_curve.h"
+#include "heed/train/model_files.h"
+
+namespace heed {
+namespace {
+
+constexpr double kReportSeconds = 10;
+constexpr double kStatusSeconds = 0.1;
+constexpr std::int64_t kSkipsUntilRollback = 3;
+constexpr std::int64_t kSkipsUntilStop = 100;
+constexpr std::int64_t kRollbacksUntilStop = 10;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Amount save_frequency(const RunOptions& options) {
+  if (options.save_freq) return {"--save-freq", *options.save_freq};
+  if (options.keep_last > 0 || options.average_last > 0) return {1, Amount::Unit::epochs};
+  return {0.1, Amount::Unit::hours};
+}
+
+}  // namespace
+
+Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const RunOptions& options,
+                 const OptimizerSettings& optimizer)
+    : parts_(parts),
+      batch_options_(batch_options),
+      options_(options),
+      optimizer_(optimizer, parts.run.checkpoint.model->layout(), parts.run.arrays),
+      step_(parts.workers, optimizer_, trained(), smoothing() ? &parts.run.checkpoint.parameters : nullptr,
+            batch_options.exponential_smoothing, parts.pool),
+      batches_(parts.corpus, batch_options.limits(), static_cast<std::uint64_t>(batch_options.seed)),
+      after_("--after", options.after),
+      save_freq_(save_frequency(options)),
+      valid_freq_("--valid-freq", options.valid_freq) {
+  if (options.disp_freq) disp_freq_.emplace("--disp-freq", *options.disp_freq);
+  if (optimizer.schedule.needs_end() && after_.unit() == Amount::Unit::hours)
+    throw UsageError("--lr-schedule " + std::string(enum_name(optimizer.schedule.kind)) +
+                     " needs an end that is the same in every run (give --after in e, u or t)");
+  if (options.early_stopping > 0 && !parts.validator)
+    throw UsageError("--early-stopping needs something to validate on (give --valid-sets)");
+  if (options.keep_best && !parts.validator)
+    throw UsageError("--keep-best needs something to validate on (give --valid-sets)");
+  if (parts.validator) {
+    std::vector<std::string> metrics;
+    for (const Metric metric : parts.validator->metrics()) metrics.emplace_back(enum_name(metric));
+    if (state().metrics != metrics) {
+      state().metrics = metrics;
+      state().validations.clear();
+      state().best.assign(metrics.size(), {});
+    }
+  }
+}
+
+std::int64_t Trainer::batches_per_epoch() {
+  if (prepared_epoch_ != state().epoch) {
+    batches_.prepare(state().epoch);
+    prepared_epoch_ = state().epoch;
+  }
+  return batches_.size();
+}
+
+TrainingPlace Trainer::place() {
+  const double part = static_cast<double>(state().batch) / static_cast<double>(batches_per_epoch());
+  return {static_cast<double>(state().epoch) + part, state().updates, state().target_tokens,
+          seconds_before_ + seconds_since(started_)};
+}
+
+double Trainer::learning_rate() {
+  return optimizer_.settings().schedule.rate(state().optimizer_step + 1, after_.share(place())) *
+         std::exp2(-static_cast<double>(state().rollbacks));
+}
+
+UpdateStep::Result Trainer::compute_update() {
+  const std::int64_t end = std::min(batches_per_epoch(), state().batch + batch_options_.optimizer_delay);
+  shards_.clear();
+  for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(parts_.corpus, batches_[i], shards_);
+  const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates), 0};
+  const auto result = step_.run(parts_.corpus, shards_, batch_options_.label_smoothing, dropout,
+                                state().optimizer_step + 1, learning_rate());
+  state().batch = end;
+  ++state().updates;
+  return result;
+}
+
+void Trainer::count_update(const UpdateStep::Result& result) {
+  ++state().optimizer_step;
+  state().consecutive_skips = 0;
+  state().target_tokens += result.sums.tokens;
+  for (const Shard& shard : shards_) state().sentences += static_cast<std::int64_t>(shard.pairs.size());
+  add_to_history(state(), result.sums.negative_log_likelihood, result.sums.tokens, place().epochs);
+  shown_sums_ += result.sums;
+  last_norm_ = result.gradient_norm;
+}
+
+Trainer::Step Trainer::one_update() {
+  const UpdateStep::Result result = compute_update();
+  Step step = Step::applied;
+  if (result.applied) {
+    count_update(result);
+  } else {
+    const char* what = std::isfinite(result.sums.loss) ? "gradient" : "loss";
+    step = handle_divergence(
+        "update " + format_count(state().updates) + ": the " + what +
+        " is not finite (first line of the batch: " + std::to_string(parts_.corpus.line(shards_[0].pairs[0])) + ")");
+  }
+  if (step != Step::rolled_back) next_epoch_if_done();
+  return step;
+}
+
+void Trainer::next_epoch_if_done() {
+  if (state().batch < batches_per_epoch()) return;
+  ++state().epoch;
+  state().batch = 0;
+}
+
+Trainer::Step Trainer::handle_divergence(const std::string& what) {
+  if (options_.on_divergence == OnDivergence::stop)
+    throw Error(Position{parts_.path}, what +
+                                           "; nothing was saved since the last good state (lower --learn-rate, or "
+                                           "let training go on with --on-divergence rollback)");
+  ++state().skipped_updates;
+  ++state().consecutive_skips;
+  parts_.log.warn(what + ": skipped; skipped in all: " + format_count(state().skipped_updates));
+  if (options_.on_divergence == OnDivergence::skip) {
+    if (state().consecutive_skips >= kSkipsUntilStop)
+      throw Error(Position{parts_.path}, "the last " + std::to_string(kSkipsUntilStop) +
+                                             " updates had no finite loss and gradient; nothing was saved since the "
+                                             "last good state (lower --learn-rate)");
+    return Step::skipped;
+  }
+  if (state().consecutive_skips < kSkipsUntilRollback) return Step::skipped;
+  roll_back(std::to_string(kSkipsUntilRollback) + " updates in a row were not finite");
+  return Step::rolled_back;
+}
+
+void Trainer::roll_back(const std::string& why) {
+  const std::int64_t rollbacks = state().rollbacks + 1, skipped = state().skipped_updates;
+  if (rollbacks > kRollbacksUntilStop)
+    throw Error(Position{parts_.path},
+                "training diverges however small the learning rate; the file holds the last "
+                "good state (look at the data, lower --learn-rate, or raise --lr-warmup)");
+  ResumableCheckpoint& run = parts_.run;
+  if (::access(parts_.path.c_str(), F_OK) == 0) {
+    auto saved = load_resumable_checkpoint(parts_.path);
+    if (!saved) throw Error(Position{parts_.path}, "holds no training state to go back to");
+    restore_training_form(*saved, smoothing());
+    // Into the arrays in place: the optimiser and the workers hold on to them.
+    const auto copy = [](ParameterValues<float>& to, const ParameterValues<float>& from) {
+      std::copy(from.flat().begin(), from.flat().end(), to.flat().begin());
+    };
+    copy(run.checkpoint.parameters, saved->checkpoint.parameters);
+    for (auto& [name, values] : run.arrays) copy(values, saved->arrays.at(name));
+    saved->state.settings = std::move(state().settings);
+    state() = std::move(saved->state);
+  } else {
+    TrainingState fresh;
+    fresh.seed = state().seed;
+    fresh.metrics = std::move(state().metrics);
+    fresh.best.resize(fresh.metrics.size());
+    fresh.settings = std::move(state().settings);
+    for (auto& [name, values] : run.arrays) values.fill_zero();
+    run.checkpoint.parameters.initialise(fresh.seed);
+    trained().initialise(fresh.seed);
+    state() = std::move(fresh);
+  }
+  state().rollbacks = rollbacks;
+  state().skipped_updates = skipped;
+  state().consecutive_skips = 0;
+  state().finished = false;
+  shown_sums_ = {};
+  shown_place_ = place();
+  parts_.reporter.event(place(), "rollback",
+                        why + ": back to update " + format_count(state().updates) + " with half the learning rate");
+}
+
+UpdateReport Trainer::make_report(const TrainingPlace& now) {
+  UpdateReport report;
+  report.place = now;
+  const double tokens = std::max(1.0, static_cast<double>(shown_sums_.tokens));
+  report.loss = shown_sums_.loss / tokens;
+  report.cross_entropy = shown_sums_.negative_log_likelihood / tokens;
+  report.accuracy = static_cast<double>(shown_sums_.correct) / tokens;
+  report.learning_rate = learning_rate();
+  report.gradient_norm = last_norm_;
+  const double seconds = now.seconds - shown_place_.seconds;
+  report.tokens_per_second = seconds > 0 ? static_cast<double>(shown_sums_.tokens) / seconds : 0;
+  report.share = after_.share(now);
+  const double done = report.share - after_.share(first_place_);
+  report.seconds_left = done > 0 ? (now.seconds - first_place_.seconds) * (1 - report.share) / done : -1;
+  return report;
+}
+
+void Trainer::show_report(const TrainingPlace& now) {
+  if (shown_sums_.tokens == 0) return;
+  parts_.reporter.update(make_report(now));
+  shown_sums_ = {};
+  shown_place_ = now;
+  plot();
+}
+
+void Trainer::report_progress(const TrainingPlace& before, const TrainingPlace& now) {
+  const bool due = disp_freq_ ? disp_freq_->due(before, now) : now.seconds - shown_place_.seconds >= kReportSeconds;
+  if (due) {
+    show_report(now);
+  } else if (parts_.log.terminal() && shown_sums_.tokens > 0 && seconds_since(status_shown_) >= kStatusSeconds) {
+    parts_.reporter.status(make_report(now));
+    status_shown_ = Clock::now();
+  }
+}
+
+void Trainer::validate() {
+  const auto start = Clock::now();
+  const TrainingPlace now = place();
+  const std::vector<Metric>& metrics = parts_.validator->metrics();
+  const std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
+  std::vector<bool> better;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    BestScore& best = state().best[i];
+    better.push_back(best.update < 0 ||
+                     (larger_is_better(metrics[i]) ? scores[i] > best.score : scores[i] < best.score));
+    best.stalled = better[i] ? 0 : best.stalled + 1;
+    if (!better[i]) continue;
+    best.score = scores[i];
+    best.update = state().updates;
+    if (options_.keep_best)
+      save_checkpoint(model_file_variant(parts_.path, "best-" + std::string(enum_name(metrics[i]))),
+                      parts_.run.checkpoint);
+  }
+  state().validations.push_back({state().updates, now.epochs, scores});
+  parts_.reporter.validation(now, metrics, scores, better, seconds_since(start));
+  plot();
+}
+
+bool Trainer::stalled() {
+  return options_.early_stopping > 0 && !state().best.empty() && state().best[0].stalled >= options_.early_stopping;
+}
+
+void Trainer::plot() {
+  if (!options_.plot.empty()) plot_learning_curve(state(), parts_.path, options_.plot);
+}
+
+bool Trainer::save(bool keep) {
+  const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
+  if (!finite) return false;
+  const auto wanted = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
+  auto& kept = state().kept_updates;
+  if (keep && wanted > 0 && (kept.empty() || kept.back() != state().updates)) {
+    save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint);
+    kept.push_back(state().updates);
+  }
+  state().seconds = place().seconds;
+  const bool average = state().finished && options_.average_last > 0 && !kept.empty();
+  if (average) {
+    publish_average();
+  } else {
+    save_checkpoint(parts_.path, parts_.run.checkpoint, state(), parts_.run.arrays);
+    parts_.reporter.event(place(), "saved", "saved " + parts_.path + " after update " + format_count(state().updates),
+                          !state().finished);
+  }
+  // Only now: until the state that no longer needs them is safe, a killed run must find the old files again.
+  drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
+  return true;
+}
+
+void Trainer::drop_old_kept(std::size_t keep) {
+  auto& kept = state().kept_updates;
+  while (kept.size() > keep) {
+    ::unlink(kept_model_file(parts_.path, kept.front()).c_str());
+    kept.erase(kept.begin());
+  }
+}
+
+/// Writes the average of the kept models as the model, with what training needs to go on beside it.
+void Trainer::publish_average() {
+  std::vector<std::string> files;
+  const auto& kept = state().kept_updates;
+  const auto count = std::min(kept.size(), static_cast<std::size_t>(options_.average_last));
+  for (std::size_t i = kept.size() - count; i < kept.size(); ++i)
+    files.push_back(kept_model_file(parts_.path, kept[i]));
+  const Checkpoint average = average_checkpoints(files);
+  if (parts_.validator) {
+    Checkpoint& present = parts_.run.checkpoint;
+    ParameterValues<float> own = present.parameters;
+    std::copy(average.parameters.flat().begin(), average.parameters.flat().end(), present.parameters.flat().begin());
+    const std::vector<double> scores = parts_.validator->run(present.parameters);
+    std::copy(own.flat().begin(), own.flat().end(), present.parameters.flat().begin());
+    std::string text;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+      text += std::string(i == 0 ? "" : ", ") + std::string(enum_name(parts_.validator->metrics()[i])) + " " +
+              format_score(parts_.validator->metrics()[i], scores[i]);
+    parts_.reporter.event(place(), "average", "average of the last " + std::to_string(count) + " models: " + text);
+  }
+  save_checkpoint(parts_.path, average, state(), published_arrays(parts_.run));
+  parts_.reporter.event(
+      place(), "saved",
+      "saved " + parts_.path + ", the average of the last " + std::to_string(count) + " saved models");
+}
+
+/// Marks the end, if this is one, and says whether it is.
+bool Trainer::finish_if_done() {
+  const bool reached = after_.reached(place());
+  if (!reached && !stalled()) return false;
+  state().finished = true;
+  state().finish_reason =
+      reached ? "--after " + options_.after + " is reached"
+              : "no better " + state().metrics[0] + " in " + std::to_string(options_.early_stopping) + " validations";
+  return true;
+}
+
+bool Trainer::already_finished() {
+  const bool before = state().finished;
+  if (!finish_if_done()) {
+    state().finished = false;
+    return false;
+  }
+  if (before) drop_old_kept(static_cast<std::size_t>(options_.keep_last));
+  return before;
+}
+
+/// Saves; goes back to the last good state where there is nothing worth saving, and then returns false.
+bool Trainer::save_or_roll_back(bool keep) {
+  if (save(keep)) return true;
+  if (options_.on_divergence != OnDivergence::rollback)
+    throw Error(Position{parts_.path}, "a parameter is not finite after update " + format_count(state().updates) +
+                                           "; not saved (lower --learn-rate)");
+  roll_back("a parameter is not finite");
+  return false;
+}
+
+void Trainer::start_clock() {
+  started_ = status_shown_ = Clock::now();
+  seconds_before_ = state().seconds;
+  first_place_ = shown_place_ = place();
+}
+
+Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
+  start_clock();
+  const auto keep = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
+  if (already_finished()) return Outcome::finished;
+  drop_old_kept(keep);
+  while (!state().finished) {
+    const TrainingPlace before = place();
+    if (one_update() == Step::rolled_back) continue;
+    const TrainingPlace now = place();
+    report_progress(before, now);
+    if (after_.reached(now)) show_report(now);
+    if (parts_.validator && (after_.reached(now) || valid_freq_.due(before, now))) validate();
+    const bool save_due = finish_if_done() || save_freq_.due(before, now);
+    const bool interrupted = interrupts.signal() != 0;
+    if (!save_due && !interrupted) continue;
+    if (save_or_roll_back(save_due) && interrupted && !state().finished) return Outcome::interrupted;
+  }
+  plot();
+  parts_.reporter.event(place(), "finished", "finished: " + state().finish_reason);
+  return Outcome::finished;
+}
+
+double Trainer::measure_speed(int updates) {
+  start_clock();
+  const auto update = [&] {
+    const std::int64_t tokens = compute_update().sums.tokens;
+    next_epoch_if_done();
+    return tokens;
+  };
+  update();  // takes the memory
+  const auto start = Clock::now();
+  std::int64_t tokens = 0;
+  for (int i = 0; i < updates; ++i) tokens += update();
+  return static_cast<double>(tokens) / seconds_since(start);
+}
+
+}  // namespace heed

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/config/fields.h"
+#include "heed/data/batches.h"
+#include "heed/data/encode_corpus.h"
+
+namespace heed {
+
+enum class PrecisionChoice { automatic, float32, bfloat16 };
+enum class OnDivergence { rollback, skip, stop };
+enum class LogFormat { text, tsv, jsonl };
+enum class Metric { bleu, ce_mean_words, perplexity };
+
+template <>
+struct EnumNames<PrecisionChoice> {
+  static constexpr std::pair<PrecisionChoice, std::string_view> values[] = {{PrecisionChoice::automatic, "auto"},
+                                                                            {PrecisionChoice::float32, "float32"},
+                                                                            {PrecisionChoice::bfloat16, "bfloat16"}};
+};
+template <>
+struct EnumNames<OnDivergence> {
+  static constexpr std::pair<OnDivergence, std::string_view> values[] = {
+      {OnDivergence::rollback, "rollback"}, {OnDivergence::skip, "skip"}, {OnDivergence::stop, "stop"}};
+};
+template <>
+struct EnumNames<LogFormat> {
+  static constexpr std::pair<LogFormat, std::string_view> values[] = {
+      {LogFormat::text, "text"}, {LogFormat::tsv, "tsv"}, {LogFormat::jsonl, "jsonl"}};
+};
+template <>
+struct EnumNames<Metric> {
+  static constexpr std::pair<Metric, std::string_view> values[] = {
+      {Metric::bleu, "bleu"}, {Metric::ce_mean_words, "ce-mean-words"}, {Metric::perplexity, "perplexity"}};
+};
+
+/// Whether a larger score is a better one.
+inline bool larger_is_better(Metric metric) {
+  return metric == Metric::bleu;
+}
+
+/// The options of `train` that say how batches are made and an update is computed.
+struct BatchOptions {
+  std::optional<std::int64_t> mini_batch, mini_batch_words;
+  int optimizer_delay = 1;
+  int max_length = 256;
+  OnLong on_long = OnLong::skip;
+  double label_smoothing = 0.1;
+  double exponential_smoothing = 0;
+  PrecisionChoice precision = PrecisionChoice::automatic;
+  std::int64_t seed = 1;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Batches and loss");
+    visit(mini_batch, {.name = "mini-batch", .help = "at most N pairs in a batch", .value = "N", .min = 1});
+    visit(mini_batch_words, {.name = "mini-batch-words",
+                             .help = "at most N target tokens in a batch; else 4096, no limit with --mini-batch",
+                             .value = "N",
+                             .min = 1});
+    visit(optimizer_delay, {.name = "optimizer-delay",
+                            .help = "batches whose gradients make one update",
+                            .value = "N",
+                            .min = 1,
+                            .max = 4096});
+    visit(max_length, {.name = "max-length",
+                       .help = "longest side of a pair in tokens, </s> included",
+                       .value = "N",
+                       .min = 2,
+                       .max = 1 << 20});
+    visit(on_long, {.name = "on-long", .help = "pairs with a longer side: leave out, cut off, or stop"});
+    visit(label_smoothing, {.name = "label-smoothing",
+                            .help = "probability spread over the whole vocabulary",
+                            .value = "P",
+                            .min = 0,
+                            .max = 0.99});
+    visit(exponential_smoothing, {.name = "exponential-smoothing",
+                                  .help = "keep a moving average of the parameters, in which new ones weigh F; 0: off",
+                                  .value = "F",
+                                  .min = 0,
+                                  .max = 1,
+                                  .implicit = "1e-4"});
+    visit(precision, {.name = "precision", .help = "arithmetic of matrix products; auto: bfloat16 where it is fast"});
+    visit(seed, {.name = "seed", .help = "of everything random", .value = "N", .min = 0});
+  }
+
+  BatchLimits limits() const {
+    BatchLimits out;
+    if (mini_batch) {
+      out.pairs = *mini_batch;
+      out.target_tokens = INT64_MAX;
+    }
+    if (mini_batch_words) out.target_tokens = *mini_batch_words;
+    return out;
+  }
+};
+
+/// The options of `train` that say how long, how often, and what is kept and shown.
+struct RunOptions {
+  std::string after = "20e";
+  std::optional<std::string> save_freq, disp_freq;
+  std::string valid_freq = "1e";
+  std::vector<Metric> valid_metrics = {Metric::perplexity, Metric::bleu};
+  int early_stopping = 0;
+  bool keep_best = false;
+  int keep_last = 0;
+  int average_last = 0;
+  OnDivergence on_divergence = OnDivergence::rollback;
+  LogFormat log_format = LogFormat::text;
+  std::string plot;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Run control");
+    visit(after, {.name = "after",
+                  .help = "how long to train: epochs (20e), updates (100Ku), target tokens (1Gt) or hours (8h)",
+                  .value = "AMOUNT"});
+    visit(save_freq, {.name = "save-freq",
+                      .help = "save that often; else 0.1h, 1e with --keep-last or --average-last",
+                      .value = "AMOUNT"});
+    visit(valid_freq, {.name = "valid-freq", .help = "validate that often", .value = "AMOUNT"});
+    visit(disp_freq, {.name = "disp-freq", .help = "report that often; else every 10 seconds", .value = "AMOUNT"});
+    visit(valid_metrics, {.name = "valid-metrics", .help = "what to validate; early stopping looks at the first"});
+    visit(early_stopping, {.name = "early-stopping",
+                           .help = "stop after N validations without a better first metric; 0: never",
+                           .value = "N",
+                           .min = 0});
+    visit(keep_best, {.name = "keep-best", .help = "keep the best model by each metric, as MODEL.best-METRIC.h5"});
+    visit(keep_last,
+          {.name = "keep-last", .help = "keep the last N saved models, as MODEL.update-N.h5", .value = "N", .min = 0});
+    visit(average_last, {.name = "average-last",
+                         .help = "at the end, make the model the average of the last N saved ones",
+                         .value = "N",
+                         .min = 0,
+                         .max = 1000});
+    visit(on_divergence,
+          {.name = "on-divergence",
+           .help = "where loss or gradient is not finite: skip the update, go back when it repeats, stop"});
+    visit(log_format, {.name = "log-format", .help = "reports as text, or as tsv or jsonl records on stdout"});
+    visit(plot, {.name = "plot", .help = "draw the learning curve", .value = "FILE.svg"});
+  }
+};
+
+}  // namespace heed

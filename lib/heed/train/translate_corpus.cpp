@@ -1,0 +1,52 @@
+#include "heed/train/translate_corpus.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "heed/decode/search.h"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kSentences = 64;
+
+}  // namespace
+
+std::vector<std::string> translate_corpus(const Transformer<float>& model, ParameterValues<float>& parameters,
+                                          Precision precision, const ParallelCorpus& corpus, const TextModel& target,
+                                          bool tokens, ThreadPool& pool) {
+  // Sentences of about one length end at about the same step.
+  std::vector<std::int64_t> order(static_cast<std::size_t>(corpus.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return corpus.source_tokens(a) > corpus.source_tokens(b); });
+
+  std::vector<std::string> out(order.size());
+  std::atomic<std::size_t> next = 0;
+  pool.run([&](int) {
+    TransformerStepModel step_model(model, parameters, precision);
+    const SearchOptions options{.beam_size = 1};
+    PackedIds source;
+    std::vector<std::int32_t> sentence;
+    for (std::size_t begin; (begin = next.fetch_add(kSentences)) < order.size();) {
+      const std::size_t end = std::min(order.size(), begin + kSentences);
+      source.clear();
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto ids = corpus.source(order[i]);
+        sentence.assign(ids.begin(), ids.end());
+        sentence.push_back(kEndId);
+        source.append(sentence);
+      }
+      const auto found = search(step_model, source, options);
+      for (std::size_t i = begin; i < end; ++i) {
+        if (found[i - begin].empty()) continue;
+        const auto& ids = found[i - begin].front().ids;
+        out[static_cast<std::size_t>(order[i])] = tokens ? target.join(ids) : target.decode(ids);
+      }
+    }
+  });
+  return out;
+}
+
+}  // namespace heed

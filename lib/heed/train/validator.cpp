@@ -1,0 +1,51 @@
+#include "heed/train/validator.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+
+#include "heed/metrics/bleu.h"
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t kBatchTokens = 4096;
+
+bool has(const std::vector<Metric>& metrics, Metric metric) {
+  return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+}
+
+}  // namespace
+
+Validator::Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
+                     GradientWorkers& workers, TranslateCorpus translate)
+    : corpus_(std::move(corpus)),
+      references_{std::move(references)},
+      metrics_(std::move(metrics)),
+      workers_(workers),
+      translate_(std::move(translate)),
+      batches_(batches_in_order(corpus_, {.target_tokens = kBatchTokens})) {
+  for (const auto& batch : batches_) cut_into_shards(corpus_, batch, shards_);
+}
+
+std::vector<double> Validator::run(ParameterValues<float>& parameters) {
+  double cross_entropy = 0, bleu = 0;
+  if (has(metrics_, Metric::ce_mean_words) || has(metrics_, Metric::perplexity)) {
+    const CrossEntropySums sums = workers_.evaluate(parameters, corpus_, shards_);
+    cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
+  }
+  if (has(metrics_, Metric::bleu)) {
+    translations_ = translate_(parameters, corpus_);
+    bleu = corpus_bleu(translations_, references_).score;
+  }
+  std::vector<double> scores;
+  for (const Metric metric : metrics_) {
+    const double score = metric == Metric::bleu         ? bleu
+                         : metric == Metric::perplexity ? std::exp(cross_entropy)
+                                                        : cross_entropy;
+    scores.push_back(std::isfinite(score) ? score : DBL_MAX);
+  }
+  return scores;
+}
+
+}  // namespace heed

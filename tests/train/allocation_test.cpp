@@ -1,0 +1,86 @@
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "small_run.h"
+
+// Counts every allocation of this executable, libraries included, while `counting`.
+namespace {
+std::atomic<bool> counting = false;
+std::atomic<long> allocations = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (counting) ++allocations;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), std::max<std::size_t>(size, 1)) != 0)
+    throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return allocate(size, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t size) {
+  return allocate(size, alignof(std::max_align_t));
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+using namespace heed;
+
+TEST_CASE("the steady state of an update takes nothing from the heap") {
+  const Transformer<float> model(small_config());
+  ParameterValues<float> parameters(model.layout()), smoothed(model.layout());
+  parameters.initialise(3);
+  const ParallelCorpus corpus = mirrored(300);
+  ThreadPool pool(2);
+  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
+  NamedParameterValues memory;
+  const Optimizer optimizer({.clip_norm = 1}, model.layout(), memory);
+  UpdateStep step(workers, optimizer, parameters, &smoothed, 1e-4, pool);
+  EpochBatches batches(corpus, {.target_tokens = 500}, 1);
+  batches.prepare(0);
+  std::vector<Shard> shards;
+  const auto epoch = [&] {
+    for (std::int64_t i = 0; i < batches.size(); ++i) {
+      shards.clear();
+      cut_into_shards(corpus, batches[i], shards);
+      step.run(corpus, shards, 0.1, {1, static_cast<std::uint64_t>(i), 0}, i + 1, 1e-3);
+    }
+  };
+  epoch();
+  epoch();
+  counting = true;
+  epoch();
+  counting = false;
+  CHECK(allocations == 0);
+}

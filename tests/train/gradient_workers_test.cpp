@@ -1,0 +1,105 @@
+#include "heed/train/gradient_workers.h"
+
+#include <cmath>
+
+#include "small_run.h"
+
+using namespace heed;
+
+namespace {
+
+/// Shards of `pairs` pairs each, over the whole corpus.
+std::vector<Shard> shards_of(const ParallelCorpus& corpus, const std::vector<std::int32_t>& order, std::size_t parts) {
+  std::vector<Shard> shards;
+  const std::size_t size = (order.size() + parts - 1) / parts;
+  for (std::size_t begin = 0; begin < order.size(); begin += size) {
+    const auto pairs = std::span(order).subspan(begin, std::min(size, order.size() - begin));
+    std::int64_t tokens = 0;
+    for (const std::int32_t pair : pairs) tokens += corpus.target_tokens(pair);
+    shards.push_back({pairs, tokens});
+  }
+  return shards;
+}
+
+struct Outcome {
+  std::vector<float> gradient;
+  double norm = 0;
+  CrossEntropySums sums;
+};
+
+Outcome gradient_of(int threads, std::size_t parts, double dropout = 0) {
+  const Transformer<float> model(small_config(dropout));
+  ParameterValues<float> parameters(model.layout());
+  parameters.initialise(3);
+  const ParallelCorpus corpus = mirrored(60);
+  const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
+  ThreadPool pool(threads);
+  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
+  Outcome out;
+  // Twice: what clear() leaves must be zero.
+  for (int round = 0; round < 2; ++round) {
+    workers.clear({0, model.layout().storage_size()});
+    out.sums = workers.compute(parameters, corpus, shards_of(corpus, batches[0], parts),
+                               {.label_smoothing = 0.1, .scale = 1.0 / static_cast<double>(corpus.target_tokens())},
+                               {.seed = 5, .update = 9});
+    out.norm = workers.reduce();
+  }
+  const auto flat = workers.gradient().flat();
+  out.gradient.assign(flat.begin(), flat.end());
+  return out;
+}
+
+void check_equal(const Outcome& a, const Outcome& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.gradient.size(); ++i)
+    worst = std::max(worst, std::abs(static_cast<double>(a.gradient[i]) - static_cast<double>(b.gradient[i])));
+  CHECK(worst < 1e-6 * a.norm);
+  CHECK(a.norm == doctest::Approx(b.norm).epsilon(1e-5));
+  CHECK(a.sums.loss == doctest::Approx(b.sums.loss).epsilon(1e-6));
+  CHECK(a.sums.tokens == b.sums.tokens);
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of a batch does not depend on shards and threads") {
+  const Outcome whole = gradient_of(1, 1);
+  CHECK(whole.norm > 0.01);
+  check_equal(whole, gradient_of(1, 3));
+  check_equal(whole, gradient_of(3, 3));
+  check_equal(whole, gradient_of(3, 1));
+  check_equal(whole, gradient_of(2, 7));
+}
+
+TEST_CASE("with dropout, shards decide and threads do not") {
+  check_equal(gradient_of(1, 4, 0.3), gradient_of(3, 4, 0.3));
+  CHECK(gradient_of(1, 4, 0.3).sums.loss != gradient_of(1, 2, 0.3).sums.loss);
+}
+
+TEST_CASE("the same number of threads gives the same bits") {
+  CHECK(gradient_of(3, 7, 0.3).gradient == gradient_of(3, 7, 0.3).gradient);
+}
+
+TEST_CASE("evaluation has no dropout and leaves gradients alone") {
+  const Transformer<float> model(small_config(0.5));
+  ParameterValues<float> parameters(model.layout());
+  parameters.initialise(3);
+  const ParallelCorpus corpus = mirrored(60);
+  const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
+  ThreadPool pool(2);
+  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
+  const CrossEntropySums one = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 5));
+  const CrossEntropySums two = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 2));
+  CHECK(one.negative_log_likelihood == doctest::Approx(two.negative_log_likelihood).epsilon(1e-6));
+  CHECK(workers.reduce() == 0);
+}
+
+TEST_CASE("an error in a shard comes out") {
+  const Transformer<float> model(small_config());
+  ParameterValues<float> parameters(model.layout());
+  ParallelCorpus corpus;
+  corpus.add(std::vector<std::int32_t>{4}, std::vector<std::int32_t>{999}, 1);
+  const std::vector<std::int32_t> order = {0};
+  ThreadPool pool(2);
+  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
+  CHECK_THROWS_AS(workers.compute(parameters, corpus, shards_of(corpus, order, 1), {}, {}), Error);
+}

@@ -1,0 +1,67 @@
+#include "heed/train/reporter.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+using namespace heed;
+
+namespace {
+
+struct Written {
+  std::string out, messages;
+};
+
+Written write(LogFormat format) {
+  std::ostringstream out, messages;
+  Log log(messages, "train");
+  Reporter reporter(format, out, log);
+  UpdateReport report;
+  report.place = {.epochs = 1.5, .updates = 1200, .target_tokens = 5000, .seconds = 2.5};
+  report.loss = 2.5;
+  report.cross_entropy = 2;
+  report.accuracy = 0.25;
+  report.learning_rate = 0.001;
+  report.gradient_norm = 1.5;
+  report.tokens_per_second = 5400;
+  report.seconds_left = 200;
+  reporter.update(report);
+  reporter.validation(report.place, {Metric::perplexity, Metric::bleu}, {12.3456, 31.418}, {false, true}, 3);
+  reporter.event(report.place, "saved", "saved m.h5\tnow");
+  return {out.str(), messages.str()};
+}
+
+}  // namespace
+
+TEST_CASE("reports for people go to the log") {
+  const Written written = write(LogFormat::text);
+  CHECK(written.out.empty());
+  CHECK(written.messages ==
+        "epoch 1.50  update 1,200  loss 2.500  perplexity 7.389  accuracy 25.0 %  rate 1.00e-03  norm 1.50  5,400 "
+        "tokens/s  3m 20s left\n"
+        "validation after update 1,200:  perplexity 12.35  bleu 31.42 (best)  in 3.0 s\n"
+        "train: saved m.h5\tnow\n");
+}
+
+TEST_CASE("TSV records have a header and a cell for every column") {
+  const Written written = write(LogFormat::tsv);
+  CHECK(written.messages.empty());
+  CHECK(written.out ==
+        "event\tupdate\tepoch\ttarget_tokens\tseconds\tloss\tcross_entropy\taccuracy\tlearning_rate\tgradient_norm\t"
+        "tokens_per_second\tce-mean-words\tperplexity\tbleu\ttext\n"
+        "update\t1200\t1.5\t5000\t2.500\t2.5\t2\t0.25\t0.001\t1.5\t5400\t\t\t\t\n"
+        "validation\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t12.3456\t31.418\t\n"
+        "saved\t1200\t1.5\t5000\t2.500\t\t\t\t\t\t\t\t\t\tsaved m.h5 now\n");
+}
+
+TEST_CASE("JSON records are one object a line") {
+  const Written written = write(LogFormat::jsonl);
+  CHECK(written.out ==
+        "{\"event\":\"update\",\"update\":1200,\"epoch\":1.5,\"target_tokens\":5000,\"seconds\":2.5,\"loss\":2.5,"
+        "\"cross_entropy\":2.0,\"accuracy\":0.25,\"learning_rate\":0.001,\"gradient_norm\":1.5,"
+        "\"tokens_per_second\":5400.0}\n"
+        "{\"event\":\"validation\",\"update\":1200,\"epoch\":1.5,\"target_tokens\":5000,\"seconds\":2.5,"
+        "\"perplexity\":12.3456,\"bleu\":31.418}\n"
+        "{\"event\":\"saved\",\"update\":1200,\"epoch\":1.5,\"target_tokens\":5000,\"seconds\":2.5,"
+        "\"text\":\"saved m.h5\\tnow\"}\n");
+}

@@ -1,0 +1,74 @@
+#include "heed/train/resume.h"
+
+#include "heed/train/model_files.h"
+#include "small_run.h"
+
+using namespace heed;
+
+namespace {
+
+Checkpoint checkpoint(const TransformerConfig& config) {
+  auto model = std::make_shared<const Transformer<float>>(config);
+  ParameterValues<float> parameters(model->layout());
+  return {model, std::move(parameters), letters(), letters()};
+}
+
+ResumableCheckpoint saved_run() {
+  return {checkpoint(small_config()), {}, {}};
+}
+
+}  // namespace
+
+TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
+  std::ostringstream messages;
+  Log log(messages, "train");
+  ResumableCheckpoint saved = saved_run();
+  saved.state.settings = {{"the training text's fingerprint", "aa"}, {"--seed", "1"}};
+  const std::string advice = " (give the same options as before, or name another model with -m)";
+
+  TransformerConfig wider = small_config();
+  wider.dim_emb = 32;
+  CHECK_THROWS_WITH_AS(check_resumable("m.h5", saved, checkpoint(wider), {}, log),
+                       ("m.h5: cannot go on with this training: --dim-emb is 16 there, 32 here" + advice).c_str(),
+                       Error);
+
+  Checkpoint other = checkpoint(small_config());
+  TextSteps steps = letters().steps();
+  steps.lowercase = true;
+  other.target = TextModel(steps, Subwords(), letters().vocabulary().pieces());
+  CHECK_THROWS_WITH_AS(
+      check_resumable("m.h5", saved, other, {}, log),
+      ("m.h5: cannot go on with this training: the target vocabulary differs in its text steps" + advice).c_str(),
+      Error);
+
+  CHECK_THROWS_WITH_AS(
+      check_resumable("m.h5", saved, checkpoint(small_config()), {{"the training text's fingerprint", "bb", true}},
+                      log),
+      ("m.h5: cannot go on with this training: the training text's fingerprint is aa there, bb here" + advice).c_str(),
+      Error);
+
+  check_resumable("m.h5", saved, checkpoint(small_config()),
+                  {{"the training text's fingerprint", "aa", true}, {"--seed", "2"}}, log);
+  CHECK(messages.str() ==
+        "train: warning: --seed was 1 and is now 2: the result will differ from that of an uninterrupted run\n");
+  CHECK(saved.state.settings[1].second == "2");
+}
+
+TEST_CASE("averaging refuses models that do not fit together") {
+  const TemporaryFolder folder("heed_average");
+  TransformerConfig wider = small_config();
+  wider.dim_ffn = 64;
+  save_checkpoint(folder / "a.h5", checkpoint(small_config()));
+  save_checkpoint(folder / "b.h5", checkpoint(wider));
+  CHECK_THROWS_WITH_AS(average_checkpoints({folder / "a.h5", folder / "b.h5"}),
+                       ((folder / "b.h5") + ": cannot be averaged with " + (folder / "a.h5") +
+                        ": --transformer-dim-ffn is 64 there, 32 here")
+                           .c_str(),
+                       Error);
+}
+
+TEST_CASE("names of the files beside a model") {
+  CHECK(model_file_variant("dir/model.h5", "best-bleu") == "dir/model.best-bleu.h5");
+  CHECK(model_file_variant("model", "best-bleu") == "model.best-bleu.h5");
+  CHECK(kept_model_file("m.h5", 1500) == "m.update-1500.h5");
+}

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "heed/train/trainer.h"
+
+namespace heed {
+
+/// A vocabulary of the words a, b, c, ... h.
+inline TextModel letters() {
+  TextSteps steps;
+  steps.mode = TokenMode::none;
+  std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
+  for (char letter = 'a'; letter <= 'h'; ++letter) pieces.emplace_back(1, letter);
+  return TextModel(steps, Subwords(), std::move(pieces));
+}
+
+/// Pairs whose target is the source backwards.
+inline ParallelCorpus mirrored(int pairs) {
+  ParallelCorpus corpus;
+  for (int i = 0; i < pairs; ++i) {
+    std::vector<std::int32_t> source;
+    for (int j = 0; j <= i % 6; ++j) source.push_back(4 + (i * (j + 3) + i / 7) % 8);
+    corpus.add(source, std::vector<std::int32_t>(source.rbegin(), source.rend()), i + 1);
+  }
+  return corpus;
+}
+
+inline TransformerConfig small_config(double dropout = 0.1) {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = letters().size();
+  config.dim_emb = 16;
+  config.enc_depth = config.dec_depth = 1;
+  config.heads = 2;
+  config.dim_ffn = 32;
+  config.dropout = dropout;
+  return config;
+}
+
+inline BatchLoss loss_of(const Transformer<float>& model) {
+  return [&model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options, CrossEntropySums* sums) {
+    return model.loss(graph, batch, options, sums);
+  };
+}
+
+struct TemporaryFolder {
+  explicit TemporaryFolder(const std::string& name) : path(std::filesystem::temp_directory_path() / name) {
+    std::filesystem::remove_all(path);
+    std::filesystem::create_directories(path);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+  std::string operator/(const std::string& name) const { return (path / name).string(); }
+  std::vector<std::string> files() const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) out.push_back(entry.path().filename());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  std::filesystem::path path;
+};
+
+/// A whole training in memory, as the tool sets it up, of a model that learns to write backwards.
+struct SmallRun {
+  explicit SmallRun(std::string model_path, int threads = 2) : path(std::move(model_path)), pool(threads) {
+    batch.mini_batch_words = 60;
+    batch.precision = PrecisionChoice::float32;
+    run.after = "3e";
+    run.save_freq = "100e";
+    run.valid_metrics = {Metric::perplexity};
+    optimizer.lr_schedule = ScheduleKind::constant;
+    optimizer.learn_rate = 0.01;
+  }
+
+  /// From the file where it is there.
+  Trainer& prepare(const BatchLoss& loss = {}) {
+    if (std::filesystem::exists(path)) {
+      state = load_resumable_checkpoint(path);
+    } else {
+      auto model = std::make_shared<const Transformer<float>>(small_config());
+      ParameterValues<float> parameters(model->layout());
+      parameters.initialise(1);
+      state.emplace(ResumableCheckpoint{{model, std::move(parameters), letters(), letters()}, {}, {}});
+      state->state.seed = 1;
+    }
+    restore_training_form(*state, batch.exponential_smoothing > 0);
+    const Transformer<float>& model = *state->checkpoint.model;
+    workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), Precision::float32, pool);
+    validator.emplace(mirrored(20), std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
+    reporter.emplace(run.log_format, out, log);
+    trainer.reset();
+    trainer =
+        std::make_unique<Trainer>(Trainer::Parts{path, *state, corpus, *workers, &*validator, pool, *reporter, log},
+                                  batch, run, optimizer.resolve(16));
+    return *trainer;
+  }
+  Trainer::Outcome go(const BatchLoss& loss = {}) {
+    const InterruptGuard interrupts;
+    return prepare(loss).run(interrupts);
+  }
+  std::vector<float> parameters() const {
+    const auto flat = state->checkpoint.parameters.flat();
+    return {flat.begin(), flat.end()};
+  }
+
+  std::string path;
+  ThreadPool pool;
+  BatchOptions batch;
+  RunOptions run;
+  OptimizerOptions optimizer;
+  ParallelCorpus corpus = mirrored(150);
+  std::ostringstream out, messages;
+  Log log{messages, "train"};
+  std::optional<ResumableCheckpoint> state;
+  std::unique_ptr<GradientWorkers> workers;
+  std::optional<Validator> validator;
+  std::optional<Reporter> reporter;
+  std::unique_ptr<Trainer> trainer;
+};
+
+inline std::vector<float> saved_parameters(const std::string& path) {
+  const Checkpoint checkpoint = load_checkpoint(path);
+  const auto flat = checkpoint.parameters.flat();
+  return {flat.begin(), flat.end()};
+}
+
+}  // namespace heed

@@ -1,0 +1,256 @@
+#include "heed/train/trainer.h"
+
+#include <csignal>
+
+#include "heed/train/learning_curve.h"
+#include "heed/train/model_files.h"
+#include "small_run.h"
+
+using namespace heed;
+
+namespace {
+
+/// A loss that calls `before` for each batch first; it may throw, raise a signal, or spoil the result.
+BatchLoss hooked(const ResumableCheckpoint& run, std::function<bool()> spoil) {
+  const auto model = run.checkpoint.model;
+  return [model, spoil = std::move(spoil)](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
+                                           CrossEntropySums* sums) {
+    const Variable<float> loss = model->loss(graph, batch, options, sums);
+    if (graph.recording() && spoil()) sums->loss = NAN;
+    return loss;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("training learns, validates, saves and says so") {
+  const TemporaryFolder folder("heed_trainer_learns");
+  SmallRun run(folder / "m.h5");
+  run.run.after = "30e";
+  run.run.disp_freq = "10e";
+  CHECK(run.go() == Trainer::Outcome::finished);
+  const TrainingState& state = run.state->state;
+  CHECK(state.finished);
+  CHECK(state.epoch == 30);
+  REQUIRE(state.validations.size() == 30);
+  CHECK(state.validations.back().scores[0] < 0.5 * state.validations.front().scores[0]);
+  CHECK(state.best[0].score <= state.validations.back().scores[0]);
+  CHECK(state.target_tokens == 30 * run.corpus.target_tokens());
+  CHECK(state.sentences == 30 * run.corpus.size());
+  CHECK(run.messages.str().find("epoch 10.00  update ") != std::string::npos);
+  CHECK(run.messages.str().find("finished: --after 30e is reached") != std::string::npos);
+  CHECK(saved_parameters(run.path) == run.parameters());
+}
+
+TEST_CASE("interrupted anywhere and started again, it ends with the same bits") {
+  for (const bool full : {false, true}) {
+    const TemporaryFolder folder("heed_trainer_resume");
+    const auto settings = [&](SmallRun& run) {
+      run.run.after = "4e";
+      if (!full) return;
+      run.batch.exponential_smoothing = 0.01;
+      run.batch.optimizer_delay = 3;
+      run.optimizer.optimizer = OptimizerKind::adamw;
+      run.optimizer.lr_schedule = ScheduleKind::cosine;
+      run.optimizer.lr_warmup = 5;
+      run.run.save_freq = "7u";
+      run.run.average_last = 2;
+      run.run.keep_best = true;
+    };
+    SmallRun whole(folder / "whole.h5"), cut(folder / "cut.h5");
+    settings(whole);
+    settings(cut);
+    CHECK(whole.go() == Trainer::Outcome::finished);
+
+    int starts = 0;
+    for (; starts < 100; ++starts) {
+      cut.prepare();
+      // The signal comes in the middle of some update.
+      int calls = 0;
+      const BatchLoss loss = hooked(*cut.state, [&, starts] {
+        if (++calls == 3 + starts * 2) std::raise(SIGTERM);
+        return false;
+      });
+      if (cut.go(loss) == Trainer::Outcome::finished) break;
+    }
+    CHECK(starts > 2);
+    CHECK(saved_parameters(cut.path) == saved_parameters(whole.path));
+    CHECK(cut.state->state.validations.size() == whole.state->state.validations.size());
+    for (std::size_t i = 0; i < whole.state->state.validations.size(); ++i)
+      CHECK(cut.state->state.validations[i].scores == whole.state->state.validations[i].scores);
+    CHECK(cut.state->state.history.size() == whole.state->state.history.size());
+  }
+}
+
+TEST_CASE("a run that is killed goes on from the last save and ends with the same bits") {
+  const TemporaryFolder folder("heed_trainer_killed");
+  SmallRun whole(folder / "whole.h5"), cut(folder / "cut.h5");
+  for (SmallRun* run : {&whole, &cut}) {
+    run->run.save_freq = "5u";
+    run->run.keep_last = 2;
+  }
+  whole.go();
+  for (int starts = 0; starts < 3; ++starts) {
+    cut.prepare();
+    int calls = 0;
+    CHECK_THROWS_WITH_AS(cut.go(hooked(*cut.state,
+                                       [&]() -> bool {
+                                         if (++calls == 13) throw Error("killed");
+                                         return false;
+                                       })),
+                         "killed", Error);
+  }
+  CHECK(cut.go() == Trainer::Outcome::finished);
+  CHECK(saved_parameters(cut.path) == saved_parameters(whole.path));
+  CHECK(cut.state->state.kept_updates == whole.state->state.kept_updates);
+  CHECK(folder.files().size() == 6);  // two models and two kept ones of each
+}
+
+TEST_CASE("what is finished stays so; a longer goal opens it again, as if there had been no stop") {
+  const TemporaryFolder folder("heed_trainer_finished");
+  SmallRun run(folder / "m.h5"), whole(folder / "w.h5");
+  run.go();
+  const auto parameters = run.parameters();
+  CHECK(run.prepare().already_finished());
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.parameters() == parameters);
+  run.run.after = whole.run.after = "5e";
+  CHECK(!run.prepare().already_finished());
+  run.go();
+  whole.go();
+  CHECK(run.parameters() == whole.parameters());
+}
+
+TEST_CASE("a finished average still holds what training needs to go on") {
+  const TemporaryFolder folder("heed_trainer_average");
+  for (const double smoothing : {0.0, 0.01}) {
+    SmallRun run(folder / "m.h5"), whole(folder / "w.h5");
+    for (SmallRun* each : {&run, &whole}) {
+      each->batch.exponential_smoothing = smoothing;
+      each->run.save_freq = "1e";
+    }
+    run.run.average_last = 2;
+    run.run.keep_last = 2;
+    run.go();
+    const std::string two = kept_model_file(run.path, run.state->state.kept_updates[0]),
+                      three = kept_model_file(run.path, run.state->state.kept_updates[1]);
+    const auto a = saved_parameters(two), b = saved_parameters(three), mean = saved_parameters(run.path);
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      CHECK(mean[i] == static_cast<float>((static_cast<double>(a[i]) + static_cast<double>(b[i])) / 2));
+    run.run.average_last = 0;
+    run.run.after = whole.run.after = "4e";
+    run.go();
+    whole.go();
+    CHECK(saved_parameters(run.path) == saved_parameters(whole.path));
+    std::filesystem::remove(run.path);
+    std::filesystem::remove(whole.path);
+  }
+}
+
+TEST_CASE("early stopping waits for as many validations as it was told") {
+  const TemporaryFolder folder("heed_trainer_early");
+  SmallRun run(folder / "m.h5");
+  run.optimizer.learn_rate = 0;  // nothing ever gets better
+  run.run.after = "50e";
+  run.run.early_stopping = 3;
+  run.run.keep_best = true;
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.state->state.validations.size() == 4);
+  CHECK(run.state->state.finish_reason == "no better perplexity in 3 validations");
+  CHECK(folder.files() == std::vector<std::string>{"m.best-perplexity.h5", "m.h5"});
+  CHECK(run.prepare().already_finished());
+}
+
+TEST_CASE("an update that is not finite is skipped and counted") {
+  const TemporaryFolder folder("heed_trainer_skip");
+  for (const OnDivergence policy : {OnDivergence::rollback, OnDivergence::skip}) {
+    SmallRun run(folder / "m.h5");
+    run.run.on_divergence = policy;
+    run.prepare();
+    int calls = 0;
+    run.go(hooked(*run.state, [&] { return ++calls == 5; }));
+    CHECK(run.state->state.skipped_updates == 1);
+    CHECK(run.state->state.rollbacks == 0);
+    CHECK(run.state->state.optimizer_step == run.state->state.updates - 1);
+    CHECK(run.messages.str().find("update 5: the loss is not finite (first line of the batch: ") != std::string::npos);
+    std::filesystem::remove(run.path);
+  }
+}
+
+TEST_CASE("when it happens again and again, training goes back to the last saved state with half the rate") {
+  const TemporaryFolder folder("heed_trainer_rollback");
+  for (const std::string save_freq : {"4u", "1000u"}) {
+    SmallRun run(folder / "m.h5");
+    run.run.save_freq = save_freq;
+    run.prepare();
+    int calls = 0;
+    run.go(hooked(*run.state, [&] {
+      ++calls;
+      return calls >= 10 && calls < 13;
+    }));
+    CHECK(run.state->state.rollbacks == 1);
+    CHECK(run.state->state.skipped_updates == 3);
+    CHECK(run.state->state.finished);
+    CHECK(run.messages.str().find("3 updates in a row were not finite: back to update " +
+                                  std::string(save_freq == "4u" ? "8" : "0") + " with half the learning rate") !=
+          std::string::npos);
+    std::filesystem::remove(run.path);
+  }
+}
+
+TEST_CASE("a divergence that no learning rate cures is an error, and the file keeps the last good state") {
+  const TemporaryFolder folder("heed_trainer_diverges");
+  SmallRun run(folder / "m.h5");
+  run.run.after = "1u";
+  run.go();
+  const auto good = saved_parameters(run.path);
+  run.run.after = "10e";
+  run.prepare();
+  CHECK_THROWS_WITH_AS(run.go(hooked(*run.state, [] { return true; })),
+                       (run.path + ": training diverges however small the learning rate; the file holds the last good "
+                                   "state (look at the data, lower --learn-rate, or raise --lr-warmup)")
+                           .c_str(),
+                       Error);
+  CHECK(saved_parameters(run.path) == good);
+  run.run.on_divergence = OnDivergence::stop;
+  run.prepare();
+  CHECK_THROWS_AS(run.go(hooked(*run.state, [] { return true; })), Error);
+  CHECK(saved_parameters(run.path) == good);
+}
+
+TEST_CASE("parameters that are not finite are never saved") {
+  const TemporaryFolder folder("heed_trainer_overflow");
+  SmallRun run(folder / "m.h5");
+  run.optimizer.optimizer = OptimizerKind::sgd;
+  run.optimizer.learn_rate = 1e60;
+  run.optimizer.clip_norm = 1e6;
+  run.run.save_freq = "1u";
+  CHECK_THROWS_AS(run.go(), Error);
+  CHECK(!std::filesystem::exists(run.path));
+}
+
+TEST_CASE("options that need validation or an end say so") {
+  const TemporaryFolder folder("heed_trainer_options");
+  SmallRun run(folder / "m.h5");
+  run.optimizer.lr_schedule = ScheduleKind::linear;
+  run.run.after = "1h";
+  CHECK_THROWS_WITH_AS(run.prepare(),
+                       "--lr-schedule linear needs an end that is the same in every run (give --after in e, u or t)",
+                       UsageError);
+}
+
+TEST_CASE("the history stays small and keeps its mean") {
+  TrainingState state;
+  double sum = 0;
+  for (int i = 1; i <= 5000; ++i) {
+    state.updates = i;
+    add_to_history(state, 3.0 * i, 3, i / 100.0);
+    sum += 3.0 * i;
+  }
+  CHECK(state.history.size() <= 1024);
+  CHECK(state.history.size() > 256);
+  double kept = state.open_point.loss;
+  for (const LossPoint& point : state.history) kept += point.loss * static_cast<double>(point.tokens);
+  CHECK(kept == doctest::Approx(sum));
+  CHECK(state.history.back().epoch == doctest::Approx(static_cast<double>(state.history.back().update) / 100));
+}
