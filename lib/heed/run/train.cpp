@@ -1,0 +1,121 @@
+#include "heed/run/train.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "heed/base/signals.h"
+#include "heed/base/streams.h"
+#include "heed/run/train_report.h"
+#include "heed/run/train_session.h"
+#include "heed/train/model_files.h"
+
+namespace heed {
+namespace {
+
+constexpr int kInterrupted = 75;
+
+int run_average(const TrainOptions& options, Log& log) {
+  if (options.output.empty()) throw UsageError("--average needs a file to write (-o C.h5)");
+  save_checkpoint(options.output, average_checkpoints(options.average));
+  log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) + " models");
+  return 0;
+}
+
+/// What can be said without reading anything.
+void check_options(const TrainOptions& options) {
+  if (!options.output.empty()) throw UsageError("--output is for --average (the model's name is given to -m)");
+  if (options.train_sets.empty() && options.tsv.empty())
+    throw UsageError("no text to train on (-t SRC TGT, or --tsv FILE)");
+  if (!options.train_sets.empty() && !options.tsv.empty()) throw UsageError("-t and --tsv: give one of them");
+  if (!options.train_sets.empty() && options.train_sets.size() != 2)
+    throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
+  if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
+  if (options.vocabularies.empty()) throw UsageError("no vocabulary (-v VOCAB [VOCAB]; build-vocab makes them)");
+  if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
+  if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
+  if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
+  Amount("--after", options.run.after);
+  Amount("--valid-freq", options.run.valid_freq);
+  if (options.run.save_freq) Amount("--save-freq", *options.run.save_freq);
+  if (options.run.disp_freq) Amount("--disp-freq", *options.run.disp_freq);
+}
+
+/// Hours of training must not end at a folder that cannot be written.
+void check_writable(const std::string& path) {
+  const AtomicPath probe(path);
+  const int fd = ::open(probe.temporary().c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) throw Error(Position{path}, "cannot be written: " + errno_text());
+  ::close(fd);
+}
+
+}  // namespace
+
+int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  if (!options.average.empty()) return run_average(options, log);
+  check_options(options);
+  if (!options.check) check_writable(options.model);
+  if (!options.run.plot.empty()) check_writable(options.run.plot);
+  const InterruptGuard interrupts;
+  TrainSession session(options, in, log);
+  if (options.check) {
+    session.start();
+    print_check(session, log, out);
+    return 0;
+  }
+  session.resume_or_start();
+  if (options.dry_run) {
+    print_plan(session, out);
+    return 0;
+  }
+  Reporter reporter(options.run.log_format, out, log);
+  Trainer trainer = session.make_trainer(reporter);
+  const TrainingState& state = session.run().state;
+  if (trainer.already_finished()) {
+    log.info(options.model + ": training is finished already: " + state.finish_reason);
+    return 0;
+  }
+  log.info(describe_model(session));
+  if (state.updates > 0) log.info(options.model + ": goes on after update " + format_count(state.updates));
+  if (trainer.run(interrupts) == Trainer::Outcome::finished) return 0;
+  log.info("interrupted; saved after update " + format_count(state.updates) + " (the same command goes on from there)");
+  return kInterrupted;
+}
+
+ToolInfo train_tool_info() {
+  return {
+      .name = "train",
+      .purpose = "learn to translate from parallel text; the same command again resumes",
+      .usage = {"train -t SRC TGT -v VOCAB [VOCAB] -m MODEL.h5 [options]",
+                "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]", "train --average A.h5 B.h5 -o C.h5"},
+      .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "
+                   "--task transformer-tiny --after 20e",
+                   "train --check -t train.en train.fr -v vocab --task transformer-base"},
+      .hints = {{"save-dir", "model", "fairseq"},
+                {"max-tokens", "mini-batch-words", "fairseq"},
+                {"batch-size", "mini-batch", "OpenNMT"},
+                {"lr", "learn-rate", "fairseq"},
+                {"learning-rate", "learn-rate", "OpenNMT"},
+                {"warmup-updates", "lr-warmup", "fairseq"},
+                {"warmup-steps", "lr-warmup", "OpenNMT"},
+                {"lr-scheduler", "lr-schedule", "fairseq"},
+                {"update-freq", "optimizer-delay", "fairseq"},
+                {"accum-count", "optimizer-delay", "OpenNMT"},
+                {"max-epoch", "after", "fairseq"},
+                {"max-update", "after", "fairseq"},
+                {"after-epochs", "after", "Marian"},
+                {"after-batches", "after", "Marian"},
+                {"train-steps", "after", "OpenNMT"},
+                {"patience", "early-stopping", "fairseq"},
+                {"keep-last-epochs", "keep-last", "fairseq"},
+                {"vocabs", "vocabularies", "Marian"},
+                {"arch", "task", "fairseq"},
+                {"share-all-embeddings", "tied-embeddings-all", "fairseq"},
+                {"encoder-layers", "enc-depth", "fairseq"},
+                {"decoder-layers", "dec-depth", "fairseq"},
+                {"log-interval", "disp-freq", "fairseq"},
+                {"cpu-threads", "threads", "Marian"}}};
+}
+
+}  // namespace heed

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <istream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+#include "heed/model/transformer_config.h"
+#include "heed/optim/optimizer.h"
+#include "heed/train/trainer_options.h"
+
+namespace heed {
+
+/// What the tool `train` is asked for.
+struct TrainOptions {
+  std::vector<std::string> train_sets, valid_sets, vocabularies;
+  std::string tsv, model;
+  bool pretokenized = false;
+  ModelOptions model_options;
+  BatchOptions batch;
+  OptimizerOptions optimizer;
+  RunOptions run;
+  bool check = false, dry_run = false;
+  std::vector<std::string> average;
+  std::string output;
+  int threads = 0;
+  Utf8Options utf8;
+  CommonOptions common{.log = {}, .verbose_letter = 0};
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Input and output");
+    visit(train_sets, {.name = "train-sets", .help = "parallel text to learn from", .value = "SRC TGT", .letter = 't'});
+    visit(tsv,
+          {.name = "tsv", .help = "the same as one file with 'source TAB target' a line; - is stdin", .value = "FILE"});
+    visit(valid_sets, {.name = "valid-sets",
+                       .help = "parallel text to validate on; one file is taken for a TSV",
+                       .value = "SRC TGT"});
+    visit(vocabularies, {.name = "vocabularies",
+                         .help = "made by build-vocab: one for both sides, or source and target",
+                         .value = "VOCAB [VOCAB]",
+                         .letter = 'v'});
+    visit(model, {.name = "model",
+                  .help = "checkpoint to write; where it is there, training goes on from it",
+                  .value = "MODEL.h5",
+                  .letter = 'm'});
+    visit(pretokenized, {.name = "pretokenized", .help = "the text is tokens separated by spaces already"});
+    utf8.fields(visit);
+    model_options.fields(visit);
+    batch.fields(visit);
+    optimizer.fields(visit);
+    run.fields(visit);
+    visit.section("Instead of training");
+    visit(check,
+          {.name = "check", .help = "look at data and model, train 20 updates on nothing, and say what is found"});
+    visit(dry_run, {.name = "dry-run", .help = "read everything and say what would be done"});
+    visit(average, {.name = "average", .help = "average these models into --output", .value = "A.h5 B.h5"});
+    visit(output, {.name = "output", .help = "of --average", .value = "C.h5", .letter = 'o'});
+    visit.section("Machine");
+    visit(threads, {.name = "threads",
+                    .help = "threads; 0 is one for each processor",
+                    .value = "N",
+                    .letter = 'j',
+                    .min = 0,
+                    .max = 1024});
+    common.fields(visit);
+  }
+};
+
+/// Trains, or goes on training, options.model; or checks, or averages. Reports of --log-format tsv and jsonl, --check
+/// and --dry-run go to `out`, the rest to the log. Returns 0 when done, 75 when a signal interrupted it and the state
+/// is saved. Throws UsageError where options contradict each other, Error for bad data.
+int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log);
+
+/// Name, purpose, usage and other toolkits' option names.
+ToolInfo train_tool_info();
+
+}  // namespace heed

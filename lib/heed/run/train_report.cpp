@@ -1,0 +1,145 @@
+#include "heed/run/train_report.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "heed/data/corpus_statistics.h"
+#include "heed/train/model_files.h"
+
+namespace heed {
+namespace {
+
+constexpr int kUpdates = 20;
+
+template <class... Arguments>
+std::string text(const char* format, Arguments... arguments) {
+  char out[512];
+  std::snprintf(out, sizeof out, format, arguments...);
+  return out;
+}
+
+std::string percent(std::int64_t part, std::int64_t whole) {
+  return text("%.2f %%", whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+}
+
+/// "label   value" lines, with a mark where the user should look.
+class Table {
+ public:
+  explicit Table(std::ostream& out) : out_(out) {}
+  void line(const std::string& label, const std::string& value, bool look = false) {
+    constexpr std::size_t kColumn = 24;
+    out_ << (look ? "! " : "  ") << label << std::string(kColumn - std::min(kColumn - 1, label.size()), ' ') << value
+         << '\n';
+  }
+  void count(const std::string& label, std::int64_t count, std::int64_t whole, std::int64_t first_line) {
+    line(label,
+         format_count(count) +
+             (count > 0 ? " (" + percent(count, whole) + "), the first in line " + format_count(first_line) : ""),
+         count > 0);
+  }
+
+ private:
+  std::ostream& out_;
+};
+
+std::string lengths(const LengthStatistics& statistics) {
+  return text("mean %.1f, median %d, 99 %% at most %d, longest %d", statistics.mean, statistics.median,
+              statistics.percentile99, statistics.longest);
+}
+
+void print_data(TrainSession& session, Table& table) {
+  const CorpusReport& report = session.report();
+  const CorpusStatistics statistics = corpus_statistics(session.corpus(), session.one_vocabulary());
+  table.line("pairs read", format_count(report.pairs));
+  table.count("with an empty side", report.empty, report.pairs, report.first_empty.line);
+  table.count("longer than the limit", report.too_long, report.pairs, report.first_too_long.line);
+  table.line("pairs to train on", format_count(session.corpus().size()));
+  table.count("duplicates", statistics.duplicates, report.pairs, statistics.first_duplicate_line);
+  if (session.one_vocabulary())
+    table.count("target equals source", statistics.copies, report.pairs, statistics.first_copy_line);
+  table.count("one side 3 times longer", statistics.ratio_outliers, report.pairs, statistics.first_ratio_outlier_line);
+  table.line("source tokens a pair", lengths(statistics.source));
+  table.line("target tokens a pair", lengths(statistics.target));
+  const auto pieces = [&](const char* label, std::int64_t count, std::int64_t words, std::int64_t unknown) {
+    table.line(label,
+               text("%.2f a word; unknown: ",
+                    static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, words))) +
+                   format_count(unknown) + " (" + percent(unknown, count) + ")",
+               100 * unknown > count);
+  };
+  pieces("source pieces", report.source_pieces, report.source_words, report.source_unknown);
+  pieces("target pieces", report.target_pieces, report.target_words, report.target_unknown);
+  if (session.validator()) {
+    const ParallelCorpus& held_out = session.validator()->corpus();
+    const std::int64_t overlap = count_overlap(session.corpus(), held_out);
+    table.line("validation pairs",
+               format_count(held_out.size()) + ", of them in the training text: " + format_count(overlap), overlap > 0);
+  }
+}
+
+}  // namespace
+
+std::string describe_model(TrainSession& session) {
+  const TransformerConfig& config = session.model().config();
+  return "Transformer with " + format_count(session.model().layout().parameter_count()) + " parameters (" +
+         std::to_string(config.enc_depth) + " + " + std::to_string(config.dec_depth) + " layers, width " +
+         std::to_string(config.dim_emb) + ", " + std::to_string(config.heads) + " heads, feed-forward " +
+         std::to_string(config.dim_ffn) + "), " +
+         (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on " +
+         std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads");
+}
+
+void print_plan(TrainSession& session, std::ostream& out) {
+  Reporter nowhere(LogFormat::text, out, session.log());
+  Trainer trainer = session.make_trainer(nowhere);
+  const TrainOptions& options = session.options();
+  Table table(out);
+  const TrainingState& state = session.run().state;
+  table.line("model", describe_model(session));
+  table.line("training pairs", format_count(session.corpus().size()) + ", " +
+                                   format_count(session.corpus().target_tokens()) + " target tokens");
+  table.line("batches an epoch", format_count(trainer.batches_per_epoch()));
+  if (session.validator()) table.line("validation pairs", format_count(session.validator()->corpus().size()));
+  table.line("until", options.run.after);
+  table.line("learning rate", text("%.3g at its peak, after %lld updates", session.optimizer().schedule.peak,
+                                   static_cast<long long>(session.optimizer().schedule.warmup)));
+  table.line("state", state.updates == 0           ? "from the beginning"
+                      : trainer.already_finished() ? "finished after update " + format_count(state.updates)
+                                                   : "goes on after update " + format_count(state.updates));
+  std::string files = options.model;
+  if (options.run.keep_best)
+    for (const Metric metric : options.run.valid_metrics)
+      files += ", " + model_file_variant(options.model, "best-" + std::string(enum_name(metric)));
+  if (options.run.keep_last > 0 || options.run.average_last > 0)
+    files += ", " + model_file_variant(options.model, "update-N");
+  if (!options.run.plot.empty()) files += ", " + options.run.plot;
+  table.line("files", files);
+}
+
+void print_check(TrainSession& session, Log& log, std::ostream& out) {
+  Reporter nowhere(LogFormat::text, out, log);
+  Trainer trainer = session.make_trainer(nowhere);
+  Table table(out);
+  print_data(session, table);
+  out.flush();
+  const double speed = trainer.measure_speed(kUpdates);
+  table.line("model", describe_model(session));
+  table.line("batches an epoch", format_count(trainer.batches_per_epoch()));
+  table.line("memory", text("%.1f MB", static_cast<double>(session.memory()) / 1e6));
+  table.line("speed",
+             format_count(std::llround(speed)) + " target tokens/s, over " + std::to_string(kUpdates) + " updates");
+  const Amount after("--after", session.options().run.after);
+  const double epoch_seconds = static_cast<double>(session.corpus().target_tokens()) / speed;
+  double seconds = after.count() * 3600;
+  if (after.unit() == Amount::Unit::epochs) seconds = after.count() * epoch_seconds;
+  if (after.unit() == Amount::Unit::tokens) seconds = after.count() / speed;
+  if (after.unit() == Amount::Unit::updates) {
+    const auto updates = std::ceil(static_cast<double>(trainer.batches_per_epoch()) /
+                                   static_cast<double>(session.options().batch.optimizer_delay));
+    seconds = after.count() / updates * epoch_seconds;
+  }
+  table.line("time for an epoch", format_duration(epoch_seconds));
+  table.line("time until " + session.options().run.after, format_duration(seconds) + ", without validation");
+}
+
+}  // namespace heed

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# train, killed at any instant and started again, ends with the parameters of the uninterrupted run, bit for bit.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+train=$HEED_BIN/train
+data=$HEED_SOURCE/data
+command -v h5diff >/dev/null || { echo "no h5diff (hdf5-tools)"; exit 77; }
+
+head -n 800 "$data/train.en" >train.en
+head -n 800 "$data/train.fr" >train.fr
+head -n 20 "$data/valid.en" >valid.en
+head -n 20 "$data/valid.fr" >valid.fr
+cat train.en train.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 500 >vocab || fail "build-vocab failed"
+
+# Everything that has a state: smoothing, accumulation, a schedule with an end, kept models, an average at the end.
+options=(-q -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -j 2 --task transformer-tiny --enc-depth 1
+  --dec-depth 1 --dim-emb 32 --transformer-dim-ffn 64 --mini-batch-words 300 --optimizer-delay 2 --dropout 0.2
+  --optimizer adamw --weight-decay 0.01 --lr-schedule cosine --lr-warmup 10 --exponential-smoothing 0.01 --after 12e
+  --valid-freq 1e --save-freq 5u --keep-best --keep-last 2 --average-last 2)
+
+mkdir whole killed stopped
+"$train" "${options[@]}" -m whole/m.h5 || fail "the uninterrupted run: exit $?"
+
+same() {
+  h5diff whole/m.h5 "$1/m.h5" /parameters /parameters >difference || fail "$1: $(head -n 5 difference)"
+  h5diff whole/m.best-bleu.h5 "$1/m.best-bleu.h5" /parameters /parameters >difference || fail "$1, best: $(head -n 5 difference)"
+  diff <(cd whole && ls -A) <(cd "$1" && ls -A) || fail "$1: other files"
+}
+
+# kill -9, at instants that have nothing to do with what the program does.
+kills=0
+for delay in 0.30 0.12 0.47 0.21 0.63 0.08 0.39 0.55 0.17 0.71; do
+  "$train" "${options[@]}" -m killed/m.h5 &
+  sleep "$delay"
+  kill -9 $! 2>/dev/null && kills=$((kills + 1))
+  wait $! 2>/dev/null && break
+done
+[ "$kills" -gt 1 ] || fail "it ended before it could be killed twice"
+"$train" "${options[@]}" -m killed/m.h5 || fail "after kill -9: exit $?"
+rm -f killed/.m.*.tmp # what kill -9 leaves behind; never read
+same killed
+
+# SIGTERM: the state is saved, the exit code says that it can go on.
+interruptions=0
+for _ in $(seq 30); do
+  "$train" "${options[@]}" -m stopped/m.h5 &
+  sleep 0.4
+  kill -TERM $! 2>/dev/null
+  wait $!
+  code=$?
+  [ "$code" -eq 0 ] && break
+  if [ "$code" -eq 75 ]; then interruptions=$((interruptions + 1)); elif [ "$code" -ne 143 ]; then fail "SIGTERM: exit $code"; fi
+done
+[ "$interruptions" -gt 0 ] || fail "never interrupted"
+[ "$code" -eq 0 ] || "$train" "${options[@]}" -m stopped/m.h5 || fail "after SIGTERM: exit $?"
+same stopped
+
+# What is finished is finished.
+expect 0 '' 'train: killed/m.h5: training is finished already: --after 12e is reached' "$train" "${options[@]}" --no-quiet -m killed/m.h5
+
+finish

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# train from the outside: what it writes where, exit codes, and a clear message for each kind of bad input.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+train=$HEED_BIN/train
+
+head -n 60 "$HEED_SOURCE/data/train.en" >a.en
+head -n 60 "$HEED_SOURCE/data/train.fr" >a.fr
+head -n 59 a.fr >short.fr
+paste a.en a.fr >a.tsv
+gzip -c a.fr >a.fr.gz
+: >empty
+cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab || fail "build-vocab failed"
+small=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 --mini-batch-words 200 -j 2)
+
+# Data on stdout, the rest on stderr; files, TSV and gzip give the same model.
+expect 0 '' '*train: saved m.h5 after update *finished: --after 2e is reached' \
+  "$train" "${small[@]}" -t a.en a.fr.gz -v vocab -m m.h5 --after 2e --plot curve.svg
+[ -s curve.svg ] || fail "no curve.svg"
+expect 0 'event?update?epoch*update?2?*saved?*finished?*' '' \
+  bash -c "'$train' ${small[*]} -q --tsv - -v vocab -m n.h5 --after 2e --log-format tsv --disp-freq 1u <a.tsv"
+if command -v h5diff >/dev/null; then h5diff m.h5 n.h5 /parameters /parameters || fail "a TSV gives another model"; fi
+expect 0 '{"event":"update",*}' '' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m m.h5 --after 3e --log-format jsonl
+expect 0 '*goes on after update*' '' "$train" "${small[@]}" -t a.en a.fr -v vocab -m m.h5 --after 9e --dry-run
+expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in the training text: 60*parameters*memory*speed*target tokens/s*time until 20e*' '*' \
+  "$train" "${small[@]}" -t a.en a.fr --valid-sets a.tsv -v vocab --check
+[ -e MODEL.h5 ] && fail "--check wrote a model"
+expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
+
+# Usage: exit 2.
+expect 2 '' 'train: no text to train on (*' "$train" -v vocab -m x.h5
+expect 2 '' 'train: no vocabulary (*' "$train" -t a.en a.fr -m x.h5
+expect 2 '' 'train: no name for the model (*' "$train" -t a.en a.fr -v vocab
+expect 2 '' 'train: -t takes two files*' "$train" -t a.en -v vocab -m x.h5
+expect 2 '' "train: --after '20x': not an amount of training (*" "$train" -t a.en a.fr -v vocab -m x.h5 --after 20x
+expect 2 '' 'train: unknown option --lr: did you mean --learn-rate? (fairseq)' "$train" --lr 1
+expect 2 '' 'train: unknown option --drop-out: did you mean --dropout?' "$train" --drop-out 1
+expect 2 '' "train: --optimizer 'adm': must be one of adam, adamw, sgd" "$train" --optimizer adm
+expect 2 '' 'train: --dim-emb 30 is not a multiple of --transformer-heads 4' \
+  "$train" -t a.en a.fr -v vocab -m x.h5 --task transformer-tiny --dim-emb 30
+expect 2 '' 'train: --early-stopping needs something to validate on (give --valid-sets)' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --early-stopping 2
+expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
+
+# Bad data: exit 1, before anything is trained.
+bad() {
+  local err=$1
+  shift
+  expect 1 '' "train: $err" "$train" "${small[@]}" -m x.h5 "$@"
+  [ -e x.h5 ] && fail "$*: a model was written"
+}
+bad 'short.fr: has 59 lines, but a.en has 60 (*' -t a.en short.fr -v vocab
+bad 'missing: cannot open: No such file or directory' -t a.en missing -v vocab
+bad 'missing: cannot open*' -t a.en a.fr -v missing
+bad 'empty + empty: is empty (*' -t empty empty -v vocab
+bad 'standard input:1: no TAB in this line (*' --tsv - -v vocab <a.en
+bad 'a.en:1*' -t a.en a.fr -v a.en
+bad '*a.en:*: * tokens with </s>, more than 3 (*' -t a.en a.fr -v vocab --max-length 3 --on-long fail
+bad '*no pair is left of 60*' -t a.en a.fr -v vocab --max-length 2
+printf 'fine\nbad \xff\n' >invalid
+bad 'invalid:2:5: invalid UTF-8 (*' -t invalid invalid -v vocab --on-invalid-utf8 fail
+head -c 1000000 /dev/zero | tr '\0' 'x' >long
+echo >>long
+bad '*no pair is left of 1: 0 empty, 1 too long*' -t long long -v vocab
+expect 1 '' 'train: no/such/folder/x.h5: cannot be written: No such file or directory' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m no/such/folder/x.h5
+expect 1 '' 'train: /dev/full: *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m /dev/full
+
+# Files that are no training to go on with are left alone.
+there() {
+  local err=$1 before
+  shift
+  before=$(cksum <x.h5)
+  expect 1 '' "*train: x.h5: $err" "$train" "${small[@]}" -v vocab -m x.h5 "$@"
+  [ "$(cksum <x.h5)" = "$before" ] || fail "$err: the file was changed"
+}
+cp a.en x.h5
+there 'is not a heed checkpoint: not an HDF5 file (*' -t a.en a.fr
+head -c 3000 m.h5 >x.h5
+there '*' -t a.en a.fr
+cp c.h5 x.h5
+there 'is a model without training state, *' -t a.en a.fr
+cp m.h5 x.h5
+there "cannot go on with this training: --dim-emb is 16 there, 32 here (*" -t a.en a.fr --dim-emb 32
+there "cannot go on with this training: the training text's fingerprint is * (*" -t a.fr a.en
+there 'cannot go on with this training: --optimizer is adam there, sgd here (*' -t a.en a.fr --optimizer sgd
+cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type words >vocab
+there 'cannot go on with this training: the source vocabulary has *' -t a.en a.fr
+
+# The reader of the records is gone: a silent end, as any tool's.
+rm -f x.h5
+cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab
+{ "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m x.h5 --after 50e --disp-freq 1u --log-format jsonl; echo "$?" >code; } 2>stderr | head -n 1 >/dev/null
+[ "$(cat code)" = 141 ] || fail "a closed pipe: exit $(cat code)"
+[ -s stderr ] && fail "a closed pipe: $(cat stderr)"
+
+finish
