@@ -123,10 +123,10 @@ TEST_CASE("an empty line is an empty line of links") {
 
 TEST_CASE("kinds, heads and tables") {
   const std::string all =
-      report({.kind = AttentionKind::all, .layer = "all", .head = "all", .format = AttentionFormat::jsonl});
+      report({.kind = AttentionChoice::all, .layer = "all", .head = "all", .format = AttentionFormat::jsonl});
   CHECK(std::count(all.begin(), all.end(), '\n') == 6);
   CHECK(all.find("\"kind\":\"decoder\",\"layer\":1,\"head\":2,\"rows\":[\"<s>\",\"perdu\"]") != std::string::npos);
-  CHECK(report({.kind = AttentionKind::decoder, .head = "max", .format = AttentionFormat::table}) ==
+  CHECK(report({.kind = AttentionChoice::decoder, .head = "max", .format = AttentionFormat::table}) ==
         "line 1: lost . → perdu\n"
         "decoder attention, layer 1, max of heads\n"
         "        <s>  perdu\n"
@@ -149,7 +149,7 @@ TEST_CASE("what cannot be is said before any work") {
         "--format png is not text for a terminal (give -o FILE.png, or a pipe)");
   CHECK(complaint({.head = "all", .format = AttentionFormat::pharaoh}) ==
         "--format pharaoh writes one line for each input line (choose one --layer, and one --head, mean or max)");
-  CHECK(complaint({.kind = AttentionKind::all, .format = AttentionFormat::pharaoh}) ==
+  CHECK(complaint({.kind = AttentionChoice::all, .format = AttentionFormat::pharaoh}) ==
         "--format pharaoh writes one line for each input line (choose one --kind)");
   CHECK(complaint({.format = AttentionFormat::tsv, .alignment = {"argmax"}}) ==
         "--alignment makes links, which --format tsv does not show (leave one of them out)");

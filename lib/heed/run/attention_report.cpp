@@ -12,6 +12,7 @@
 namespace heed {
 namespace {
 
+constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross};  // as shown
 constexpr int kLongestHeading = 100;  // columns of a picture's heading
 
 std::optional<AttentionFormat> format_of_name(const std::string& output) {
@@ -71,7 +72,7 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
   width_ = options.width.value_or(format_ == table && !environment.terminal ? 0 : terminal_columns);
   if (options.layer != "last" && options.layer != "all") NumberRanges::parse("layer", options.layer);
   if (!is_reduced(options.head) && options.head != "all") NumberRanges::parse("head", options.head);
-  if (format_ == pharaoh && options.kind == AttentionKind::all)
+  if (format_ == pharaoh && options.kind == AttentionChoice::all)
     throw UsageError("--format pharaoh writes one line for each input line (choose one --kind)");
 }
 
@@ -85,17 +86,25 @@ void AttentionReport::check_model(int encoder_layers, int decoder_layers, int he
       throw UsageError("--" + std::string(option) + ' ' + std::to_string(greatest) + ": the model has " +
                        std::to_string(there) + ' ' + what);
   };
-  const int most =
-      options_.kind == AttentionKind::all ? std::max(encoder_layers, decoder_layers) : depth(options_.kind);
+  int most = 0, layers_shown = 0;
+  for (const AttentionKind kind : kKinds) {
+    if (!wants(kind)) continue;
+    most = std::max(most, depth(kind));
+    layers_shown += static_cast<int>(layers(kind).size());
+  }
   if (options_.layer != "last" && options_.layer != "all") check("layer", options_.layer, most, "such layers");
   if (!is_reduced(options_.head) && options_.head != "all") check("head", options_.head, heads, "heads a layer");
   if (format_ != AttentionFormat::pharaoh) return;
   int selected = 0;
   for (int head = 1; head <= heads && !is_reduced(options_.head); ++head)
     selected += options_.head == "all" || NumberRanges::parse("head", options_.head).contains(head) ? 1 : 0;
-  if (layers(options_.kind).size() > 1 || selected > 1)
+  if (layers_shown > 1 || selected > 1)
     throw UsageError(
         "--format pharaoh writes one line for each input line (choose one --layer, and one --head, mean or max)");
+}
+
+bool AttentionReport::wants(AttentionKind kind) const {
+  return options_.kind == AttentionChoice::all || enum_name(options_.kind) == enum_name(kind);
 }
 
 std::vector<int> AttentionReport::layers(AttentionKind kind) const {
@@ -111,7 +120,7 @@ std::vector<int> AttentionReport::layers(AttentionKind kind) const {
 /// The maps that were asked for, by kind, layer and head.
 std::vector<AttentionMap> AttentionReport::select(const SentenceAttention& sentence) const {
   std::vector<AttentionMap> out;
-  for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross}) {
+  for (const AttentionKind kind : kKinds) {
     if (!wants(kind)) continue;
     const AttentionTokens& queries = kind == AttentionKind::encoder   ? sentence.source
                                      : kind == AttentionKind::decoder ? sentence.fed

@@ -10,18 +10,26 @@
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
 #include "heed/inspect/terminal.h"
+#include "heed/nn/trace.h"
 
 namespace heed {
 
-enum class AttentionKind { cross, encoder, decoder, all };
+/// Whose attention is asked for.
+enum class AttentionChoice { cross, encoder, decoder, all };
 enum class AttentionFormat { heatmap, table, pharaoh, tsv, jsonl, svg, png };
 
 template <>
+struct EnumNames<AttentionChoice> {
+  static constexpr std::pair<AttentionChoice, std::string_view> values[] = {{AttentionChoice::cross, "cross"},
+                                                                            {AttentionChoice::encoder, "encoder"},
+                                                                            {AttentionChoice::decoder, "decoder"},
+                                                                            {AttentionChoice::all, "all"}};
+};
+
+template <>
 struct EnumNames<AttentionKind> {
-  static constexpr std::pair<AttentionKind, std::string_view> values[] = {{AttentionKind::cross, "cross"},
-                                                                          {AttentionKind::encoder, "encoder"},
-                                                                          {AttentionKind::decoder, "decoder"},
-                                                                          {AttentionKind::all, "all"}};
+  static constexpr std::pair<AttentionKind, std::string_view> values[] = {
+      {AttentionKind::cross, "cross"}, {AttentionKind::encoder, "encoder"}, {AttentionKind::decoder, "decoder"}};
 };
 
 template <>
@@ -40,7 +48,7 @@ struct EnumNames<ColorChoice> {
 
 /// What of the attention is shown, and how.
 struct AttentionReportOptions {
-  AttentionKind kind = AttentionKind::cross;
+  AttentionChoice kind = AttentionChoice::cross;
   std::string layer = "last";
   std::string head = "mean";
   bool words = false, pieces = false;
@@ -91,7 +99,7 @@ struct SentenceAttention {
   AttentionTokens fed = {};                        ///< what the decoder was given: `<s>` and the target
   AttentionTokens produced = {};                   ///< what it was to answer: the target and `</s>`
   struct Head {
-    AttentionKind kind = AttentionKind::cross;  ///< not `all`
+    AttentionKind kind = AttentionKind::cross;
     int layer = 1, head = 1;
     std::vector<float> weights;  ///< queries x keys
   };
@@ -109,7 +117,7 @@ class AttentionReport {
   /// Throws UsageError where the model has not what was asked for.
   void check_model(int encoder_layers, int decoder_layers, int heads);
   /// Whether this kind of attention is needed at all.
-  bool wants(AttentionKind kind) const { return options_.kind == kind || options_.kind == AttentionKind::all; }
+  bool wants(AttentionKind kind) const;
   AttentionFormat format() const { return format_; }
 
   /// Writes the sentence, or keeps it for a picture.

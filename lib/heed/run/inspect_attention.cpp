@@ -1,0 +1,279 @@
+#include "heed/run/inspect_attention.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "heed/base/error.h"
+#include "heed/base/line_io.h"
+#include "heed/base/streams.h"
+#include "heed/checkpoint/checkpoint.h"
+#include "heed/decode/force.h"
+#include "heed/decode/search.h"
+#include "heed/run/number_ranges.h"
+#include "heed/text/vocabulary.h"
+
+namespace heed {
+namespace {
+
+constexpr const char* kStart = "<s>";
+constexpr const char* kEnd = "</s>";
+
+std::string line_count(std::int64_t count) {
+  return format_count(count) + (count == 1 ? " line" : " lines");
+}
+
+/// Source lines, with their targets where these are given.
+class SentenceReader {
+ public:
+  SentenceReader(const InspectAttentionOptions& options, std::istream& in)
+      : tsv_(options.tsv), source_(open(options.input, in, options.utf8.on_invalid_utf8)) {
+    if (!options.target.empty()) target_.emplace(open(options.target, in, options.utf8.on_invalid_utf8));
+  }
+
+  bool has_target() const { return tsv_ || target_; }
+  /// The next line; false at the end. Throws Error where one file has more lines than the other, or where a line of a
+  /// TSV has not two columns.
+  bool next(std::string& source, std::string& target) {
+    const bool more = source_.next(source);
+    if (target_ && target_->next(target) != more) fail_unequal();
+    if (more && tsv_) split(source, target);
+    return more;
+  }
+  bool ready() { return source_.ready(); }
+
+  std::int64_t line() const { return source_.line_number(); }
+  Position source_position() const { return source_.position(); }
+  Position target_position() const { return target_ ? target_->position() : source_.position(); }
+  void report_invalid(Log& log) const {
+    source_.report_invalid(log);
+    if (target_) target_->report_invalid(log);
+  }
+
+ private:
+  static LineReader open(const std::string& path, std::istream& in, InvalidUtf8 policy) {
+    return path == "-" ? LineReader(in, input_name(path), policy) : LineReader(path, policy);
+  }
+
+  [[noreturn]] void fail_unequal() {
+    LineReader& longer = source_.line_number() > target_->line_number() ? source_ : *target_;
+    const LineReader& shorter = &longer == &source_ ? *target_ : source_;
+    for (std::string line; longer.next(line);) {
+    }
+    throw Error(Position{shorter.name()}, "has " + line_count(shorter.line_number()) + ", but " + longer.name() +
+                                              " has " + line_count(longer.line_number()) +
+                                              " (each source line needs its target line)");
+  }
+
+  /// An empty line is a pair of empty sentences.
+  void split(std::string& source, std::string& target) const {
+    target.clear();
+    if (source.empty()) return;
+    const std::size_t tab = source.find('\t');
+    if (tab == std::string::npos) throw Error(source_.position(), "no TAB in this line (a line is: source TAB target)");
+    const std::size_t second = source.find('\t', tab + 1);
+    if (second != std::string::npos)
+      throw Error(source_.position(static_cast<std::int64_t>(second) + 1),
+                  "more than two columns (a line is: source TAB target; cut -f1,2 picks two)");
+    target.assign(source, tab + 1);
+    source.resize(tab);
+  }
+
+  bool tsv_;
+  LineReader source_;
+  std::optional<LineReader> target_;
+};
+
+/// Copies what is wanted of the attention of one sentence.
+class TraceCopy : public Trace {
+ public:
+  TraceCopy(const AttentionReport& report, std::vector<SentenceAttention::Head>& heads)
+      : report_(report), heads_(heads) {}
+
+  void attention(AttentionKind kind, int layer, int heads, PackedOffsets queries, PackedOffsets keys,
+                 const float* weights) override {
+    if (!report_.wants(kind)) return;
+    const auto size = static_cast<std::size_t>(queries.length(0)) * static_cast<std::size_t>(keys.length(0));
+    for (int head = 1; head <= heads; ++head, weights += size)
+      heads_.push_back({kind, layer + 1, head, std::vector<float>(weights, weights + size)});
+  }
+
+ private:
+  const AttentionReport& report_;
+  std::vector<SentenceAttention::Head>& heads_;
+};
+
+/// A sentence as the model and as the reader of a map sees it. `pieces` shows unknown pieces as they stand in the text.
+struct Sentence {
+  std::vector<std::int32_t> ids;  // without <s> and </s>
+  std::vector<std::string> pieces;
+};
+
+Sentence encode(const TextModel& model, const std::string& raw) {
+  const std::string tokens = model.tokens_of(raw);
+  return {model.encode_tokens(tokens), model.subwords().split(tokens)};
+}
+
+Sentence from_ids(const TextModel& model, std::vector<std::int32_t> ids) {
+  Sentence out{std::move(ids), {}};
+  for (const std::int32_t id : out.ids) out.pieces.emplace_back(model.vocabulary().piece(id));
+  return out;
+}
+
+void add_word(AttentionTokens& tokens, const std::string& token) {
+  tokens.pieces.push_back(token);
+  tokens.words.word_of.push_back(static_cast<int>(tokens.words.words.size()));
+  tokens.words.words.push_back(token);
+}
+
+/// Pieces with their words, between the marks of a sentence's start and end where these are asked for.
+AttentionTokens tokens_of(const TextModel& model, const std::vector<std::string>& pieces, bool start, bool end) {
+  AttentionTokens out;
+  if (start) add_word(out, kStart);
+  const std::vector<std::string_view> views(pieces.begin(), pieces.end());
+  const std::vector<int> words = model.subwords().words_of(views);
+  for (std::size_t from = 0, to = 0; from < views.size(); from = to) {
+    while (to < views.size() && words[to] == words[from]) ++to;
+    std::string word = model.subwords().join(
+        {views.begin() + static_cast<std::ptrdiff_t>(from), views.begin() + static_cast<std::ptrdiff_t>(to)});
+    word.resize(word.find_last_not_of(' ') + 1);
+    out.pieces.insert(out.pieces.end(), views.begin() + static_cast<std::ptrdiff_t>(from),
+                      views.begin() + static_cast<std::ptrdiff_t>(to));
+    out.words.word_of.insert(out.words.word_of.end(), to - from, static_cast<int>(out.words.words.size()));
+    out.words.words.push_back(word.empty() ? pieces[from] : word);
+  }
+  if (end) add_word(out, kEnd);
+  return out;
+}
+
+class InspectRun {
+ public:
+  InspectRun(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
+             std::istream& in, std::ostream& out, Log& log)
+      : options_(options),
+        terminal_(environment.terminal),
+        out_(out),
+        log_(log),
+        lines_(options.lines.empty() ? std::nullopt : std::optional(NumberRanges::parse("lines", options.lines))),
+        report_(options.report, options.output, out, environment, columns),
+        checkpoint_(load_checkpoint(options.model)),
+        step_model_(*checkpoint_.model, checkpoint_.parameters, Precision::float32),
+        longest_(options.max_length),
+        reader_(options, in) {
+    const TransformerConfig& config = checkpoint_.model->config();
+    report_.check_model(config.enc_depth, config.dec_depth, config.heads);
+    if (config.positions == PositionEncoding::learned) longest_ = std::min(longest_, config.max_positions - 1);
+    search_.beam_size = options.beam_size.value_or(search_.beam_size);
+    search_.max_output_length = std::min(search_.max_output_length, longest_);
+  }
+
+  int run() {
+    Progress progress(log_, "inspecting", "lines", 0);
+    SentenceAttention sentence;
+    while (!(lines_ && lines_->all_before(reader_.line() + 1)) &&
+           reader_.next(sentence.source_text, sentence.target_text)) {
+      if (lines_ && !lines_->contains(reader_.line())) continue;
+      sentence.line = reader_.line();
+      inspect(sentence);
+      report_.add(sentence);
+      if (!reader_.ready()) out_.flush();
+      if (!terminal_) progress.to(reader_.line());
+    }
+    if (lines_ && reader_.line() < lines_->greatest_named())
+      throw Error(Position{reader_.source_position().file}, "has " + line_count(reader_.line()) +
+                                                                ", but --lines asks for line " +
+                                                                std::to_string(lines_->greatest_named()));
+    report_.finish();
+    reader_.report_invalid(log_);
+    return 0;
+  }
+
+ private:
+  void check_length(const Sentence& sentence, const Position& where) const {
+    const auto longest = static_cast<std::size_t>(longest_);
+    if (sentence.pieces.size() <= longest) return;
+    const std::string what =
+        "has " + std::to_string(sentence.pieces.size()) + " pieces, more than " + std::to_string(longest);
+    throw Error(where, longest_ < options_.max_length
+                           ? what + " (this model has learned positions for no more; --lines leaves lines out)"
+                           : what + " (--max-length N allows more, but memory grows with its square)");
+  }
+
+  Sentence translate(const Sentence& source, std::string& text) {
+    if (source.ids.empty()) return {};
+    std::vector<std::int32_t> ids = source.ids;
+    ids.push_back(kEndId);
+    PackedIds batch;
+    batch.append(ids);
+    Sentence out = from_ids(checkpoint_.target, search(step_model_, batch, search_).front().front().ids);
+    text = checkpoint_.target.decode(out.ids);
+    return out;
+  }
+
+  /// Completes a sentence of which the texts are there.
+  void inspect(SentenceAttention& sentence) {
+    sentence.heads.clear();
+    if (!reader_.has_target()) sentence.target_text.clear();
+    const Sentence source = encode(checkpoint_.source, sentence.source_text);
+    check_length(source, reader_.source_position());
+    const Sentence target = reader_.has_target() ? encode(checkpoint_.target, sentence.target_text)
+                                                 : translate(source, sentence.target_text);
+    check_length(target, reader_.target_position());
+    sentence.source = tokens_of(checkpoint_.source, source.pieces, false, true);
+    sentence.fed = tokens_of(checkpoint_.target, target.pieces, true, false);
+    sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
+    if (source.ids.empty() && target.ids.empty()) return;
+    Batch pair;
+    append_pair(pair, source.ids, target.ids);
+    TraceCopy trace(report_, sentence.heads);
+    force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, &trace);
+  }
+
+  const InspectAttentionOptions& options_;
+  bool terminal_;
+  std::ostream& out_;
+  Log& log_;
+  std::optional<NumberRanges> lines_;
+  AttentionReport report_;
+  Checkpoint checkpoint_;
+  TransformerStepModel step_model_;
+  SearchOptions search_;
+  int longest_;
+  SentenceReader reader_;
+};
+
+void check_options(const InspectAttentionOptions& options) {
+  if (options.model.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
+  if (options.tsv && !options.target.empty())
+    throw UsageError("--tsv and --target exclude each other: the targets are in one place");
+  if (options.target == "-" && options.input == "-")
+    throw UsageError("--target - reads standard input, and so does the input (give -i FILE, or --tsv)");
+  if (options.beam_size && (options.tsv || !options.target.empty()))
+    throw UsageError("--beam-size is for translating, but the targets are given (leave one of them out)");
+}
+
+}  // namespace
+
+int run_inspect_attention(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
+                          std::istream& in, std::ostream& out, Log& log) {
+  check_options(options);
+  return InspectRun(options, environment, columns, in, out, log).run();
+}
+
+ToolInfo inspect_attention_tool_info() {
+  return {.name = "inspect-attention",
+          .purpose = "show what every attention head of a model looks at",
+          .usage = {"inspect-attention -m MODEL.h5 [-t TARGET | --tsv] [options] < source"},
+          .examples = {"echo \"i'm home .\" | inspect-attention -m model.h5",
+                       "inspect-attention -m model.h5 -t test.fr --lines 3 --head all -o heads.svg < test.en",
+                       "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align"},
+          .hints = {{"models", "model", "Marian"},
+                    {"ref", "target", "fairseq"},
+                    {"tgt", "target", "OpenNMT"},
+                    {"src", "input", "OpenNMT"},
+                    {"print-alignment", "alignment", "fairseq"},
+                    {"report-align", "alignment", "OpenNMT"},
+                    {"beam", "beam-size", "fairseq"}}};
+}
+
+}  // namespace heed

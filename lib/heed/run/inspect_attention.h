@@ -1,0 +1,65 @@
+#pragma once
+
+#include <istream>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+#include "heed/inspect/terminal.h"
+#include "heed/run/attention_report.h"
+
+namespace heed {
+
+/// What the tool `inspect-attention` is asked for.
+struct InspectAttentionOptions {
+  std::string model;
+  std::string input = "-", output = "-";
+  std::string target;
+  bool tsv = false;
+  std::string lines;
+  Utf8Options utf8;
+  std::optional<int> beam_size = {};
+  int max_length = 1000;
+  AttentionReportOptions report;
+  CommonOptions common;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Input and output");
+    visit(model, {.name = "model", .help = "checkpoint of train", .value = "MODEL.h5", .letter = 'm'});
+    visit(input, {.name = "input", .help = "read source lines from FILE", .value = "FILE", .letter = 'i'});
+    visit(target, {.name = "target",
+                   .help = "show how each line of FILE comes from its source, instead of translating",
+                   .value = "FILE",
+                   .letter = 't'});
+    visit(tsv, {.name = "tsv", .help = "the input has both: source TAB target on a line"});
+    visit(output, {.name = "output", .help = "write to FILE, which appears whole", .value = "FILE", .letter = 'o'});
+    visit(lines, {.name = "lines", .help = "only these lines of the input, from 1 (say 3,7-9)", .value = "N"});
+    utf8.fields(visit);
+    report.fields(visit);
+    visit.section("Translation");
+    visit(beam_size, {.name = "beam-size",
+                      .help = "hypotheses kept where the target is translated (4); 1 is greedy",
+                      .value = "N",
+                      .letter = 'b',
+                      .min = 1,
+                      .max = 1000});
+    visit(max_length, {.name = "max-length",
+                       .help = "longest source and target in pieces; a longer one is an error",
+                       .value = "N",
+                       .min = 1,
+                       .max = 100000});
+    common.fields(visit);
+  }
+};
+
+ToolInfo inspect_attention_tool_info();
+
+/// Shows what a model looks at, sentence by sentence, as soon as each has come. `environment` says what `out` is
+/// connected to, `columns` how wide that is. Returns the exit code.
+int run_inspect_attention(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
+                          std::istream& in, std::ostream& out, Log& log);
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# inspect-attention through pipes and files, with a model trained for a moment: formats, exit codes, messages, bad
+# input, full disk, closed pipe, idle input.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+inspect=$HEED_BIN/inspect-attention
+[ -x "$HEED_BIN/train" ] || { echo "skipped: train is not built"; exit 77; }
+
+head -n 200 "$HEED_SOURCE/data/train.en" >en
+head -n 200 "$HEED_SOURCE/data/train.fr" >fr
+"$HEED_BIN/build-vocab" -q --type bpe --merges 100 --language en,fr en fr >vocab || fail "build-vocab failed"
+"$HEED_BIN/train" -q -j 1 -t en fr -v vocab -m m.h5 --task transformer-tiny --enc-depth 1 --dec-depth 2 --dim-emb 32 \
+  --transformer-heads 2 --transformer-dim-ffn 64 --after 20u || fail "train failed"
+printf "i'm home.\nhe's calm.\n" >src
+printf "je suis chez moi.\nil est calme.\n" >ref
+header=$'line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight'
+
+# Into a pipe: TSV; a target that is translated, from a file, from standard input, or beside the source.
+expect 0 "$header"$'\n1\tcross\t2\tmean\t0\t*\n2\tcross\t2\tmean\t0\t*' '' "$inspect" -m m.h5 -i src
+expect 0 "$header"$'\n1\tcross\t2\tmean\t0\t*' '' "$inspect" -m m.h5 -i src -t ref
+cp stdout given
+expect 0 "$(cat given)" '' bash -c "'$inspect' -m m.h5 -i src -t - <ref"
+expect 0 "$(cat given)" '' bash -c "paste src ref | '$inspect' -m m.h5 --tsv"
+expect 0 "$(grep -v '^2' given)" '' bash -c "cat src - | '$inspect' -m m.h5 --lines 1 -t ref" </dev/null
+expect 0 $'{"line":2,"kind":"encoder","layer":1,"head":2,"rows":*' '' "$inspect" -m m.h5 -i src --lines 2 --kind encoder --head 2 -f jsonl
+"$HEED_BIN/translate" -q -m m.h5 -i src >translated || fail "translate failed"
+"$inspect" -m m.h5 -i src -f table | sed -nE 's/^line .* → //p' | cmp - translated || fail "what it translates is not what translate gives"
+
+# Links: N lines in, N lines out, empty ones too.
+expect 0 $'[0-9]*-0 *\n\n[0-9]*-0 *' '' bash -c "sed '1a\\\\' src | '$inspect' -m m.h5 -f pharaoh -t <(sed '1a\\\\' ref)"
+[ "$(wc -l <stdout)" -eq 3 ] || fail "pharaoh: $(wc -l <stdout) lines of 3"
+
+# Heat maps and tables; pictures by the output's name, whole or not at all.
+expect 0 $'line 1: i\'m home. -> je suis chez moi.\ncross attention, layer 2, mean of heads\n*weight 0 *' '' \
+  "$inspect" -m m.h5 -i src -t ref --lines 1 -f heatmap --ascii
+expect 0 $'line 1: *\ndecoder attention, layer 1, head 1\n*<s>*1.00  0.00*' '' \
+  "$inspect" -m m.h5 -i src -t ref --lines 1 -f table --kind decoder --layer 1 --head 1
+expect 0 '' '' "$inspect" -m m.h5 -i src -t ref --kind all --layer all --head all -o map.svg
+[[ $(head -c 5 map.svg) == '<?xml' && $(tail -c 7 map.svg) == '</svg>' ]] || fail "map.svg is no whole SVG"
+expect 0 '' '' "$inspect" -m m.h5 -i src -t ref -o map.png
+[ "$(head -c 4 map.png | tail -c 3)" = PNG ] || fail "map.png is no PNG"
+expect 1 '' '*' "$inspect" -m m.h5 -i src -t missing -o none.svg
+[ ! -e none.svg ] || fail "a failed run leaves none.svg"
+
+# Bad input.
+expect 1 '' 'inspect-attention: missing.h5: cannot open*' "$inspect" -m missing.h5 -i src
+head -c 3000 m.h5 >cut.h5
+expect 1 '' 'inspect-attention: cut.h5: *' "$inspect" -m cut.h5 -i src
+expect 1 '' 'inspect-attention: missing: *No such file or directory*' "$inspect" -m m.h5 -i missing
+expect 1 '*' 'inspect-attention: ref: has 2 lines, but standard input has 3 lines (*' bash -c "cat src src | head -n 3 | '$inspect' -m m.h5 -t ref"
+expect 1 '*' 'inspect-attention: src:1: no TAB in this line (*' "$inspect" -m m.h5 -i src --tsv
+expect 1 '*' 'inspect-attention: src: has 2 lines, but --lines asks for line 7' "$inspect" -m m.h5 -i src --lines 7
+printf 'ok\na \xff b\n' >invalid
+expect 0 '*' 'inspect-attention: warning: invalid:2:3: invalid UTF-8 replaced by U+FFFD; *' "$inspect" -m m.h5 -i invalid
+expect 1 '*' 'inspect-attention: invalid:2:3: invalid UTF-8 (*' "$inspect" -m m.h5 -i invalid --on-invalid-utf8 fail
+head -c 1000000 /dev/zero | tr '\0' 'a' >long
+expect 1 '*' 'inspect-attention: long:1: has * pieces, more than 1000 (--max-length N allows more*' "$inspect" -m m.h5 -i long
+expect 2 '' 'inspect-attention: needs a model: -m MODEL.h5 *' "$inspect" -i src
+expect 2 '' 'inspect-attention: *--layers*--layer*' "$inspect" -m m.h5 -i src --layers 2
+expect 2 '' 'inspect-attention: --layer 3: the model has 2 such layers' "$inspect" -m m.h5 -i src --layer 3
+expect 2 '' 'inspect-attention: --tsv and --target exclude each other*' "$inspect" -m m.h5 --tsv -t ref
+
+expect_full_disk inspect-attention -m m.h5 -i src
+expect_coprocess "$inspect" -m m.h5 -f pharaoh
+yes "i'm home." 2>yes-stderr | "$inspect" -m m.h5 2>stderr | head -n 1 >stdout
+[ "${PIPESTATUS[1]}" -eq 141 ] || fail "a closed pipe does not end it as SIGPIPE does"
+[ -s stderr ] && fail "a closed pipe is not silent: $(cat stderr)"
+finish

@@ -1,0 +1,218 @@
+#include "heed/run/inspect_attention.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "heed/base/error.h"
+#include "heed/checkpoint/checkpoint.h"
+#include "heed/decode/force.h"
+#include "heed/decode/translator.h"
+#include "heed/run/translate.h"
+#include "heed/text/bpe.h"
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder with an untrained model of two layers and two heads, which goes away at the end.
+struct Folder {
+  fs::path path;
+
+  explicit Folder(PositionEncoding positions = PositionEncoding::interleaved)
+      : path(fs::temp_directory_path() /
+             ("heed_inspect_attention_test_" + std::to_string(::getpid()) + "_" + std::string(enum_name(positions)))) {
+    fs::create_directories(path);
+    TransformerConfig config;
+    config.source_vocabulary = config.target_vocabulary = 9;
+    config.dim_emb = 8;
+    config.heads = 2;
+    config.dim_ffn = 12;
+    config.enc_depth = config.dec_depth = 2;
+    config.positions = positions;
+    config.max_positions = 6;
+    TextSteps steps;
+    steps.mode = TokenMode::words;
+    const auto merges = BpeMerges::parse("#version: 0.2\na b</w>\n", "codes");
+    const TextModel text(steps, Subwords(std::make_shared<const BpeEncoder>(merges)),
+                         {"<pad>", "<unk>", "<s>", "</s>", "ab", "b", "c@@", "a", "."});
+    auto model = std::make_shared<const Transformer<float>>(config);
+    ParameterValues<float> parameters(model->layout());
+    parameters.initialise(3);
+    save_checkpoint(file("m.h5"), {model, std::move(parameters), text, text});
+  }
+  ~Folder() { fs::remove_all(path); }
+
+  std::string file(const std::string& name) const { return (path / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(file(name), std::ios::binary) << text;
+    return file(name);
+  }
+};
+
+using Change = std::function<void(InspectAttentionOptions&)>;
+
+std::string inspect(
+    const Folder& folder, const std::string& input, const Change& change = [](auto&) {}) {
+  InspectAttentionOptions options;
+  options.model = folder.file("m.h5");
+  change(options);
+  std::istringstream in(input);
+  std::ostringstream out, messages;
+  Log log(messages, "inspect-attention");
+  const int code = run_inspect_attention(options, {}, 80, in, out, log);
+  CHECK(code == 0);
+  return out.str() + messages.str();
+}
+
+template <class E = Error>
+std::string complaint(
+    const Folder& folder, const std::string& input, const Change& change = [](auto&) {}) {
+  try {
+    return "none; " + inspect(folder, input, change);
+  } catch (const E& error) {
+    return error.what();
+  }
+}
+
+struct Cell {
+  std::string place, query, key;
+  double weight;
+};
+
+std::vector<Cell> cells(const std::string& tsv) {
+  std::istringstream in(tsv);
+  std::string line, kind, layer, head, q, query, k, key, weight;
+  std::vector<Cell> out;
+  std::getline(in, line);
+  while (std::getline(in, line, '\t') && std::getline(in, kind, '\t') && std::getline(in, layer, '\t') &&
+         std::getline(in, head, '\t') && std::getline(in, q, '\t') && std::getline(in, query, '\t') &&
+         std::getline(in, k, '\t') && std::getline(in, key, '\t') && std::getline(in, weight))
+    out.push_back({line + " " + kind + " " + layer + " " + head + " " + q, query, key, std::stod(weight)});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("inspect-attention: every head of every layer looks at all it may look at, and at no more") {
+  const Folder folder;
+  const std::string target = folder.write("target", "a b\n");
+  const auto all = cells(inspect(folder, "cb .\n", [&](InspectAttentionOptions& o) {
+    o.target = target;
+    o.report.kind = AttentionChoice::all;
+    o.report.layer = o.report.head = "all";
+  }));
+  // Source: c@@ b . </s>; fed: <s> a b; produced: a b </s>.
+  CHECK(all.size() == 2 * 2 * (4 * 4 + 3 * 3 + 3 * 4));
+  std::map<std::string, double> sums;
+  for (const Cell& cell : all) {
+    sums[cell.place] += cell.weight;
+    CHECK(cell.weight >= 0);
+    if (cell.place.starts_with("1 decoder") && cell.place.ends_with(" 0")) CHECK(cell.weight == (cell.key == "<s>"));
+    if (cell.place.starts_with("1 decoder") && cell.query == "a" && cell.key == "b") CHECK(cell.weight == 0);
+  }
+  CHECK(sums.size() == 2 * 2 * (4 + 3 + 3));
+  for (const auto& [place, sum] : sums) CHECK(sum == doctest::Approx(1).epsilon(1e-5));
+}
+
+TEST_CASE("inspect-attention: the mean over the last layer's heads is what translate --alignment uses") {
+  const Folder folder;
+  const auto shown = cells(inspect(folder, "cb .\tab\n", [&](InspectAttentionOptions& o) { o.tsv = true; }));
+  Translator translator({folder.file("m.h5")}, Precision::float32);
+  Batch pair;
+  append_pair(pair, translator.source().encode("cb ."), translator.target().encode("ab"));
+  const std::vector<float> expected = translator.attention(pair).front();
+  REQUIRE(shown.size() == expected.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) CHECK(std::abs(shown[i].weight - double{expected[i]}) < 1e-6);
+}
+
+TEST_CASE("inspect-attention: without a target it shows the translation, as when that is given") {
+  const Folder folder;
+  const std::string input = "ab .\n\ncab ab\n";
+  TranslateOptions options;
+  options.models = {folder.file("m.h5")};
+  options.common.quiet = true;
+  options.threads = 1;
+  std::istringstream in(input);
+  std::ostringstream translation, messages;
+  Log log(messages, "translate", Verbosity::quiet);
+  run_translate(options, in, translation, log);
+  const std::string target = folder.write("target", translation.str());
+  const auto heat = [](InspectAttentionOptions& o) { o.report.format = AttentionFormat::table; };
+  CHECK(inspect(folder, input, heat) == inspect(folder, input, [&](InspectAttentionOptions& o) {
+          heat(o);
+          o.target = target;
+        }));
+}
+
+TEST_CASE(
+    "inspect-attention: links join words; each input line gives one line, each chosen one where lines are chosen") {
+  const Folder folder;
+  const auto links = [](InspectAttentionOptions& o) {
+    o.tsv = true;
+    o.report.format = AttentionFormat::pharaoh;
+    o.report.alignment = {"threshold", "0"};
+  };
+  const std::string input = "cab .\tb cb\n\n\tb\nb\t\n";
+  CHECK(inspect(folder, input, links) == "0-0 1-0 0-1 1-1\n\n\n\n");
+  CHECK(inspect(folder, input, [&](InspectAttentionOptions& o) {
+          links(o);
+          o.lines = "1,3";
+        }) == "0-0 1-0 0-1 1-1\n\n");
+}
+
+TEST_CASE("inspect-attention: pieces that the model does not know are shown as they stand in the text") {
+  const Folder folder;
+  const std::string shown = inspect(folder, "x b\tb\n", [&](InspectAttentionOptions& o) { o.tsv = true; });
+  CHECK(shown.find("1\tcross\t2\tmean\t0\tb\t0\tx\t0.") != std::string::npos);
+}
+
+TEST_CASE("inspect-attention: files of unequal length are an error that gives both lengths") {
+  const Folder folder;
+  const std::string target = folder.write("target", "a\nb\n");
+  const auto given = [&](InspectAttentionOptions& o) { o.target = target; };
+  const std::string note = " (each source line needs its target line)";
+  CHECK(complaint(folder, "a\n", given) == "standard input: has 1 line, but " + target + " has 2 lines" + note);
+  CHECK(complaint(folder, "a\na\na\na\n", given) == target + ": has 2 lines, but standard input has 4 lines" + note);
+}
+
+TEST_CASE("inspect-attention: bad lines are named") {
+  const Folder folder;
+  const auto tsv = [](InspectAttentionOptions& o) { o.tsv = true; };
+  CHECK(complaint(folder, "a\tb\nab\n", tsv) == "standard input:2: no TAB in this line (a line is: source TAB target)");
+  CHECK(complaint(folder, "a\tb\tc\n", tsv) ==
+        "standard input:1:4: more than two columns (a line is: source TAB target; cut -f1,2 picks two)");
+  CHECK(complaint(folder, "a\n", [](InspectAttentionOptions& o) { o.lines = "3,7-"; }) ==
+        "standard input: has 1 line, but --lines asks for line 7");
+  CHECK(complaint(folder, "a\na a a a\n", [](InspectAttentionOptions& o) { o.max_length = 3; }) ==
+        "standard input:2: has 4 pieces, more than 3 (--max-length N allows more, but memory grows with its square)");
+  const Folder learned(PositionEncoding::learned);
+  CHECK(complaint(learned, "a a a a a a\n") ==
+        "standard input:1: has 6 pieces, more than 5 (this model has learned positions for no more; --lines leaves "
+        "lines out)");
+  CHECK(complaint(learned, "a a a a a\n").starts_with("none; line\tkind"));
+}
+
+TEST_CASE("inspect-attention: what cannot be is said before any work") {
+  const Folder folder;
+  const auto usage = [&](const Change& change) { return complaint<UsageError>(folder, "a\n", change); };
+  CHECK(usage([](auto& o) { o.model = ""; }) == "needs a model: -m MODEL.h5 (train makes one)");
+  CHECK(usage([](auto& o) { o.lines = "x"; }) == "--lines 'x': not a list of numbers from 1 (say 3,7-9)");
+  CHECK(usage([](auto& o) { o.report.layer = "3"; }) == "--layer 3: the model has 2 such layers");
+  CHECK(usage([](auto& o) { o.target = "-"; }) ==
+        "--target - reads standard input, and so does the input (give -i FILE, or --tsv)");
+  CHECK(usage([](auto& o) {
+          o.tsv = true;
+          o.target = "t";
+        }) == "--tsv and --target exclude each other: the targets are in one place");
+  CHECK(usage([](auto& o) {
+          o.tsv = true;
+          o.beam_size = 2;
+        }) == "--beam-size is for translating, but the targets are given (leave one of them out)");
+}
