@@ -51,7 +51,8 @@ expect_full_disk bleu ref -i hyp
 expect 1 '' 'bleu: /dev/full: *No space left on device' "$bleu" ref -i hyp -o /dev/full
 for _ in $(seq 20000); do echo 'a line'; done >many
 "$bleu" many -i many -sl 2>stderr | head -n 1 >/dev/null
-[ "${PIPESTATUS[0]}" -eq 141 ] || fail "a closed pipe ends with $? instead of SIGPIPE"
+ended=${PIPESTATUS[0]}
+[ "$ended" -eq 141 ] || fail "a closed pipe ends with $ended instead of SIGPIPE"
 [ -s stderr ] && fail "a closed pipe is not silent: $(cat stderr)"
 
 # A coprocess: each line is answered before the next is written.

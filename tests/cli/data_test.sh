@@ -21,6 +21,7 @@ for part in train valid test; do
     [ -s "$file" ] || fail "$file is missing or empty"
     iconv -f UTF-8 -t UTF-8 "$file" > /dev/null || fail "$file is not UTF-8"
     ! LC_ALL=C grep -nP '\xCC[\x80-\xBF]|\xCD[\x80-\xAF]' "$file" || fail "$file has a combining mark: it is not NFC"
+    # shellcheck disable=SC1112  # the quote is what is looked for
     ! grep -nE '^$|^ | $|  |	|’|@|~' "$file" || fail "$file has an empty line, a stray space or a stray mark"
     ! grep -nvE '[.!?]$' "$file" || fail "$file has a line without final punctuation"
   done

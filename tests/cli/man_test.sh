@@ -21,11 +21,11 @@ for source in "$HEED_SOURCE"/tools/*.cpp; do
   elif [ ! -f "$page" ]; then
     fail "$tool has no man/$tool.1"
   else
-    options_of_help "$HEED_BIN/$tool" >help
-    options_of_man "$page" >man
-    [ -s help ] || fail "$tool --help lists no option"
-    LC_ALL=C comm -23 help man | while read -r option; do echo "man/$tool.1 lacks $option"; done >missing
-    LC_ALL=C comm -13 help man | while read -r option; do echo "man/$tool.1 has $option, which $tool --help lacks"; done >extra
+    options_of_help "$HEED_BIN/$tool" >in_help
+    options_of_man "$page" >in_man
+    [ -s in_help ] || fail "$tool --help lists no option"
+    LC_ALL=C comm -23 in_help in_man | while read -r option; do echo "man/$tool.1 lacks $option"; done >missing
+    LC_ALL=C comm -13 in_help in_man | while read -r option; do echo "man/$tool.1 has $option, which $tool --help lacks"; done >extra
     [ -s missing ] && fail "$(cat missing)"
     [ -s extra ] && fail "$(cat extra)"
     grep -q "^\.SH EXIT STATUS" "$page" || fail "man/$tool.1 has no EXIT STATUS"

@@ -56,7 +56,9 @@ TransformerConfig config_of(const json& c) {
   return config;
 }
 
-double number(const json& value) { return value.get<double>(); }
+double number(const json& value) {
+  return value.get<double>();
+}
 
 json reference() {
   std::ifstream in(std::string(HEED_TEST_DATA) + "/model/reference/transformer.json");

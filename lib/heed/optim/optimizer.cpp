@@ -59,8 +59,8 @@ Optimizer::Optimizer(const OptimizerSettings& settings, const ParameterLayout& l
   }
 }
 
-void Optimizer::update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients,
-                       const Slice& slice, const Step& step) const {
+void Optimizer::update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients, const Slice& slice,
+                       const Step& step) const {
   const std::span<float> value = part(parameters, slice);
   const auto gradient =
       gradients.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));

@@ -98,8 +98,10 @@ bool onednn_has_bfloat16() {
   static const bool has = [] {
     switch (dnnl::get_effective_cpu_isa()) {
       case dnnl::cpu_isa::avx512_core_bf16:
-      case dnnl::cpu_isa::avx512_core_amx: return true;
-      default: return false;
+      case dnnl::cpu_isa::avx512_core_amx:
+        return true;
+      default:
+        return false;
     }
   }();
   return has;
