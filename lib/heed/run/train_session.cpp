@@ -128,7 +128,10 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     const auto translate = [this, transformer](ParameterValues<float>& parameters, const ParallelCorpus& corpus) {
       return translate_corpus(*transformer, parameters, precision_, corpus, target_, options_.pretokenized, pool_);
     };
-    validator_.emplace(valid_corpus_, valid_lines_, options_.run.valid_metrics, *workers_, translate);
+    // A model that speaks in small letters is compared in small letters.
+    BleuOptions bleu;
+    bleu.lowercase = target_.steps().lowercase;
+    validator_.emplace(valid_corpus_, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
   return Trainer({options_.model, *run_, corpus_, *workers_, validator(), pool_, reporter, log_}, options_.batch,
                  options_.run, optimizer_);

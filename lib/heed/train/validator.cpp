@@ -4,8 +4,6 @@
 #include <cfloat>
 #include <cmath>
 
-#include "heed/metrics/bleu.h"
-
 namespace heed {
 namespace {
 
@@ -18,12 +16,13 @@ bool has(const std::vector<Metric>& metrics, Metric metric) {
 }  // namespace
 
 Validator::Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
-                     GradientWorkers& workers, TranslateCorpus translate)
+                     GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu)
     : corpus_(std::move(corpus)),
       references_{std::move(references)},
       metrics_(std::move(metrics)),
       workers_(workers),
       translate_(std::move(translate)),
+      bleu_(bleu),
       batches_(batches_in_order(corpus_, {.target_tokens = kBatchTokens})) {
   for (const auto& batch : batches_) cut_into_shards(corpus_, batch, shards_);
 }
@@ -36,7 +35,7 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
   }
   if (has(metrics_, Metric::bleu)) {
     translations_ = translate_(parameters, corpus_);
-    bleu = corpus_bleu(translations_, references_).score;
+    bleu = corpus_bleu(translations_, references_, bleu_).score;
   }
   std::vector<double> scores;
   for (const Metric metric : metrics_) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/metrics/bleu.h"
 #include "heed/train/gradient_workers.h"
 #include "heed/train/trainer_options.h"
 
@@ -18,7 +19,7 @@ class Validator {
  public:
   /// `references` are the raw target lines of the corpus' pairs, for BLEU.
   Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
-            GradientWorkers& workers, TranslateCorpus translate);
+            GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
   /// One score for each metric, all finite: cross-entropy in nats per target token (`</s>` counts), without label
   /// smoothing; perplexity, its exponential; BLEU of greedy translations as `bleu` computes it.
@@ -35,6 +36,7 @@ class Validator {
   std::vector<Metric> metrics_;
   GradientWorkers& workers_;
   TranslateCorpus translate_;
+  BleuOptions bleu_;
   std::vector<std::vector<std::int32_t>> batches_;
   std::vector<Shard> shards_;
   std::vector<std::string> translations_;
