@@ -131,6 +131,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     // A model that speaks in small letters is compared in small letters.
     BleuOptions bleu;
     bleu.lowercase = target_.steps().lowercase;
+    if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
     validator_.emplace(valid_corpus_, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
   return Trainer({options_.model, *run_, corpus_, *workers_, validator(), pool_, reporter, log_}, options_.batch,
