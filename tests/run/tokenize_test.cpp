@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "heed/checkpoint/checkpoint.h"
 #include "heed/run/build_vocab.h"
 
 using namespace heed;
@@ -166,6 +167,30 @@ TEST_CASE("a joint vocabulary has the rules of each language") {
       (vocabulary + ": the vocabulary has no text steps for the language 'fr' (it has: en,de)").c_str(), Error);
   CHECK(slurp(folder / "v.de").find("3@@ 1\n") != std::string::npos);
   CHECK(slurp(folder / "v.en").find("3@@ ") == std::string::npos);
+}
+
+TEST_CASE("a checkpoint: the source side, the target side with -d, the side of a language") {
+  const Folder folder;
+  TextSteps steps;
+  steps.mode = TokenMode::words;
+  const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "a", "b"};
+  const TextModel source(steps, Subwords(), pieces);
+  steps.language = "fr";
+  const TextModel target(steps, Subwords(SubwordType::characters), pieces);
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 6;
+  config.dim_emb = config.dim_ffn = 8;
+  config.heads = config.enc_depth = config.dec_depth = 1;
+  const auto model = std::make_shared<const Transformer<float>>(config);
+  ParameterValues<float> parameters(model->layout());
+  save_checkpoint(folder / "m.h5", {model, std::move(parameters), source, target});
+  CHECK(tokenize({"-m", folder / "m.h5"}, "ab a\n").out == "ab a\n");
+  CHECK(tokenize({"-m", folder / "m.h5", "-l", "fr"}, "ab a\n").out == "a b <space> a\n");
+  CHECK(tokenize({"-m", folder / "m.h5", "-d"}, "a b <space> a\n").out == "ab a\n");
+  CHECK(tokenize({"-m", folder / "m.h5", "-d", "-l", "en"}, "a b\n").out == "a b\n");
+  CHECK_THROWS_WITH_AS(tokenize({"-m", folder / "m.h5", "-l", "de"}, ""),
+                       ((folder / "m.h5") + ": translates from 'en' to 'fr' and has no text steps for 'de'").c_str(),
+                       Error);
 }
 
 TEST_CASE("words and characters: minimal frequency, sizes, warnings") {

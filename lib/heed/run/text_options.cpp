@@ -1,6 +1,7 @@
 #include "heed/run/text_options.h"
 
 #include "heed/base/line_io.h"
+#include "heed/checkpoint/checkpoint.h"
 
 namespace heed {
 
@@ -14,7 +15,22 @@ TextSteps FirstStageOptions::resolved() const {
   return all;
 }
 
-TextModel load_text_model(const std::string& path, const std::string& language) {
+namespace {
+
+TextModel load_side(const std::string& path, const std::string& language, Side side) {
+  const auto [source, target] = load_text_models(path);
+  const TextModel& wanted = side == Side::source ? source : target;
+  const TextModel& other = side == Side::source ? target : source;
+  if (language.empty() || wanted.steps().language == language) return wanted;
+  if (other.steps().language == language) return other;
+  throw Error(Position{path}, "translates from '" + source.steps().language + "' to '" + target.steps().language +
+                                  "' and has no text steps for '" + language + "'");
+}
+
+}  // namespace
+
+TextModel load_text_model(const std::string& path, const std::string& language, Side side) {
+  if (looks_like_checkpoint(path)) return load_side(path, language, side);
   const TextModel model = TextModel::read(path);
   if (!language.empty()) {
     try {

@@ -22,7 +22,11 @@ struct FirstStageOptions {
   TextSteps resolved() const;
 };
 
-/// The text model of a vocabulary file. `language` picks one of several (empty: there must be one only).
-TextModel load_text_model(const std::string& path, const std::string& language);
+/// The sides of a translation, where a file holds the text models of both.
+enum class Side { source, target };
+
+/// The text model of a vocabulary file, or of a side of a checkpoint. `language` picks one of several: of a
+/// vocabulary's (empty: there must be one only), or the checkpoint's side of that language whatever `side` says.
+TextModel load_text_model(const std::string& path, const std::string& language, Side side);
 
 }  // namespace heed

@@ -62,7 +62,8 @@ class Way {
     if (!options.model.empty()) {
       const std::string language =
           contains(options.given, "language") ? options.first_stage.steps.language : std::string();
-      model_ = std::make_unique<const TextModel>(load_text_model(options.model, language));
+      model_ = std::make_unique<const TextModel>(
+          load_text_model(options.model, language, options.detokenize ? Side::target : Side::source));
       subwords_ = model_->subwords();
       return;
     }

@@ -39,7 +39,7 @@ struct TokenizeOptions {
   void fields(Visitor& visit) {
     visit.section("What to do");
     visit(model, {.name = "model",
-                  .help = "do exactly what this vocabulary of build-vocab stores",
+                  .help = "do exactly what this vocabulary or checkpoint stores",
                   .value = "MODEL",
                   .letter = 'm'});
     visit(detokenize, {.name = "detokenize", .help = "from tokens (pieces, ids) back to text", .letter = 'd'});
