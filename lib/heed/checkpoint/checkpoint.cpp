@@ -150,13 +150,33 @@ TransformerConfig read_config(const h5::File& file) {
   return config;
 }
 
-TextModel read_text_model(const h5::File& file, const std::string& group) {
+TextModelParts read_text_parts(const h5::File& file, const std::string& group) {
   TextModelParts parts;
   parts.pieces = file.read_strings(group + "/vocabulary");
   if (file.exists(group + "/subword_model")) parts.subword_model = file.read_bytes(group + "/subword_model");
   for (const std::string& name : file.attribute_names(group))
     parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
-  return TextModel::from_parts(parts, file.path() + ": " + group);
+  return parts;
+}
+
+/// Whether two sides cut words into the same pieces, whatever their text steps.
+bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
+  const auto attribute = [](const TextModelParts& parts, const char* name) {
+    for (const auto& [known, value] : parts.attributes)
+      if (known == name) return value;
+    return FieldValue();
+  };
+  return a.pieces == b.pieces && a.subword_model == b.subword_model && attribute(a, "type") == attribute(b, "type") &&
+         attribute(a, "separator") == attribute(b, "separator");
+}
+
+std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
+  const std::string source_group = "/text/source", target_group = "/text/target";
+  const TextModelParts source = read_text_parts(file, source_group), target = read_text_parts(file, target_group);
+  TextModel first = TextModel::from_parts(source, file.path() + ": " + source_group);
+  TextModel second = TextModel::from_parts(target, file.path() + ": " + target_group,
+                                           same_subwords(source, target) ? &first : nullptr);
+  return {std::move(first), std::move(second)};
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
@@ -170,13 +190,7 @@ void list_datasets(const h5::File& file, const std::string& group, const std::st
                    std::set<std::string>& out, int depth = 0) {
   if (depth > 16) throw Error(Position{file.path()}, group + ": groups nested too deep");
   for (const std::string& name : file.members(group)) {
-    bool is_group = true;
-    try {
-      file.info(group + "/" + name);
-      is_group = false;
-    } catch (const Error&) {
-    }
-    if (is_group) {
+    if (file.is_group(group + "/" + name)) {
       list_datasets(file, group + "/" + name, prefix + name + "/", out, depth + 1);
     } else {
       out.insert(prefix + name);
@@ -234,7 +248,7 @@ struct Outline {
 
 Outline read_outline(const h5::File& file) {
   const TransformerConfig config = read_config(file);
-  TextModel source = read_text_model(file, "/text/source"), target = read_text_model(file, "/text/target");
+  auto [source, target] = read_text_models(file);
   const auto check_size = [&](const char* side, std::int64_t expected, const TextModel& text) {
     if (text.size() != expected)
       throw Error(Position{file.path()}, std::string("/text/") + side + "/vocabulary has " +
@@ -246,6 +260,15 @@ Outline read_outline(const h5::File& file) {
   auto model = std::make_shared<const Transformer<float>>(config);
   check_parameters(file, "/parameters", model->layout());
   return {std::move(model), std::move(source), std::move(target)};
+}
+
+/// Lets HDF5 read all that it reads later but the arrays' elements.
+void touch_everything(const h5::File& file) {
+  read_config(file);
+  read_text_parts(file, "/text/source");
+  read_text_parts(file, "/text/target");
+  std::set<std::string> names;
+  list_datasets(file, "/parameters", "", names);
 }
 
 Checkpoint read_checkpoint(const h5::File& file) {
@@ -260,7 +283,7 @@ template <class Function>
 auto reading(const std::string& path, Function function) {
   try {
     verify_checksum(path);
-    probe(path, [&] { read_outline(open_checkpoint(path)); });
+    probe(path, [&] { touch_everything(open_checkpoint(path)); });
     return function();
   } catch (const UsageError& error) {
     throw Error(Position{path}, std::string("/config: ") + error.what());
@@ -307,7 +330,7 @@ std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& 
 std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
   return reading(path, [&] {
     const h5::File file = open_checkpoint(path);
-    return std::pair(read_text_model(file, "/text/source"), read_text_model(file, "/text/target"));
+    return read_text_models(file);
   });
 }
 

@@ -140,6 +140,11 @@ bool File::exists(const std::string& object) const {
   return true;
 }
 
+bool File::is_group(const std::string& object) const {
+  const Id id(H5Oopen(id_, object.c_str(), H5P_DEFAULT), H5Oclose);
+  return id.valid() && H5Iget_type(id) == H5I_GROUP;
+}
+
 std::vector<std::string> File::members(const std::string& group) const {
   std::vector<std::string> names;
   const Id id(H5Gopen2(id_, group.c_str(), H5P_DEFAULT), H5Gclose);

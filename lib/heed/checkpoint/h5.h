@@ -36,6 +36,7 @@ class File {
   const std::string& path() const { return path_; }
 
   bool exists(const std::string& object) const;
+  bool is_group(const std::string& object) const;
   /// Names of a group's members, sorted.
   std::vector<std::string> members(const std::string& group) const;
 

@@ -39,7 +39,8 @@ class TextModel {
   /// Reads a vocabulary file of build-vocab. Throws Error naming file and line.
   static TextModel read(const std::string& path);
   /// `where` is what messages name: a checkpoint and the group in it.
-  static TextModel from_parts(const TextModelParts& parts, const std::string& where);
+  /// With `other`, whose pieces and subword model must be the same, its subwords are shared and not made again.
+  static TextModel from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other = nullptr);
   TextModel(const TextSteps& steps, Subwords subwords, std::vector<std::string> pieces,
             const std::string& where = "vocabulary");
 

@@ -167,7 +167,7 @@ TextModel TextModel::read(const std::string& path) {
   return TextModel(attributes.steps, subwords, std::move(pieces), path);
 }
 
-TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& where) {
+TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other) {
   Attributes attributes;
   for (const auto& [name, value] : parts.attributes) {
     try {
@@ -176,8 +176,8 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
       throw Error(Position{where}, error.what());
     }
   }
-  return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, parts.pieces, where), parts.pieces,
-                   where);
+  Subwords subwords = other ? other->subwords() : make_subwords(attributes, parts.subword_model, parts.pieces, where);
+  return TextModel(attributes.steps, std::move(subwords), parts.pieces, where);
 }
 
 TextModelParts TextModel::parts() const {
