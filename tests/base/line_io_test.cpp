@@ -86,6 +86,18 @@ TEST_CASE("gzip is read and written by name, damaged gzip is an error, gzip on a
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a gzip file is always ready: nobody types at its other end") {
+  const std::string path = scratch("ready.txt.gz");
+  OutputFile out(path);
+  for (int i = 0; i < 20000; ++i) out.stream() << "line " << i << '\n';
+  out.commit();
+  LineReader reader(path);
+  int ready = 0;
+  for (std::string line; reader.next(line);) ready += reader.ready();
+  CHECK(ready == 20000);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("missing files and folders are named") {
   CHECK_THROWS_WITH_AS(read_lines("/no/such/file"), "/no/such/file: cannot open: No such file or directory", Error);
   CHECK_THROWS_WITH_AS(read_lines("/tmp"), "/tmp: is a folder (name a file)", Error);

@@ -26,6 +26,12 @@ bool is_standard(const std::string& path) {
   return path.empty() || path == "-";
 }
 
+/// A compressed file never makes its reader wait, whatever the decompressor has at hand.
+class GzipInput : public io::filtering_streambuf<io::input> {
+ protected:
+  std::streamsize showmanyc() override { return 1; }
+};
+
 /// An istream that owns the buffers under it.
 class OwningIstream : public std::istream {
  public:
@@ -43,7 +49,7 @@ class OwningIstream : public std::istream {
 
  private:
   std::unique_ptr<FdStreamBuf> file_;
-  io::filtering_streambuf<io::input> gzip_;
+  GzipInput gzip_;
 };
 
 std::string folder_of(const std::string& path) {
