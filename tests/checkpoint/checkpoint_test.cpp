@@ -120,6 +120,8 @@ TEST_CASE("checkpoint: files that are none are named as what they are") {
   CHECK(contains(message(folder.file("none.h5")), "none.h5: cannot open: No such file or directory"));
   spit(folder.file("text.h5"), "hello\n");
   CHECK(contains(message(folder.file("text.h5")), "is not a heed checkpoint: not an HDF5 file"));
+  spit(folder.file("vocab"), "heed-vocabulary 1\n");
+  CHECK(contains(message(folder.file("vocab")), "is a vocabulary, not a checkpoint (train -v "));
   h5::File::create(folder.file("foreign.h5")).close();
   CHECK(contains(message(folder.file("foreign.h5")), "is an HDF5 file but not a heed checkpoint"));
   h5::File other = h5::File::create(folder.file("other.h5"));
@@ -163,6 +165,22 @@ TEST_CASE("checkpoint: any flipped byte is found; without the checksum nothing c
     spit(flipped, damaged);
     message(flipped);
   }
+}
+
+TEST_CASE("checkpoint: a file whose weights are not numbers is none") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  Checkpoint checkpoint = make_checkpoint();
+  const float marked = 12345.678F, wrong = std::numeric_limits<float>::quiet_NaN();
+  checkpoint.parameters.flat()[5] = marked;
+  save_checkpoint(path, checkpoint);
+  std::string bytes = slurp(path);
+  bytes.resize(bytes.size() - 20);  // the checksum's line
+  const auto as_bytes = [](const float& x) { return std::string(reinterpret_cast<const char*>(&x), sizeof x); };
+  const auto at = bytes.find(as_bytes(marked));
+  REQUIRE(at != std::string::npos);
+  spit(path, bytes.replace(at, sizeof marked, as_bytes(wrong)));
+  CHECK(message(path) == path + ": /parameters/embeddings/shared/weight holds numbers that are not finite");
 }
 
 TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in one message") {

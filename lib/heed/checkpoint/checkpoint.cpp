@@ -106,11 +106,22 @@ std::vector<std::string> as_text(const FieldValue& value) {
   return std::get<std::vector<std::string>>(value);
 }
 
+bool starts_with(const std::string& path, std::string_view magic) {
+  std::ifstream in(path, std::ios::binary);
+  std::string start(magic.size(), '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == magic;
+}
+
 /// Opens a file and makes sure that it is a checkpoint this version reads.
 h5::File open_checkpoint(const std::string& path) {
   open_input(path);  // a missing or unreadable file gets the usual message
-  if (!looks_like_checkpoint(path))
+  if (!looks_like_checkpoint(path)) {
+    if (starts_with(path, "heed-vocabulary "))
+      throw Error(Position{path},
+                  "is a vocabulary, not a checkpoint (train -v " + path + " makes a checkpoint with it)");
     throw Error(Position{path}, "is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)");
+  }
   h5::File file = h5::File::open(path);
   const auto format = file.read_attribute("/", "format");
   if (!format || *format != FieldValue(std::string(kFormat)))
@@ -221,6 +232,11 @@ void check_parameters(const h5::File& file, const std::string& group, const Para
   if (!wrong.empty()) throw Error(Position{file.path()}, group + " does not fit the model in /config:" + wrong);
 }
 
+void check_finite(const h5::File& file, const std::string& dataset, std::span<const float> data) {
+  for (const float x : data)
+    if (!std::isfinite(x)) throw Error(Position{file.path()}, dataset + " holds numbers that are not finite");
+}
+
 void read_parameters(const h5::File& file, const std::string& group, ParameterValues<float>& values) {
   const ParameterLayout& layout = values.layout();
   for (const ParameterInfo& info : layout.all()) {
@@ -229,6 +245,7 @@ void read_parameters(const h5::File& file, const std::string& group, ParameterVa
         values.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
     if (file.info(name).type == h5::Type::float32) {
       file.read_floats(name, out);
+      check_finite(file, name, out);
       continue;
     }
     const auto dtype = file.read_attribute(name, "dtype");
@@ -237,6 +254,7 @@ void read_parameters(const h5::File& file, const std::string& group, ParameterVa
     std::vector<std::uint16_t> half(out.size());
     file.read_uint16(name, half);
     for (std::size_t i = 0; i < half.size(); ++i) out[i] = from_bfloat16(half[i]);
+    check_finite(file, name, out);
   }
 }
 
@@ -335,10 +353,7 @@ std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
 }
 
 bool looks_like_checkpoint(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  char magic[8] = {};
-  in.read(magic, sizeof magic);
-  return in.gcount() == 8 && std::string_view(magic, 8) == std::string_view("\x89HDF\r\n\x1a\n", 8);
+  return starts_with(path, "\x89HDF\r\n\x1a\n");
 }
 
 }  // namespace heed
