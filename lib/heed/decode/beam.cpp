@@ -85,6 +85,7 @@ class BeamSearch {
     candidates_.clear();
     for (std::size_t i = 0; i < sentence.alive.size(); ++i) {
       const std::int32_t row = first_row + static_cast<std::int32_t>(i);
+      if (std::isnan(values.row(row)[0])) fail_not_a_number();
       for (std::int64_t j = 0; j < values.columns(); ++j) {
         const std::int32_t token = ids.row(row)[j];
         if (is_forbidden(token) || (token == kEndId && length_ <= options_.min_output_length)) continue;

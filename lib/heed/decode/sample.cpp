@@ -32,6 +32,7 @@ class Sampler {
     double total = 0;
     for (const float score : scores) total += std::exp(static_cast<double>(score - top));
     const double log_total = static_cast<double>(top) + std::log(total);
+    if (!std::isfinite(log_total)) fail_not_a_number();
     order_.clear();
     for (std::size_t v = 0; v < scores.size(); ++v) {
       const auto id = static_cast<std::int32_t>(v);
@@ -41,6 +42,7 @@ class Sampler {
       const float x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
       return x != y ? x > y : a < b;
     };
+    if (order_.empty()) return {kEndId, 0};  // a vocabulary of reserved ids: nothing can be said
     const bool greedy = options_.temperature == 0;
     const bool cut = options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order_.size();
     const std::size_t keep = greedy ? 1 : cut ? static_cast<std::size_t>(options_.top_k) : order_.size();

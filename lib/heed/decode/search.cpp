@@ -28,6 +28,10 @@ double SearchOptions::final_score(double sum, int length) const {
   return normalize > 0 ? sum / std::pow(static_cast<double>(length), normalize) : sum;
 }
 
+void fail_not_a_number() {
+  throw Error("the model's scores are not numbers (NaN): its weights are damaged or far too large (train it again)");
+}
+
 bool is_forbidden(std::int32_t id) {
   return id == kPadId || id == kUnknownId || id == kStartId;
 }

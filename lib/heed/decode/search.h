@@ -104,8 +104,12 @@ struct Hypothesis {
   double score = 0;                      ///< normalised
 };
 
+/// Throws the Error of a model whose scores are NaN.
+[[noreturn]] void fail_not_a_number();
+
 /// Translates a batch: for each source (ending with </s>) its hypotheses, best first, at most options.results() of
 /// them. What a source gives does not depend on the others of the batch. `<pad>`, `<unk>` and `<s>` are never produced.
+/// Throws Error where the model's scores are NaN.
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options);
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include "heed/decode/translator.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "heed/base/error.h"
@@ -46,6 +47,16 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
     check_same_text(paths.front(), path, "source", source(), checkpoints_.back().source);
     check_same_text(paths.front(), path, "target", target(), checkpoints_.back().target);
   }
+}
+
+std::optional<int> Translator::longest_sequence() const {
+  std::optional<int> longest;
+  for (const Checkpoint& checkpoint : checkpoints_) {
+    const TransformerConfig& config = checkpoint.model->config();
+    if (config.positions == PositionEncoding::learned)
+      longest = std::min(longest.value_or(config.max_positions), config.max_positions);
+  }
+  return longest;
 }
 
 std::unique_ptr<StepModel> Translator::step_model() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ class Translator {
   std::size_t models() const { return checkpoints_.size(); }
   const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i]; }
   Precision precision() const { return precision_; }
+
+  /// The most tokens (</s> or <s> included) of a sequence that all models take: learned positions end somewhere.
+  std::optional<int> longest_sequence() const;
 
   /// For one thread; must not outlive the translator.
   std::unique_ptr<StepModel> step_model();

@@ -1,18 +1,22 @@
 #include "heed/run/translate.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <numeric>
-#include <thread>
+#include <exception>
+#include <limits>
 
 #include "heed/base/error.h"
 #include "heed/base/line_io.h"
+#include "heed/base/streams.h"
 #include "heed/base/threads.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
 #include "heed/run/translate_output.h"
+#include "heed/text/unicode.h"
 #include "heed/text/vocabulary.h"
 
 namespace heed {
@@ -32,13 +36,15 @@ class TranslateRun {
       : options_(options),
         out_(out),
         log_(log),
-        translator_(options.models, Precision::float32),
         format_(make_format(options)),
-        pool_(options.threads > 0 ? options.threads
-                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
-        reader_(options.input == "-" ? LineReader(in, input_name(), options.utf8.on_invalid_utf8)
-                                     : LineReader(options.input, options.utf8.on_invalid_utf8)) {
-    if (!options.score.empty()) references_.emplace(options.score, options.utf8.on_invalid_utf8);
+        reader_(options.input == "-" ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
+                                     : LineReader(options.input, options.utf8.on_invalid_utf8)),
+        references_(open_references(options)),
+        translator_(options.models, Precision::float32),
+        search_(options.search),
+        longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
+        pool_(options.threads > 0 ? options.threads : available_threads()) {
+    if (const auto most = translator_.longest_sequence()) keep_within(*most);
     for (int i = 0; i < pool_.size(); ++i) models_.push_back(translator_.step_model());
   }
 
@@ -51,50 +57,83 @@ class TranslateRun {
       for (const Line& line : lines_) out_ << line.output;
       out_.flush();
       done_ += static_cast<std::int64_t>(lines_.size());
+      if (error_) break;
       if (done_ > static_cast<std::int64_t>(lines_.size()) || log_.verbose()) progress.to(done_);
     }
     reader_.report_invalid(log_);
     if (references_) references_->report_invalid(log_);
-    if (long_lines_ > 0)
-      log_.warn(count_text(long_lines_, "line") + " longer than " + std::to_string(options_.max_length) + " pieces: " +
-                (options_.on_long == OverlongLine::crop   ? "only the beginning was translated"
-                 : options_.on_long == OverlongLine::copy ? "copied"
-                                                          : "left empty") +
-                "; first: line " + std::to_string(first_long_));
+    if (long_lines_ > 0) warn_of_long_lines();
+    if (error_) std::rethrow_exception(error_);
     if (options_.stats) report(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     return 0;
   }
 
  private:
-  static std::string input_name() { return "standard input"; }
-  static std::string count_text(std::int64_t count, const char* what) {
-    return format_count(count) + " " + what + (count == 1 ? "" : "s");
+  static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
+
+  static std::optional<LineReader> open_references(const TranslateOptions& options) {
+    if (options.score.empty()) return std::nullopt;
+    return std::optional<LineReader>(std::in_place, options.score, options.utf8.on_invalid_utf8);
   }
 
-  /// Reads up to --maxi-batch lines, fewer where the input pauses; false at its end.
+  /// Learned positions end: no sequence of the model may have more tokens than `most`, its </s> included.
+  void keep_within(int most) {
+    longest_ = std::min(longest_, static_cast<std::size_t>(most - 1));
+    search_.max_output_length = std::min(search_.max_output_length, std::max(1, most - 1));
+    if (search_.min_output_length > search_.max_output_length)
+      throw UsageError("--min-output-length " + std::to_string(search_.min_output_length) +
+                       " is more than the model's " + std::to_string(most) + " learned positions allow");
+  }
+
+  void warn_of_long_lines() {
+    const char* done = options_.on_long == OverlongLine::copy    ? "copied"
+                       : options_.on_long == OverlongLine::empty ? "left empty"
+                       : references_                             ? "only the beginning was scored"
+                                                                 : "only the beginning was translated";
+    log_.warn(first_long_.text() + ": a line of more than " + std::to_string(longest_) + " pieces, " + done +
+              "; such lines: " + std::to_string(long_lines_) + " (--max-length and --on-long decide)");
+  }
+
+  /// Reads up to --maxi-batch lines, fewer where the input pauses or lines are huge; false at its end. What is wrong
+  /// with the input is kept in error_ until the lines before are written.
   bool read_chunk() {
     lines_.clear();
-    Line line;
-    while (lines_.size() < static_cast<std::size_t>(options_.maxi_batch) && (lines_.empty() || reader_.ready()) &&
-           reader_.next(line.text)) {
-      if (references_ && !references_->next(line.reference))
-        throw Error(references_->position(), "ends after " + std::to_string(references_->line_number()) +
-                                                 " lines, but " + reader_.name() +
-                                                 " has more (give one reference a line)");
-      lines_.push_back(line);
+    first_ = reader_.line_number() + 1;
+    std::size_t bytes = 0;
+    try {
+      Line line;
+      while (lines_.size() < static_cast<std::size_t>(options_.maxi_batch) && bytes < kChunkBytes &&
+             (lines_.empty() || reader_.ready()) && reader_.next(line.text)) {
+        if (references_ && !references_->next(line.reference)) fail_unequal();
+        bytes += line.text.size() + line.reference.size();
+        lines_.push_back(std::move(line));
+      }
+      if (lines_.empty() && references_ && references_->next(line.reference)) fail_unequal();
+    } catch (...) {
+      error_ = std::current_exception();
     }
-    if (lines_.empty() && references_ && references_->next(line.reference))
-      throw Error(references_->position(),
-                  "has more lines than " + reader_.name() + ", which has " + std::to_string(reader_.line_number()));
     return !lines_.empty();
   }
 
+  /// Counts both files to their ends.
+  [[noreturn]] void fail_unequal() {
+    std::string rest;
+    while (reader_.next(rest)) continue;
+    while (references_->next(rest)) continue;
+    const auto lines = [](const LineReader& reader) {
+      return std::to_string(reader.line_number()) + (reader.line_number() == 1 ? " line" : " lines");
+    };
+    throw Error(Position{references_->name()}, "has " + lines(*references_) + ", but " + reader_.name() + " has " +
+                                                   lines(reader_) + " (each line needs one translation to score)");
+  }
+
   std::vector<std::int32_t> encode(const TextModel& model, const std::string& text) const {
+    if (is_blank(text)) return {};
     return options_.pretokenized ? model.encode_tokens(text) : model.encode(text);
   }
 
   void encode_all() {
-    const std::int64_t first = reader_.line_number() - static_cast<std::int64_t>(lines_.size()) + 1;
     pool_.run([&](int thread) {
       for (std::size_t i = static_cast<std::size_t>(thread); i < lines_.size();
            i += static_cast<std::size_t>(pool_.size())) {
@@ -102,25 +141,49 @@ class TranslateRun {
         if (references_) lines_[i].target = encode(translator_.target(), lines_[i].reference);
       }
     });
-    for (std::size_t i = 0; i < lines_.size(); ++i) settle(lines_[i], first + static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const bool is_long = std::max(lines_[i].source.size(), lines_[i].target.size()) > longest_;
+      if (is_long && options_.on_long == OverlongLine::fail) {
+        error_ = std::make_exception_ptr(too_long(i));
+        lines_.resize(i);
+      } else if (is_long) {
+        shorten(lines_[i], number_of(i));
+      } else if (lines_[i].source.empty() && !references_) {
+        settle(lines_[i], number_of(i), "");
+      }
+    }
   }
 
-  /// Empty and overlong lines.
-  void settle(Line& line, std::int64_t number) {
-    line.translate = !line.source.empty() || references_;
-    if (!line.translate) line.output = format_->plain(number, "");
-    const auto limit = static_cast<std::size_t>(options_.max_length);
-    if (limit == 0 || line.source.size() <= limit) return;
-    if (options_.on_long == OverlongLine::fail)
-      throw Error(Position{reader_.name(), number}, "has " + std::to_string(line.source.size()) +
-                                                        " pieces, more than --max-length " + std::to_string(limit) +
-                                                        " (--on-long crop|copy|empty goes on)");
-    if (long_lines_++ == 0) first_long_ = number;
-    if (options_.on_long == OverlongLine::crop) {
-      line.source.resize(limit);
-    } else {
-      line.translate = false;
-      line.output = format_->plain(number, options_.on_long == OverlongLine::copy ? line.text : "");
+  std::int64_t number_of(std::size_t i) const { return first_ + static_cast<std::int64_t>(i); }
+
+  /// The error of --on-long fail.
+  Error too_long(std::size_t i) const {
+    const bool source = lines_[i].source.size() > longest_;
+    return Error(Position{source ? reader_.name() : references_->name(), number_of(i)},
+                 "has " + std::to_string((source ? lines_[i].source : lines_[i].target).size()) +
+                     " pieces, more than the longest that is translated, " + std::to_string(longest_) +
+                     " (see --max-length; --on-long crop, copy or empty goes on)");
+  }
+
+  /// A line without translation.
+  void settle(Line& line, std::int64_t number, const std::string& text) {
+    line.translate = false;
+    line.output = format_->plain(number, text);
+  }
+
+  void shorten(Line& line, std::int64_t number) {
+    if (long_lines_++ == 0)
+      first_long_ = {line.source.size() > longest_ ? reader_.name() : references_->name(), number};
+    switch (options_.on_long) {
+      case OverlongLine::copy:
+        settle(line, number, line.text);
+        break;
+      case OverlongLine::empty:
+        settle(line, number, "");
+        break;
+      default:
+        line.source.resize(std::min(line.source.size(), longest_));
+        line.target.resize(std::min(line.target.size(), longest_));
     }
   }
 
@@ -130,7 +193,7 @@ class TranslateRun {
     for (std::size_t i = 0; i < lines_.size(); ++i)
       if (lines_[i].translate) order_.push_back(i);
     std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return lines_[a].source.size() > lines_[b].source.size(); });
+                     [&](std::size_t a, std::size_t b) { return size_of(lines_[a]) > size_of(lines_[b]); });
     batches_.clear();
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
                                                     : std::max(256, 4096 / std::max(1, rows_per_sentence()));
@@ -161,9 +224,12 @@ class TranslateRun {
   }
 
   int rows_per_sentence() const {
-    return options_.search.search == SearchKind::sample ? options_.search.results() : options_.search.beam_size;
+    if (references_) return 1;
+    return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
-  int size_of(std::size_t rank) const { return static_cast<int>(lines_[order_[rank]].source.size()) + 1; }
+  /// Tokens that a sentence takes in a batch.
+  int size_of(std::size_t rank) const { return static_cast<int>(size_of(lines_[order_[rank]])); }
+  static std::size_t size_of(const Line& line) { return std::max(line.source.size(), line.target.size()) + 1; }
 
   void translate(std::span<const std::size_t> batch, StepModel& model) {
     PackedIds source;
@@ -172,11 +238,10 @@ class TranslateRun {
       ids.push_back(kEndId);
       source.append(ids);
     }
-    const auto results = search(model, source, options_.search);
-    const std::int64_t first = reader_.line_number() - static_cast<std::int64_t>(lines_.size()) + 1;
+    const auto results = search(model, source, search_);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
-      line.output = format_->lines(translator_, first + static_cast<std::int64_t>(batch[k]), line.source, results[k]);
+      line.output = format_->lines(translator_, number_of(batch[k]), line.source, results[k]);
       pieces_ += static_cast<std::int64_t>(results[k].front().ids.size());
     }
   }
@@ -189,7 +254,8 @@ class TranslateRun {
       Line& line = lines_[batch[k]];
       Hypothesis hypothesis{line.target, scores[k], 0, 0};
       for (const float x : scores[k]) hypothesis.sum += static_cast<double>(x);
-      hypothesis.score = options_.search.final_score(hypothesis.sum, static_cast<int>(scores[k].size()));
+      if (std::isnan(hypothesis.sum)) fail_not_a_number();
+      hypothesis.score = search_.final_score(hypothesis.sum, static_cast<int>(scores[k].size()));
       line.output = format_->score(translator_, line.source, hypothesis);
       pieces_ += static_cast<std::int64_t>(line.target.size());
     }
@@ -206,17 +272,23 @@ class TranslateRun {
   const TranslateOptions& options_;
   std::ostream& out_;
   Log& log_;
-  Translator translator_;
+  // In this order: what is wrong with options and inputs is said before models are read.
   std::unique_ptr<TranslateFormat> format_;
-  ThreadPool pool_;
   LineReader reader_;
   std::optional<LineReader> references_;
+  Translator translator_;
+  SearchOptions search_;  // options_.search within what the models can do
+  std::size_t longest_;   // pieces of a source, or of a translation to score
+  ThreadPool pool_;
   std::vector<std::unique_ptr<StepModel>> models_;
   std::vector<Line> lines_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
   std::atomic<std::int64_t> pieces_{0};
-  std::int64_t done_ = 0, long_lines_ = 0, first_long_ = 0;
+  std::exception_ptr error_;
+  std::int64_t first_ = 1;  // number of lines_.front()
+  std::int64_t done_ = 0, long_lines_ = 0;
+  Position first_long_;
 };
 
 }  // namespace
@@ -224,6 +296,12 @@ class TranslateRun {
 int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log) {
   if (options.models.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
   options.search.validate();
+  if (!options.score.empty() && options.on_long == OverlongLine::copy)
+    throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");
+  for (const std::string& model : options.models)
+    if (model != options.models.front() && ::access(model.c_str(), R_OK) == 0 && !looks_like_checkpoint(model))
+      throw UsageError("--models: '" + model + "' is not a checkpoint (text to translate is given with -i " + model +
+                       " or < " + model + ")");
   return TranslateRun(options, in, out, log).run();
 }
 

@@ -33,7 +33,7 @@ struct TranslateOptions {
   bool scores = false, word_scores = false;
   std::string alignment;
   bool pretokenized = false, no_detokenize = false;
-  int max_length = 0;
+  int max_length = 1000;
   OverlongLine on_long = OverlongLine::crop;
   int mini_batch = 128;
   int mini_batch_words = 0;
