@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# translate through pipes and files, with a model trained for a moment: exit codes, messages, bad models, full disk,
+# closed pipe, idle input.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+translate=$HEED_BIN/translate
+
+head -n 200 "$HEED_SOURCE/data/train.en" >en
+head -n 200 "$HEED_SOURCE/data/train.fr" >fr
+"$HEED_BIN/build-vocab" -q --type bpe --merges 100 --language en,fr en fr >vocab || fail "build-vocab failed"
+"$HEED_BIN/train" -q -j 1 -t en fr -v vocab -m m.h5 --task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 32 \
+  --transformer-heads 2 --transformer-dim-ffn 64 --after 5u || fail "train failed"
+head -n 40 "$HEED_SOURCE/data/test.en" >source
+short=(--max-output-length 10)
+
+# Lines in, lines out, from anywhere to anywhere.
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source
+[ "$(wc -l <stdout)" -eq 40 ] || fail "$(wc -l <stdout) lines of 40"
+mv stdout expected
+gzip -k source
+for input in '-i source.gz' '- <source' '<source -j 3 --maxi-batch 7'; do
+  bash -c "'$translate' -m m.h5 ${short[*]} ${input/#- /}" | cmp - expected || fail "$input gives something else"
+done
+expect 0 '' '' "$translate" -m m.h5 "${short[@]}" -i source -o out
+cmp out expected || fail "-o gives something else"
+expect 0 '' '' "$translate" -m m.h5 "${short[@]}" -i source -o out.gz
+zcat out.gz | cmp - expected || fail "-o out.gz gives something else"
+expect 0 '' '' "$translate" -m m.h5 -i /dev/null
+expect 0 $'0 |||  ||| F0= 0.0000 ||| 0.0000 ||| \n1 ||| * ||| F0= -* ||| -* ||| *-0*\n1 ||| *' '' \
+  bash -c "(echo; head -n 1 source) | '$translate' -m m.h5 --n-best 2 --alignment"
+expect 0 '*' 'translate: 40 lines, * pieces in *lines/s, * pieces/s, 2 threads' "$translate" -m m.h5 "${short[@]}" -i source --stats -j 2
+
+# An output file appears whole or not at all.
+expect 1 '' 'translate: source:*: has * pieces, more than the longest that is translated, 4 (*' \
+  "$translate" -m m.h5 -i source -o none --max-length 4 --on-long fail
+[ ! -e none ] || fail "a failed run leaves its output"
+[ -z "$(find . -name '.*.tmp')" ] || fail "a failed run leaves its temporary file"
+
+# Models that are none, each with what it is and what to do.
+expect 2 '' 'translate: needs a model: -m MODEL.h5 (train makes one)' "$translate" -i source
+expect 1 '' 'translate: missing.h5: cannot open: No such file or directory' "$translate" -m missing.h5 -i source
+expect 1 '' 'translate: vocab: is a vocabulary, not a checkpoint (train -v vocab makes a checkpoint with it)' "$translate" -m vocab -i source
+expect 1 '' 'translate: source: is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)' "$translate" -m source -i source
+expect 2 '' "translate: --models: 'source' is not a checkpoint (text to translate is given with -i source or < source)" "$translate" -m m.h5 source
+head -c 3000 m.h5 >cut.h5
+expect 1 '' 'translate: cut.h5: *' "$translate" -m cut.h5 -i source
+size=$(wc -c <m.h5)
+(head -c $((size / 2)) m.h5 && printf '\377' && tail -c +$((size / 2 + 2)) m.h5) >flipped.h5
+cmp -s m.h5 flipped.h5 && fail "nothing was flipped"
+expect 1 '' 'translate: flipped.h5: is damaged: its checksum does not match its contents (restore it from a copy)' \
+  "$translate" -m flipped.h5 -i source
+
+# The command line.
+expect 2 '' 'translate: *--lenpen*--normalize*fairseq*' "$translate" -m m.h5 --lenpen 1
+expect 2 '' 'translate: *--beamsize*--beam-size*' "$translate" -m m.h5 --beamsize 3
+expect 2 '' "translate: --alignment 'often': must be hard, soft or a threshold above 0 and at most 1" "$translate" -m m.h5 --alignment often
+expect 2 '' 'translate: --beam-size*0*' "$translate" -m m.h5 -b 0
+expect 1 '' 'translate: missing: cannot open: No such file or directory' "$translate" -m m.h5 -i missing
+head -n 39 source >shorter
+expect 1 '*' 'translate: shorter: has 39 lines, but source has 40 lines (each line needs one translation to score)' \
+  "$translate" -m m.h5 -i source --score shorter
+expect 0 '-*' '' "$translate" -m m.h5 -i source --score source
+expect 0 '*usage: translate*--beam-size*' '' "$translate" --help
+expect 0 'translate (heed) *' '' "$translate" --version
+
+# Bad text.
+printf 'ok\na \377 b\n' >invalid
+expect 0 '*' 'translate: warning: invalid:2:3: invalid UTF-8 replaced by U+FFFD; *' "$translate" -m m.h5 -i invalid "${short[@]}"
+expect 1 '?*' 'translate: invalid:2:3: invalid UTF-8 (*' "$translate" -m m.h5 -i invalid --on-invalid-utf8 fail "${short[@]}"
+head -c 1000000 /dev/zero | tr '\0' 'a' >long
+expect 0 '*' 'translate: warning: long:1: a line of more than 1000 pieces, only the beginning was translated; such lines: 1 (*' \
+  "$translate" -m m.h5 -i long -b 1 "${short[@]}"
+head -c 300 source.gz >cut.gz
+expect 1 '*' 'translate: cut.gz:*: the gzip data is damaged or cut short *' "$translate" -m m.h5 -i cut.gz "${short[@]}"
+
+# The rules every tool keeps.
+expect_full_disk translate -m m.h5 -i source "${short[@]}"
+expect 1 '' 'translate: /dev/full: *No space left on device' "$translate" -m m.h5 "${short[@]}" -i source -o /dev/full
+yes 'a line' | head -n 20000 | "$translate" -q -m m.h5 -b 1 --max-output-length 3 --maxi-batch 100 2>stderr | head -n 1 >/dev/null
+[ "${PIPESTATUS[2]}" -eq 141 ] || fail "a closed pipe ends with ${PIPESTATUS[2]} instead of SIGPIPE"
+[ -s stderr ] && fail "a closed pipe is not silent: $(cat stderr)"
+expect_coprocess "$translate" -m m.h5 "${short[@]}"
+finish
