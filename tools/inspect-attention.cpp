@@ -1,20 +1,15 @@
 #include "heed/run/inspect_attention.h"
 
-#include "heed/base/streams.h"
 #include "heed/run/tool_main.h"
 
 int main(int argc, char** argv) {
   constexpr int kStandardOutput = 1, kColumnsOfFiles = 80;
   heed::InspectAttentionOptions options;
-  return heed::tool_main(
-      heed::inspect_attention_tool_info(), heed::FieldList::of(options), options.common, argc, argv,
-      [&](std::istream& in, std::ostream& standard_output, heed::Log& log) {
-        if (options.output == "-")
-          return heed::run_inspect_attention(options, heed::TerminalEnvironment::of(kStandardOutput),
-                                             heed::terminal_width(kStandardOutput), in, standard_output, log);
-        heed::OutputFile file(options.output);
-        const int code = heed::run_inspect_attention(options, {}, kColumnsOfFiles, in, file.stream(), log);
-        file.commit();
-        return code;
-      });
+  return heed::tool_main(heed::inspect_attention_tool_info(), heed::FieldList::of(options), options.common,
+                         &options.output, argc, argv, [&](std::istream& in, std::ostream& out, heed::Log& log) {
+                           if (options.output != "-")
+                             return heed::run_inspect_attention(options, {}, kColumnsOfFiles, in, out, log);
+                           return heed::run_inspect_attention(options, heed::TerminalEnvironment::of(kStandardOutput),
+                                                              heed::terminal_width(kStandardOutput), in, out, log);
+                         });
 }

@@ -10,6 +10,7 @@
 
 #include "heed/base/error.h"
 #include "heed/checkpoint/h5.h"
+#include "heed/text/bpe.h"
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -37,7 +38,8 @@ Checkpoint make_checkpoint() {
   TextSteps steps;
   steps.mode = TokenMode::words;
   steps.lowercase = true;
-  const TextModel text(steps, Subwords(SubwordType::words), {"<pad>", "<unk>", "<s>", "</s>", "a", "b", "caf\xC3\xA9"});
+  const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "a", "b", "caf\xC3\xA9"};
+  const TextModel text(steps, Subwords(SubwordType::words), std::make_shared<const Vocabulary>(pieces));
   auto model = std::make_shared<const Transformer<float>>(config);
   ParameterValues<float> parameters(model->layout());
   parameters.initialise(3);
@@ -82,6 +84,32 @@ TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
   CHECK(!load_resumable_checkpoint(path));
   CHECK(load_text_models(path).second.vocabulary().piece(6) == "caf\xC3\xA9");
   CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);  // no temporary is left
+}
+
+TEST_CASE("checkpoint: what both sides share is stored once, under both names") {
+  const Folder folder;
+  Checkpoint saved = make_checkpoint();
+  const auto merges = BpeMerges::parse("#version: 0.2\na b</w>\n", "codes");
+  const auto model = [&](const std::string& language, const std::string& last) {
+    TextSteps steps;
+    steps.language = language;
+    const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "ab", "b", last};
+    return TextModel(steps, Subwords(std::make_shared<const BpeEncoder>(merges)),
+                     std::make_shared<const Vocabulary>(pieces));
+  };
+  saved.source = model("en", "a");
+  for (const std::string last : {"a", "c"}) {
+    saved.target = model("fr", last);
+    save_checkpoint(folder.file("m.h5"), saved);
+    const auto [source, target] = load_text_models(folder.file("m.h5"));
+    const h5::File file = h5::File::open(folder.file("m.h5"));
+    CHECK(file.same_object("/text/source/vocabulary", "/text/target/vocabulary") == (last == "a"));
+    CHECK(file.same_object("/text/source/subword_model", "/text/target/subword_model"));
+    CHECK(target.vocabulary().piece(6) == last);
+    CHECK(target.subwords().split("ab") == std::vector<std::string>{"ab"});
+    CHECK(source.steps().language == "en");
+    CHECK(target.steps().language == "fr");
+  }
 }
 
 TEST_CASE("checkpoint: training state and optimiser arrays come back") {

@@ -15,7 +15,7 @@ TextModel letters() {
   steps.mode = TokenMode::none;
   std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
   for (const char* word : {"a", "b", "c", "d"}) pieces.emplace_back(word);
-  return TextModel(steps, Subwords(), std::move(pieces));
+  return TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(pieces));
 }
 
 struct Outcome {

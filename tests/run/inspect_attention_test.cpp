@@ -40,8 +40,9 @@ struct Folder {
     TextSteps steps;
     steps.mode = TokenMode::words;
     const auto merges = BpeMerges::parse("#version: 0.2\na b</w>\n", "codes");
+    const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "ab", "b", "c@@", "a", "."};
     const TextModel text(steps, Subwords(std::make_shared<const BpeEncoder>(merges)),
-                         {"<pad>", "<unk>", "<s>", "</s>", "ab", "b", "c@@", "a", "."});
+                         std::make_shared<const Vocabulary>(pieces));
     auto model = std::make_shared<const Transformer<float>>(config);
     ParameterValues<float> parameters(model->layout());
     parameters.initialise(3);

@@ -173,7 +173,8 @@ TEST_CASE("a checkpoint: the source side, the target side with -d, the side of a
   const Folder folder;
   TextSteps steps;
   steps.mode = TokenMode::words;
-  const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "a", "b"};
+  const auto pieces =
+      std::make_shared<const Vocabulary>(std::vector<std::string>{"<pad>", "<unk>", "<s>", "</s>", "a", "b"});
   const TextModel source(steps, Subwords(), pieces);
   steps.language = "fr";
   const TextModel target(steps, Subwords(SubwordType::characters), pieces);

@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 TextModel text_model(const Words& words) {
   Words pieces = {"<pad>", "<unk>", "<s>", "</s>"};
   pieces.insert(pieces.end(), words.begin(), words.end());
-  return {TextSteps{}, Subwords(SubwordType::words), pieces};
+  return {TextSteps{}, Subwords(SubwordType::words), std::make_shared<const Vocabulary>(pieces)};
 }
 
 /// A folder of models that goes away again.

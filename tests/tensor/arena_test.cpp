@@ -10,7 +10,7 @@ TEST_CASE("an arena settles on one block and aligns what it gives") {
     arena.reset();
     for (int i = 1; i < 2000; i += 7) {
       const auto t = arena.tensor<float>({i, 10});
-      REQUIRE(reinterpret_cast<std::uintptr_t>(t.data()) % Arena::kAlignment == 0);
+      REQUIRE(reinterpret_cast<std::uintptr_t>(t.data()) % kMemoryAlignment == 0);
       t[t.size() - 1] = 1;
     }
   }

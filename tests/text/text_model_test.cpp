@@ -13,10 +13,10 @@ using namespace heed;
 
 namespace {
 
-std::vector<std::string> with_reserved(const std::vector<std::string>& pieces) {
+std::shared_ptr<const Vocabulary> with_reserved(const std::vector<std::string>& pieces) {
   std::vector<std::string> all = {"<pad>", "<unk>", "<s>", "</s>"};
   all.insert(all.end(), pieces.begin(), pieces.end());
-  return all;
+  return std::make_shared<const Vocabulary>(all);
 }
 
 TextSteps words_steps() {

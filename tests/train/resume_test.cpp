@@ -35,7 +35,7 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
   Checkpoint other = checkpoint(small_config());
   TextSteps steps = letters().steps();
   steps.lowercase = true;
-  other.target = TextModel(steps, Subwords(), letters().vocabulary().pieces());
+  other.target = TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(letters().vocabulary()));
   CHECK_THROWS_WITH_AS(
       check_resumable("m.h5", saved, other, {}, log),
       ("m.h5: cannot go on with this training: the target vocabulary differs in its text steps" + advice).c_str(),

@@ -19,7 +19,7 @@ inline TextModel letters() {
   steps.mode = TokenMode::none;
   std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
   for (char letter = 'a'; letter <= 'h'; ++letter) pieces.emplace_back(1, letter);
-  return TextModel(steps, Subwords(), std::move(pieces));
+  return TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(pieces));
 }
 
 /// Pairs whose target is the source backwards.

@@ -1,12 +1,12 @@
 #include "heed/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <bit>
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/text_iarchive.hpp>
 #include <boost/archive/text_oarchive.hpp>
 #include <boost/serialization/utility.hpp>
 #include <boost/serialization/vector.hpp>
-#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <set>
@@ -45,14 +45,34 @@ std::string utc_now() {
 
 // ---- writing
 
-void write_text_model(h5::File& file, const std::string& group, const TextModel& model) {
-  file.make_group(group);
-  const TextModelParts parts = model.parts();
-  file.write_strings(group + "/vocabulary", parts.pieces);
-  if (!parts.subword_model.empty()) {
-    file.write_bytes(group + "/subword_model", parts.subword_model);
-  }
-  for (const auto& [name, value] : parts.attributes) file.write_attribute(group, attribute_name(name), value);
+constexpr const char *kSourceText = "/text/source", *kTargetText = "/text/target";
+constexpr const char *kVocabulary = "/vocabulary", *kSubwordModel = "/subword_model";
+
+/// What both sides share is stored once, under both names.
+void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model) {
+  const TextModelParts source = source_model.parts(), target = target_model.parts();
+  const auto write = [&](const std::string& group, const TextModelParts& parts, const TextModelParts* other) {
+    file.make_group(group);
+    if (other && parts.pieces == other->pieces)
+      file.link(std::string(kSourceText) + kVocabulary, group + kVocabulary);
+    else
+      file.write_strings(group + kVocabulary, parts.pieces);
+    if (other && !parts.subword_model.empty() && parts.subword_model == other->subword_model)
+      file.link(std::string(kSourceText) + kSubwordModel, group + kSubwordModel);
+    else if (!parts.subword_model.empty())
+      file.write_bytes(group + kSubwordModel, parts.subword_model);
+    for (const auto& [name, value] : parts.attributes) file.write_attribute(group, attribute_name(name), value);
+  };
+  write(kSourceText, source, nullptr);
+  write(kTargetText, target, &source);
+}
+
+/// Free of branches on the numbers, so that the compiler makes vectors of it.
+bool all_finite(std::span<const float> data) {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::int32_t wrong = 0;
+  for (const float x : data) wrong |= (std::bit_cast<std::uint32_t>(x) & kExponent) == kExponent ? 1 : 0;
+  return wrong == 0;
 }
 
 void write_parameters(h5::File& file, const std::string& group, const ParameterValues<float>& values) {
@@ -60,8 +80,7 @@ void write_parameters(h5::File& file, const std::string& group, const ParameterV
   for (const ParameterInfo& info : layout.all()) {
     const std::span<const float> data =
         values.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
-    for (const float x : data)
-      if (!std::isfinite(x)) throw Error("the parameter " + info.name + " is not finite; not saved");
+    if (!all_finite(data)) throw Error("the parameter " + info.name + " is not finite; not saved");
     std::vector<std::int64_t> shape;
     for (int axis = 0; axis < info.shape.rank(); ++axis) shape.push_back(info.shape[axis]);
     file.write_floats(group + "/" + info.name, data, shape);
@@ -81,8 +100,7 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
   TransformerConfig config = checkpoint.model->config();
   const FieldList fields = FieldList::of(config);
   for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
-  write_text_model(file, "/text/source", checkpoint.source);
-  write_text_model(file, "/text/target", checkpoint.target);
+  write_text_models(file, checkpoint.source, checkpoint.target);
   write_parameters(file, "/parameters", checkpoint.parameters);
   if (state) {
     file.make_group("/training");
@@ -161,10 +179,15 @@ TransformerConfig read_config(const h5::File& file) {
   return config;
 }
 
-TextModelParts read_text_parts(const h5::File& file, const std::string& group) {
+TextModelParts read_text_parts(const h5::File& file, const std::string& group, const TextModelParts* source) {
   TextModelParts parts;
-  parts.pieces = file.read_strings(group + "/vocabulary");
-  if (file.exists(group + "/subword_model")) parts.subword_model = file.read_bytes(group + "/subword_model");
+  const auto shared = [&](const char* name) {
+    return source && file.exists(kSourceText + std::string(name)) &&
+           file.same_object(kSourceText + std::string(name), group + name);
+  };
+  parts.pieces = shared(kVocabulary) ? source->pieces : file.read_strings(group + kVocabulary);
+  if (file.exists(group + kSubwordModel))
+    parts.subword_model = shared(kSubwordModel) ? source->subword_model : file.read_bytes(group + kSubwordModel);
   for (const std::string& name : file.attribute_names(group))
     parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
   return parts;
@@ -182,11 +205,11 @@ bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
 }
 
 std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
-  const std::string source_group = "/text/source", target_group = "/text/target";
-  const TextModelParts source = read_text_parts(file, source_group), target = read_text_parts(file, target_group);
-  TextModel first = TextModel::from_parts(source, file.path() + ": " + source_group);
-  TextModel second = TextModel::from_parts(target, file.path() + ": " + target_group,
-                                           same_subwords(source, target) ? &first : nullptr);
+  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
+  const TextModelParts target = read_text_parts(file, kTargetText, &source);
+  TextModel first = TextModel::from_parts(source, file.path() + ": " + kSourceText);
+  TextModel second =
+      TextModel::from_parts(target, file.path() + ": " + kTargetText, same_subwords(source, target) ? &first : nullptr);
   return {std::move(first), std::move(second)};
 }
 
@@ -196,72 +219,61 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return out + "]";
 }
 
-/// All datasets below a group, as paths relative to it.
-void list_datasets(const h5::File& file, const std::string& group, const std::string& prefix,
-                   std::set<std::string>& out, int depth = 0) {
-  if (depth > 16) throw Error(Position{file.path()}, group + ": groups nested too deep");
-  for (const std::string& name : file.members(group)) {
-    if (file.is_group(group + "/" + name)) {
-      list_datasets(file, group + "/" + name, prefix + name + "/", out, depth + 1);
-    } else {
-      out.insert(prefix + name);
-    }
-  }
-}
-
-/// Checks every dataset against the layout before anything is allocated; lists all that is wrong.
-void check_parameters(const h5::File& file, const std::string& group, const ParameterLayout& layout) {
+/// The datasets of all parameters, in the layout's order. Every one is checked before memory is taken for any; the
+/// error lists all that is wrong.
+std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string& group,
+                                         const ParameterLayout& layout) {
+  std::vector<h5::Dataset> datasets;
   std::string wrong;
   const auto add = [&](const std::string& line) { wrong += "\n  " + line; };
-  std::set<std::string> extra;
-  if (file.exists(group)) list_datasets(file, group, "", extra);
+  const std::vector<std::string> there = file.datasets(group);
+  std::set<std::string_view> extra(there.begin(), there.end());
   for (const ParameterInfo& info : layout.all()) {
     if (extra.erase(info.name) == 0) {
       add("missing: " + info.name);
       continue;
     }
-    const h5::DatasetInfo found = file.info(group + "/" + info.name);
-    if (Shape expected = info.shape; found.shape.size() > Shape::kMaxRank || Shape(found.shape) != expected)
-      add("wrong shape: " + info.name + " is " + shape_text(found.shape) + ", the config says " + expected.text());
+    h5::Dataset found = file.dataset(group + "/" + info.name);
+    if (found.shape.size() > Shape::kMaxRank || Shape(found.shape) != info.shape)
+      add("wrong shape: " + info.name + " is " + shape_text(found.shape) + ", the config says " + info.shape.text());
     else if (found.type != h5::Type::float32 && found.type != h5::Type::uint16)
       add("wrong type: " + info.name + " is neither float32 nor bfloat16");
     else if (found.stored_bytes < info.shape.size() * (found.type == h5::Type::float32 ? 4 : 2))
       add("incomplete: " + info.name);
+    datasets.push_back(std::move(found));
   }
-  for (const std::string& name : extra) add("not part of the model: " + name);
+  for (const std::string_view name : extra) add("not part of the model: " + std::string(name));
   if (!wrong.empty()) throw Error(Position{file.path()}, group + " does not fit the model in /config:" + wrong);
+  return datasets;
 }
 
-void check_finite(const h5::File& file, const std::string& dataset, std::span<const float> data) {
-  for (const float x : data)
-    if (!std::isfinite(x)) throw Error(Position{file.path()}, dataset + " holds numbers that are not finite");
-}
-
-void read_parameters(const h5::File& file, const std::string& group, ParameterValues<float>& values) {
-  const ParameterLayout& layout = values.layout();
-  for (const ParameterInfo& info : layout.all()) {
+void read_parameters(const h5::File& file, const std::string& group, const std::vector<h5::Dataset>& datasets,
+                     ParameterValues<float>& values) {
+  std::size_t next = 0;
+  for (const ParameterInfo& info : values.layout().all()) {
+    const h5::Dataset& dataset = datasets[next++];
     const std::string name = group + "/" + info.name;
     const auto out =
         values.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
-    if (file.info(name).type == h5::Type::float32) {
-      file.read_floats(name, out);
-      check_finite(file, name, out);
-      continue;
+    if (dataset.type == h5::Type::float32) {
+      dataset.read(out);
+    } else {
+      const auto dtype = file.read_attribute(name, "dtype");
+      if (!dtype || *dtype != FieldValue(std::string("bfloat16")))
+        throw Error(Position{file.path()}, name + ": 16-bit integers without the attribute dtype = 'bfloat16'");
+      std::vector<std::uint16_t> half(out.size());
+      dataset.read(std::span(half));
+      for (std::size_t i = 0; i < half.size(); ++i) out[i] = from_bfloat16(half[i]);
     }
-    const auto dtype = file.read_attribute(name, "dtype");
-    if (!dtype || *dtype != FieldValue(std::string("bfloat16")))
-      throw Error(Position{file.path()}, name + ": 16-bit integers without the attribute dtype = 'bfloat16'");
-    std::vector<std::uint16_t> half(out.size());
-    file.read_uint16(name, half);
-    for (std::size_t i = 0; i < half.size(); ++i) out[i] = from_bfloat16(half[i]);
-    check_finite(file, name, out);
+    if (!all_finite(out)) throw Error(Position{file.path()}, name + " holds numbers that are not finite");
   }
 }
 
-/// Everything of a checkpoint but the arrays, checked against each other.
+/// Everything of a checkpoint but the arrays' elements, checked against each other.
 struct Outline {
   std::shared_ptr<const Transformer<float>> model;
   TextModel source, target;
+  std::vector<h5::Dataset> parameters;
 };
 
 Outline read_outline(const h5::File& file) {
@@ -276,23 +288,22 @@ Outline read_outline(const h5::File& file) {
   check_size("source", config.source_vocabulary, source);
   check_size("target", config.target_vocabulary, target);
   auto model = std::make_shared<const Transformer<float>>(config);
-  check_parameters(file, "/parameters", model->layout());
-  return {std::move(model), std::move(source), std::move(target)};
+  std::vector<h5::Dataset> parameters = open_parameters(file, "/parameters", model->layout());
+  return {std::move(model), std::move(source), std::move(target), std::move(parameters)};
 }
 
 /// Lets HDF5 read all that it reads later but the arrays' elements.
 void touch_everything(const h5::File& file) {
   read_config(file);
-  read_text_parts(file, "/text/source");
-  read_text_parts(file, "/text/target");
-  std::set<std::string> names;
-  list_datasets(file, "/parameters", "", names);
+  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
+  read_text_parts(file, kTargetText, &source);
+  for (const std::string& name : file.datasets("/parameters")) file.dataset("/parameters/" + name);
 }
 
 Checkpoint read_checkpoint(const h5::File& file) {
   Outline outline = read_outline(file);
   ParameterValues<float> parameters(outline.model->layout());
-  read_parameters(file, "/parameters", parameters);
+  read_parameters(file, "/parameters", outline.parameters, parameters);
   return {std::move(outline.model), std::move(parameters), std::move(outline.source), std::move(outline.target)};
 }
 
@@ -300,8 +311,8 @@ Checkpoint read_checkpoint(const h5::File& file) {
 template <class Function>
 auto reading(const std::string& path, Function function) {
   try {
-    verify_checksum(path);
-    probe(path, [&] { touch_everything(open_checkpoint(path)); });
+    // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
+    if (!verify_checksum(path)) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
     return function();
   } catch (const UsageError& error) {
     throw Error(Position{path}, std::string("/config: ") + error.what());
@@ -335,9 +346,9 @@ std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& 
     for (const std::string& name : file.members("/training")) {
       if (name == "state") continue;
       const std::string group = "/training/" + name;
-      check_parameters(file, group, out.checkpoint.model->layout());
+      const auto datasets = open_parameters(file, group, out.checkpoint.model->layout());
       auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(out.checkpoint.model->layout()));
-      read_parameters(file, group, entry->second);
+      read_parameters(file, group, datasets, entry->second);
     }
     std::istringstream bytes(file.read_bytes("/training/state"));
     boost::archive::text_iarchive(bytes) >> out.state;

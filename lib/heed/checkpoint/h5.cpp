@@ -27,6 +27,12 @@ class Id {
   herr_t (*close_)(hid_t);
 };
 
+#if H5_VERSION_GE(1, 12, 0)
+using ObjectInfo = H5O_info1_t;
+#else
+using ObjectInfo = H5O_info_t;
+#endif
+
 /// The innermost message of HDF5's error stack: the reason, such as "No space left on device".
 std::string reason() {
   std::string text;
@@ -109,7 +115,9 @@ File File::create(const std::string& path) {
 
 File File::open(const std::string& path) {
   be_silent();
-  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  H5Pset_sieve_buf_size(access, 0);  // datasets are read whole
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   if (id < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
   return {id, path};
 }
@@ -140,11 +148,6 @@ bool File::exists(const std::string& object) const {
   return true;
 }
 
-bool File::is_group(const std::string& object) const {
-  const Id id(H5Oopen(id_, object.c_str(), H5P_DEFAULT), H5Oclose);
-  return id.valid() && H5Iget_type(id) == H5I_GROUP;
-}
-
 std::vector<std::string> File::members(const std::string& group) const {
   std::vector<std::string> names;
   const Id id(H5Gopen2(id_, group.c_str(), H5P_DEFAULT), H5Gclose);
@@ -157,6 +160,18 @@ std::vector<std::string> File::members(const std::string& group) const {
       },
       &names);
   return names;
+}
+
+std::vector<std::string> File::datasets(const std::string& group) const {
+  std::vector<std::string> paths;
+  if (!exists(group)) return paths;
+  const auto take = [](hid_t, const char* path, const ObjectInfo* info, void* out) -> herr_t {
+    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(out)->emplace_back(path);
+    return 0;
+  };
+  if (H5Ovisit_by_name2(id_, group.c_str(), H5_INDEX_NAME, H5_ITER_INC, take, &paths, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+    fail(group, "cannot read the group");
+  return paths;
 }
 
 void File::make_group(const std::string& group) {
@@ -267,39 +282,70 @@ void File::write_strings(const std::string& dataset, const std::vector<std::stri
   write(dataset, string_type(), pointers(strings).data(), shape);
 }
 
-DatasetInfo File::info(const std::string& dataset) const {
-  const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!id.valid()) fail(dataset, "cannot read");
-  const Id type(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
-  DatasetInfo info;
-  if (H5Tget_class(type) == H5T_FLOAT && H5Tget_size(type) == 4) info.type = Type::float32;
-  if (H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 2) info.type = Type::uint16;
-  if (H5Tget_class(type) == H5T_INTEGER && H5Tget_size(type) == 1) info.type = Type::uint8;
-  info.shape = shape_of(space);
-  info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(id));
-  return info;
+void File::link(const std::string& object, const std::string& name) {
+  if (H5Lcreate_hard(id_, object.c_str(), id_, name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0) fail(name, "cannot write");
 }
 
-void File::read(const std::string& dataset, std::int64_t type, void* out) const {
-  const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!id.valid() || H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
-    fail(dataset, "cannot read (the file is damaged)");
+bool File::same_object(const std::string& a, const std::string& b) const {
+  const auto address = [&](const std::string& name) {
+    ObjectInfo info;
+    if (H5Oget_info_by_name2(id_, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) fail(name, "cannot read");
+    return info.addr;
+  };
+  return address(a) == address(b);
 }
 
-void File::read_floats(const std::string& dataset, std::span<float> out) const {
-  read(dataset, H5T_NATIVE_FLOAT, out.data());
+Dataset::Dataset(std::int64_t id, std::string file, std::string path)
+    : id_(id), file_(std::move(file)), path_(std::move(path)) {
+  const Id element(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
+  if (H5Tget_class(element) == H5T_FLOAT && H5Tget_size(element) == 4) type = Type::float32;
+  if (H5Tget_class(element) == H5T_INTEGER && H5Tget_size(element) == 2) type = Type::uint16;
+  if (H5Tget_class(element) == H5T_INTEGER && H5Tget_size(element) == 1) type = Type::uint8;
+  shape = shape_of(space);
+  stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(id));
 }
 
-void File::read_uint16(const std::string& dataset, std::span<std::uint16_t> out) const {
-  read(dataset, H5T_NATIVE_UINT16, out.data());
+Dataset::Dataset(Dataset&& other) noexcept
+    : type(other.type),
+      shape(std::move(other.shape)),
+      stored_bytes(other.stored_bytes),
+      id_(std::exchange(other.id_, -1)),
+      file_(std::move(other.file_)),
+      path_(std::move(other.path_)) {}
+
+Dataset::~Dataset() {
+  if (id_ >= 0) H5Dclose(id_);
+}
+
+void Dataset::read(std::int64_t element, void* out) const {
+  if (H5Dread(id_, element, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
+    throw Error(Position{file_}, path_ + ": cannot read (the file is damaged): " + reason());
+}
+
+void Dataset::read(std::span<float> out) const {
+  read(H5T_NATIVE_FLOAT, out.data());
+}
+
+void Dataset::read(std::span<std::uint16_t> out) const {
+  read(H5T_NATIVE_UINT16, out.data());
+}
+
+void Dataset::read(std::span<char> out) const {
+  read(H5T_NATIVE_UINT8, out.data());
+}
+
+Dataset File::dataset(const std::string& path) const {
+  const hid_t id = H5Dopen2(id_, path.c_str(), H5P_DEFAULT);
+  if (id < 0) fail(path, "cannot read");
+  return {id, path_, path};
 }
 
 std::string File::read_bytes(const std::string& dataset) const {
-  const DatasetInfo found = info(dataset);
+  const Dataset found = this->dataset(dataset);
   if (found.type != Type::uint8 || found.shape.size() != 1 || found.shape[0] > found.stored_bytes)
     throw Error(Position{path_}, dataset + ": is not an array of bytes");
   std::string out(static_cast<std::size_t>(found.shape[0]), '\0');
-  if (!out.empty()) read(dataset, H5T_NATIVE_UINT8, out.data());
+  if (!out.empty()) found.read(std::span(out));
   return out;
 }
 

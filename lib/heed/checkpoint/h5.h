@@ -14,11 +14,29 @@ namespace heed::h5 {
 /// The element types heed stores.
 enum class Type { float32, uint16, uint8, other };
 
-/// What is known of a dataset before it is read.
-struct DatasetInfo {
+/// An open dataset: what is known of it before it is read, and reading. Lives no longer than its file.
+class Dataset {
+ public:
   Type type = Type::other;
   std::vector<std::int64_t> shape;
   std::int64_t stored_bytes = 0;  ///< that the file really holds, whatever the shape claims
+
+  Dataset(Dataset&& other) noexcept;
+  Dataset& operator=(Dataset&&) = delete;
+  ~Dataset();
+
+  /// `out` has room for all elements of `shape`.
+  void read(std::span<float> out) const;
+  void read(std::span<std::uint16_t> out) const;
+  void read(std::span<char> out) const;
+
+ private:
+  friend class File;
+  Dataset(std::int64_t id, std::string where, std::string path);
+  void read(std::int64_t type, void* out) const;
+
+  std::int64_t id_;
+  std::string file_, path_;
 };
 
 /// An HDF5 file, open for reading or being written. All errors throw Error with the file's name, the object's path and
@@ -36,9 +54,10 @@ class File {
   const std::string& path() const { return path_; }
 
   bool exists(const std::string& object) const;
-  bool is_group(const std::string& object) const;
   /// Names of a group's members, sorted.
   std::vector<std::string> members(const std::string& group) const;
+  /// All datasets in a group and the groups in it, as paths relative to it, sorted; none where there is no such group.
+  std::vector<std::string> datasets(const std::string& group) const;
 
   void make_group(const std::string& group);
   void write_attribute(const std::string& object, const std::string& name, const FieldValue& value);
@@ -50,17 +69,18 @@ class File {
   void write_floats(const std::string& dataset, std::span<const float> data, std::span<const std::int64_t> shape);
   void write_bytes(const std::string& dataset, std::span<const char> data);
   void write_strings(const std::string& dataset, const std::vector<std::string>& strings);
+  /// A second name (hard link) for an object that is there.
+  void link(const std::string& object, const std::string& name);
+  /// Whether two names lead to one object.
+  bool same_object(const std::string& a, const std::string& b) const;
 
-  DatasetInfo info(const std::string& dataset) const;
-  void read_floats(const std::string& dataset, std::span<float> out) const;
-  void read_uint16(const std::string& dataset, std::span<std::uint16_t> out) const;
+  Dataset dataset(const std::string& path) const;
   std::string read_bytes(const std::string& dataset) const;
   std::vector<std::string> read_strings(const std::string& dataset) const;
 
  private:
   File(std::int64_t id, std::string path) : id_(id), path_(std::move(path)) {}
   void write(const std::string& dataset, std::int64_t type, const void* data, std::span<const std::int64_t> shape);
-  void read(const std::string& dataset, std::int64_t type, void* out) const;
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
   std::int64_t id_;

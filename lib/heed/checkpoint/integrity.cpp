@@ -1,9 +1,9 @@
 #include "heed/checkpoint/integrity.h"
 
 #include <fcntl.h>
+#include <libdeflate.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <csignal>
@@ -22,18 +22,18 @@ constexpr std::size_t kTrailer = 20;  // the mark, eight digits and a line end
 
 /// CRC-32 of the first `size` bytes.
 std::string checksum(std::ifstream& in, std::int64_t size) {
-  std::vector<char> buffer(1 << 20);
-  uLong crc = crc32(0, nullptr, 0);
+  std::vector<char> buffer(1 << 18);
+  std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
   in.seekg(0);
   while (size > 0) {
     const auto part =
         static_cast<std::streamsize>(std::min<std::int64_t>(size, static_cast<std::int64_t>(buffer.size())));
     if (!in.read(buffer.data(), part)) break;
-    crc = crc32(crc, reinterpret_cast<const Bytef*>(buffer.data()), static_cast<uInt>(part));
+    crc = libdeflate_crc32(crc, buffer.data(), static_cast<std::size_t>(part));
     size -= part;
   }
   char text[kTrailer + 1];
-  std::snprintf(text, sizeof text, "%s%08lx\n", std::string(kMark).c_str(), crc);
+  std::snprintf(text, sizeof text, "%s%08x\n", std::string(kMark).c_str(), crc);
   return text;
 }
 
@@ -52,19 +52,20 @@ void append_checksum(const std::string& path) {
   if (!in || !out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
 }
 
-void verify_checksum(const std::string& path) {
+bool verify_checksum(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::int64_t size = size_of(in) - static_cast<std::int64_t>(kTrailer);
-  if (size < 0) return;
+  if (size < 0) return false;
   std::string line(kTrailer, '\0');
   in.seekg(size);
   in.read(line.data(), static_cast<std::streamsize>(kTrailer));
-  if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return;
+  if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return false;
   if (checksum(in, size) != line)
     throw Error(Position{path}, "is damaged: its checksum does not match its contents (restore it from a copy)");
+  return true;
 }
 
-void probe(const std::string& path, const std::function<void()>& read) {
+void try_in_child(const std::string& path, const std::function<void()>& read) {
   const pid_t child = ::fork();
   if (child < 0) throw Error(Position{path}, "cannot start a process to read it: " + errno_text());
   if (child == 0) {

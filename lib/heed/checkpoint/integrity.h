@@ -9,11 +9,11 @@ namespace heed {
 /// HDF5 do not see it.
 void append_checksum(const std::string& path);
 
-/// Throws Error where a file ends with such a line and its bytes do not agree. A file without one passes.
-void verify_checksum(const std::string& path);
+/// Whether a file ends with such a line. Throws Error where it does and its bytes do not agree.
+bool verify_checksum(const std::string& path);
 
-/// Runs `read` in a child process first: HDF5's library can crash on files made to crash it. Throws Error where the
-/// child does not end in the usual way; an exception in it is no matter here, it will come again in the parent.
-void probe(const std::string& path, const std::function<void()>& read);
+/// Runs `read` in a child process first: HDF5's library crashes on some damaged files. Throws Error where the child
+/// does not end in the usual way; an exception in it is no matter here, it will come again in the parent.
+void try_in_child(const std::string& path, const std::function<void()>& read);
 
 }  // namespace heed

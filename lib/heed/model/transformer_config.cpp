@@ -5,30 +5,33 @@
 namespace heed {
 namespace {
 
-struct Sizes {
-  int depth;
-  std::int64_t dim_emb;
-  int heads;
-  std::int64_t dim_ffn;
-};
-
-Sizes preset_sizes(TransformerPreset preset) {
+void set_sizes(TransformerConfig& config, TransformerPreset preset) {
+  const auto set = [&](int depth, std::int64_t dim_emb, int heads, std::int64_t dim_ffn) {
+    config.enc_depth = config.dec_depth = depth;
+    config.dim_emb = dim_emb;
+    config.heads = heads;
+    config.dim_ffn = dim_ffn;
+  };
   switch (preset) {
     case TransformerPreset::tiny:
-      return {4, 128, 4, 256};
+      return set(4, 128, 4, 256);
     case TransformerPreset::mini:
-      return {3, 256, 4, 1024};
+      return set(3, 256, 4, 1024);
     case TransformerPreset::small:
-      return {6, 512, 4, 1024};
+      return set(6, 512, 4, 1024);
     case TransformerPreset::base:
-      return {6, 512, 8, 2048};
+      return set(6, 512, 8, 2048);
     case TransformerPreset::big:
-      return {6, 1024, 16, 4096};
+      return set(6, 1024, 16, 4096);
   }
   throw Error("internal: unknown preset");
 }
 
 }  // namespace
+
+TransformerConfig::TransformerConfig() {
+  set_sizes(*this, TransformerPreset::base);
+}
 
 void TransformerConfig::validate() const {
   const auto number = [](auto n) { return std::to_string(n); };
@@ -43,24 +46,15 @@ void TransformerConfig::validate() const {
 }
 
 TransformerConfig ModelOptions::resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const {
-  const Sizes sizes = preset_sizes(task);
   TransformerConfig config;
   config.source_vocabulary = source_vocabulary;
   config.target_vocabulary = target_vocabulary;
-  config.dim_emb = dim_emb.value_or(sizes.dim_emb);
-  config.enc_depth = enc_depth.value_or(sizes.depth);
-  config.dec_depth = dec_depth.value_or(sizes.depth);
-  config.heads = heads.value_or(sizes.heads);
-  config.dim_ffn = dim_ffn.value_or(sizes.dim_ffn);
-  config.norm = norm;
-  config.ffn_activation = ffn_activation;
-  config.positions = positions;
-  config.max_positions = max_positions;
-  config.tied_embeddings = tied_embeddings_all ? TiedEmbeddings::all : tied_embeddings;
-  config.output_bias = output_bias;
-  config.dropout = dropout;
-  config.attention_dropout = attention_dropout;
-  config.ffn_dropout = ffn_dropout;
+  set_sizes(config, task);
+  ModelOptions options = *this;
+  const FieldList given = FieldList::of(static_cast<ModelFields&>(options)), all = FieldList::of(config);
+  for (const Field& field : given.all())
+    if (const auto text = field.get_text(); !text.empty()) all.find(field.info.name)->set_text(text);
+  if (tied_embeddings_all) config.tied_embeddings = TiedEmbeddings::all;
   config.validate();
   return config;
 }

@@ -47,17 +47,14 @@ struct EnumNames<Activation> {
       {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
 };
 
-/// Everything that defines the encoder-decoder Transformer (Vaswani et al. 2017): what a checkpoint stores in /config.
-struct TransformerConfig {
-  std::int64_t source_vocabulary = 0;
-  std::int64_t target_vocabulary = 0;
-  std::int64_t dim_emb = 512;
-  int enc_depth = 6;
-  int dec_depth = 6;
-  int heads = 8;
-  std::int64_t dim_ffn = 2048;
+/// What train's options and a checkpoint's config have in common. Size<T> is T in a config and std::optional<T> in
+/// options, where a preset fills in what is not given.
+template <template <class> class Size>
+struct ModelFields {
+  Size<std::int64_t> dim_emb{};
+  Size<int> enc_depth{}, dec_depth{}, heads{};
+  Size<std::int64_t> dim_ffn{};
   NormPlacement norm = NormPlacement::post;
-  double norm_epsilon = 1e-5;
   Activation ffn_activation = Activation::relu;
   PositionEncoding positions = PositionEncoding::interleaved;
   int max_positions = 1024;  ///< of learned positions; sinusoids know no limit
@@ -69,61 +66,6 @@ struct TransformerConfig {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit.section("Model");
-    visit(source_vocabulary,
-          {.name = "source-vocabulary", .help = "number of source pieces", .value = "N", .min = 1, .max = 1e8});
-    visit(target_vocabulary,
-          {.name = "target-vocabulary", .help = "number of target pieces", .value = "N", .min = 1, .max = 1e8});
-    visit(dim_emb,
-          {.name = "dim-emb", .help = "width of embeddings and layers", .value = "N", .min = 1, .max = 1 << 20});
-    visit(enc_depth, {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024});
-    visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
-    visit(heads, {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024});
-    visit(dim_ffn, {.name = "transformer-dim-ffn",
-                    .help = "width of the feed-forward layer",
-                    .value = "N",
-                    .min = 1,
-                    .max = 1 << 20});
-    visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
-    visit(norm_epsilon,
-          {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
-    visit(ffn_activation, {.name = "transformer-ffn-activation", .help = "feed-forward activation"});
-    visit(positions, {.name = "transformer-positions", .help = "position encoding"});
-    visit(max_positions,
-          {.name = "max-positions", .help = "number of learned positions", .value = "N", .min = 1, .max = 1 << 20});
-    visit(tied_embeddings, {.name = "tied-embeddings", .help = "which embeddings and output layer share weights"});
-    visit(output_bias, {.name = "output-bias", .help = "whether the output layer has a bias"});
-    visit(dropout,
-          {.name = "dropout", .help = "dropout on embeddings and sublayers", .value = "P", .min = 0, .max = 0.99});
-    visit(attention_dropout,
-          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
-    visit(ffn_dropout,
-          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
-  }
-
-  /// Throws UsageError that names the options that do not fit together (heads that do not divide the width, tied
-  /// embeddings of different vocabularies, ...).
-  void validate() const;
-};
-
-/// The model options of `train`: a preset and what the user wants otherwise.
-struct ModelOptions {
-  TransformerPreset task = TransformerPreset::base;
-  std::optional<std::int64_t> dim_emb, dim_ffn;
-  std::optional<int> enc_depth, dec_depth, heads;
-  NormPlacement norm = NormPlacement::post;
-  Activation ffn_activation = Activation::relu;
-  PositionEncoding positions = PositionEncoding::interleaved;
-  int max_positions = 1024;
-  TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
-  bool tied_embeddings_all = false;
-  bool output_bias = false;
-  double dropout = 0.1, attention_dropout = 0, ffn_dropout = 0;
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    visit.section("Model");
-    visit(task, {.name = "task", .help = "preset of sizes; each can be overridden"});
     visit(dim_emb,
           {.name = "dim-emb", .help = "width of embeddings and layers", .value = "N", .min = 1, .max = 1 << 20});
     visit(enc_depth, {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024});
@@ -142,7 +84,6 @@ struct ModelOptions {
     visit(tied_embeddings, {.name = "tied-embeddings",
                             .help = "share weights: none; decoder's embedding and output; all three",
                             .implicit = "decoder"});
-    visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
     visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
     visit(dropout,
           {.name = "dropout", .help = "dropout on embeddings and sublayers", .value = "P", .min = 0, .max = 0.99});
@@ -150,6 +91,48 @@ struct ModelOptions {
           {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
     visit(ffn_dropout,
           {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+  }
+};
+
+template <class T>
+using AlwaysGiven = T;
+
+/// Everything that defines the encoder-decoder Transformer (Vaswani et al. 2017): what a checkpoint stores in /config.
+struct TransformerConfig : ModelFields<AlwaysGiven> {
+  std::int64_t source_vocabulary = 0, target_vocabulary = 0;
+  double norm_epsilon = 1e-5;
+
+  /// The paper's base model.
+  TransformerConfig();
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    visit(source_vocabulary,
+          {.name = "source-vocabulary", .help = "number of source pieces", .value = "N", .min = 1, .max = 1e8});
+    visit(target_vocabulary,
+          {.name = "target-vocabulary", .help = "number of target pieces", .value = "N", .min = 1, .max = 1e8});
+    ModelFields::fields(visit);
+    visit(norm_epsilon,
+          {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
+  }
+
+  /// Throws UsageError that names the options that do not fit together (heads that do not divide the width, tied
+  /// embeddings of different vocabularies, ...).
+  void validate() const;
+};
+
+/// The model options of `train`: a preset and what the user wants otherwise.
+struct ModelOptions : ModelFields<std::optional> {
+  TransformerPreset task = TransformerPreset::base;
+  bool tied_embeddings_all = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    visit(task, {.name = "task", .help = "preset of sizes; each can be overridden"});
+    ModelFields::fields(visit);
+    visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
   }
 
   /// The complete config; throws UsageError as TransformerConfig::validate().

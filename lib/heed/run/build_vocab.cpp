@@ -162,7 +162,7 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   }
   std::vector<std::string> pieces;
   for (std::int32_t id = 0; id < kReservedIds; ++id) pieces.emplace_back(reserved_piece(id));
-  for (const std::size_t i : order) pieces.push_back(counts.word(i));
+  for (const std::size_t i : order) pieces.emplace_back(counts.word(i));
   return pieces;
 }
 
@@ -204,14 +204,8 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   for (std::size_t i = 0; i < options.write_vocabulary.size(); ++i)
     write_counts(count_pieces(corpora[i].words, subwords, corpora[i].sentences), options.write_vocabulary[i]);
   if (options.type == SubwordType::bpe) add_characters(words, counts);
-  const TextModel model(steps, subwords, choose_pieces(counts, options, log));
-  if (options.output == "-" || options.output.empty()) {
-    model.write(out);
-  } else {
-    OutputFile file(options.output);
-    model.write(file.stream());
-    file.commit();
-  }
+  const TextModel model(steps, subwords, std::make_shared<const Vocabulary>(choose_pieces(counts, options, log)));
+  model.write(out);
   log.info(format_count(model.size()) + " pieces from " + format_count(lines) + " lines, " +
            format_count(words.total()) + " words (" + format_count(static_cast<std::int64_t>(words.size())) +
            " different)");

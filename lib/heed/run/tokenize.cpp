@@ -72,7 +72,7 @@ class Way {
       throw UsageError("--language '" + steps.language + "': must be one code");
     pipeline_ = std::make_unique<const TextPipeline>(steps);
     if (!options.codes.empty()) {
-      std::optional<StringSet> allowed;
+      BpeEncoder::Allowed allowed;
       if (!options.vocabulary.empty())
         allowed = read_counted_vocabulary(options.vocabulary, options.vocabulary_threshold.value_or(INT64_MIN));
       subwords_ = Subwords(std::make_shared<const BpeEncoder>(
@@ -221,9 +221,6 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   const bool standard_input = options.input.empty() || options.input == "-";
   LineReader reader = standard_input ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
                                      : LineReader(options.input, options.utf8.on_invalid_utf8);
-  std::optional<OutputFile> file;
-  if (!options.output.empty() && options.output != "-") file.emplace(options.output);
-  std::ostream& sink = file ? file->stream() : out;
   Counts counts;
   {
     Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", 0);
@@ -231,12 +228,11 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
                   {.work = line_work(options, way, reader.name(), counts, log),
                    .take =
                        [&](const std::string& text, std::int64_t lines) {
-                         sink << text;
+                         out << text;
                          progress.advance(lines);
                        },
-                   .idle = [&] { sink.flush(); }});
+                   .idle = [&] { out.flush(); }});
   }
-  if (file) file->commit();
   reader.report_invalid(log);
   if (options.stats) log.info(counts.text(reader.line_number(), way.model() != nullptr));
   if (counts.failed == 0) return 0;

@@ -27,18 +27,21 @@ int end_by_sigpipe() {
 
 }  // namespace
 
-int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions& common, int argc, char** argv,
-              const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
+int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions& common, const std::string* output,
+              int argc, char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
   const std::string name(tool.name);
   const auto complain = [&](const std::string& what, int code) {
     std::cerr << name << ": " << what << '\n';
     return code;
   };
   try {
-    OutputFile out("-");
-    if (!parse_command_line(tool, fields, std::vector<std::string>(argv + 1, argv + argc), out.stream())) {
-      out.commit();
-      return 0;
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    {
+      OutputFile help("-");
+      if (!parse_command_line(tool, fields, std::move(arguments), help.stream())) {
+        help.commit();
+        return 0;
+      }
     }
     std::ofstream log_file;
     if (!common.log.empty()) {
@@ -48,6 +51,7 @@ int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions
     Log log(common.log.empty() ? std::cerr : log_file, name, verbosity(common),
             common.log.empty() && ::isatty(STDERR_FILENO) == 1);
     const auto in = open_input("-");
+    OutputFile out(output && !output->empty() ? *output : "-");
     const int code = run(*in, out.stream(), log);
     out.commit();
     return code;

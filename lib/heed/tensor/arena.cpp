@@ -1,7 +1,6 @@
 #include "heed/tensor/arena.h"
 
 #include <algorithm>
-#include <new>
 
 namespace heed {
 namespace {
@@ -9,14 +8,14 @@ namespace {
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
 
 std::size_t round_up(std::size_t bytes) {
-  return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment;
+  return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
 }
 
 }  // namespace
 
 void Arena::add_block(std::size_t bytes) {
   Block block;
-  block.memory.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t(kAlignment))));
+  block.memory = {static_cast<std::byte*>(allocate_memory(bytes)), Free{bytes}};
   block.size = bytes;
   blocks_.push_back(std::move(block));
 }

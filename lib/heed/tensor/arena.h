@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "heed/tensor/memory.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -15,8 +16,6 @@ namespace heed {
 /// memory, so that a step allocates nothing from the heap. Not for several threads at once.
 class Arena {
  public:
-  static constexpr std::size_t kAlignment = 64;
-
   Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -52,7 +51,8 @@ class Arena {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t(kAlignment)); }
+    std::size_t bytes;
+    void operator()(std::byte* memory) const { free_memory(memory, bytes); }
   };
   struct Block {
     std::unique_ptr<std::byte[], Free> memory;

@@ -13,15 +13,11 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kWordEnd = "</w>";
-constexpr std::int32_t kNoSymbol = -1, kNoNode = -1;
+constexpr std::int32_t kNoNode = -1;
 constexpr std::size_t kLongWord = 48;  // from here on the heap of merge_long() is faster
 
-std::uint64_t pair_key(std::int32_t first, std::int32_t second) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
-}
-
-std::size_t index(std::int32_t node) {
-  return static_cast<std::size_t>(node);
+std::size_t index(std::int32_t number) {
+  return static_cast<std::size_t>(number);
 }
 
 }  // namespace
@@ -31,66 +27,76 @@ struct BpeEncoder::Cache {
   static constexpr std::size_t kShards = 16, kWordsPerShard = 8192, kLongestWord = 64;
   struct Shard {
     std::mutex mutex;
-    StringMap<std::vector<std::size_t>> ends;
+    StringNumbering words;
+    std::vector<std::vector<std::size_t>> ends;  // per word
   };
   Shard shards[kShards];
 
-  Shard& shard(std::string_view word) { return shards[StringHash()(word) % kShards]; }
+  Shard& shard(std::string_view word) { return shards[std::hash<std::string_view>()(word) >> 32 & (kShards - 1)]; }
 
   bool find(std::string_view word, std::vector<std::size_t>& ends) {
     Shard& mine = shard(word);
     const std::lock_guard lock(mine.mutex);
-    const auto found = mine.ends.find(word);
-    if (found == mine.ends.end()) return false;
-    ends = found->second;
+    const std::int32_t found = mine.words.find(word);
+    if (found == kNoNumber) return false;
+    ends = mine.ends[index(found)];
     return true;
   }
 
   void remember(std::string_view word, const std::vector<std::size_t>& ends) {
     Shard& mine = shard(word);
     const std::lock_guard lock(mine.mutex);
-    if (mine.ends.size() >= kWordsPerShard) mine.ends.clear();
-    mine.ends.emplace(word, ends);
+    if (mine.ends.size() >= kWordsPerShard) {
+      mine.words = {};
+      mine.ends.clear();
+    }
+    if (index(mine.words.add(word)) == mine.ends.size()) mine.ends.push_back(ends);
   }
 };
 
-BpeEncoder::BpeEncoder(BpeMerges merges, std::string separator, std::optional<StringSet> allowed)
+BpeEncoder::BpeEncoder(BpeMerges merges, std::string separator, Allowed allowed)
     : merges_(std::move(merges)),
       separator_(std::move(separator)),
       allowed_(std::move(allowed)),
       cache_(std::make_unique<Cache>()) {
-  if (allowed_ && allowed_->empty()) allowed_.reset();
   index_merges();
 }
 
 BpeEncoder::~BpeEncoder() = default;
 
-std::int32_t BpeEncoder::intern(const std::string& symbol) {
-  return symbols_.emplace(symbol, static_cast<std::int32_t>(symbols_.size())).first->second;
-}
-
 void BpeEncoder::index_merges() {
+  const auto symbol = [&](std::string_view text) {
+    const std::int32_t number = symbols_.add(text);
+    parents_.resize(std::max(parents_.size(), index(number) + 1));
+    return number;
+  };
   // From the last to the first: of a pair listed twice the first counts, and a symbol that two pairs make comes apart
   // into the pair whose last listing is the earliest, as in the reference.
+  std::string merged;
   for (std::size_t i = merges_.pairs.size(); i-- > 0;) {
     const auto& [first, second] = merges_.pairs[i];
-    const Rule made{static_cast<std::int32_t>(i), intern(first + second)};
-    const bool fresh = rules_.insert_or_assign(pair_key(intern(first), intern(second)), made).second;
-    if (allowed_ && fresh) parents_.insert_or_assign(first + second, merges_.pairs[i]);
+    const Rule made{static_cast<std::int32_t>(i), symbol(merged.assign(first).append(second))};
+    const Parents parents{symbol(first), symbol(second)};
+    const std::size_t pair = index(pairs_.add(parents.first, parents.second));
+    if (pair == rules_.size()) {
+      rules_.push_back(made);
+      parents_[index(made.merged)] = parents;
+    } else {
+      rules_[pair] = made;
+    }
   }
 }
 
 const BpeEncoder::Rule* BpeEncoder::rule(std::int32_t first, std::int32_t second) const {
-  if (first == kNoSymbol || second == kNoSymbol) return nullptr;
-  const auto found = rules_.find(pair_key(first, second));
-  return found == rules_.end() ? nullptr : &found->second;
+  if (first == kNoNumber || second == kNoNumber) return nullptr;
+  const std::int32_t pair = pairs_.find(first, second);
+  return pair == kNoNumber ? nullptr : &rules_[index(pair)];
 }
 
 std::vector<BpeEncoder::Node> BpeEncoder::characters(std::string_view word) const {
   std::vector<Node> nodes;
   const auto add = [&](std::string_view symbol, std::size_t end) {
-    const auto found = symbols_.find(symbol);
-    nodes.push_back({found == symbols_.end() ? kNoSymbol : found->second, end, 0, 0});
+    nodes.push_back({symbols_.find(symbol), end, 0, 0});
   };
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t start = at;
@@ -173,25 +179,30 @@ void BpeEncoder::merge_long(std::vector<Node>& nodes) const {
   nodes.resize(put);
 }
 
-/// The pair a piece came from, without the end-of-word mark; nullopt where it cannot come apart.
-std::optional<std::pair<std::string, std::string>> BpeEncoder::parent(const std::string& text, bool final) const {
-  const auto found = parents_.find(final ? text + std::string(kWordEnd) : text);
-  if (found == parents_.end()) return std::nullopt;
-  auto pair = found->second;
-  if (final) {
+/// A piece that may have to come apart, without the end-of-word mark.
+struct BpeEncoder::Part {
+  std::string text;
+  bool final;
+};
+
+/// Puts the two symbols a piece came from on `open`, the second below the first; false where it cannot come apart.
+bool BpeEncoder::take_apart(const Part& part, std::vector<Part>& open) const {
+  const std::int32_t symbol = symbols_.find(part.final ? part.text + std::string(kWordEnd) : part.text);
+  if (symbol == kNoNumber || parents_[index(symbol)].first == kNoNumber) return false;
+  std::string_view second = symbols_[parents_[index(symbol)].second];
+  if (part.final) {
     // Text that reads like the mark may have been merged across it.
-    if (!pair.second.ends_with(kWordEnd)) return std::nullopt;
-    pair.second.resize(pair.second.size() - kWordEnd.size());
+    if (!second.ends_with(kWordEnd)) return false;
+    second.remove_suffix(kWordEnd.size());
   }
-  return pair;
+  const std::string_view first = symbols_[parents_[index(symbol)].first];
+  open.push_back({std::string(second), part.final});
+  open.push_back({std::string(first), false});
+  return true;
 }
 
 /// Takes pieces that are not allowed apart again, by the merges that made them.
 void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& ends) const {
-  struct Part {
-    std::string text;
-    bool final;
-  };
   std::vector<std::size_t> out;
   std::vector<Part> open;
   std::size_t start = 0, end = 0;
@@ -200,14 +211,8 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
     while (!open.empty()) {
       const Part part = std::move(open.back());
       open.pop_back();
-      const bool known = part.text.empty() || allowed_->contains(part.final ? part.text : part.text + separator_);
-      const auto pair = known ? std::nullopt : parent(part.text, part.final);
-      if (pair) {
-        open.push_back({pair->second, part.final});
-        open.push_back({pair->first, false});
-      } else {
-        out.push_back(end += part.text.size());
-      }
+      const bool known = part.text.empty() || allowed_(part.final ? part.text : part.text + separator_);
+      if (known || !take_apart(part, open)) out.push_back(end += part.text.size());
     }
   }
   ends = std::move(out);
@@ -241,6 +246,7 @@ BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit) {
 BpeMerges BpeMerges::parse(std::string_view text, const std::string& where, std::int64_t limit) {
   BpeMerges merges;
   merges.version = Version::v0_1;
+  merges.pairs.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
   std::int64_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -275,9 +281,9 @@ std::string BpeMerges::text() const {
   return out;
 }
 
-StringSet read_counted_vocabulary(const std::string& path, std::int64_t threshold) {
+BpeEncoder::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold) {
   LineReader reader(path, InvalidUtf8::fail);
-  StringSet pieces;
+  StringNumbering pieces;
   for (std::string line; reader.next(line);) {
     const auto space = line.find(' ');
     const std::string_view digits = space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
@@ -286,9 +292,10 @@ StringSet read_counted_vocabulary(const std::string& path, std::int64_t threshol
     if (space == 0 || digits.empty() || error != std::errc() || end != digits.data() + digits.size())
       throw Error(reader.position(), "'" + line.substr(0, 60) +
                                          "' is no piece with a count (build-vocab --counts-output writes such a file)");
-    if (count >= threshold) pieces.insert(line.substr(0, space));
+    if (count >= threshold) pieces.add(std::string_view(line).substr(0, space));
   }
-  return pieces;
+  if (pieces.size() == 0) return nullptr;
+  return [pieces](std::string_view piece) { return pieces.find(piece) != kNoNumber; };
 }
 
 }  // namespace heed

@@ -3,24 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-namespace heed {
+#include "heed/text/numbering.h"
 
-/// Lets maps keyed by string be asked for a string_view without a copy.
-struct StringHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
-template <class Value>
-using StringMap = std::unordered_map<std::string, Value, StringHash, std::equal_to<>>;
-using StringSet = std::unordered_set<std::string, StringHash, std::equal_to<>>;
+namespace heed {
 
 /// The merge operations of byte-pair encoding (Sennrich, Haddow and Birch 2016), best first, as subword-nmt's codes
 /// files hold them.
@@ -45,10 +35,12 @@ class BpeEncoder {
  public:
   static constexpr std::string_view kDefaultSeparator = "@@";
 
-  /// `allowed`: pieces with their separators; merges that lead to others are undone (apply-bpe's `--vocabulary`;
-  /// as there, an empty set allows all).
+  /// Whether a piece, with its separator, is allowed.
+  using Allowed = std::function<bool(std::string_view)>;
+
+  /// With `allowed`, merges that lead to other pieces are undone (apply-bpe's `--vocabulary`).
   explicit BpeEncoder(BpeMerges merges, std::string separator = std::string(kDefaultSeparator),
-                      std::optional<StringSet> allowed = std::nullopt);
+                      Allowed allowed = nullptr);
   ~BpeEncoder();
 
   /// Replaces `ends` by the byte offset of the end of every piece of `word` (not empty).
@@ -70,25 +62,30 @@ class BpeEncoder {
   struct Cache;
 
   void index_merges();
-  std::int32_t intern(const std::string& symbol);
   const Rule* rule(std::int32_t first, std::int32_t second) const;
   std::vector<Node> characters(std::string_view word) const;
   void merge_short(std::vector<Node>& nodes) const;
   void merge_long(std::vector<Node>& nodes) const;
-  std::optional<std::pair<std::string, std::string>> parent(const std::string& text, bool final) const;
+  /// Two symbols that a third came from.
+  struct Parents {
+    std::int32_t first = kNoNumber, second = kNoNumber;
+  };
+  struct Part;
+  bool take_apart(const Part& part, std::vector<Part>& open) const;
   void split_unknown(std::string_view word, std::vector<std::size_t>& ends) const;
 
   BpeMerges merges_;
   std::string separator_;
-  std::optional<StringSet> allowed_;
-  StringMap<std::int32_t> symbols_;
-  std::unordered_map<std::uint64_t, Rule> rules_;
-  StringMap<std::pair<std::string, std::string>> parents_;  // symbol -> the pair it came from
+  Allowed allowed_;
+  StringNumbering symbols_;
+  PairNumbering pairs_;
+  std::vector<Rule> rules_;       // per pair
+  std::vector<Parents> parents_;  // per symbol
   std::unique_ptr<Cache> cache_;
 };
 
-/// Reads a vocabulary with counts (`piece count` a line, get-vocab's form) for BpeEncoder's `allowed`: the pieces with
-/// at least `threshold` occurrences. Throws Error naming the line.
-StringSet read_counted_vocabulary(const std::string& path, std::int64_t threshold);
+/// Reads a vocabulary with counts (`piece count` a line, get-vocab's form) for BpeEncoder: the pieces with at least
+/// `threshold` occurrences. As in apply-bpe, all are allowed where there is none. Throws Error naming the line.
+BpeEncoder::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold);
 
 }  // namespace heed

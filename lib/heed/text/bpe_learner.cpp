@@ -10,12 +10,9 @@ namespace heed {
 
 void WordCounts::add(std::string_view word, std::int64_t count) {
   total_ += count;
-  if (const auto found = index_.find(word); found != index_.end()) {
-    counts_[found->second] += count;
-    return;
-  }
-  words_.push_back(&index_.emplace(word, words_.size()).first->first);
-  counts_.push_back(count);
+  const auto index = static_cast<std::size_t>(words_.add(word));
+  if (index == counts_.size()) counts_.push_back(0);
+  counts_[index] += count;
 }
 
 std::vector<std::size_t> WordCounts::by_count() const {
@@ -29,43 +26,6 @@ namespace {
 
 using Symbol = std::int32_t;
 using PairId = std::int32_t;
-
-/// Numbers for pairs of symbols: a hash table with open addressing.
-class PairIndex {
- public:
-  /// The number of the pair; a pair not seen before gets the next one.
-  PairId of(Symbol first, Symbol second) {
-    if (2 * (keys_.size() + 1) > slots_.size()) grow();
-    const std::uint64_t key =
-        static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
-    std::size_t slot = start(key);
-    while (slots_[slot] >= 0 && keys_[static_cast<std::size_t>(slots_[slot])] != key) slot = next(slot);
-    if (slots_[slot] < 0) {
-      slots_[slot] = static_cast<PairId>(keys_.size());
-      keys_.push_back(key);
-    }
-    return slots_[slot];
-  }
-
-  Symbol first(PairId pair) const { return static_cast<Symbol>(keys_[static_cast<std::size_t>(pair)] >> 32); }
-  Symbol second(PairId pair) const { return static_cast<Symbol>(keys_[static_cast<std::size_t>(pair)] & 0xFFFFFFFFu); }
-
- private:
-  std::size_t start(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1); }
-  std::size_t next(std::size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
-
-  void grow() {
-    slots_.assign(std::max<std::size_t>(1024, 2 * slots_.size()), -1);
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
-      std::size_t slot = start(keys_[i]);
-      while (slots_[slot] >= 0) slot = next(slot);
-      slots_[slot] = static_cast<PairId>(i);
-    }
-  }
-
-  std::vector<std::uint64_t> keys_;
-  std::vector<PairId> slots_;
-};
 
 /// Learns with an inverted index from pairs to the words they occur in, so that a merge touches only these, and a heap
 /// of pairs whose entries are brought up to date when they come to the top.
@@ -94,11 +54,10 @@ class Learner {
     PairId pair;
   };
 
-  Symbol intern(const std::string& text);
+  Symbol intern(std::string_view text);
   PairId pair_of(Symbol first, Symbol second);
   Pair& pair(PairId id) { return pairs_[static_cast<std::size_t>(id)]; }
   std::int64_t& uses(Symbol symbol) { return uses_[static_cast<std::size_t>(symbol)]; }
-  const std::string& text(Symbol symbol) const { return texts_[static_cast<std::size_t>(symbol)]; }
   bool less(const Candidate& a, const Candidate& b) const;
   void push(PairId id);
   void fill_heap();
@@ -114,12 +73,11 @@ class Learner {
   BpeLimits limits_;
   std::vector<Word> words_;
   std::vector<Symbol> symbols_;  // of all words, end to end
-  std::vector<std::string> texts_;
-  StringMap<Symbol> by_text_;
+  StringNumbering texts_;
   std::vector<std::int64_t> uses_;  // per symbol: occurrences in words_
   std::size_t characters_ = 0;      // symbols there from the start
   std::int64_t alive_ = 0;          // those, and the merged ones in use
-  PairIndex index_;
+  PairNumbering index_;
   std::vector<Pair> pairs_;
   std::vector<PairId> current_;  // the pairs with is_current
   std::vector<Candidate> heap_;
@@ -130,19 +88,19 @@ class Learner {
 
 Learner::Learner(const WordCounts& words, const BpeLimits& limits) : limits_(limits) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words.word(i);
+    const std::string_view word = words.word(i);
     const std::size_t start = symbols_.size();
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t begin = at;
       decode_utf8(word, at);
-      std::string symbol = word.substr(begin, at - begin);
+      std::string symbol(word.substr(begin, at - begin));
       if (at == word.size()) symbol += "</w>";
       symbols_.push_back(intern(symbol));
       ++uses(symbols_.back());
     }
     words_.push_back({start, symbols_.size() - start, words.count(i)});
   }
-  characters_ = texts_.size();
+  characters_ = static_cast<std::size_t>(texts_.size());
   alive_ = static_cast<std::int64_t>(characters_);
   place_counts_.assign(words_.size(), 0);
   for (std::size_t i = 0; i < words_.size(); ++i)
@@ -151,17 +109,14 @@ Learner::Learner(const WordCounts& words, const BpeLimits& limits) : limits_(lim
   for (Pair& each : pairs_) each.full = each.current, each.is_full = true;
 }
 
-Symbol Learner::intern(const std::string& text) {
-  const auto [found, fresh] = by_text_.emplace(text, static_cast<Symbol>(texts_.size()));
-  if (fresh) {
-    texts_.push_back(text);
-    uses_.push_back(0);
-  }
-  return found->second;
+Symbol Learner::intern(std::string_view text) {
+  const Symbol symbol = texts_.add(text);
+  if (static_cast<std::size_t>(symbol) == uses_.size()) uses_.push_back(0);
+  return symbol;
 }
 
 PairId Learner::pair_of(Symbol first, Symbol second) {
-  const PairId id = index_.of(first, second);
+  const PairId id = index_.add(first, second);
   if (static_cast<std::size_t>(id) == pairs_.size()) pairs_.emplace_back();
   return id;
 }
@@ -170,8 +125,8 @@ PairId Learner::pair_of(Symbol first, Symbol second) {
 bool Learner::less(const Candidate& a, const Candidate& b) const {
   if (a.frequency != b.frequency) return a.frequency < b.frequency;
   if (a.pair == b.pair) return false;
-  const int order = text(index_.first(a.pair)).compare(text(index_.first(b.pair)));
-  return order != 0 ? order < 0 : text(index_.second(a.pair)) < text(index_.second(b.pair));
+  const int order = texts_[index_.first(a.pair)].compare(texts_[index_.first(b.pair)]);
+  return order != 0 ? order < 0 : texts_[index_.second(a.pair)] < texts_[index_.second(b.pair)];
 }
 
 void Learner::push(PairId id) {
@@ -288,7 +243,7 @@ void Learner::merge_in_word(std::int32_t index, Symbol first, Symbol second, Sym
 
 void Learner::merge(PairId id) {
   const Symbol first = index_.first(id), second = index_.second(id);
-  const Symbol merged = intern(text(first) + text(second));
+  const Symbol merged = intern(std::string(texts_[first]).append(texts_[second]));
   const std::vector<std::int32_t> places = std::move(pair(id).places);
   pair(id).places.clear();
   pair(id).current = 0;
@@ -331,7 +286,7 @@ BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
       learnt.exhausted = true;
       break;
     }
-    merges.emplace_back(text(index_.first(best.pair)), text(index_.second(best.pair)));
+    merges.emplace_back(texts_[index_.first(best.pair)], texts_[index_.second(best.pair)]);
     merge(best.pair);
     if (i % 100 == 0) {
       prune(threshold);

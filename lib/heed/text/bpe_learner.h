@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heed/text/bpe.h"
+#include "heed/text/numbering.h"
 
 namespace heed {
 
@@ -16,8 +17,9 @@ class WordCounts {
  public:
   void add(std::string_view word, std::int64_t count = 1);
 
-  std::size_t size() const { return words_.size(); }
-  const std::string& word(std::size_t index) const { return *words_[index]; }
+  std::size_t size() const { return counts_.size(); }
+  /// The view lives until the next add().
+  std::string_view word(std::size_t index) const { return words_[static_cast<std::int32_t>(index)]; }
   std::int64_t count(std::size_t index) const { return counts_[index]; }
   std::int64_t total() const { return total_; }
 
@@ -25,8 +27,7 @@ class WordCounts {
   std::vector<std::size_t> by_count() const;
 
  private:
-  StringMap<std::size_t> index_;
-  std::vector<const std::string*> words_;  // the keys of index_, which do not move
+  StringNumbering words_;
   std::vector<std::int64_t> counts_;
   std::int64_t total_ = 0;
 };

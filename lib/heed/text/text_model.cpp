@@ -27,24 +27,24 @@ std::vector<std::string> split_languages(const std::string& languages) {
 }
 
 struct TextModel::Shared {
-  Shared(const TextSteps& all_steps, Subwords cutter, std::vector<std::string> pieces, const std::string& where)
-      : steps(all_steps), subwords(std::move(cutter)), vocabulary(std::move(pieces), where) {}
-
   TextSteps steps;  // `language` may list several
   Subwords subwords;
-  Vocabulary vocabulary;
+  std::shared_ptr<const Vocabulary> vocabulary;
 };
 
-TextModel::TextModel(const TextSteps& steps, Subwords subwords, std::vector<std::string> pieces,
-                     const std::string& where)
-    : TextModel(std::make_shared<const Shared>(steps, std::move(subwords), std::move(pieces), where),
+TextModel::TextModel(const TextSteps& steps, Subwords subwords, std::shared_ptr<const Vocabulary> vocabulary)
+    : TextModel(std::make_shared<const Shared>(Shared{steps, std::move(subwords), std::move(vocabulary)}),
                 with_code(steps, split_languages(steps.language).front())) {}
 
 TextModel::TextModel(std::shared_ptr<const Shared> shared, const TextSteps& steps)
     : shared_(std::move(shared)), pipeline_(steps) {}
 
-const Vocabulary& TextModel::vocabulary() const {
+const std::shared_ptr<const Vocabulary>& TextModel::shared_vocabulary() const {
   return shared_->vocabulary;
+}
+
+const Vocabulary& TextModel::vocabulary() const {
+  return *shared_vocabulary();
 }
 
 const Subwords& TextModel::subwords() const {
@@ -73,7 +73,7 @@ TextModel TextModel::with_language(const std::string& code) const {
 
 std::vector<std::int32_t> TextModel::encode_tokens(std::string_view tokens) const {
   std::vector<std::int32_t> ids;
-  shared_->subwords.split(tokens, [&](std::string_view piece, int) { ids.push_back(shared_->vocabulary.id(piece)); });
+  shared_->subwords.split(tokens, [&](std::string_view piece, int) { ids.push_back(vocabulary().id(piece)); });
   return ids;
 }
 

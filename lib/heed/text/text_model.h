@@ -39,10 +39,9 @@ class TextModel {
   /// Reads a vocabulary file of build-vocab. Throws Error naming file and line.
   static TextModel read(const std::string& path);
   /// `where` is what messages name: a checkpoint and the group in it.
-  /// With `other`, whose pieces and subword model must be the same, its subwords are shared and not made again.
+  /// With `other`, whose pieces and subword model must be the same, these are shared and not made again.
   static TextModel from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other = nullptr);
-  TextModel(const TextSteps& steps, Subwords subwords, std::vector<std::string> pieces,
-            const std::string& where = "vocabulary");
+  TextModel(const TextSteps& steps, Subwords subwords, std::shared_ptr<const Vocabulary> vocabulary);
 
   /// Of the language in force only.
   TextModelParts parts() const;
@@ -84,6 +83,7 @@ class TextModel {
   struct Shared;
   TextModel(std::shared_ptr<const Shared> shared, const TextSteps& steps);
   const std::string& stored_languages() const;
+  const std::shared_ptr<const Vocabulary>& shared_vocabulary() const;
 
   std::shared_ptr<const Shared> shared_;
   TextPipeline pipeline_;  // with one language

@@ -61,11 +61,11 @@ struct Attributes {
 };
 
 /// Merges that lead to pieces outside the vocabulary are undone, so that only unknown characters are unknown.
-Subwords make_subwords(const Attributes& attributes, std::string_view merges, const std::vector<std::string>& pieces,
-                       const std::string& where) {
+Subwords make_subwords(const Attributes& attributes, std::string_view merges,
+                       const std::shared_ptr<const Vocabulary>& vocabulary, const std::string& where) {
   if (attributes.type != SubwordType::bpe) return Subwords(attributes.type);
-  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(merges, where), attributes.separator,
-                                                     StringSet(pieces.begin(), pieces.end())));
+  const auto allowed = [vocabulary](std::string_view piece) { return vocabulary->contains(piece); };
+  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(merges, where), attributes.separator, allowed));
 }
 
 /// The lines of a vocabulary file. Only LF ends one, and a CR before it is text: it may end a piece. Files that came
@@ -163,8 +163,8 @@ TextModel TextModel::read(const std::string& path) {
   }
   if (!done) lines.fail("the file ends in its header (cut short? make it again with build-vocab)");
   if (lines.next(line)) lines.fail("there are more lines than pieces (make it again with build-vocab)");
-  const Subwords subwords = make_subwords(attributes, merges, pieces, path);
-  return TextModel(attributes.steps, subwords, std::move(pieces), path);
+  const auto vocabulary = std::make_shared<const Vocabulary>(pieces, path);
+  return TextModel(attributes.steps, make_subwords(attributes, merges, vocabulary, path), vocabulary);
 }
 
 TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other) {
@@ -176,8 +176,9 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
       throw Error(Position{where}, error.what());
     }
   }
-  Subwords subwords = other ? other->subwords() : make_subwords(attributes, parts.subword_model, parts.pieces, where);
-  return TextModel(attributes.steps, std::move(subwords), parts.pieces, where);
+  if (other) return TextModel(attributes.steps, other->subwords(), other->shared_vocabulary());
+  const auto vocabulary = std::make_shared<const Vocabulary>(parts.pieces, where);
+  return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, vocabulary, where), vocabulary);
 }
 
 TextModelParts TextModel::parts() const {
@@ -210,7 +211,7 @@ void TextModel::write(std::ostream& out) const {
     for (const auto& [first, second] : bpe->merges().pairs) out << first << ' ' << second << '\n';
   }
   out << "pieces: " << size() << '\n';
-  for (const std::string& piece : vocabulary().pieces()) out << piece << '\n';
+  for (std::int32_t id = 0; id < size(); ++id) out << vocabulary().piece(id) << '\n';
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #include "heed/text/vocabulary.h"
 
 #include <array>
+#include <utility>
 
 #include "heed/base/error.h"
 #include "heed/base/utf8.h"
@@ -23,24 +24,30 @@ bool Vocabulary::is_piece(std::string_view text) {
   return find_invalid_utf8(text) == std::string_view::npos;
 }
 
-Vocabulary::Vocabulary(std::vector<std::string> pieces, const std::string& where) : pieces_(std::move(pieces)) {
+Vocabulary::Vocabulary(const std::vector<std::string>& pieces, const std::string& where) {
   const auto fail = [&](std::size_t id, const std::string& what) {
     throw Error(Position{where}, "piece " + std::to_string(id) + ": " + what + " (make it again with build-vocab)");
   };
-  for (std::size_t id = 0; id < kReserved.size(); ++id)
-    if (id >= pieces_.size() || pieces_[id] != kReserved[id])
+  for (std::size_t id = 0; id < kReserved.size(); ++id) {
+    if (id >= pieces.size() || pieces[id] != kReserved[id])
       fail(id, "is not the reserved " + std::string(kReserved[id]));
-  ids_.reserve(pieces_.size());
-  for (std::size_t id = kReserved.size(); id < pieces_.size(); ++id) {
-    const std::string& piece = pieces_[id];
-    if (!is_piece(piece)) fail(id, "'" + piece + "' cannot be a piece");
-    if (!ids_.emplace(piece, static_cast<std::int32_t>(id)).second) fail(id, "'" + piece + "' is there twice");
+    pieces_.add(pieces[id]);
+  }
+  for (std::size_t id = kReserved.size(); id < pieces.size(); ++id) {
+    if (!is_piece(pieces[id])) fail(id, "'" + pieces[id] + "' cannot be a piece");
+    if (std::cmp_not_equal(pieces_.add(pieces[id]), id)) fail(id, "'" + pieces[id] + "' is there twice");
   }
 }
 
+std::vector<std::string> Vocabulary::pieces() const {
+  std::vector<std::string> pieces;
+  for (std::int32_t id = 0; id < size(); ++id) pieces.emplace_back(piece(id));
+  return pieces;
+}
+
 std::int32_t Vocabulary::id(std::string_view piece) const {
-  const auto found = ids_.find(piece);
-  return found == ids_.end() ? kUnknownId : found->second;
+  const std::int32_t found = pieces_.find(piece);
+  return found < kReservedIds ? kUnknownId : found;
 }
 
 }  // namespace heed

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "heed/text/numbering.h"
 
 namespace heed {
 
@@ -19,13 +20,12 @@ class Vocabulary {
  public:
   /// `pieces` with the reserved ones in front. Throws Error where they are not, or where a piece is empty, is there
   /// twice, or holds a space, a line end or a NUL; `where` is the file the message names.
-  explicit Vocabulary(std::vector<std::string> pieces, const std::string& where = "vocabulary");
-  Vocabulary(const Vocabulary&) = delete;
-  Vocabulary& operator=(const Vocabulary&) = delete;
+  explicit Vocabulary(const std::vector<std::string>& pieces, const std::string& where = "vocabulary");
 
-  std::int32_t size() const { return static_cast<std::int32_t>(pieces_.size()); }
-  const std::vector<std::string>& pieces() const { return pieces_; }
-  const std::string& piece(std::int32_t id) const { return pieces_.at(static_cast<std::size_t>(id)); }
+  std::int32_t size() const { return pieces_.size(); }
+  std::vector<std::string> pieces() const;
+  /// Of an id from 0 to size() - 1.
+  std::string_view piece(std::int32_t id) const { return pieces_[id]; }
 
   /// The id of a piece of text, kUnknownId where there is none. Text that reads `<s>` is no reserved piece.
   std::int32_t id(std::string_view piece) const;
@@ -35,8 +35,7 @@ class Vocabulary {
   static bool is_piece(std::string_view text);
 
  private:
-  std::vector<std::string> pieces_;
-  std::unordered_map<std::string_view, std::int32_t> ids_;  // views into pieces_; without the reserved ones
+  StringNumbering pieces_;
 };
 
 }  // namespace heed
