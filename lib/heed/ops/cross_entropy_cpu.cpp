@@ -141,19 +141,19 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   const ArenaScope scope(device.arena);
   const std::int64_t rows = hidden.rows(), width = hidden.columns(), vocabulary = weight.dim(0);
   T* logits = device.arena.tensor<T>({std::min(rows, kChunk), vocabulary}).data();
+  const GemmRight<T> forward = prepare_right(device, width, vocabulary, {weight.data(), width, true});
+  const GemmRight<T> backward =
+      dhidden ? prepare_right(device, vocabulary, width, {weight.data(), width}) : GemmRight<T>();
   CrossEntropySums sums;
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
     const std::int64_t count = std::min(kChunk, rows - begin);
-    gemm(device, count, vocabulary, width, T(1), {hidden.row(begin), width}, {weight.data(), width, true}, T(0), logits,
-         vocabulary);
+    gemm(device, count, T(1), {hidden.row(begin), width}, forward, T(0), logits, vocabulary);
     for (std::int64_t r = 0; r < count; ++r)
       cross_entropy_row(logits + r * vocabulary, static_cast<const T*>(bias.data()), vocabulary,
                         targets[static_cast<std::size_t>(begin + r)], options, dhidden || dweight || dbias,
                         dbias.data(), sums);
-    if (dhidden)
-      gemm(device, count, width, vocabulary, T(1), {logits, vocabulary}, {weight.data(), width}, T(1),
-           dhidden.row(begin), width);
+    if (dhidden) gemm(device, count, T(1), {logits, vocabulary}, backward, T(1), dhidden.row(begin), width);
     if (dweight)
       gemm(device, vocabulary, width, count, T(1), {logits, vocabulary, true}, {hidden.row(begin), width}, T(1),
            dweight.data(), width);

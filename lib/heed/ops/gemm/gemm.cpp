@@ -3,6 +3,7 @@
 #include <cblas.h>
 
 #include "heed/ops/gemm/bfloat16.h"
+#include "heed/ops/gemm/gemm_bfloat16.h"
 #if HEED_HAS_ONEDNN
 #include "heed/ops/gemm/gemm_onednn.h"
 #endif
@@ -50,21 +51,37 @@ void gemm_reference(std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
               to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
 }
 
+GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
+  if (device.precision != Precision::bfloat16) return {k, n, b};
+  if (!has_fast_bfloat16()) return {k, n, rounded(device, b, k, n)};
+  return {k, n, b, bfloat16_tiles(device.arena, k, n, b).tiles};
+}
+
+GemmRight<double> prepare_right(CpuContext&, std::int64_t k, std::int64_t n, GemmOperand<double> b) {
+  return {k, n, b};
+}
+
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const GemmRight<float>& b, float beta,
+          float* c, std::int64_t c_stride) {
+  if (m == 0 || b.n == 0) return;
+  const ArenaScope scope(device.arena);
+  if (b.tiles) {
+    gemm_bfloat16(device.arena, m, alpha, a, {b.tiles, b.k, b.n}, beta, c, c_stride);
+  } else {
+    if (device.precision == Precision::bfloat16) a = rounded(device, a, m, b.k);
+    gemm_float32(m, b.n, b.k, alpha, a, b.plain, beta, c, c_stride);
+  }
+}
+
+void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
+          double beta, double* c, std::int64_t c_stride) {
+  gemm(device, m, b.n, b.k, alpha, a, b.plain, beta, c, c_stride);
+}
+
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
           GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
-  if (m == 0 || n == 0) return;
-  if (device.precision == Precision::bfloat16) {
-    const ArenaScope scope(device.arena);
-#if HEED_HAS_ONEDNN
-    if (has_fast_bfloat16()) {
-      gemm_onednn_bfloat16(device.arena, m, n, k, alpha, a, b, beta, c, c_stride);
-      return;
-    }
-#endif
-    gemm_float32(m, n, k, alpha, rounded(device, a, m, k), rounded(device, b, k, n), beta, c, c_stride);
-    return;
-  }
-  gemm_float32(m, n, k, alpha, a, b, beta, c, c_stride);
+  const ArenaScope scope(device.arena);
+  gemm(device, m, alpha, a, prepare_right(device, k, n, b), beta, c, c_stride);
 }
 
 void gemm(CpuContext&, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
@@ -85,11 +102,7 @@ std::string gemm_library() {
 }
 
 bool has_fast_bfloat16() {
-#if HEED_HAS_ONEDNN
-  return onednn_has_bfloat16();
-#else
-  return false;
-#endif
+  return bfloat16_unit() != Bfloat16Unit::none;
 }
 
 }  // namespace heed

@@ -19,11 +19,28 @@ struct GemmOperand {
 /// C = alpha A B + beta C, with A [m, k], B [k, n], C [m, n] row-major with stride `c_stride`. Serial (the caller's
 /// thread). The libraries: oneDNN where heed was built with it, else OpenBLAS; double always OpenBLAS. With
 /// `Precision::bfloat16` both operands are rounded to bfloat16 (nearest, ties to even) and products are summed in
-/// float32: in hardware where the CPU has it, else emulated, which is exact but slow.
+/// float32: by gemm_bfloat16() where the CPU has the hardware, else emulated, which is exact but slow.
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
           GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
           GemmOperand<double> b, double beta, double* c, std::int64_t c_stride);
+
+/// The right side of products, prepared once for several left sides: in bfloat16 rounded and laid out for the hardware
+/// (in the arena), else as it lies.
+template <class T>
+struct GemmRight {
+  std::int64_t k, n;
+  GemmOperand<T> plain;
+  const std::uint32_t* tiles = nullptr;
+};
+GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
+GemmRight<double> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
+
+/// gemm() with a right side prepared for this device's precision.
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const GemmRight<float>& b, float beta,
+          float* c, std::int64_t c_stride);
+void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
+          double beta, double* c, std::int64_t c_stride);
 
 /// The same with OpenBLAS in float32: the reference of the tests.
 void gemm_reference(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,

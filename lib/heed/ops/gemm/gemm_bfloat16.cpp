@@ -1,0 +1,292 @@
+#include "heed/ops/gemm/gemm_bfloat16.h"
+
+#include <algorithm>
+
+#include "heed/base/error.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
+#include <cpuid.h>
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// Both sides are cut into tiles of 16 x 16 pairs of bfloat16 numbers, a pair being two neighbours along k: of A 16 rows
+// with 32 numbers each, of B 16 pairs of rows with 16 columns. That is what AMX multiplies; AVX-512's dot products take
+// the same. Tiles are laid along k: [tile of rows (A) or columns (B)][tile of k][1 KB], zeros where the matrix ends.
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t kSide = 16, kDepth = 32, kTile = kSide * kSide;  // a tile's rows; numbers along k; pairs
+constexpr std::int64_t kBlock = 2 * kSide;                              // C is made in blocks of 2 x 2 tiles
+
+std::int64_t tiles_over(std::int64_t size, std::int64_t tile) {
+  return (size + tile - 1) / tile;
+}
+
+__mmask16 first(std::int64_t count) {
+  return static_cast<__mmask16>((std::uint32_t{1} << std::clamp<std::int64_t>(count, 0, kSide)) - 1);
+}
+
+__m512i rounded(__m512 low, __m512 high) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+}
+
+/// A tile whose rows are rows of x: pairs are neighbours in a row.
+void tile_of_rows(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
+  const __mmask16 low = first(columns), high = first(columns - kSide);
+  for (std::int64_t r = 0; r < kSide; ++r)
+    tile[r] = r < rows ? rounded(_mm512_maskz_loadu_ps(low, x + r * stride),
+                                 _mm512_maskz_loadu_ps(high, x + r * stride + kSide))
+                       : _mm512_setzero_si512();
+}
+
+/// A tile whose rows are pairs of rows of x: pairs stand one above the other.
+void tile_of_row_pairs(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                       __m512i tile[kSide]) {
+  const __mmask16 mask = first(columns);
+  const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+                                              6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  const auto row = [&](std::int64_t r) {
+    return r < rows ? _mm512_maskz_loadu_ps(mask, x + r * stride) : _mm512_setzero_ps();
+  };
+  for (std::int64_t p = 0; p < kSide; ++p)
+    tile[p] = _mm512_permutexvar_epi16(interleave, rounded(row(2 * p), row(2 * p + 1)));
+}
+
+void transpose(__m512i t[kSide]) {
+  __m512i u[kSide];
+  for (int i = 0; i < 16; i += 2) {
+    u[i] = _mm512_unpacklo_epi32(t[i], t[i + 1]);
+    u[i + 1] = _mm512_unpackhi_epi32(t[i], t[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    t[i] = _mm512_unpacklo_epi64(u[i], u[i + 2]);
+    t[i + 1] = _mm512_unpackhi_epi64(u[i], u[i + 2]);
+    t[i + 2] = _mm512_unpacklo_epi64(u[i + 1], u[i + 3]);
+    t[i + 3] = _mm512_unpackhi_epi64(u[i + 1], u[i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    u[i] = _mm512_shuffle_i32x4(t[i], t[i + 4], 0x88);
+    u[i + 4] = _mm512_shuffle_i32x4(t[i], t[i + 4], 0xdd);
+    u[i + 8] = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0x88);
+    u[i + 12] = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], 0xdd);
+  }
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(u[i], u[i + 8], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(u[i + 4], u[i + 12], 0x88);
+    t[i + 8] = _mm512_shuffle_i32x4(u[i], u[i + 8], 0xdd);
+    t[i + 12] = _mm512_shuffle_i32x4(u[i + 4], u[i + 12], 0xdd);
+  }
+}
+
+/// All tiles of one side: `size` rows of A or columns of B, an even number of tiles of them. `along_rows`: k runs along
+/// the stored rows.
+const std::uint32_t* make_tiles(Arena& arena, const float* x, std::int64_t stride, std::int64_t size, std::int64_t k,
+                                bool along_rows, bool right) {
+  const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
+  auto* const tiles = arena.tensor<std::uint32_t>({across, depth * kTile}).data();
+  std::uint32_t* out = tiles;
+  for (std::int64_t i = 0; i < across * kSide; i += kSide)
+    for (std::int64_t j = 0; j < k; j += kDepth, out += kTile) {
+      __m512i tile[kSide];
+      if (along_rows)
+        tile_of_rows(x + i * stride + j, stride, size - i, k - j, tile);
+      else
+        tile_of_row_pairs(x + j * stride + i, stride, k - j, size - i, tile);
+      if (along_rows == right) transpose(tile);
+      for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
+    }
+  return tiles;
+}
+
+/// c [rows, columns] = alpha block + beta c.
+void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::int64_t columns, float alpha, float beta,
+                 float* c, std::int64_t stride) {
+  const __m512 a = _mm512_set1_ps(alpha), b = _mm512_set1_ps(beta);
+  for (std::int64_t r = 0; r < std::min(rows, kBlock); ++r)
+    for (std::int64_t j = 0; j < std::min(columns, kBlock); j += kSide) {
+      const __mmask16 mask = first(columns - j);
+      float* const out = c + r * stride + j;
+      __m512 sum = _mm512_mul_ps(a, _mm512_load_ps(&block[r][j]));
+      if (beta != 0) sum = _mm512_fmadd_ps(b, _mm512_maskz_loadu_ps(mask, out), sum);
+      _mm512_mask_storeu_ps(out, mask, sum);
+    }
+}
+
+struct Product {
+  std::int64_t m, n, depth;  ///< depth: tiles along k
+  const std::uint32_t *a, *b;
+  float alpha, beta;
+  float* c;
+  std::int64_t stride;
+
+  const std::uint32_t* a_tiles(std::int64_t row) const { return a + row / kSide * depth * kTile; }
+  const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
+
+  /// Calls body(row, column) for every block of C, in an order in which A's tiles come from the second-level cache and
+  /// B's from the first.
+  template <class Body>
+  void for_each_block(Body body) const {
+    constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
+    const std::int64_t rows = std::max<std::int64_t>(1, kCachedPairs / (2 * depth * kTile)) * kBlock;
+    for (std::int64_t begin = 0; begin < m; begin += rows)
+      for (std::int64_t j = 0; j < n; j += kBlock)
+        for (std::int64_t i = begin; i < std::min(m, begin + rows); i += kBlock) body(i, j);
+  }
+};
+
+/// Eight rows of A's tile with two tiles of B.
+void multiply_avx512(const Product& p) {
+  constexpr int kRows = 8;
+  alignas(64) float block[kBlock][kBlock];
+  const std::int64_t next = p.depth * kTile;  // from a tile to the one beside it
+  p.for_each_block([&](std::int64_t i, std::int64_t j) {
+    for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
+      const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kSide;
+      const std::uint32_t* b = p.b_tiles(j);
+      __m512 sums[kRows][2];
+      for (auto& sum : sums) sum[0] = sum[1] = _mm512_setzero_ps();
+      for (std::int64_t t = 0; t < p.depth; ++t, a += kTile, b += kTile)
+        for (std::int64_t k = 0; k < kSide; ++k) {
+          const auto b0 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + k * kSide));
+          const auto b1 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + next + k * kSide));
+          for (int row = 0; row < kRows; ++row) {
+            const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[row * kSide + k])));
+            sums[row][0] = _mm512_dpbf16_ps(sums[row][0], pair, b0);
+            sums[row][1] = _mm512_dpbf16_ps(sums[row][1], pair, b1);
+          }
+        }
+      for (int row = 0; row < kRows; ++row) {
+        _mm512_store_ps(&block[r + row][0], sums[row][0]);
+        _mm512_store_ps(&block[r + row][kSide], sums[row][1]);
+      }
+    }
+    store_block(block, p.m - i, p.n - j, p.alpha, p.beta, p.c + i * p.stride + j, p.stride);
+  });
+}
+
+/// The shapes of AMX's eight tile registers (Intel 64 manual, palette 1).
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  std::uint16_t bytes_per_row[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+void multiply_amx(const Product& p) {
+  TileConfig config;
+  for (int t = 0; t < 8; ++t) config.bytes_per_row[t] = 64, config.rows[t] = kSide;
+  _tile_loadconfig(&config);
+  alignas(64) float block[kBlock][kBlock];
+  const std::int64_t next = p.depth * kTile;
+  const bool plain = p.alpha == 1 && (p.beta == 0 || p.beta == 1);
+  p.for_each_block([&](std::int64_t i, std::int64_t j) {
+    float* const c = p.c + i * p.stride + j;
+    const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
+    float* const out = in_place ? c : &block[0][0];
+    const std::int64_t stride = in_place ? p.stride : kBlock;
+    const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
+    if (in_place && p.beta == 1) {
+      _tile_loadd(0, out, bytes);
+      _tile_loadd(1, out + kSide, bytes);
+      _tile_loadd(2, out + kSide * stride, bytes);
+      _tile_loadd(3, out + kSide * stride + kSide, bytes);
+    } else {
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+    const std::uint32_t *a = p.a_tiles(i), *b = p.b_tiles(j);
+    for (std::int64_t t = 0; t < p.depth; ++t, a += kTile, b += kTile) {
+      _tile_loadd(4, a, 64);
+      _tile_loadd(6, b, 64);
+      _tile_loadd(7, b + next, 64);
+      _tile_loadd(5, a + next, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, out, bytes);
+    _tile_stored(1, out + kSide, bytes);
+    _tile_stored(2, out + kSide * stride, bytes);
+    _tile_stored(3, out + kSide * stride + kSide, bytes);
+    if (!in_place) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, c, p.stride);
+  });
+  _tile_release();
+}
+
+}  // namespace
+}  // namespace heed
+#pragma GCC pop_options
+
+namespace heed {
+namespace {
+
+/// Linux gives a process the tiles' registers on request.
+bool may_use_tiles() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+Bfloat16Unit best_unit() {
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")) return Bfloat16Unit::none;
+  constexpr unsigned kAvx512Bf16 = 1u << 5, kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) == 0 || (eax & kAvx512Bf16) == 0) return Bfloat16Unit::none;
+  __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx);
+  const bool tiles = (edx & kAmxBf16) != 0 && (edx & kAmxTile) != 0 && may_use_tiles();
+  return tiles ? Bfloat16Unit::amx : Bfloat16Unit::avx512;
+}
+
+Bfloat16Unit& unit() {
+  static Bfloat16Unit chosen = best_unit();
+  return chosen;
+}
+
+}  // namespace
+
+Bfloat16Unit bfloat16_unit() {
+  return unit();
+}
+
+void set_bfloat16_unit(Bfloat16Unit chosen) {
+  unit() = chosen;
+}
+
+Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
+  return {make_tiles(arena, b.data, b.stride, n, k, b.transposed, true), k, n};
+}
+
+void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
+                   float beta, float* c, std::int64_t c_stride) {
+  const ArenaScope scope(scratch);
+  const std::uint32_t* left = make_tiles(scratch, a.data, a.stride, m, b.k, !a.transposed, false);
+  const Product product{m, b.n, tiles_over(b.k, kDepth), left, b.tiles, alpha, beta, c, c_stride};
+  unit() == Bfloat16Unit::amx ? multiply_amx(product) : multiply_avx512(product);
+}
+
+}  // namespace heed
+#else
+namespace heed {
+
+Bfloat16Unit bfloat16_unit() {
+  return Bfloat16Unit::none;
+}
+
+void set_bfloat16_unit(Bfloat16Unit) {}
+
+Bfloat16Tiles bfloat16_tiles(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+void gemm_bfloat16(Arena&, std::int64_t, float, GemmOperand<float>, const Bfloat16Tiles&, float, float*, std::int64_t) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+}  // namespace heed
+#endif
