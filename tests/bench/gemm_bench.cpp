@@ -9,6 +9,7 @@
 #include "heed/base/threads.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_rows.h"
+#include "heed/tensor/aligned_vector.h"
 
 using namespace heed;
 
@@ -41,14 +42,16 @@ double seconds(Function function) {
 double rate(ThreadPool& pool, const Product& p, bool rows, Precision precision) {
   std::vector<double> rates(static_cast<std::size_t>(pool.size()));
   pool.run([&](int thread) {
-    const std::vector<float> a(static_cast<std::size_t>(p.m * p.k), 0.5F),
+    const AlignedVector<float> a(static_cast<std::size_t>(p.m * p.k), 0.5F),
         b(static_cast<std::size_t>(p.n * p.k), 0.25F);
-    std::vector<float> c(static_cast<std::size_t>(p.m * p.n));
+    AlignedVector<float> panels(static_cast<std::size_t>(Panels<float>::size(p.n, p.k)));
+    pack_panels(p.n, p.k, b.data(), p.k, panels.data());
+    AlignedVector<float> c(static_cast<std::size_t>(p.m * p.n));
     Arena arena;
     CpuContext device{arena, precision};
     const double spent = seconds([&] {
       if (rows) {
-        gemm_rows(p.m, p.n, p.k, a.data(), p.k, b.data(), p.k, c.data(), p.n);
+        gemm_rows(p.m, p.n, p.k, a.data(), p.k, Panels<float>{panels.data()}, nullptr, c.data(), p.n);
       } else {
         gemm(device, p.m, p.n, p.k, 1.0F, GemmOperand<float>{a.data(), p.k}, GemmOperand<float>{b.data(), p.k, true},
              0.0F, c.data(), p.n);

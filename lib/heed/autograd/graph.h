@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "heed/autograd/packed_parameters.h"
 #include "heed/autograd/parameters.h"
 #include "heed/base/random.h"
 #include "heed/tensor/context.h"
@@ -38,8 +39,9 @@ struct DropoutKey {
 template <class T>
 class Graph {
  public:
-  /// Inference.
-  Graph(CpuContext& device, ParameterValues<T>& parameters) : device_(device), parameters_(parameters) {}
+  /// Inference. `packed`, where given, holds what ops pack of the parameters.
+  Graph(CpuContext& device, ParameterValues<T>& parameters, PackedParameters<T>* packed = nullptr)
+      : device_(device), parameters_(parameters), packed_(packed) {}
   /// Training; gradients of parameters are added to `gradients` (same layout).
   Graph(CpuContext& device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
       : device_(device), parameters_(parameters), gradients_(&gradients) {}
@@ -49,6 +51,8 @@ class Graph {
   CpuContext& device() { return device_; }
   Arena& arena() { return device_.arena; }
   bool recording() const { return gradients_ != nullptr; }
+  /// Null where parameters may change from one computation to the next.
+  PackedParameters<T>* packed() { return packed_; }
 
   /// A parameter; with `shape`, the view over it and those that follow it (see ParameterLayout).
   Variable<T> parameter(ParameterId id) { return parameter(id, parameters_.layout()[id].shape); }
@@ -104,6 +108,7 @@ class Graph {
   CpuContext& device_;
   ParameterValues<T>& parameters_;
   ParameterValues<T>* gradients_ = nullptr;
+  PackedParameters<T>* packed_ = nullptr;
   std::vector<Entry> tape_;
   DropoutKey dropout_;
   std::uint32_t dropout_ops_ = 0;

@@ -5,19 +5,20 @@
 namespace heed {
 
 std::vector<std::vector<float>> force_decode(const Transformer<float>& model, ParameterValues<float>& parameters,
-                                             Precision precision, const Batch& batch, Trace* trace) {
+                                             Precision precision, const Batch& batch, Trace* trace,
+                                             PackedParameters<float>* packed) {
   Arena arena;
   CpuContext device{arena, precision};
-  Graph<float> graph(device, parameters);
+  Graph<float> graph(device, parameters, packed);
   const Variable<float> memory = model.encode(graph, batch.source, trace);
   const Variable<float> hidden = model.decode(graph, memory, batch.source.packed(), batch.target_in, trace);
   std::vector<float> flat(batch.target_out.size());
   token_log_probabilities(device, hidden.value, model.output_weight(graph).value, model.output_bias(graph).value,
                           batch.target_out, flat.data());
   std::vector<std::vector<float>> out;
-  const PackedOffsets packed = batch.target_in.packed();
-  for (int b = 0; b < packed.sequences(); ++b)
-    out.emplace_back(flat.begin() + packed.begin(b), flat.begin() + packed.begin(b + 1));
+  const PackedOffsets target = batch.target_in.packed();
+  for (int b = 0; b < target.sequences(); ++b)
+    out.emplace_back(flat.begin() + target.begin(b), flat.begin() + target.begin(b + 1));
   return out;
 }
 

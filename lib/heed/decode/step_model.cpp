@@ -8,8 +8,12 @@
 namespace heed {
 
 TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
-                                           Precision precision)
-    : model_(model), device_{arena_, precision}, graph_(device_, parameters), cache_(model.make_cache()) {}
+                                           Precision precision, std::shared_ptr<PackedParameters<float>> packed)
+    : model_(model),
+      packed_(std::move(packed)),
+      device_{arena_, precision},
+      graph_(device_, parameters, packed_.get()),
+      cache_(model.make_cache()) {}
 
 void TransformerStepModel::start(const PackedIds& source) {
   graph_.reset();

@@ -32,8 +32,10 @@ class StepModel {
 /// A Transformer with its weights, decoding on one thread.
 class TransformerStepModel : public StepModel {
  public:
-  /// Both must outlive this; they are only read, and may serve other threads at the same time.
-  TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision);
+  /// Model and parameters must outlive this; they are only read, and may serve other threads at the same time, as may
+  /// `packed`.
+  TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision,
+                       std::shared_ptr<PackedParameters<float>> packed = std::make_shared<PackedParameters<float>>());
 
   std::int64_t vocabulary() const override { return model_.config().target_vocabulary; }
   void start(const PackedIds& source) override;
@@ -42,6 +44,7 @@ class TransformerStepModel : public StepModel {
 
  private:
   const Transformer<float>& model_;
+  std::shared_ptr<PackedParameters<float>> packed_;
   Arena arena_;
   CpuContext device_;
   Graph<float> graph_;

@@ -44,6 +44,7 @@ void check_same_text(const std::string& first, const std::string& other, const c
 Translator::Translator(const std::vector<std::string>& paths, Precision precision) : precision_(precision) {
   for (const std::string& path : paths) {
     checkpoints_.push_back(load_checkpoint(path));
+    packed_.push_back(std::make_shared<PackedParameters<float>>());
     if (checkpoints_.size() == 1) continue;
     check_same_text(paths.front(), path, "source", source(), checkpoints_.back().source);
     check_same_text(paths.front(), path, "target", target(), checkpoints_.back().target);
@@ -62,8 +63,9 @@ std::optional<int> Translator::longest_sequence() const {
 
 std::unique_ptr<StepModel> Translator::step_model() {
   std::vector<std::unique_ptr<StepModel>> models;
-  for (Checkpoint& checkpoint : checkpoints_)
-    models.push_back(std::make_unique<TransformerStepModel>(*checkpoint.model, checkpoint.parameters, precision_));
+  for (std::size_t i = 0; i < checkpoints_.size(); ++i)
+    models.push_back(std::make_unique<TransformerStepModel>(*checkpoints_[i].model, checkpoints_[i].parameters,
+                                                            precision_, packed_[i]));
   if (models.size() == 1) return std::move(models.front());
   return std::make_unique<EnsembleStepModel>(std::move(models));
 }
@@ -71,8 +73,9 @@ std::unique_ptr<StepModel> Translator::step_model() {
 std::vector<std::vector<float>> Translator::force(const Batch& batch) {
   std::vector<std::vector<float>> mean;
   const float share = 1 / static_cast<float>(checkpoints_.size());
-  for (Checkpoint& checkpoint : checkpoints_) {
-    auto scores = force_decode(*checkpoint.model, checkpoint.parameters, precision_, batch);
+  for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
+    auto scores =
+        force_decode(*checkpoints_[i].model, checkpoints_[i].parameters, precision_, batch, nullptr, packed_[i].get());
     if (checkpoints_.size() == 1) return scores;
     if (mean.empty()) {
       mean = scores;
@@ -89,7 +92,7 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
 std::vector<std::vector<float>> Translator::attention(const Batch& batch) {
   LastCrossAttention trace;
   Checkpoint& first = checkpoints_.front();
-  force_decode(*first.model, first.parameters, precision_, batch, &trace);
+  force_decode(*first.model, first.parameters, precision_, batch, &trace, packed_.front().get());
   return trace.take();
 }
 

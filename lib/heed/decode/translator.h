@@ -36,6 +36,7 @@ class Translator {
 
  private:
   std::vector<Checkpoint> checkpoints_;
+  std::vector<std::shared_ptr<PackedParameters<float>>> packed_;  // of each checkpoint
   Precision precision_;
 };
 

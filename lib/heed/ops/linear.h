@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/autograd/graph.h"
+#include "heed/ops/gemm/gemm_rows.h"
 
 namespace heed {
 
@@ -19,11 +20,15 @@ template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none);
 
-/// y = f(x W^T + b); where `before` is present it receives z = x W^T + b. With `rows_alone` a row's bits do not depend
-/// on the other rows (float32 arithmetic only).
+/// y = f(x W^T + b); where `before` is present it receives z = x W^T + b.
 template <class T>
 void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, Tensor<T> y, bool rows_alone = false);
+                    Tensor<T> before, Tensor<T> y);
+
+/// y = f(x W^T + b) in float32 arithmetic, W [columns of y, columns of x] in panels. A row's bits do not depend on the
+/// other rows.
+template <class T>
+void linear_rows(Tensor<T> x, Panels<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y);
 
 /// Adds to dx, dweight and dbias, each where present. `kept` is y for relu, z for gelu and swish, unused for none.
 template <class T>

@@ -1,7 +1,6 @@
 #include <numbers>
 
 #include "heed/ops/gemm/gemm.h"
-#include "heed/ops/gemm/gemm_rows.h"
 #include "heed/ops/linear.h"
 
 // Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
@@ -96,15 +95,19 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 template <class T>
 void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, Tensor<T> y, bool rows_alone) {
+                    Tensor<T> before, Tensor<T> y) {
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  if (rows_alone) {
-    gemm_rows(rows, out, in, x.data(), in, weight.data(), in, y.data(), out);
-  } else {
-    gemm(device, rows, out, in, T(1), {x.data(), in}, {weight.data(), in, true}, T(0), y.data(), out);
-  }
+  gemm(device, rows, out, in, T(1), {x.data(), in}, {weight.data(), in, true}, T(0), y.data(), out);
   if (bias || activation != Activation::none || before)
     simd::bias_activation(y.data(), bias.data(), activation, before.data(), rows, out);
+}
+
+template <class T>
+void linear_rows(Tensor<T> x, Panels<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) {
+  const std::int64_t in = x.columns(), out = y.columns();
+  gemm_rows(x.rows(), out, in, x.data(), in, weight, bias.data(), y.data(), out);
+  if (activation != Activation::none)
+    simd::bias_activation(y.data(), static_cast<T*>(nullptr), activation, static_cast<T*>(nullptr), x.rows(), out);
 }
 
 template <class T>
@@ -123,9 +126,11 @@ void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activati
 }
 
 template void linear_forward(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Activation, Tensor<float>,
-                             Tensor<float>, bool);
+                             Tensor<float>);
 template void linear_forward(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Activation, Tensor<double>,
-                             Tensor<double>, bool);
+                             Tensor<double>);
+template void linear_rows(Tensor<float>, Panels<float>, Tensor<float>, Activation, Tensor<float>);
+template void linear_rows(Tensor<double>, Panels<double>, Tensor<double>, Activation, Tensor<double>);
 template void linear_backward(CpuContext&, Tensor<float>, Tensor<float>, Activation, Tensor<float>, Tensor<float>,
                               Tensor<float>, Tensor<float>, Tensor<float>);
 template void linear_backward(CpuContext&, Tensor<double>, Tensor<double>, Activation, Tensor<double>, Tensor<double>,
