@@ -22,8 +22,8 @@ struct Bfloat16Tiles {
 };
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 
-/// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row of
-/// C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. Not for
+/// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
+/// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. Not for
 /// Bfloat16Unit::none.
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
