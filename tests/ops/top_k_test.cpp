@@ -73,6 +73,13 @@ TEST_CASE_TEMPLATE("top_k: forbidden words (minus infinity) and NaN come last, t
     const Best<T> best = run(t, row(t, numbers), 4);
     CHECK(best.indices == std::vector<std::int32_t>{37, 35, 0, 1});
     CHECK(best.values == std::vector<T>{7, 2, none, none});
+    numbers.resize(1000, 1);
+    numbers[200] = nan;
+    numbers[400] = numbers[402] = 9;
+    CHECK(run(t, row(t, numbers), 5).indices == std::vector<std::int32_t>{400, 402, 37, 35, 40});
+    numbers.assign(1000, nan);
+    numbers[500] = 1;
+    CHECK(run(t, row(t, numbers), 2).indices == std::vector<std::int32_t>{500, 0});
     CHECK(run(t, row(t, std::vector<T>{nan, none, nan}), 3).indices == std::vector<std::int32_t>{1, 0, 2});
   });
 }

@@ -196,7 +196,7 @@ class TranslateRun {
                      [&](std::size_t a, std::size_t b) { return size_of(lines_[a]) > size_of(lines_[b]); });
     batches_.clear();
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
-                                                    : std::max(256, 4096 / std::max(1, rows_per_sentence()));
+                                                    : std::max(256, 1024 / std::max(1, rows_per_sentence()));
     // Few lines (someone types, or a short file) are spread over the threads.
     const std::size_t share =
         (order_.size() + static_cast<std::size_t>(pool_.size()) - 1) / static_cast<std::size_t>(pool_.size());
