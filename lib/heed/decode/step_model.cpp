@@ -10,7 +10,7 @@ namespace heed {
 TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
                                            Precision precision, std::shared_ptr<PackedParameters<float>> packed)
     : model_(model),
-      packed_(std::move(packed)),
+      packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters.layout())),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
       cache_(model.make_cache()) {}

@@ -33,9 +33,9 @@ class StepModel {
 class TransformerStepModel : public StepModel {
  public:
   /// Model and parameters must outlive this; they are only read, and may serve other threads at the same time, as may
-  /// `packed`.
+  /// `packed` (null: it packs for itself).
   TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision,
-                       std::shared_ptr<PackedParameters<float>> packed = std::make_shared<PackedParameters<float>>());
+                       std::shared_ptr<PackedParameters<float>> packed = nullptr);
 
   std::int64_t vocabulary() const override { return model_.config().target_vocabulary; }
   void start(const PackedIds& source) override;

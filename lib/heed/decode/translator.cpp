@@ -44,7 +44,7 @@ void check_same_text(const std::string& first, const std::string& other, const c
 Translator::Translator(const std::vector<std::string>& paths, Precision precision) : precision_(precision) {
   for (const std::string& path : paths) {
     checkpoints_.push_back(load_checkpoint(path));
-    packed_.push_back(std::make_shared<PackedParameters<float>>());
+    packed_.push_back(std::make_shared<PackedParameters<float>>(checkpoints_.back().parameters.layout()));
     if (checkpoints_.size() == 1) continue;
     check_same_text(paths.front(), path, "source", source(), checkpoints_.back().source);
     check_same_text(paths.front(), path, "target", target(), checkpoints_.back().target);
