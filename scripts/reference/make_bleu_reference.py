@@ -18,7 +18,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.metrics.bleu import _get_tokenizer
 from sacrebleu.utils import print_results_table
 
-MODES = ["13a", "intl", "char", "none"]
+MODES = ["13a", "intl", "char", "zh", "none"]
 TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
 
 LINES = [
@@ -33,6 +33,7 @@ LINES = [
     "½.5 x², 3²-4", "№5,Ⅻ.7", "a·b¿c¡d", "5€ €5 5.€ €.5", "+-*/=", "1.a.2", "é.é", "é,5", "5,é", "5-é", "é-5", "٣.٣", "٣-٣",
     "👍🏽 ok!", "e\u0301.", "a,\u0301b", "\u2026\u2026", "1…2…a", "…1", "1…", "—1—", "a—b", "$.5", "5$.", "$$", "x\x00y.z",
     "http://www.example.com/a?b=c&d=e", "U.S.A. vs. U.K.", "3.14159.26", "1.2.3.4", "12:30-13:45", "a\\b|c~d", "''``",
+    "\u2000a\u2001b", "\u2a6d\u2a6e \u2f80\u2f81\u2fa1\u2fa2", "\U00020000\u9fbc\u9fbb", "5.中", "中.5", "，。", " .5", ".a",
     " leading", "trailing ", "  two  spaces  ", "\u200fשלום, עולם.", "ДОМ. 5,5", "½½", "ª.º", "A\u00adB", "1\u20662",
     "100.000,00-5.", "Mr. O'Neill-Smith's #hashtag @user", "<a href=\"x\">y</a>", "&lt;&lt;", "&&amp;&", "& amp;",
 ]
@@ -55,7 +56,7 @@ def mteval():
     cases = []
     for line in LINES + random_lines(400):
         case = {"input": line}
-        for mode in MODES[:3]:
+        for mode in MODES[:4]:
             case[mode] = tokenizers[mode](line)
         cases.append(case)
     return {"made_with": versions(), "cases": cases,

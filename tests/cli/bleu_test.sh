@@ -19,6 +19,14 @@ expect 0 '*"score": 53.9,*' '' "$bleu" ref -i hyp
 expect 0 '' '' "$bleu" ref -i hyp -b -o score.txt
 [ "$(cat score.txt)" = 53.9 ] || fail "-o score.txt: $(cat score.txt)"
 
+# Other metrics, several systems, tests of significance.
+expect 0 $'*BLEU|* = 53.9 *\n*chrF2++|*nw:2|* = 78.1\n*TER|* = 10.0' '' "$bleu" ref -i hyp -f text -m ter bleu chrf --chrf-word-order 2
+expect 0 '53.9 (μ = * ± *)' '' "$bleu" ref -i hyp -b -ci
+expect 0 $'*│ Baseline: hyp │*\n│ * ref │*\n│ * │ * (p = 0.*' '' "$bleu" ref -i hyp ref --paired-bs -f text
+expect 0 '*|seed:7|*' '' "$bleu" ref -i hyp ref --paired-ar --paired-ar-n 50 --seed 7 -f tsv
+expect 0 'BLEU = 53.90, *hyp_len=10, ref_len=10)' '' "$bleu" ref -i hyp --multi-bleu
+expect 0 $'line 1: TER = *' '' "$bleu" ref -i hyp --worst 1 -m ter
+
 # A CI gate.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
 expect 3 53.9 'bleu: warning: 53.895* is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
@@ -40,9 +48,10 @@ expect 1 '' 'bleu: cut.gz*' "$bleu" cut.gz -i hyp
 # Bad usage: exit 2.
 expect 2 '' 'bleu: no reference (*)' "$bleu"
 expect 2 '' 'bleu: unknown option --tokenise: did you mean --tokenize?' "$bleu" ref --tokenise 13a
-expect 2 '' 'bleu: unknown option --metrics (*' "$bleu" ref --metrics bleu
+expect 2 '' "bleu: --metrics 'blue': must be one of bleu, chrf, ter" "$bleu" ref --metrics blue
+expect 2 '' 'bleu: unknown option --paired-jobs: did you mean --threads? (sacreBLEU)' "$bleu" ref --paired-jobs 2
 expect 2 '' 'bleu: unknown option --ignore-case: did you mean --lowercase? (fairseq)' "$bleu" ref --ignore-case
-expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, none" "$bleu" ref -tok moses
+expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, zh, none" "$bleu" ref -tok moses
 expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high
 expect 2 '' 'bleu: standard input can be read only once (*)' "$bleu" - -i -
 

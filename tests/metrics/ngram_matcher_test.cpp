@@ -65,3 +65,36 @@ TEST_CASE("matches are those of counting every n-gram by its words") {
     }
   }
 }
+
+TEST_CASE("characters match as tokens of one character do") {
+  const std::u32string reference = U"abcabcaé\U0001F44Dab", hypothesis = U"abcaxbcaé\U0001F44D";
+  const auto tokens_of = [](const std::u32string& text) {
+    std::vector<std::string> tokens;
+    for (const char32_t c : text) tokens.push_back(std::to_string(std::uint32_t{c}));
+    return tokens;
+  };
+  const auto one = tokens_of(reference), other = tokens_of(hypothesis);
+  NgramMatcher tokens(6), characters(6);
+  tokens.add_reference(Tokens(one.begin(), one.end()));
+  characters.add_reference(std::span<const char32_t>(reference));
+  std::vector<std::int64_t> expected(6), got(6);
+  tokens.match(Tokens(other.begin(), other.end()), expected);
+  characters.match(std::span<const char32_t>(hypothesis), got);
+  CHECK(expected == std::vector<std::int64_t>{9, 7, 5, 3, 1, 0});
+  CHECK(got == expected);
+}
+
+TEST_CASE("equal tokens get equal numbers until they are forgotten") {
+  TokenNumbers numbers;
+  std::vector<std::uint32_t> got;
+  {
+    const std::string gone = "b a";  // the text need not outlive the call
+    numbers.number(Tokens{std::string_view(gone).substr(0, 1), std::string_view(gone).substr(2, 1)}, got);
+  }
+  numbers.number(Tokens{"a", "x", "a"}, got);
+  CHECK(got.front() == got.back());
+  CHECK(got[1] == 2);
+  numbers.clear();
+  numbers.number(Tokens{"x"}, got);
+  CHECK(got == std::vector<std::uint32_t>{0});
+}

@@ -9,17 +9,27 @@
 #include <vector>
 
 #include "heed/metrics/bleu.h"
-#include "heed/metrics/bleu_report.h"
+#include "heed/metrics/numbers.h"
+#include "heed/metrics/score_report.h"
 
 namespace heed {
 
-/// sacreBLEU's answers (scripts/reference/make_bleu_reference.py).
+/// A reference file of this room.
+inline nlohmann::json read_reference(const std::string& name) {
+  std::ifstream in(HEED_TEST_DATA "/metrics/reference/" + name);
+  REQUIRE(in);
+  return nlohmann::json::parse(in);
+}
+
+/// sacreBLEU's BLEU (scripts/reference/make_bleu_reference.py).
 inline const nlohmann::json& bleu_reference() {
-  static const nlohmann::json data = [] {
-    std::ifstream in(HEED_TEST_DATA "/metrics/reference/bleu.json");
-    REQUIRE(in);
-    return nlohmann::json::parse(in);
-  }();
+  static const nlohmann::json data = read_reference("bleu.json");
+  return data;
+}
+
+/// sacreBLEU's chrF and TER, and NumPy's random numbers (scripts/reference/make_score_reference.py).
+inline const nlohmann::json& score_reference() {
+  static const nlohmann::json data = read_reference("scores.json");
   return data;
 }
 
@@ -28,6 +38,7 @@ inline BleuOptions options_of(const nlohmann::json& given) {
   static const std::map<std::string, MtevalMode> modes = {{"13a", MtevalMode::v13a},
                                                           {"intl", MtevalMode::intl},
                                                           {"char", MtevalMode::character},
+                                                          {"zh", MtevalMode::chinese},
                                                           {"none", MtevalMode::none}};
   static const std::map<std::string, BleuSmoothing> methods = {{"exp", BleuSmoothing::exp},
                                                                {"floor", BleuSmoothing::floor},
@@ -45,8 +56,8 @@ inline BleuOptions options_of(const nlohmann::json& given) {
 
 /// The reference's text with our version in the place of sacreBLEU's.
 inline std::string with_our_version(std::string text) {
-  const std::string signature = bleu_signature({}, 1);
-  const std::string ours = signature.substr(signature.find("version:") + 8);
+  const std::string ours_whole = signature(BleuMetric({}), 1);
+  const std::string ours = ours_whole.substr(ours_whole.find("version:") + 8);
   for (const std::string key : {"version:", "\"version\": \""})
     if (const auto at = text.find(key + "2.6.0"); at != std::string::npos) text.replace(at + key.size(), 5, ours);
   return text;

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "heed/base/error.h"
@@ -25,6 +27,8 @@ class Files {
     std::filesystem::create_directories(folder_);
   }
   ~Files() { std::filesystem::remove_all(folder_); }
+
+  const std::filesystem::path& folder() const { return folder_; }
 
   std::string add(const std::string& name, const std::string& text) const {
     const std::string path = folder_ / name;
@@ -180,9 +184,28 @@ TEST_CASE("options that contradict each other are refused") {
           "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, --effective-order, "
           "--sentence-level and --signature)");
   }
-  usage({"r", "-m", "bleu"}, "unknown option -m (--help lists them)");
+  usage({"r", "-m", "blue"}, "--metrics 'blue': must be one of bleu, chrf, ter");
+  usage({"r", "-sl", "-m", "bleu", "chrf"}, "lines have one score (give one metric to -m)");
+  usage({"r", "-sl", "--worst", "3"}, "give one of --sentence-level, --d2l, --multi-bleu, --worst and --by-length");
+  usage({"r", "--worst", "3", "-i", "a", "b"},
+        "--multi-bleu, --worst and --by-length are for one system (give one HYP to -i)");
+  usage({"r", "--d2l", "2", "-m", "chrf"}, "--d2l and --multi-bleu are kinds of BLEU (leave out -m)");
+  usage({"r", "-sl", "-ci"},
+        "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, --worst and "
+        "--by-length)");
+  usage({"r", "-sl", "-f", "junit"}, "--format junit is for a corpus");
+  usage({"r", "--multi-bleu", "-b"},
+        "--multi-bleu prints its own line of tokenised text (leave out --format, --score-only, --width, --signature "
+        "and --tokenize)");
+  usage({"r", "--paired-bs"}, "a paired test compares systems (give several HYP to -i, or --baseline)");
+  usage({"r", "--paired-bs", "--paired-ar", "-i", "a", "b"}, "give one of --paired-bs and --paired-ar");
+  usage({"r", "-ci", "-i", "a", "b"}, "--confidence is for one system (of several, --paired-bs gives intervals too)");
+  usage({"r", "--fail-drop", "1"}, "--fail-drop needs --baseline HYP");
+  usage({"r", "-i", "a", "b", "a"}, "the system a is given twice");
+  usage({"r", "-m", "chrf", "--chrf-char-order", "0"},
+        "chrF needs n-grams (--chrf-char-order or --chrf-word-order above 0)");
   usage({"r", "--max-order", "17"}, "--max-order 17: must be between 1 and 16");
-  usage({"r", "-tok", "zh"}, "--tokenize 'zh': must be one of 13a, intl, char, none");
+  usage({"r", "-tok", "ja"}, "--tokenize 'ja': must be one of 13a, intl, char, zh, none");
 }
 
 TEST_CASE("warnings: a smoothing value nobody uses, and text that looks tokenised") {
@@ -197,4 +220,110 @@ TEST_CASE("warnings: a smoothing value nobody uses, and text that looks tokenise
   CHECK(bleu({tokenised}, lines).log.find("standard input: 100 lines end in \" .\"") != std::string::npos);
   CHECK(bleu({tokenised, "--force"}, lines).log.empty());
   CHECK(bleu({tokenised, "-tok", "none"}, lines).log.empty());
+}
+
+TEST_CASE("what sacreBLEU's command line prints of metrics, intervals, systems and tests, to the last digit") {
+  std::ifstream in(HEED_TEST_DATA "/metrics/reference/scores.json");
+  REQUIRE(in);
+  const auto reference = nlohmann::json::parse(in);
+  const Files files;
+  const auto& corpus = reference["corpora"][0];
+  const auto write = [&](const std::string& name, const nlohmann::json& lines) {
+    std::string text;
+    for (const auto& line : lines) text += line.get<std::string>() + "\n";
+    files.add(name, text);
+  };
+  write("ref", corpus["references"][0]);
+  write("ref2", corpus["references"][1]);
+  for (const int i : {0, 1, 2})
+    write(std::vector<std::string>{"one", "two", "three"}[static_cast<std::size_t>(i)], corpus["systems"][i]);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(files.folder());  // the names are part of the output
+  for (const auto& test : reference["reports"]) {
+    CAPTURE(test["arguments"].dump());
+    auto words = test["arguments"].get<std::vector<std::string>>();
+    words.insert(words.end(), {"-j", "2"});
+    std::string out = bleu(words).out, expected = test["output"];
+    // Whose version, and how a test is explained, differ.
+    out = std::regex_replace(out, std::regex("heed\\.[0-9.]+"), "2.6.0");
+    const auto explained = out.find("\n---");
+    if (const auto signatures = out.find("\n-----------------\nMetric"); signatures != std::string::npos)
+      out.erase(explained + 1, signatures - explained);
+    CHECK(out == expected);
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST_CASE("--worst shows the lines that score worst, the worst first") {
+  const Files files;
+  const std::string ref = files.add("ref", "the cat sat on the mat\na dog\tbarked\nit rains\n");
+  const std::string hyp = "the cat sat on the mat\na cat barked\nno\n";
+  CHECK(bleu({ref, "--worst", "2", "-f", "tsv", "-m", "ter"}, hyp).out ==
+        "line\tTER\thypothesis\treference\n3\t100.0\tno\tit rains\n2\t33.3\ta cat barked\ta dog\\tbarked\n");
+  CHECK(bleu({ref, "--worst", "1", "-m", "chrf"}, hyp).out ==
+        "line 3: chrF2 = 8.3\n  hypothesis: no\n  reference:  it rains\n");
+  const std::string json = bleu({ref, "--worst", "9", "-f", "json"}, hyp).out;
+  CHECK(std::count(json.begin(), json.end(), '\n') == 3);
+  CHECK(
+      json.ends_with("{\"line\": 1, \"BLEU\": 100.0, \"hypothesis\": \"the cat sat on the mat\", "
+                     "\"references\": [\"the cat sat on the mat\"]}\n"));
+}
+
+TEST_CASE("--by-length scores by the reference's number of words") {
+  const Files files;
+  const std::string ref = files.add("ref", "a b c d\n1 2 3 4 5 6 7 8 9 10\na b c d e\n");
+  const std::string hyp = "a b c d\n1 2 3 4 5 6 7 8 9 11\na b c d x\n";
+  CHECK(bleu({ref, "--by-length", "-m", "bleu", "ter"}, hyp).out ==
+        "words  lines  BLEU   TER\n0-9        2  79.8  11.1\n10-19      1  88.0  10.0\n");
+  CHECK(bleu({ref, "--by-length", "-m", "ter", "-f", "tsv"}, hyp).out ==
+        "words\tlines\tTER\n0-9\t2\t11.1\n10-19\t1\t10.0\n");
+  CHECK(bleu({ref, "--by-length", "-m", "ter", "-f", "json"}, hyp).out ==
+        "[\n {\"words\": \"0-9\", \"lines\": 2, \"TER\": 11.1},\n {\"words\": \"10-19\", \"lines\": 1, "
+        "\"TER\": 10.0}\n]\n");
+}
+
+TEST_CASE("--multi-bleu prints multi-bleu.perl's line") {
+  const Files files;
+  const std::string ref = files.add("ref", kReference), other = files.add("other", "The cat sat on a mat .\n\n");
+  CHECK(bleu({ref, "--multi-bleu"}, kHypothesis).out ==
+        "BLEU = 53.90, 90.0/75.0/50.0/25.0 (BP=1.000, ratio=1.000, hyp_len=10, ref_len=10)\n");
+  CHECK(bleu({ref, other, "--multi-bleu", "-lc"}, kHypothesis).out ==
+        "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=10, ref_len=10)\n");
+  CHECK(bleu({ref, "--multi-bleu"}, "the\u00a0cat\n\n").out ==
+        "BLEU = 0.00, 0.0/0.0/0.0/0.0 (BP=0.000, ratio=0.100, hyp_len=1, ref_len=10)\n");
+  const Outcome nothing = bleu({files.add("nothing", "\n\n"), "--multi-bleu"}, kHypothesis);
+  CHECK(nothing.out == "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n");
+  CHECK(nothing.code == 1);
+}
+
+TEST_CASE("--fail-drop fails where the loss is larger and significant") {
+  const Files files;
+  std::string reference, half;
+  for (int i = 0; i < 100; ++i) {
+    reference += "the cat number " + std::to_string(i) + " sat on the mat\n";
+    half += "the cat number " + std::to_string(i) + (i % 2 == 0 ? " sat on the mat\n" : " lay on the rug\n");
+  }
+  const std::string ref = files.add("ref", reference), good = files.add("good", reference),
+                    bad = files.add("bad", half);
+  const auto gate = [&](const std::string& baseline, const std::string& system, std::vector<std::string> more) {
+    more.insert(more.begin(), {ref, "--baseline", baseline, "-i", system});
+    return bleu(more);
+  };
+  const Outcome dropped = gate(good, bad, {"--fail-drop", "1", "-f", "tsv"});
+  CHECK(dropped.code == 3);
+  CHECK(
+      dropped.out.starts_with("system\tmetric\tscore\tconfidence_mean\tconfidence_interval\tp_value\tsignature\n"
+                              "Baseline: " +
+                              good + "\tBLEU\t100.0\t"));
+  CHECK(dropped.log.find(" worse than 100.0 of the baseline (p = 0.0010; --fail-drop 1.0)") != std::string::npos);
+  CHECK(gate(good, bad, {"--fail-drop", "90"}).code == 0);
+  CHECK(gate(bad, good, {"--fail-drop", "0"}).code == 0);
+  CHECK(gate(good, bad, {"--fail-drop", "1", "-m", "ter", "--paired-ar", "--paired-ar-n", "200"}).code == 3);
+  CHECK(gate(bad, good, {"--fail-drop", "1", "-m", "ter"}).code == 0);
+  const Outcome junit = gate(good, bad, {"--fail-drop", "1", "-f", "junit"});
+  CHECK(junit.out.find("<testsuite name=\"bleu\" tests=\"2\" failures=\"1\">") != std::string::npos);
+  CHECK(bleu({ref, "-i", bad, "-m", "ter", "--fail-under", "10"}).log.find(" is above --fail-under 10.0") !=
+        std::string::npos);
+  // A system given twice is compared once.
+  CHECK(bleu({ref, "-i", good, bad, good, "--paired-bs", "-b"}).out.find('\n') != std::string::npos);
 }

@@ -42,6 +42,7 @@ TEST_CASE("13a, intl and char give sacreBLEU's lines") {
     CHECK(line_of(MtevalMode::v13a, input) == test["13a"].get<std::string>());
     CHECK(line_of(MtevalMode::intl, input) == test["intl"].get<std::string>());
     CHECK(line_of(MtevalMode::character, input) == test["char"].get<std::string>());
+    CHECK(line_of(MtevalMode::chinese, input) == test["zh"].get<std::string>());
     CHECK(line_of(MtevalMode::none, input) == input);
   }
 }
@@ -50,7 +51,7 @@ TEST_CASE("tokens are what white space separates in the line") {
   for (const auto& test : reference()["cases"]) {
     const std::string input = test["input"];
     CAPTURE(input);
-    for (const auto mode : {MtevalMode::v13a, MtevalMode::intl, MtevalMode::character})
+    for (const auto mode : {MtevalMode::v13a, MtevalMode::intl, MtevalMode::character, MtevalMode::chinese})
       CHECK(tokens_of(mode, input) == tokens_of(MtevalMode::none, line_of(mode, input)));
   }
   CHECK(tokens_of(MtevalMode::none, "\ta\u00a0b \u3000 c ") == std::vector<std::string>{"a", "b", "c"});

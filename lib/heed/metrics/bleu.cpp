@@ -6,6 +6,7 @@
 
 #include "heed/base/error.h"
 #include "heed/metrics/ngram_matcher.h"
+#include "heed/metrics/numbers.h"
 #include "heed/text/unicode.h"
 
 namespace heed {
@@ -35,20 +36,95 @@ class Preprocessor {
   std::string lowered_;
 };
 
-}  // namespace
+/// BLEU of summed statistics in the arithmetic of `Number`; `add(count, k)` is add-k smoothing's addition.
+template <class Number, class Add>
+BleuScore score_sums(std::span<const Number> sums, const BleuOptions& options, const Add& add) {
+  const auto orders = static_cast<std::size_t>(options.max_order);
+  const auto counts = sums.subspan(2, orders), totals = sums.subspan(2 + orders, orders);
+  BleuScore out;
+  out.precisions.resize(orders);
+  out.hypothesis_length = static_cast<std::int64_t>(sums[0]);
+  out.reference_length = static_cast<std::int64_t>(sums[1]);
+  if (out.hypothesis_length < out.reference_length)
+    out.brevity_penalty =
+        out.hypothesis_length > 0
+            ? std::exp(1 - static_cast<double>(out.reference_length) / static_cast<double>(out.hypothesis_length))
+            : 0;
+  if (std::all_of(counts.begin(), counts.end(), [](Number count) { return count == 0; })) return out;
 
-BleuStatistics::BleuStatistics(int max_order)
-    : matches(static_cast<std::size_t>(max_order)), totals(static_cast<std::size_t>(max_order)) {}
-
-BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {
-  hypothesis_length += other.hypothesis_length;
-  reference_length += other.reference_length;
-  for (std::size_t n = 0; n < matches.size(); ++n) {
-    matches[n] += other.matches.at(n);
-    totals[n] += other.totals.at(n);
+  const double value = smoothing_value(options);
+  double halved = 1;
+  std::size_t order = orders;
+  for (std::size_t n = 0; n < orders; ++n) {
+    Number matches = counts[n], total = totals[n];
+    if (options.smooth_method == BleuSmoothing::add_k && n > 0) {
+      matches = add(matches, static_cast<Number>(value));
+      total = add(total, static_cast<Number>(value));
+    }
+    if (total == 0) break;
+    if (options.effective_order) order = n + 1;
+    if (matches != 0) {
+      out.precisions[n] = static_cast<double>(100 * matches / total);
+    } else if (options.smooth_method == BleuSmoothing::exp) {
+      halved *= 2;
+      out.precisions[n] = static_cast<double>(100 / (static_cast<Number>(halved) * total));
+    } else if (options.smooth_method == BleuSmoothing::floor) {
+      out.precisions[n] = static_cast<double>(static_cast<Number>(100 * value) / total);
+    }
   }
-  return *this;
+  double log_sum = 0;
+  for (std::size_t n = 0; n < order; ++n) log_sum += floored_log(out.precisions[n]);
+  out.score = out.brevity_penalty * std::exp(log_sum / static_cast<double>(order));
+  return out;
 }
+
+/// Tokenises and matches.
+class BleuCounter : public SegmentCounter {
+ public:
+  explicit BleuCounter(const BleuOptions& options)
+      : options_(options), hypothesis_(options), matcher_(options.max_order), matches_(orders()) {}
+
+  void set_references(std::span<const std::string_view> references) override {
+    matcher_.clear();
+    reference_lengths_.clear();
+    while (references_.size() < references.size()) references_.emplace_back(options_);
+    for (std::size_t r = 0; r < references.size(); ++r) {
+      const auto& tokens = references_[r].tokens(references[r]);
+      matcher_.add_reference(tokens);
+      reference_lengths_.push_back(std::ssize(tokens));
+    }
+  }
+
+  void count(std::string_view hypothesis, std::span<double> row) override {
+    const auto& tokens = hypothesis_.tokens(hypothesis);
+    const std::int64_t length = std::ssize(tokens);
+    // The nearest length, the shorter of two equally near.
+    const auto nearer = [length](std::int64_t a, std::int64_t b) {
+      const std::int64_t far_a = std::abs(length - a), far_b = std::abs(length - b);
+      return far_a != far_b ? far_a < far_b : a < b;
+    };
+    row[0] = static_cast<double>(length);
+    row[1] = static_cast<double>(*std::min_element(reference_lengths_.begin(), reference_lengths_.end(), nearer));
+    std::fill(matches_.begin(), matches_.end(), 0);
+    matcher_.match(tokens, matches_);
+    for (std::size_t n = 0; n < orders(); ++n) {
+      row[2 + n] = static_cast<double>(matches_[n]);
+      row[2 + orders() + n] = static_cast<double>(std::max<std::int64_t>(0, length - static_cast<std::int64_t>(n)));
+    }
+  }
+
+ private:
+  std::size_t orders() const { return static_cast<std::size_t>(options_.max_order); }
+
+  BleuOptions options_;
+  Preprocessor hypothesis_;
+  std::vector<Preprocessor> references_;  // one each: the tokens of all live at the same time
+  std::vector<std::int64_t> reference_lengths_;
+  NgramMatcher matcher_;
+  std::vector<std::int64_t> matches_;
+};
+
+}  // namespace
 
 double BleuScore::length_ratio() const {
   return reference_length ? static_cast<double>(hypothesis_length) / static_cast<double>(reference_length) : 0;
@@ -60,84 +136,47 @@ double smoothing_value(const BleuOptions& options) {
   return 0;
 }
 
-BleuScore bleu_score(const BleuStatistics& statistics, const BleuOptions& options) {
-  BleuScore out;
-  out.precisions.resize(statistics.matches.size());
-  out.hypothesis_length = statistics.hypothesis_length;
-  out.reference_length = statistics.reference_length;
-  if (out.hypothesis_length < out.reference_length)
-    out.brevity_penalty =
-        out.hypothesis_length > 0
-            ? std::exp(1 - static_cast<double>(out.reference_length) / static_cast<double>(out.hypothesis_length))
-            : 0;
-  if (std::all_of(statistics.matches.begin(), statistics.matches.end(), [](auto count) { return count == 0; }))
-    return out;
-
-  const double value = smoothing_value(options);
-  double halved = 1;
-  std::size_t order = out.precisions.size();
-  for (std::size_t n = 0; n < out.precisions.size(); ++n) {
-    const double added = options.smooth_method == BleuSmoothing::add_k && n > 0 ? value : 0;
-    const double matches = static_cast<double>(statistics.matches[n]) + added;
-    const double total = static_cast<double>(statistics.totals[n]) + added;
-    if (total == 0) break;
-    if (options.effective_order) order = n + 1;
-    if (matches != 0) {
-      out.precisions[n] = 100 * matches / total;
-    } else if (options.smooth_method == BleuSmoothing::exp) {
-      halved *= 2;
-      out.precisions[n] = 100 / (halved * total);
-    } else if (options.smooth_method == BleuSmoothing::floor) {
-      out.precisions[n] = 100 * value / total;
-    }
-  }
-  double log_sum = 0;
-  for (std::size_t n = 0; n < order; ++n) log_sum += floored_log(out.precisions[n]);
-  out.score = out.brevity_penalty * std::exp(log_sum / static_cast<double>(order));
-  return out;
+BleuScore bleu_score(std::span<const double> sums, const BleuOptions& options) {
+  return score_sums(sums, options, [](double count, double added) { return count + added; });
 }
 
-struct BleuCounter::State {
-  explicit State(const BleuOptions& o) : options(o), hypothesis(o), matcher(o.max_order) {}
-
-  BleuOptions options;
-  Preprocessor hypothesis;
-  std::vector<Preprocessor> references;  // one each: the tokens of all live at the same time
-  std::vector<std::int64_t> reference_lengths;
-  NgramMatcher matcher;
-};
-
-BleuCounter::BleuCounter(const BleuOptions& options) : state_(std::make_unique<State>(options)) {}
-BleuCounter::~BleuCounter() = default;
-BleuCounter::BleuCounter(BleuCounter&&) noexcept = default;
-BleuCounter& BleuCounter::operator=(BleuCounter&&) noexcept = default;
-
-void BleuCounter::set_references(std::span<const std::string_view> references) {
-  State& s = *state_;
-  s.matcher.clear();
-  s.reference_lengths.clear();
-  while (s.references.size() < references.size()) s.references.emplace_back(s.options);
-  for (std::size_t r = 0; r < references.size(); ++r) {
-    const auto& tokens = s.references[r].tokens(references[r]);
-    s.matcher.add_reference(tokens);
-    s.reference_lengths.push_back(std::ssize(tokens));
-  }
+std::string bleu_details(const BleuScore& score) {
+  std::string out;
+  for (const double precision : score.precisions) out += (out.empty() ? "" : "/") + format_fixed(precision, 1);
+  return out + " (BP = " + format_fixed(score.brevity_penalty, 3) +
+         " ratio = " + format_fixed(score.length_ratio(), 3) + " hyp_len = " + std::to_string(score.hypothesis_length) +
+         " ref_len = " + std::to_string(score.reference_length) + ")";
 }
 
-void BleuCounter::add(std::string_view hypothesis, BleuStatistics& sum) {
-  State& s = *state_;
-  const auto& tokens = s.hypothesis.tokens(hypothesis);
-  const std::int64_t length = std::ssize(tokens);
-  // The nearest length, the shorter of two equally near.
-  const auto nearer = [length](std::int64_t a, std::int64_t b) {
-    const std::int64_t far_a = std::abs(length - a), far_b = std::abs(length - b);
-    return far_a != far_b ? far_a < far_b : a < b;
-  };
-  sum.hypothesis_length += length;
-  sum.reference_length += *std::min_element(s.reference_lengths.begin(), s.reference_lengths.end(), nearer);
-  for (std::size_t n = 0; n < sum.totals.size(); ++n)
-    sum.totals[n] += std::max<std::int64_t>(0, length - static_cast<std::int64_t>(n));
-  s.matcher.match(tokens, sum.matches);
+std::string BleuMetric::settings() const {
+  std::string smoothing(enum_name(options_.smooth_method));
+  if (options_.smooth_method == BleuSmoothing::floor || options_.smooth_method == BleuSmoothing::add_k)
+    smoothing += "[" + format_fixed(smoothing_value(options_), 2) + "]";
+  return std::string("case:") + (options_.lowercase ? "lc" : "mixed") +
+         "|eff:" + (options_.effective_order ? "yes" : "no") + "|tok:" + std::string(enum_name(options_.tokenize)) +
+         "|smooth:" + smoothing;
+}
+
+std::unique_ptr<SegmentCounter> BleuMetric::counter() const {
+  return std::make_unique<BleuCounter>(options_);
+}
+
+double BleuMetric::score(std::span<const double> sums) const {
+  return bleu_score(sums, options_).score;
+}
+
+ResampledScore BleuMetric::resampled_score(std::span<const float> sums) const {
+  const auto add = [](float count, float added) { return count + added; };
+  return {score_sums(sums, options_, add).score, false};
+}
+
+double BleuMetric::shuffled_score(std::span<const double> sums) const {
+  const auto add = [](double count, double added) { return std::trunc(count + added); };  // into an integer array
+  return score_sums(sums, options_, add).score;
+}
+
+std::string BleuMetric::details(std::span<const double> sums) const {
+  return bleu_details(bleu_score(sums, options_));
 }
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::vector<std::string>> references,
@@ -148,14 +187,15 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const s
       throw Error("BLEU of " + std::to_string(hypotheses.size()) + " hypotheses and " + std::to_string(lines.size()) +
                   " references (each hypothesis needs its reference)");
   BleuCounter counter(options);
-  BleuStatistics sum(options.max_order);
+  std::vector<double> row(BleuMetric(options).width()), sums(row.size());
   std::vector<std::string_view> segment(references.size());
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     for (std::size_t r = 0; r < references.size(); ++r) segment[r] = references[r][i];
     counter.set_references(segment);
-    counter.add(hypotheses[i], sum);
+    counter.count(hypotheses[i], row);
+    for (std::size_t k = 0; k < row.size(); ++k) sums[k] += row[k];
   }
-  return bleu_score(sum, options);
+  return bleu_score(sums, options);
 }
 
 BleuScore sentence_bleu(std::string_view hypothesis, std::span<const std::string> references,
@@ -163,9 +203,9 @@ BleuScore sentence_bleu(std::string_view hypothesis, std::span<const std::string
   if (references.empty()) throw Error("BLEU of a sentence without a reference");
   BleuCounter counter(options);
   counter.set_references(std::vector<std::string_view>(references.begin(), references.end()));
-  BleuStatistics sum(options.max_order);
-  counter.add(hypothesis, sum);
-  return bleu_score(sum, options);
+  std::vector<double> row(BleuMetric(options).width());
+  counter.count(hypothesis, row);
+  return bleu_score(row, options);
 }
 
 double d2l_bleu(std::span<const std::string_view> hypothesis, std::span<const std::string_view> reference,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/config/fields.h"
+#include "heed/metrics/metric.h"
 #include "heed/text/mteval.h"
 
 namespace heed {
@@ -35,17 +36,6 @@ struct BleuOptions {
   bool effective_order = false;        ///< leave out the orders the hypothesis is too short for
 };
 
-/// The sums BLEU is made of: add them up over sentences, then score.
-struct BleuStatistics {
-  explicit BleuStatistics(int max_order);
-  BleuStatistics& operator+=(const BleuStatistics& other);
-
-  std::int64_t hypothesis_length = 0;  ///< tokens
-  std::int64_t reference_length = 0;   ///< tokens of the references nearest in length
-  std::vector<std::int64_t> matches;   ///< [max_order] n-grams found in a reference, clipped
-  std::vector<std::int64_t> totals;    ///< [max_order] n-grams of the hypotheses
-};
-
 /// A score and what it is made of.
 struct BleuScore {
   double score = 0;                ///< 0 to 100
@@ -57,26 +47,30 @@ struct BleuScore {
   double length_ratio() const;
 };
 
-/// The score of summed statistics; every step in the order sacreBLEU takes it, so that the digits are the same.
-BleuScore bleu_score(const BleuStatistics& statistics, const BleuOptions& options);
+/// BLEU of summed statistics: hypothesis length, length of the references nearest in length (both in tokens), then for
+/// each order the n-grams found in a reference, clipped, then for each order the n-grams of the hypotheses. Every step
+/// is taken in the order sacreBLEU takes it, so that the digits are the same.
+BleuScore bleu_score(std::span<const double> sums, const BleuOptions& options);
 
-/// Tokenises and counts, a segment at a time; keeps its memory from one to the next.
-class BleuCounter {
+/// "60.1/40.2/30.3/20.4 (BP = 1.000 ratio = 1.000 hyp_len = 10 ref_len = 10)".
+std::string bleu_details(const BleuScore& score);
+
+/// BLEU as one metric of several; its statistics are those of bleu_score().
+class BleuMetric : public TranslationMetric {
  public:
-  explicit BleuCounter(const BleuOptions& options);
-  ~BleuCounter();
-  BleuCounter(BleuCounter&&) noexcept;
-  BleuCounter& operator=(BleuCounter&&) noexcept;
+  explicit BleuMetric(const BleuOptions& options) : options_(options) {}
 
-  /// The references of the segment the next hypotheses belong to (at least one; an empty line is a reference too). The
-  /// lines must live until the next call.
-  void set_references(std::span<const std::string_view> references);
-  /// Adds a hypothesis for that segment to `sum`.
-  void add(std::string_view hypothesis, BleuStatistics& sum);
+  std::string name() const override { return "BLEU"; }
+  std::string settings() const override;
+  std::size_t width() const override { return 2 + 2 * static_cast<std::size_t>(options_.max_order); }
+  std::unique_ptr<SegmentCounter> counter() const override;
+  double score(std::span<const double> sums) const override;
+  ResampledScore resampled_score(std::span<const float> sums) const override;
+  double shuffled_score(std::span<const double> sums) const override;
+  std::string details(std::span<const double> sums) const override;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  BleuOptions options_;
 };
 
 /// BLEU of a corpus. `references[r][i]` is the r-th reference of `hypotheses[i]`. Throws Error where the numbers of

@@ -7,6 +7,7 @@ namespace heed {
 namespace {
 
 constexpr std::uint32_t kAbsent = UINT32_MAX;
+constexpr std::uint32_t kNoPrefix = UINT32_MAX - 1;  // of a single character
 
 /// Multiplication by an odd constant, high bits folded down: every bit of the value moves the low bits.
 std::uint64_t mix(std::uint64_t value) {
@@ -16,7 +17,7 @@ std::uint64_t mix(std::uint64_t value) {
 
 }  // namespace
 
-NgramMatcher::Token NgramMatcher::token_key(std::string_view text) {
+TokenKey::TokenKey(std::string_view token) : text(token) {
   std::uint64_t hash = text.size();
   std::size_t at = 0;
   for (; at + 8 <= text.size(); at += 8) {
@@ -26,7 +27,27 @@ NgramMatcher::Token NgramMatcher::token_key(std::string_view text) {
   }
   std::uint64_t rest = 0;
   std::memcpy(&rest, text.data() + at, text.size() - at);
-  return {text, mix(hash ^ rest)};
+  hashed = mix(hash ^ rest);
+}
+
+void TokenNumbers::clear() {
+  table_.clear();
+  count_ = 0;
+}
+
+void TokenNumbers::number(std::span<const std::string_view> tokens, std::vector<std::uint32_t>& numbers) {
+  numbers.clear();
+  for (const std::string_view token : tokens) {
+    TokenKey key(token);
+    if (const auto* found = table_.find(key)) {
+      numbers.push_back(found->id);
+      continue;
+    }
+    if (count_ == kept_.size()) kept_.emplace_back();
+    kept_[count_] = token;
+    key.text = kept_[count_];
+    numbers.push_back(table_.intern(key, count_));
+  }
 }
 
 std::uint64_t NgramMatcher::Pair::hash() const {
@@ -52,16 +73,40 @@ void NgramMatcher::count_in_reference(std::uint32_t id) {
   node.count = std::max(node.count, ++node.seen);
 }
 
+std::int64_t NgramMatcher::count_in_hypothesis(std::uint32_t id) {
+  Node& node = nodes_[id];
+  if (node.sequence != sequence_) node = {node.count, 0, sequence_};
+  return ++node.seen <= node.count ? 1 : 0;
+}
+
 void NgramMatcher::add_reference(std::span<const std::string_view> tokens) {
   ++sequence_;
   token_ids_.clear();
+  prefix_ids_.clear();
   for (const std::string_view token : tokens) {
-    token_ids_.push_back(tokens_.intern(token_key(token), node_count_));
+    token_ids_.push_back(tokens_.intern(TokenKey(token), node_count_));
+    prefix_ids_.push_back(token_ids_.back());
     count_in_reference(token_ids_.back());
   }
-  prefix_ids_ = token_ids_;
-  for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= tokens.size(); ++n) {
-    for (std::size_t i = 0; i + n <= tokens.size(); ++i) {
+  add_longer();
+}
+
+void NgramMatcher::add_reference(std::span<const char32_t> characters) {
+  if (max_order_ == 0) return;
+  ++sequence_;
+  token_ids_.assign(characters.begin(), characters.end());
+  prefix_ids_.clear();
+  for (const char32_t c : characters) {
+    prefix_ids_.push_back(pairs_.intern(pair_key(kNoPrefix, c), node_count_));
+    count_in_reference(prefix_ids_.back());
+  }
+  add_longer();
+}
+
+void NgramMatcher::add_longer() {
+  const std::size_t length = token_ids_.size();
+  for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= length; ++n) {
+    for (std::size_t i = 0; i + n <= length; ++i) {
       prefix_ids_[i] = pairs_.intern(pair_key(prefix_ids_[i], token_ids_[i + n - 1]), node_count_);
       count_in_reference(prefix_ids_[i]);
     }
@@ -70,28 +115,40 @@ void NgramMatcher::add_reference(std::span<const std::string_view> tokens) {
 
 void NgramMatcher::match(std::span<const std::string_view> tokens, std::span<std::int64_t> matches) {
   ++sequence_;
-  const auto count = [&](std::uint32_t id) -> std::int64_t {
-    Node& node = nodes_[id];
-    if (node.sequence != sequence_) node = {node.count, 0, sequence_};
-    return ++node.seen <= node.count ? 1 : 0;
-  };
   token_ids_.clear();
   for (const std::string_view token : tokens) {
-    const auto* found = tokens_.find(token_key(token));
+    const auto* found = tokens_.find(TokenKey(token));
     token_ids_.push_back(found ? found->id : kAbsent);
-    if (found) matches[0] += count(found->id);
+    if (found) matches[0] += count_in_hypothesis(found->id);
   }
   prefix_ids_ = token_ids_;
-  for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= tokens.size(); ++n) {
+  match_longer(matches);
+}
+
+void NgramMatcher::match(std::span<const char32_t> characters, std::span<std::int64_t> matches) {
+  ++sequence_;
+  token_ids_.assign(characters.begin(), characters.end());
+  prefix_ids_.clear();
+  for (const char32_t c : characters) {
+    const auto* found = pairs_.find(pair_key(kNoPrefix, c));
+    prefix_ids_.push_back(found ? found->id : kAbsent);
+    if (found) matches[0] += count_in_hypothesis(found->id);
+  }
+  match_longer(matches);
+}
+
+void NgramMatcher::match_longer(std::span<std::int64_t> matches) {
+  const std::size_t length = token_ids_.size();
+  for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= length; ++n) {
     bool any = false;  // an n-gram the references lack has no longer one they have
-    for (std::size_t i = 0; i + n <= tokens.size(); ++i) {
+    for (std::size_t i = 0; i + n <= length; ++i) {
       std::uint32_t& prefix = prefix_ids_[i];
       const std::uint32_t last = token_ids_[i + n - 1];
       if (prefix == kAbsent) continue;
       const auto* found = last == kAbsent ? nullptr : pairs_.find(pair_key(prefix, last));
       prefix = found ? found->id : kAbsent;
       if (!found) continue;
-      matches[n - 1] += count(found->id);
+      matches[n - 1] += count_in_hypothesis(found->id);
       any = true;
     }
     if (!any) return;

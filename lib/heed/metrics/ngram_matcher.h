@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -63,8 +65,41 @@ class GenerationTable {
   std::uint32_t generation_ = 1;
 };
 
-/// Counts the n-grams two token sequences share, exactly: tokens become ids by comparing their text, an n-gram is the
-/// pair (its first n-1 tokens' id, its last token's id). No n-gram is ever spelled out.
+/// The bytes of a token with their hash, as a key of a GenerationTable.
+struct TokenKey {
+  TokenKey() = default;
+  explicit TokenKey(std::string_view token);
+
+  std::uint64_t hash() const { return hashed; }
+  bool operator==(const TokenKey& other) const { return hashed == other.hashed && text == other.text; }
+
+  std::string_view text;
+  std::uint64_t hashed = 0;
+};
+
+/// What a GenerationTable holds.
+template <class Key>
+struct GenerationEntry {
+  Key key;
+  std::uint32_t generation = 0, id = 0;
+};
+
+/// Gives equal tokens equal numbers, 0, 1, 2 ... in the order they are first seen. Keeps a copy of the text.
+class TokenNumbers {
+ public:
+  void clear();
+  /// `numbers` becomes the tokens' numbers.
+  void number(std::span<const std::string_view> tokens, std::vector<std::uint32_t>& numbers);
+
+ private:
+  GenerationTable<GenerationEntry<TokenKey>> table_;
+  std::uint32_t count_ = 0;
+  std::deque<std::string> kept_;  // the first `count_` of them
+};
+
+/// Counts the n-grams two sequences share, exactly: tokens become ids by comparing their text, characters are numbers
+/// already, and an n-gram is the pair (its first n-1 tokens' id, its last token's id). No n-gram is ever spelled out.
+/// One matcher takes tokens or characters, not both.
 class NgramMatcher {
  public:
   explicit NgramMatcher(int max_order) : max_order_(max_order) {}
@@ -74,39 +109,32 @@ class NgramMatcher {
   /// Adds one reference; an n-gram counts as often as in the reference that has it most. The tokens' text must live
   /// until clear().
   void add_reference(std::span<const std::string_view> tokens);
+  void add_reference(std::span<const char32_t> characters);
   /// Adds to `matches[n - 1]` (n = 1 ... max_order) the number of n-grams of `tokens` found in the references, each
   /// at most as often as it counts there. May be asked for several hypotheses.
   void match(std::span<const std::string_view> tokens, std::span<std::int64_t> matches);
+  void match(std::span<const char32_t> characters, std::span<std::int64_t> matches);
 
  private:
-  struct Token {
-    std::string_view text;
-    std::uint64_t hashed = 0;
-    std::uint64_t hash() const { return hashed; }
-    bool operator==(const Token& other) const { return hashed == other.hashed && text == other.text; }
-  };
   struct Pair {
     std::uint64_t value = 0;
     std::uint64_t hash() const;
     bool operator==(const Pair& other) const = default;
-  };
-  template <class Key>
-  struct Entry {
-    Key key;
-    std::uint32_t generation = 0, id = 0;
   };
   /// What is known of one n-gram: its count in the references, and how often the present sequence (`sequence`) has it.
   struct Node {
     std::uint32_t count = 0, seen = 0, sequence = 0;
   };
 
-  static Token token_key(std::string_view text);
   static Pair pair_key(std::uint32_t prefix, std::uint32_t token);
   void count_in_reference(std::uint32_t id);
+  std::int64_t count_in_hypothesis(std::uint32_t id);
+  void add_longer();
+  void match_longer(std::span<std::int64_t> matches);
 
   int max_order_;
-  GenerationTable<Entry<Token>> tokens_;
-  GenerationTable<Entry<Pair>> pairs_;
+  GenerationTable<GenerationEntry<TokenKey>> tokens_;
+  GenerationTable<GenerationEntry<Pair>> pairs_;
   std::vector<Node> nodes_;
   std::uint32_t node_count_ = 0, sequence_ = 0;
   std::vector<std::uint32_t> token_ids_, prefix_ids_;

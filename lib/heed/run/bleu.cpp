@@ -1,284 +1,219 @@
 #include "heed/run/bleu.h"
 
 #include <algorithm>
-#include <functional>
-#include <memory>
 
-#include "heed/base/line_io.h"
 #include "heed/base/streams.h"
-#include "heed/metrics/bleu_report.h"
-#include "heed/text/unicode.h"
+#include "heed/base/threads.h"
+#include "heed/metrics/numbers.h"
+#include "heed/run/bleu_modes.h"
 
 namespace heed {
 namespace {
-
-constexpr int kBelowThreshold = 3;
-/// As many lines that end in " ." as sacreBLEU takes before it speaks.
-constexpr int kTokenizedLines = 100;
-
-std::string count_of(std::int64_t count, const std::string& what) {
-  return format_count(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 bool is_stdin(const std::string& path) {
   return path.empty() || path == "-";
 }
 
-/// The options made whole: the defaults that depend on other options, and what may not stand together.
-BleuOptions settle(const BleuToolOptions& options, Log& log) {
-  BleuOptions bleu;
-  bleu.tokenize = options.tokenize.value_or(options.d2l ? MtevalMode::none : MtevalMode::v13a);
-  bleu.lowercase = options.lowercase;
-  bleu.smooth_method = options.smooth_method;
-  bleu.smooth_value = options.smooth_value;
-  bleu.max_order = options.max_order;
-  bleu.effective_order = options.effective_order.value_or(options.sentence_level);
+/// Options that cannot stand together.
+void refuse(bool wrong, const std::string& message) {
+  if (wrong) throw UsageError(message);
+}
 
-  if (options.references.empty())
-    throw UsageError("no reference (bleu REF... < HYP, or bleu REF... -i HYP; the references come first)");
-  const auto stdin_uses = std::count_if(options.references.begin(), options.references.end(), is_stdin) +
-                          std::count_if(options.input.begin(), options.input.end(), is_stdin) +
-                          (options.input.empty() ? 1 : 0);
-  if (stdin_uses > 1 && !options.signature)
-    throw UsageError("standard input can be read only once (name a file for the other side: -i HYP)");
-  if ((options.sentence_level || options.d2l) && options.input.size() > 1)
-    throw UsageError("scores of single lines are for one system (give one HYP to -i)");
+/// What is for a corpus only may not stand beside what scores lines.
+void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
+  const bool lines = options.sentence_level || options.d2l.has_value();
+  const bool tested = options.confidence || plan.test;
+  const bool junit = plan.format == BleuFormat::junit;
+  const int modes = (options.sentence_level ? 1 : 0) + (options.d2l ? 1 : 0) + (options.multi_bleu ? 1 : 0) +
+                    (options.worst ? 1 : 0) + (options.by_length ? 1 : 0);
   if (options.d2l) {
     const bool smoothed = options.smooth_method != BleuSmoothing::exp || options.smooth_value;
-    if (smoothed || options.effective_order || options.max_order != BleuOptions{}.max_order || options.sentence_level ||
-        options.signature)
-      throw UsageError(
-          "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, --effective-order, "
-          "--sentence-level and --signature)");
-    if (options.references.size() > 1) throw UsageError("--d2l compares with one reference (give one REF)");
-  } else if (options.smooth_value && bleu.smooth_method != BleuSmoothing::floor &&
-             bleu.smooth_method != BleuSmoothing::add_k) {
-    log.warn("--smooth-value does nothing with --smooth-method " + std::string(enum_name(bleu.smooth_method)) +
+    refuse(smoothed || options.effective_order || options.max_order != BleuOptions{}.max_order ||
+               options.sentence_level || options.signature,
+           "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, "
+           "--effective-order, --sentence-level and --signature)");
+    refuse(options.references.size() > 1, "--d2l compares with one reference (give one REF)");
+  }
+  refuse(modes > 1, "give one of --sentence-level, --d2l, --multi-bleu, --worst and --by-length");
+  refuse(lines && plan.systems.size() > 1, "scores of single lines are for one system (give one HYP to -i)");
+  refuse(modes > 0 && plan.systems.size() > 1,
+         "--multi-bleu, --worst and --by-length are for one system (give one HYP to -i)");
+  refuse((lines || options.worst) && plan.metrics.size() > 1, "lines have one score (give one metric to -m)");
+  refuse((options.d2l || options.multi_bleu) && options.metrics != std::vector{MetricKind::bleu},
+         "--d2l and --multi-bleu are kinds of BLEU (leave out -m)");
+  refuse(modes > 0 && tested,
+         "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, "
+         "--worst and --by-length)");
+  refuse(modes > 0 && junit, "--format junit is for a corpus");
+  refuse(options.d2l && plan.format == BleuFormat::tsv, "--d2l gives text or json");
+  refuse(options.multi_bleu &&
+             (options.format || options.score_only || options.width || options.signature || options.tokenize),
+         "--multi-bleu prints its own line of tokenised text (leave out --format, --score-only, --width, --signature "
+         "and --tokenize)");
+  refuse((options.multi_bleu || options.worst || options.by_length) && (options.fail_under || options.fail_drop),
+         "--fail-under and --fail-drop are for a corpus or for --sentence-level");
+  refuse((options.worst || options.by_length) && options.score_only, "--score-only is for scores alone");
+}
+
+void check_tests(const BleuToolOptions& options, const BleuPlan& plan) {
+  refuse(options.paired_bs && options.paired_ar, "give one of --paired-bs and --paired-ar");
+  refuse(plan.test && plan.systems.size() < 2,
+         "a paired test compares systems (give several HYP to -i, or --baseline)");
+  refuse(options.confidence && plan.systems.size() > 1,
+         "--confidence is for one system (of several, --paired-bs gives intervals too)");
+  refuse(options.fail_drop && options.baseline.empty(), "--fail-drop needs --baseline HYP");
+}
+
+/// Systems in their order; the baseline is not compared with itself.
+std::vector<std::string> systems_of(const BleuToolOptions& options, bool paired, Log& log) {
+  std::vector<std::string> systems = options.input;
+  if (systems.empty()) systems.push_back("-");
+  if (!options.baseline.empty()) systems.insert(systems.begin(), options.baseline);
+  for (std::size_t i = 1; i < systems.size();) {
+    const auto same = std::find(systems.begin(), systems.begin() + static_cast<std::ptrdiff_t>(i), systems[i]);
+    if (same == systems.begin() + static_cast<std::ptrdiff_t>(i)) {
+      ++i;
+      continue;
+    }
+    if (is_stdin(systems[i]))
+      throw UsageError("standard input can be read only once (name a file for the other side: -i HYP)");
+    if (!paired || same != systems.begin()) throw UsageError("the system " + systems[i] + " is given twice");
+    log.info(systems[i] + " is the baseline already: not compared with itself");
+    systems.erase(systems.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return systems;
+}
+
+Metrics make_metrics(const BleuToolOptions& options, const BleuOptions& bleu) {
+  Metrics metrics;
+  std::vector<MetricKind> seen;
+  for (const MetricKind kind : options.metrics) {
+    if (std::find(seen.begin(), seen.end(), kind) != seen.end()) continue;
+    seen.push_back(kind);
+    if (kind == MetricKind::bleu) metrics.push_back(std::make_unique<BleuMetric>(bleu));
+    if (kind == MetricKind::chrf) metrics.push_back(std::make_unique<ChrfMetric>(options.chrf));
+    if (kind == MetricKind::ter) metrics.push_back(std::make_unique<TerMetric>(options.ter));
+    refuse(kind == MetricKind::chrf && options.chrf.char_order + options.chrf.word_order == 0,
+           "chrF needs n-grams (--chrf-char-order or --chrf-word-order above 0)");
+  }
+  refuse(metrics.empty(), "no metric (-m bleu, chrf or ter)");
+  return metrics;
+}
+
+/// sacreBLEU prints paired tests in the order asked for, all else in that of the names.
+void sort_metrics(BleuPlan& plan) {
+  if (plan.test) return;
+  const auto rank = [](const auto& metric) { return metric->name()[0] == 'B' ? 0 : metric->name()[0] == 'c' ? 1 : 2; };
+  std::stable_sort(plan.metrics.begin(), plan.metrics.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+}
+
+/// The options made whole: the defaults that depend on other options, and what may not stand together.
+BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
+  BleuPlan plan{options, {}, {}, {}, {}};
+  const bool lines = options.sentence_level || options.worst || options.by_length || options.d2l;
+  plan.bleu = {.tokenize = options.tokenize.value_or(options.d2l ? MtevalMode::none : MtevalMode::v13a),
+               .lowercase = options.lowercase,
+               .smooth_method = options.smooth_method,
+               .smooth_value = options.smooth_value,
+               .max_order = options.max_order,
+               .effective_order = options.effective_order.value_or(options.sentence_level || options.worst)};
+  plan.format = options.format.value_or(lines ? BleuFormat::text : BleuFormat::json);
+  plan.width = options.width.value_or(options.d2l ? 3 : 1);
+  plan.threads = options.threads > 0 ? options.threads : available_threads();
+  const bool paired = options.paired_bs || options.paired_ar || !options.baseline.empty();
+  if (paired) {
+    plan.test = Resampling{"bs", options.paired_bs_n, static_cast<std::uint64_t>(options.seed)};
+    if (options.paired_ar) plan.test = Resampling{"ar", options.paired_ar_n, plan.test->seed};
+  }
+  if (options.references.empty())
+    throw UsageError("no reference (bleu REF... < HYP, or bleu REF... -i HYP; the references come first)");
+  plan.systems = systems_of(options, paired, log);
+  const auto stdin_uses = std::count_if(options.references.begin(), options.references.end(), is_stdin) +
+                          std::count_if(plan.systems.begin(), plan.systems.end(), is_stdin);
+  if (stdin_uses > 1 && !options.signature)
+    throw UsageError("standard input can be read only once (name a file for the other side: -i HYP)");
+  plan.metrics = make_metrics(options, plan.bleu);
+  sort_metrics(plan);
+  check_modes(options, plan);
+  check_tests(options, plan);
+  if (options.smooth_value && options.smooth_method != BleuSmoothing::floor &&
+      options.smooth_method != BleuSmoothing::add_k)
+    log.warn("--smooth-value does nothing with --smooth-method " + std::string(enum_name(options.smooth_method)) +
              " (floor and add-k take one)");
-  }
-  return bleu;
-}
-
-/// The references and hypotheses, read side by side.
-class Segments {
- public:
-  Segments(const BleuToolOptions& options, std::istream& in) : references_(options.references.size()) {
-    const auto open = [&](const std::string& path) {
-      const InvalidUtf8 policy = options.utf8.on_invalid_utf8;
-      readers_.push_back(is_stdin(path) ? std::make_unique<LineReader>(in, input_name(path), policy)
-                                        : std::make_unique<LineReader>(path, policy));
-    };
-    for (const auto& path : options.references) open(path);
-    for (const auto& path : options.input) open(path);
-    if (options.input.empty()) open("-");
-    lines_.resize(readers_.size());
-    views_.resize(readers_.size());
-  }
-
-  /// The next line of every file, without the white space at its end; false at the end of all.
-  bool next() {
-    std::size_t ended = 0;
-    for (std::size_t i = 0; i < readers_.size(); ++i) {
-      if (!readers_[i]->next(lines_[i])) ++ended;
-      views_[i] = strip_trailing_space(lines_[i]);
-    }
-    if (ended == 0) {
-      ++count_;
-      return true;
-    }
-    if (ended < readers_.size()) fail_unequal();
-    if (count_ == 0) throw Error(Position{readers_[references_]->name()}, "no lines (nothing to score)");
-    return false;
-  }
-
-  bool ready() {
-    return std::all_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader->ready(); });
-  }
-
-  std::int64_t count() const { return count_; }
-  std::span<const std::string_view> references() const { return std::span(views_).first(references_); }
-  std::span<const std::string_view> hypotheses() const { return std::span(views_).subspan(references_); }
-  std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
-  Position hypothesis_position() const { return readers_[references_]->position(); }
-  void report_invalid(Log& log) const {
-    for (const auto& reader : readers_) reader->report_invalid(log);
-  }
-
- private:
-  [[noreturn]] void fail_unequal() {
-    for (std::size_t i = 0; i < readers_.size(); ++i)
-      while (readers_[i]->next(lines_[i])) {
-      }
-    const LineReader& first = *readers_.front();
-    for (const auto& reader : readers_)
-      if (reader->line_number() != first.line_number())
-        throw Error(Position{reader->name()}, count_of(reader->line_number(), "line") + ", but " + first.name() +
-                                                  " has " + count_of(first.line_number(), "line") +
-                                                  " (line N of one is scored against line N of the other)");
-    throw Error("internal: files that end apart have equal lengths");
-  }
-
-  std::size_t references_;
-  std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
-  std::vector<std::string> lines_;
-  std::vector<std::string_view> views_;
-  std::int64_t count_ = 0;
-};
-
-/// Remembers the first score below the threshold.
-class Threshold {
- public:
-  explicit Threshold(std::optional<double> limit) : limit_(limit) {}
-
-  void check(double score, const std::function<std::string()>& whose) {
-    if (!limit_ || score >= *limit_) return;
-    if (below_++ == 0) first_ = whose() + json_number(score) + " is below --fail-under " + json_number(*limit_);
-  }
-  /// The exit code; says on the log why it is not 0.
-  int exit_code(Log& log) const {
-    if (below_ == 0) return 0;
-    log.warn(first_ + (below_ > 1 ? " (the first of " + format_count(below_) + ")" : ""));
-    return kBelowThreshold;
-  }
-
- private:
-  std::optional<double> limit_;
-  std::int64_t below_ = 0;
-  std::string first_;
-};
-
-/// One score a line: `score` gives a segment's value and its line of the report.
-struct LineScore {
-  double value;
-  std::string text;
-};
-
-void score_lines(Segments& segments, const std::function<LineScore()>& score, std::ostream& out, Threshold& threshold) {
-  for (;;) {
-    if (!segments.ready()) out.flush();  // somebody may be waiting at the other end
-    if (!segments.next()) return;
-    const LineScore line = score();
-    out << line.text << '\n';
-    threshold.check(line.value, [&] { return segments.hypothesis_position().text() + ": "; });
-  }
-}
-
-void score_sentences(const BleuToolOptions& options, const BleuOptions& bleu, Segments& segments, std::ostream& out,
-                     Threshold& threshold) {
-  const std::string signature = bleu_signature(bleu, options.references.size());
-  const int width = options.width.value_or(1);
-  BleuCounter counter(bleu);
-  const auto score = [&]() -> LineScore {
-    counter.set_references(segments.references());
-    BleuStatistics statistics(bleu.max_order);
-    counter.add(segments.hypotheses()[0], statistics);
-    const BleuScore result = bleu_score(statistics, bleu);
-    if (options.score_only) return {result.score, format_fixed(result.score, width)};
-    if (options.format == BleuFormat::json) return {result.score, bleu_json(result, signature, width, -1)};
-    return {result.score, bleu_text(result, signature, width)};
-  };
-  score_lines(segments, score, out, threshold);
-}
-
-void score_d2l(const BleuToolOptions& options, const BleuOptions& bleu, Segments& segments, std::ostream& out,
-               Threshold& threshold) {
-  MtevalTokenizer hypothesis(bleu.tokenize), reference(bleu.tokenize);
-  const bool json = options.format == BleuFormat::json && !options.score_only;
-  const auto score = [&]() -> LineScore {
-    std::string lowered[2];
-    std::string_view one = segments.hypotheses()[0], other = segments.references()[0];
-    if (bleu.lowercase) {
-      one = lowered[0] = to_lower(one);
-      other = lowered[1] = to_lower(other);
-    }
-    const double value = d2l_bleu(hypothesis.tokens(one), reference.tokens(other), *options.d2l);
-    const std::string number = format_fixed(value, options.width.value_or(3));
-    if (!json) return {value, number};
-    return {value, "{\"name\": \"d2l\", \"max_order\": " + std::to_string(*options.d2l) +
-                       ", \"score\": " + json_number(std::stod(number)) + "}"};
-  };
-  score_lines(segments, score, out, threshold);
-}
-
-/// Sums of all systems over all segments. Warns of systems that look tokenised, as sacreBLEU does.
-std::vector<BleuStatistics> count_corpus(const BleuToolOptions& options, const BleuOptions& bleu, Segments& segments,
-                                         Log& log) {
-  BleuCounter counter(bleu);
-  const std::size_t systems = segments.hypotheses().size();
-  std::vector<BleuStatistics> sums(systems, BleuStatistics(bleu.max_order));
-  std::vector<int> tokenized(systems);
-  while (segments.next()) {
-    counter.set_references(segments.references());
-    for (std::size_t s = 0; s < systems; ++s) {
-      const std::string_view line = segments.hypotheses()[s];
-      tokenized[s] += line.ends_with(" .") ? 1 : 0;
-      counter.add(line, sums[s]);
-    }
-  }
-  if (!options.force && bleu.tokenize != MtevalMode::none)
-    for (std::size_t s = 0; s < systems; ++s)
-      if (tokenized[s] >= kTokenizedLines)
-        log.warn(segments.system_name(s) + ": " + format_count(tokenized[s]) +
-                 " lines end in \" .\", as tokenised text does, and will be tokenised again (detokenise it first; "
-                 "--force if it is right as it is)");
-  return sums;
-}
-
-void score_corpus(const BleuToolOptions& options, const BleuOptions& bleu, Segments& segments, std::ostream& out,
-                  Threshold& threshold, Log& log) {
-  std::vector<NamedBleu> systems;
-  std::vector<BleuScore> scores;
-  for (const BleuStatistics& sum : count_corpus(options, bleu, segments, log)) {
-    scores.push_back(bleu_score(sum, bleu));
-    systems.push_back({segments.system_name(systems.size()), scores.back().score});
-    threshold.check(systems.back().score,
-                    [&] { return options.input.size() > 1 ? systems.back().name + ": " : std::string(); });
-  }
-  const std::string signature = bleu_signature(bleu, options.references.size());
-  const int width = options.width.value_or(1);
-  const bool json = options.format.value_or(BleuFormat::json) == BleuFormat::json;
-  if (options.score_only) {
-    for (const NamedBleu& system : systems) out << format_fixed(system.score, width) << '\n';
-  } else if (systems.size() > 1) {
-    out << (json ? bleu_table_json(systems, width) + "\n" : bleu_table(systems, signature, width));
-  } else {
-    out << (json ? bleu_json(scores[0], signature, width) : bleu_text(scores[0], signature, width)) << '\n';
-  }
+  return plan;
 }
 
 }  // namespace
 
+std::string BleuPlan::signature(const TranslationMetric& metric) const {
+  std::optional<Resampling> resampling = test;
+  if (options.confidence) resampling = Resampling{"bs", options.confidence_n, static_cast<std::uint64_t>(options.seed)};
+  return heed::signature(metric, options.references.size(), resampling);
+}
+
+std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {
+  const auto limit = plan_.options.fail_under;
+  if (!limit || !plan_.is_worse(score, *limit)) return {};
+  const std::string message = whose() + json_number(score) + (score < *limit ? " is below" : " is above") +
+                              " --fail-under " + json_number(*limit);
+  fail(message);
+  return message;
+}
+
+void Threshold::fail(std::string message) {
+  if (failures_++ == 0) first_ = std::move(message);
+}
+
+int Threshold::exit_code(Log& log) const {
+  if (failures_ == 0) return 0;
+  log.warn(first_ + (failures_ > 1 ? " (the first of " + format_count(failures_) + ")" : ""));
+  return kBelowThreshold;
+}
+
 int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out, Log& log) {
-  const BleuOptions bleu = settle(options, log);
+  const BleuPlan plan = make_plan(options, log);
   if (options.signature) {
-    out << bleu_signature(bleu, options.references.size()) << '\n';
+    for (const auto& metric : plan.metrics)
+      out << (plan.metrics.size() > 1 ? metric->name() + "|" : "") << plan.signature(*metric) << '\n';
     return 0;
   }
-  Segments segments(options, in);
-  Threshold threshold(options.fail_under);
+  Segments segments(options.references, plan.systems, options.utf8.on_invalid_utf8, in);
+  Threshold threshold(plan);
+  int code = 0;
   if (options.d2l)
-    score_d2l(options, bleu, segments, out, threshold);
+    score_d2l(plan, segments, out, threshold);
   else if (options.sentence_level)
-    score_sentences(options, bleu, segments, out, threshold);
+    score_sentences(plan, segments, out, threshold);
+  else if (options.worst)
+    score_worst(plan, segments, out);
+  else if (options.by_length)
+    score_by_length(plan, segments, out);
+  else if (options.multi_bleu)
+    code = score_multi_bleu(plan, segments, out);
   else
-    score_corpus(options, bleu, segments, out, threshold, log);
+    score_corpus(plan, segments, out, threshold, log);
   segments.report_invalid(log);
   log.detail(count_of(segments.count(), "line") + ", " +
              count_of(static_cast<std::int64_t>(options.references.size()), "reference"));
-  return threshold.exit_code(log);
+  return code != 0 ? code : threshold.exit_code(log);
 }
 
 ToolInfo bleu_tool_info() {
   return {.name = "bleu",
-          .purpose = "BLEU of translations, the number sacreBLEU prints",
+          .purpose = "BLEU, chrF and TER of translations, the numbers sacreBLEU prints",
           .usage = {"bleu [options] REF... < HYP", "bleu [options] REF... -i HYP [HYP...]"},
           .examples = {"bleu test.ref < test.hyp", "bleu test.ref.gz -b -w 2 < test.hyp",
-                       "bleu ref.1 ref.2 -i baseline.txt new.txt -f text", "bleu test.ref --fail-under 35 < test.hyp"},
+                       "bleu test.ref -m bleu chrf ter -f text < test.hyp",
+                       "bleu ref.1 ref.2 -i baseline.txt new.txt --paired-bs -f text",
+                       "bleu test.ref --fail-under 35 < test.hyp",
+                       "bleu test.ref --baseline old.txt --fail-drop 0.5 < new.txt"},
           .hints = {{"sys", "input", "fairseq"},
                     {"ignore-case", "lowercase", "fairseq"},
                     {"order", "max-order", "fairseq"},
                     {"sentence-bleu", "sentence-level", "fairseq"},
-                    {"max-ngram-order", "max-order", "sacreBLEU's library"}}};
+                    {"max-ngram-order", "max-order", "sacreBLEU's library"},
+                    {"paired-jobs", "threads", "sacreBLEU"}}};
 }
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <istream>
 #include <optional>
 #include <ostream>
@@ -9,15 +10,25 @@
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
 #include "heed/metrics/bleu.h"
+#include "heed/metrics/chrf.h"
+#include "heed/metrics/ter.h"
 
 namespace heed {
 
-enum class BleuFormat { text, json };
+enum class MetricKind { bleu, chrf, ter };
+
+template <>
+struct EnumNames<MetricKind> {
+  static constexpr std::pair<MetricKind, std::string_view> values[] = {
+      {MetricKind::bleu, "bleu"}, {MetricKind::chrf, "chrf"}, {MetricKind::ter, "ter"}};
+};
+
+enum class BleuFormat { text, json, tsv, junit };
 
 template <>
 struct EnumNames<BleuFormat> {
-  static constexpr std::pair<BleuFormat, std::string_view> values[] = {{BleuFormat::text, "text"},
-                                                                       {BleuFormat::json, "json"}};
+  static constexpr std::pair<BleuFormat, std::string_view> values[] = {
+      {BleuFormat::text, "text"}, {BleuFormat::json, "json"}, {BleuFormat::tsv, "tsv"}, {BleuFormat::junit, "junit"}};
 };
 
 /// What the tool `bleu` is asked for. Defaults are sacreBLEU's; one that depends on other options is not given.
@@ -25,20 +36,33 @@ struct BleuToolOptions {
   std::vector<std::string> references;
   std::vector<std::string> input;
   std::string output = "-";
+  int threads = 0;
+  std::vector<MetricKind> metrics = {MetricKind::bleu};
+  bool sentence_level = false;
   std::optional<MtevalMode> tokenize;  ///< 13a, but none with d2l
   bool lowercase = false;
   BleuSmoothing smooth_method = BleuSmoothing::exp;
   std::optional<double> smooth_value;
   int max_order = 4;
-  std::optional<bool> effective_order;  ///< as sentence_level
-  bool sentence_level = false;
+  std::optional<bool> effective_order;  ///< on for single lines
+  bool force = false;
   std::optional<int> d2l;
+  bool multi_bleu = false;
+  ChrfOptions chrf;
+  TercomOptions ter;
+  bool confidence = false;
+  std::int64_t confidence_n = 1000;
+  bool paired_bs = false, paired_ar = false;
+  std::int64_t paired_bs_n = 1000, paired_ar_n = 10000;
+  std::int64_t seed = 12345;
+  std::string baseline;
   bool score_only = false;
   std::optional<int> width;          ///< 1, but 3 with d2l
-  std::optional<BleuFormat> format;  ///< json for a corpus, text for sentences
+  std::optional<BleuFormat> format;  ///< json for a corpus, text for lines and lengths
   bool signature = false;
-  bool force = false;
-  std::optional<double> fail_under;
+  std::optional<std::int64_t> worst;
+  bool by_length = false;
+  std::optional<double> fail_under, fail_drop;
   Utf8Options utf8;
   CommonOptions common;
 
@@ -48,8 +72,17 @@ struct BleuToolOptions {
     visit(references, {.name = "references", .help = "reference translations", .value = "REF", .positional = true});
     visit(input, {.name = "input", .help = "score these instead of stdin", .value = "HYP", .letter = 'i'});
     visit(output, {.name = "output", .help = "write the scores to FILE", .value = "FILE", .letter = 'o'});
+    visit(threads, {.name = "threads",
+                    .help = "threads to work with (0: all)",
+                    .value = "N",
+                    .letter = 'j',
+                    .min = 0,
+                    .max = 1024});
     utf8.fields(visit);
     visit.section("Scoring");
+    visit(metrics, {.name = "metrics", .help = "what to compute", .letter = 'm'});
+    visit(sentence_level, {.name = "sentence-level", .help = "a score for every line", .alias = "sl"});
+    visit.section("BLEU");
     visit(tokenize, {.name = "tokenize", .help = "what the n-grams are made of; 13a where not given", .alias = "tok"});
     visit(lowercase, {.name = "lowercase", .help = "lower-case both sides first", .alias = "lc"});
     visit(smooth_method, {.name = "smooth-method", .help = "what stands for a precision of zero", .letter = 's'});
@@ -61,14 +94,68 @@ struct BleuToolOptions {
                          .max = 1e9});
     visit(max_order, {.name = "max-order", .help = "longest n-gram", .value = "N", .min = 1, .max = 16});
     visit(effective_order, {.name = "effective-order",
-                            .help = "leave out the n-grams a text is too short for; on with --sentence-level"});
-    visit(sentence_level, {.name = "sentence-level", .help = "a score for every line", .alias = "sl"});
+                            .help = "leave out the n-grams a text is too short for; on for the scores of lines"});
+    visit(force, {.name = "force", .help = "no warning where the text looks tokenised"});
+    visit(multi_bleu, {.name = "multi-bleu", .help = "the line that multi-bleu.perl prints of tokenised text"});
     visit(d2l, {.name = "d2l",
                 .help = "the textbook's BLEU of every line, 0 to 1, on n-grams up to K of words between spaces",
                 .value = "K",
                 .min = 1,
                 .max = 16});
-    visit(force, {.name = "force", .help = "no warning where the text looks tokenised"});
+    visit.section("chrF");
+    visit(chrf.char_order, {.name = "chrf-char-order",
+                            .help = "longest n-gram of characters",
+                            .value = "N",
+                            .alias = "cc",
+                            .min = 0,
+                            .max = 64});
+    visit(chrf.word_order, {.name = "chrf-word-order",
+                            .help = "longest n-gram of words; 2 makes it chrF++",
+                            .value = "N",
+                            .alias = "cw",
+                            .min = 0,
+                            .max = 64});
+    visit(chrf.beta, {.name = "chrf-beta",
+                      .help = "how many times recall weighs more than precision",
+                      .value = "N",
+                      .min = 0,
+                      .max = 1000});
+    visit(chrf.whitespace, {.name = "chrf-whitespace", .help = "white space is part of the n-grams"});
+    visit(chrf.lowercase, {.name = "chrf-lowercase", .help = "lower-case both sides first"});
+    visit(chrf.eps_smoothing,
+          {.name = "chrf-eps-smoothing", .help = "count the orders a text is too short for, with next to nothing"});
+    visit.section("TER");
+    visit(ter.normalized, {.name = "ter-normalized", .help = "split punctuation off words, decode entities"});
+    visit(ter.no_punct, {.name = "ter-no-punct", .help = "remove . , ? : ; ! \" ( )"});
+    visit(ter.asian_support, {.name = "ter-asian-support",
+                              .help = "with the two above: split Chinese characters, treat Asian marks likewise"});
+    visit(ter.case_sensitive, {.name = "ter-case-sensitive", .help = "do not lower-case"});
+    visit.section("Significance");
+    visit(confidence,
+          {.name = "confidence", .help = "95 % interval of one system, by bootstrap resampling", .alias = "ci"});
+    visit(confidence_n, {.name = "confidence-n",
+                         .help = "its number of resamples",
+                         .value = "N",
+                         .alias = "cin",
+                         .min = 2,
+                         .max = 1e7});
+    visit(paired_bs,
+          {.name = "paired-bs", .help = "paired bootstrap test of every system against the first", .alias = "pbs"});
+    visit(paired_bs_n, {.name = "paired-bs-n",
+                        .help = "its number of resamples",
+                        .value = "N",
+                        .alias = "pbsn",
+                        .min = 1,
+                        .max = 1e7});
+    visit(paired_ar, {.name = "paired-ar",
+                      .help = "paired approximate randomisation test of every system against the first",
+                      .alias = "par"});
+    visit(paired_ar_n,
+          {.name = "paired-ar-n", .help = "its number of trials", .value = "N", .alias = "parn", .min = 1, .max = 1e7});
+    visit(seed, {.name = "seed", .help = "of the random numbers, which are NumPy's", .value = "N", .min = 0});
+    visit(baseline, {.name = "baseline",
+                     .help = "the system to compare with: paired bootstrap unless --paired-ar is given",
+                     .value = "HYP"});
     visit.section("Report");
     visit(score_only, {.name = "score-only", .help = "print the number alone", .letter = 'b'});
     visit(width, {.name = "width",
@@ -77,16 +164,23 @@ struct BleuToolOptions {
                   .letter = 'w',
                   .min = 0,
                   .max = 100});
-    visit(format, {.name = "format", .help = "json where not given, text for single lines", .letter = 'f'});
+    visit(format, {.name = "format", .help = "json where not given, text for lines and lengths", .letter = 'f'});
     visit(signature, {.name = "signature", .help = "print what the score would be of, and stop"});
-    visit(fail_under, {.name = "fail-under", .help = "exit 3 when a score is below X", .value = "X"});
+    visit(worst, {.name = "worst", .help = "show the N lines that score worst", .value = "N", .min = 1, .max = 1e9});
+    visit(by_length, {.name = "by-length", .help = "scores by the number of words in the reference"});
+    visit(fail_under, {.name = "fail-under", .help = "exit 3 when the first metric is worse than X", .value = "X"});
+    visit(fail_drop, {.name = "fail-drop",
+                      .help = "exit 3 when the first metric is more than X worse than --baseline, and p < 0.05",
+                      .value = "X",
+                      .min = 0});
     common.fields(visit);
   }
 };
 
 /// Scores hypotheses (options.input, or `in`) against options.references and writes the report to `out`. Reads all
-/// files side by side, a line at a time, in constant memory. Returns 0, or 3 where a score is below
-/// options.fail_under. Throws UsageError where options contradict each other, Error for unreadable, empty or unequally
+/// files side by side; memory does not grow with them, but for 8 bytes a statistic and line in tests of significance.
+/// Returns 0, 3 where a score is worse than options.fail_under or options.fail_drop allows, or 1 where multi-bleu has
+/// no reference text. Throws UsageError where options contradict each other, Error for unreadable, empty or unequally
 /// long files.
 int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out, Log& log);
 

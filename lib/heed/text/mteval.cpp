@@ -66,6 +66,18 @@ void decode_13a(std::string& text) {
   replace_all(text, "&gt;", ">");
 }
 
+/// What sacreBLEU's zh tokeniser takes for Chinese. Its ranges of five-digit code points, read as strings, are U+2001
+/// to U+2A6D and U+2F81 to U+2FA1: curly quotes, dashes and the euro sign stand apart, real Extension B does not.
+bool is_chinese(char32_t c) {
+  constexpr std::pair<char32_t, char32_t> ranges[] = {
+      {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x2FFF}, {0x3000, 0x303F}, {0x3100, 0x312F},
+      {0x31A0, 0x31BF}, {0x31C0, 0x31EF}, {0x3200, 0x33FF}, {0x3400, 0x4DB5}, {0x4E00, 0x9FBB}, {0xF900, 0xFA2D},
+      {0xFA30, 0xFA6A}, {0xFA70, 0xFAD9}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F}, {0xFF00, 0xFFEF}};
+  for (const auto& [first, last] : ranges)
+    if (c >= first && c <= last) return true;
+  return false;
+}
+
 /// The general categories the international rules know; `start` stands before the line, `end` behind it.
 enum class KindIntl : unsigned char { start, end, number, punctuation, symbol, space, other };
 
@@ -151,13 +163,16 @@ const std::vector<std::string_view>& MtevalTokenizer::tokens(std::string_view li
         decode_13a(decoded_);
         line = decoded_;
       }
-      split_13a(line);
+      split_13a(line, true);
       break;
     case MtevalMode::intl:
       split_intl(line);
       break;
     case MtevalMode::character:
       split_characters(line, false);
+      break;
+    case MtevalMode::chinese:
+      split_chinese(line);
       break;
     case MtevalMode::none:
       split_space(line);
@@ -187,7 +202,8 @@ std::string MtevalTokenizer::line(std::string_view line) {
 // A rule consumes what it matched, so of a run of stops only every other one is the S of the second rule: the first,
 // third, ... behind X, the second, fourth, ... behind D. What that leaves for one pass: a stop is a token of its own
 // unless a digit follows and the second rule has not taken it; then it joins the digit, and a digit before it.
-void MtevalTokenizer::split_13a(std::string_view line) {
+// Without the spaces at the ends a stop that begins the line has no X before it, one that ends it no X behind it.
+void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
   std::size_t start = kNone;
   const auto finish = [&](std::size_t end) {
     if (start != kNone) tokens_.push_back(line.substr(start, end - start));
@@ -199,8 +215,8 @@ void MtevalTokenizer::split_13a(std::string_view line) {
     const Kind13a kind = kind_13a(line[i]);
     bool alone = kind == Kind13a::symbol || (kind == Kind13a::dash && previous == Kind13a::digit);
     if (kind == Kind13a::stop) {
-      taken = previous != Kind13a::digit && !(previous == Kind13a::stop && taken);
-      alone = taken || i + 1 == line.size() || kind_13a(line[i + 1]) != Kind13a::digit;
+      taken = (padded || i > 0) && previous != Kind13a::digit && !(previous == Kind13a::stop && taken);
+      alone = taken || (i + 1 == line.size() ? padded : kind_13a(line[i + 1]) != Kind13a::digit);
     }
     std::size_t space = kind == Kind13a::space ? 1 : 0;
     if (kind == Kind13a::maybe_space) space = space_length(line, i);
@@ -256,6 +272,20 @@ void MtevalTokenizer::split_intl(std::string_view line) {
     next = behind_following;
   }
   finish(line.size());
+}
+
+void MtevalTokenizer::split_chinese(std::string_view line) {
+  while (!line.empty() && space_length(line, 0) > 0) line.remove_prefix(space_length(line, 0));
+  line = strip_trailing_space(line);
+  decoded_.clear();
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t start = at;
+    const bool apart = is_chinese(decode_utf8(line, at));
+    if (apart) decoded_ += ' ';
+    decoded_.append(line, start, at - start);
+    if (apart) decoded_ += ' ';
+  }
+  split_13a(decoded_, false);
 }
 
 void MtevalTokenizer::split_characters(std::string_view line, bool keep_space) {

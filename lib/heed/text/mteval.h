@@ -8,15 +8,16 @@
 
 namespace heed {
 
-/// The tokenisers BLEU is computed on: mteval-v13a's, mteval-v14's international one, one token a character, and the
-/// text's own whitespace.
-enum class MtevalMode { v13a, intl, character, none };
+/// The tokenisers BLEU is computed on: mteval-v13a's, mteval-v14's international one, one token a character,
+/// Chinese characters apart with v13a's rules for the rest, and the text's own whitespace.
+enum class MtevalMode { v13a, intl, character, chinese, none };
 
 template <>
 struct EnumNames<MtevalMode> {
   static constexpr std::pair<MtevalMode, std::string_view> values[] = {{MtevalMode::v13a, "13a"},
                                                                        {MtevalMode::intl, "intl"},
                                                                        {MtevalMode::character, "char"},
+                                                                       {MtevalMode::chinese, "zh"},
                                                                        {MtevalMode::none, "none"}};
 };
 
@@ -37,7 +38,9 @@ class MtevalTokenizer {
   std::string line(std::string_view line);
 
  private:
-  void split_13a(std::string_view line);
+  /// `padded`: the rules see a space at both ends.
+  void split_13a(std::string_view line, bool padded);
+  void split_chinese(std::string_view line);
   void split_intl(std::string_view line);
   void split_characters(std::string_view line, bool keep_space);
   void split_space(std::string_view line);

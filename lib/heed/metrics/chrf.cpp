@@ -1,0 +1,211 @@
+#include "heed/metrics/chrf.h"
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "heed/base/utf8.h"
+#include "heed/metrics/ngram_matcher.h"
+#include "heed/text/mteval.h"
+#include "heed/text/unicode.h"
+
+namespace heed {
+namespace {
+
+/// 100 times the F score of summed statistics, every step in the order and the arithmetic sacreBLEU takes it in.
+/// `*effective` becomes the number of orders that both sides have n-grams of.
+template <class Number>
+Number f_score(std::span<const Number> sums, const ChrfOptions& options, int* effective = nullptr) {
+  constexpr Number eps = static_cast<Number>(1e-16);
+  const Number factor = static_cast<Number>(options.beta) * static_cast<Number>(options.beta);
+  Number total = 0, precision_sum = 0, recall_sum = 0;
+  int order = 0;
+  for (std::size_t i = 0; i + 3 <= sums.size(); i += 3) {
+    const Number hypothesis = sums[i], reference = sums[i + 1], matches = sums[i + 2];
+    const Number precision = hypothesis > 0 ? matches / hypothesis : eps;
+    const Number recall = reference > 0 ? matches / reference : eps;
+    const Number denominator = factor * precision + recall;
+    total += denominator > 0 ? (1 + factor) * precision * recall / denominator : eps;
+    if (hypothesis > 0 && reference > 0) {
+      precision_sum += precision;
+      recall_sum += recall;
+      ++order;
+    }
+  }
+  if (effective) *effective = order;
+  if (options.eps_smoothing) return 100 * total / static_cast<Number>(options.char_order + options.word_order);
+  if (order == 0) return 0;
+  precision_sum /= static_cast<Number>(order);
+  recall_sum /= static_cast<Number>(order);
+  if (precision_sum + recall_sum == 0) return 0;
+  Number score = (1 + factor) * precision_sum * recall_sum;
+  score /= factor * precision_sum + recall_sum;
+  return 100 * score;
+}
+
+bool is_ascii_punctuation(char c) {
+  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+/// A line as characters and as words, with the memory they live in.
+class Segment {
+ public:
+  void read(std::string_view line, const ChrfOptions& options, MtevalTokenizer& words) {
+    if (options.lowercase) {
+      lowered_ = to_lower(line);
+      line = lowered_;
+    }
+    characters_.clear();
+    for (std::size_t at = 0; at < line.size();) {
+      const auto byte = static_cast<unsigned char>(line[at]);
+      if (byte > ' ' && byte < 0x80) {
+        characters_.push_back(byte);
+        ++at;
+        continue;
+      }
+      const std::size_t space = options.whitespace ? 0 : space_length(line, at);
+      if (space > 0) {
+        at += space;
+        continue;
+      }
+      bool valid = true;
+      const std::size_t start = at;
+      const char32_t c = decode_utf8(line, at, &valid);
+      if (valid) {
+        characters_.push_back(c);
+      } else {  // each ill-formed byte is a character of its own, beyond all others
+        for (std::size_t i = start; i < at; ++i) characters_.push_back(0x110000 + static_cast<unsigned char>(line[i]));
+      }
+    }
+    words_.clear();
+    if (options.word_order > 0)
+      for (const std::string_view word : words.tokens(line)) split_punctuation(word);
+  }
+
+  const std::vector<char32_t>& characters() const { return characters_; }
+  const std::vector<std::string_view>& words() const { return words_; }
+
+ private:
+  /// One punctuation mark is a word of its own: the last character, else the first.
+  void split_punctuation(std::string_view word) {
+    std::size_t first = 0;
+    decode_utf8(word, first);
+    if (first == word.size()) {
+      words_.push_back(word);
+    } else if (is_ascii_punctuation(word.back())) {
+      words_.push_back(word.substr(0, word.size() - 1));
+      words_.push_back(word.substr(word.size() - 1));
+    } else if (is_ascii_punctuation(word.front())) {
+      words_.push_back(word.substr(0, 1));
+      words_.push_back(word.substr(1));
+    } else {
+      words_.push_back(word);
+    }
+  }
+
+  std::string lowered_;
+  std::vector<char32_t> characters_;
+  std::vector<std::string_view> words_;
+};
+
+/// A reference and the n-grams it has.
+struct Reference {
+  explicit Reference(const ChrfOptions& options) : characters(options.char_order), words(options.word_order) {}
+
+  Segment segment;
+  NgramMatcher characters, words;
+};
+
+class ChrfCounter : public SegmentCounter {
+ public:
+  explicit ChrfCounter(const ChrfOptions& options)
+      : options_(options), matches_(static_cast<std::size_t>(std::max(options.char_order, options.word_order))) {}
+
+  void set_references(std::span<const std::string_view> references) override {
+    while (references_.size() < references.size()) references_.emplace_back(options_);
+    count_ = references.size();
+    for (std::size_t r = 0; r < count_; ++r) {
+      Reference& reference = references_[r];
+      reference.segment.read(references[r], options_, splitter_);
+      reference.characters.clear();
+      reference.characters.add_reference(reference.segment.characters());
+      reference.words.clear();
+      if (options_.word_order > 0) reference.words.add_reference(reference.segment.words());
+    }
+  }
+
+  void count(std::string_view hypothesis, std::span<double> row) override {
+    hypothesis_.read(hypothesis, options_, splitter_);
+    compare(references_[0], row);
+    if (count_ == 1) return;
+    double best = f_score<double>(row, options_);
+    other_.resize(row.size());
+    for (std::size_t r = 1; r < count_; ++r) {
+      compare(references_[r], other_);
+      const double score = f_score<double>(other_, options_);
+      if (score <= best) continue;
+      best = score;
+      std::copy(other_.begin(), other_.end(), row.begin());
+    }
+  }
+
+ private:
+  void compare(Reference& reference, std::span<double> row) {
+    const auto characters = static_cast<std::size_t>(options_.char_order);
+    compare(reference.characters, hypothesis_.characters(), reference.segment.characters(), row.first(3 * characters));
+    compare(reference.words, hypothesis_.words(), reference.segment.words(), row.subspan(3 * characters));
+  }
+
+  template <class Sequence>
+  void compare(NgramMatcher& matcher, const Sequence& hypothesis, const Sequence& reference, std::span<double> row) {
+    const std::size_t orders = row.size() / 3;
+    if (orders == 0) return;
+    const auto ngrams = [](const Sequence& sequence, std::size_t n) {
+      return static_cast<double>(sequence.size() > n ? sequence.size() - n : 0);
+    };
+    const std::span<std::int64_t> matches = std::span(matches_).first(orders);
+    std::fill(matches.begin(), matches.end(), 0);
+    matcher.match(hypothesis, matches);
+    for (std::size_t n = 0; n < orders; ++n) {
+      row[3 * n + 1] = ngrams(reference, n);
+      row[3 * n] = row[3 * n + 1] > 0 ? ngrams(hypothesis, n) : 0;  // no hits to miss where the reference has none
+      row[3 * n + 2] = static_cast<double>(matches[n]);
+    }
+  }
+
+  ChrfOptions options_;
+  MtevalTokenizer splitter_{MtevalMode::none};
+  Segment hypothesis_;
+  std::deque<Reference> references_;  // the first `count_` of them
+  std::size_t count_ = 0;
+  std::vector<std::int64_t> matches_;
+  std::vector<double> other_;
+};
+
+}  // namespace
+
+std::string ChrfMetric::name() const {
+  return "chrF" + std::to_string(options_.beta) + std::string(static_cast<std::size_t>(options_.word_order), '+');
+}
+
+std::string ChrfMetric::settings() const {
+  return std::string("case:") + (options_.lowercase ? "lc" : "mixed") +
+         "|eff:" + (options_.eps_smoothing ? "no" : "yes") + "|nc:" + std::to_string(options_.char_order) +
+         "|nw:" + std::to_string(options_.word_order) + "|space:" + (options_.whitespace ? "yes" : "no");
+}
+
+std::unique_ptr<SegmentCounter> ChrfMetric::counter() const {
+  return std::make_unique<ChrfCounter>(options_);
+}
+
+double ChrfMetric::score(std::span<const double> sums) const {
+  return f_score(sums, options_);
+}
+
+ResampledScore ChrfMetric::resampled_score(std::span<const float> sums) const {
+  int effective = 0;
+  const float score = f_score(sums, options_, &effective);
+  return {static_cast<double>(score), options_.eps_smoothing ? effective > 0 : score > 0};
+}
+
+}  // namespace heed

@@ -1,0 +1,173 @@
+#include "heed/metrics/edit_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <tuple>
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kLongestShift = 10;
+constexpr std::int64_t kFarthestShift = 50;
+constexpr double kBeam = 25;
+constexpr std::int64_t kMostCandidates = 1000;
+constexpr std::int32_t kFar = 1 << 29;  // a cell outside the beam
+
+}  // namespace
+
+std::int64_t TranslationEdits::count(std::span<const std::uint32_t> hypothesis,
+                                     std::span<const std::uint32_t> reference) {
+  if (reference.empty()) return std::ssize(hypothesis);
+  reference_ = reference;
+  words_.assign(hypothesis.begin(), hypothesis.end());
+  candidates_ = 0;
+  set_beam();
+  cells_.assign((words_.size() + 1) * columns(), kFar);
+  shifted_cells_ = cells_;
+  for (std::size_t j = 0; j < columns(); ++j) cells_[j] = shifted_cells_[j] = static_cast<std::int32_t>(j);
+  for (std::size_t i = 1; i <= words_.size(); ++i) distance_row(words_, i, cells_);
+  for (std::int64_t shifts = 0;; ++shifts) {
+    const std::int32_t distance = cells_.back();
+    Shift best;
+    if (distance == 0 || !best_shift(distance, best) || candidates_ >= kMostCandidates || best.gain <= 0)
+      return shifts + distance;
+    shift(static_cast<std::size_t>(best.start), static_cast<std::size_t>(best.length),
+          static_cast<std::size_t>(best.target));
+    words_ = shifted_;
+    for (std::size_t i = 1; i <= words_.size(); ++i) distance_row(words_, i, cells_);
+  }
+}
+
+/// The diagonal goes from corner to corner; where it is steep the beam grows, so that rows overlap.
+void TranslationEdits::set_beam() {
+  const double ratio = words_.empty() ? 1 : static_cast<double>(reference_.size()) / static_cast<double>(words_.size());
+  const auto beam = static_cast<std::int64_t>(kBeam < ratio / 2 ? std::ceil(ratio / 2 + kBeam) : kBeam);
+  beam_.resize(words_.size() + 1);
+  for (std::size_t i = 1; i < beam_.size(); ++i) {
+    const auto diagonal = static_cast<std::int64_t>(std::floor(static_cast<double>(i) * ratio));
+    const auto all = static_cast<std::int64_t>(columns());
+    const std::int64_t last = i + 1 == beam_.size() ? all : std::min(all, diagonal + beam);
+    beam_[i] = {static_cast<std::int32_t>(std::max<std::int64_t>(0, diagonal - beam)), static_cast<std::int32_t>(last)};
+  }
+}
+
+void TranslationEdits::distance_row(const std::vector<std::uint32_t>& words, std::size_t i,
+                                    std::vector<std::int32_t>& cells) const {
+  const std::int32_t* above = cells.data() + (i - 1) * columns();
+  std::int32_t* row = cells.data() + i * columns();
+  const auto [first, last] = beam_[i];
+  const std::uint32_t word = words[i - 1];
+  std::int32_t left = kFar;
+  std::int32_t j = first;
+  if (j == 0) row[j++] = left = above[0] + 1;
+  for (; j < last; ++j) {
+    const std::int32_t diagonal = above[j - 1] + (reference_[static_cast<std::size_t>(j - 1)] == word ? 0 : 1);
+    left = std::min({diagonal, above[j] + 1, left + 1, kFar});
+    row[j] = left;
+  }
+}
+
+/// Follows the cheapest edits back from the end (a match or substitution before a removal before an insertion) and
+/// notes which word each reference word goes with and where the errors are.
+std::int32_t TranslationEdits::align() {
+  const std::size_t width = columns();
+  aligned_.assign(reference_.size(), -1);
+  wrong_words_.assign(words_.size() + 1, 0);
+  wrong_references_.assign(reference_.size() + 1, 0);
+  std::size_t i = words_.size(), j = reference_.size();
+  while (i > 0 || j > 0) {
+    const std::int32_t here = cells_[i * width + j];
+    const bool same = i > 0 && j > 0 && words_[i - 1] == reference_[j - 1];
+    if (i > 0 && j > 0 && here == cells_[(i - 1) * width + j - 1] + (same ? 0 : 1)) {
+      --i, --j;
+      aligned_[j] = static_cast<std::int32_t>(i);
+      wrong_words_[i + 1] = wrong_references_[j + 1] = same ? 0 : 1;
+    } else if (i > 0 && here == cells_[(i - 1) * width + j] + 1) {
+      --i;
+      wrong_words_[i + 1] = 1;
+    } else {
+      --j;
+      aligned_[j] = static_cast<std::int32_t>(i) - 1;
+      wrong_references_[j + 1] = 1;
+    }
+  }
+  for (std::size_t k = 1; k < wrong_words_.size(); ++k) wrong_words_[k] += wrong_words_[k - 1];
+  for (std::size_t k = 1; k < wrong_references_.size(); ++k) wrong_references_[k] += wrong_references_[k - 1];
+  return cells_.back();
+}
+
+/// `shifted_` becomes the words with `length` of them, from `start`, moved to before `target`; a target within or right
+/// behind the words themselves counts from behind them.
+void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t target) {
+  shifted_ = words_;
+  const auto at = [this](std::size_t i) {
+    return shifted_.begin() + static_cast<std::ptrdiff_t>(std::min(i, shifted_.size()));
+  };
+  if (target < start)
+    std::rotate(at(target), at(start), at(start + length));
+  else
+    std::rotate(at(start), at(start + length), at(target > start + length ? target : target + length));
+}
+
+/// The distance of `shifted_`, which equals the words before `first`. Rows that become those of the unshifted words
+/// again need not be followed to the end.
+std::int32_t TranslationEdits::shifted_distance(std::size_t first) {
+  const std::size_t width = columns();
+  std::size_t same_from = words_.size();  // both have the same words from here on
+  while (same_from > first && shifted_[same_from - 1] == words_[same_from - 1]) --same_from;
+  if (same_from == first) return cells_.back();
+  std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first * width), width,
+              shifted_cells_.begin() + static_cast<std::ptrdiff_t>(first * width));
+  for (std::size_t i = first + 1; i <= words_.size(); ++i) {
+    distance_row(shifted_, i, shifted_cells_);
+    if (i < same_from) continue;
+    const auto [low, high] = beam_[i];
+    const auto row = static_cast<std::ptrdiff_t>(i * width);
+    if (std::equal(cells_.begin() + row + low, cells_.begin() + row + high, shifted_cells_.begin() + row + low))
+      return cells_.back();
+  }
+  return shifted_cells_.back();
+}
+
+/// Whether there is any candidate; `best` is the one that gains most, then the longest, then the one that starts, then
+/// the one that lands nearest to the beginning.
+bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
+  align();
+  bool found = false;
+  const std::size_t words = words_.size(), references = reference_.size();
+  const auto rank = [](const Shift& s) { return std::tuple(s.gain, s.length, -s.start, -s.target); };
+  for (std::size_t start = 0; start < words; ++start) {
+    for (std::size_t other = 0; other < references; ++other) {
+      if (words_[start] != reference_[other]) continue;
+      if (std::abs(static_cast<std::int64_t>(other) - static_cast<std::int64_t>(start)) > kFarthestShift) continue;
+      for (std::size_t length = 1; length <= kLongestShift && start + length <= words && other + length <= references &&
+                                   words_[start + length - 1] == reference_[other + length - 1];
+           ++length) {
+        // Both sides need an error here, and the words must not already stand where they belong.
+        if (wrong_words_[start + length] == wrong_words_[start]) continue;
+        if (wrong_references_[other + length] == wrong_references_[other]) continue;
+        const auto begin = static_cast<std::int32_t>(start), end = static_cast<std::int32_t>(start + length);
+        if (begin <= aligned_[other] && aligned_[other] < end) continue;
+        std::int32_t previous = -1;
+        for (std::size_t offset = 0; offset <= length; ++offset) {  // behind the word before, behind the first, ...
+          const std::size_t behind = other + offset;
+          if (behind > references) break;
+          const std::int32_t target = behind == 0 ? 0 : aligned_[behind - 1] + 1;
+          if (target == previous) continue;
+          previous = target;
+          shift(start, length, static_cast<std::size_t>(target));
+          const std::int32_t gain = distance - shifted_distance(std::min(start, static_cast<std::size_t>(target)));
+          const Shift candidate = {gain, static_cast<std::int32_t>(length), begin, target};
+          ++candidates_;
+          if (!found || rank(candidate) > rank(best)) best = candidate;
+          found = true;
+        }
+        if (candidates_ >= kMostCandidates) return found;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace heed

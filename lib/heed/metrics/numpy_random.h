@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace heed {
+
+/// The numbers of numpy.random.default_rng(seed): SeedSequence, PCG64 (XSL RR 128/64; O'Neill 2014) and Lemire's
+/// bounded integers (2019). Significance tests draw from it, so that p-values are those that NumPy users get.
+class NumpyRandom {
+ public:
+  explicit NumpyRandom(std::uint64_t seed);
+
+  std::uint64_t next64();
+  /// The low half of a 64-bit number first, then its high half.
+  std::uint32_t next32();
+  /// Generator.choice(size, ...) with replacement: fills `out` with numbers below `size` (1 to 2^32 - 1).
+  void choose(std::uint32_t size, std::span<std::uint32_t> out);
+
+ private:
+  __extension__ typedef unsigned __int128 Wide;  // ISO C++ has none
+  void step();
+
+  Wide state_ = 0, increment_ = 0;
+  std::uint32_t high_half_ = 0;
+  bool has_high_half_ = false;
+};
+
+/// Generator.integers(2, dtype=bool) over and over: 32 of them from each 32-bit number, the lowest bit first.
+class NumpyBits {
+ public:
+  explicit NumpyBits(NumpyRandom& random) : random_(random) {}
+
+  bool next() {
+    bits_ = left_ > 0 ? bits_ >> 1 : random_.next32();
+    left_ = left_ > 0 ? left_ - 1 : 31;
+    return bits_ & 1;
+  }
+
+ private:
+  NumpyRandom& random_;
+  std::uint32_t bits_ = 0;
+  int left_ = 0;
+};
+
+}  // namespace heed

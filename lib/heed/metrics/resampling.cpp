@@ -1,0 +1,249 @@
+#include "heed/metrics/resampling.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "heed/base/threads.h"
+#include "heed/metrics/numpy_random.h"
+
+namespace heed {
+namespace {
+
+/// Resamples or trials drawn before the threads work on them.
+constexpr std::int64_t kRound = 64;
+
+/// numpy.add.reduce of a contiguous array: eight running sums in blocks of up to 128 numbers, halves above.
+template <class Number>
+Number pairwise_sum(std::span<const double> values) {
+  const auto at = [&](std::size_t i) { return static_cast<Number>(values[i]); };
+  if (values.size() < 8) {
+    Number sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += at(i);
+    return sum;
+  }
+  if (values.size() <= 128) {
+    Number sums[8];
+    for (std::size_t k = 0; k < 8; ++k) sums[k] = at(k);
+    std::size_t i = 8;
+    for (; i + 8 <= values.size(); i += 8)
+      for (std::size_t k = 0; k < 8; ++k) sums[k] += at(i + k);
+    Number sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+    for (; i < values.size(); ++i) sum += at(i);
+    return sum;
+  }
+  std::size_t half = values.size() / 2;
+  half -= half % 8;
+  return pairwise_sum<Number>(values.first(half)) + pairwise_sum<Number>(values.subspan(half));
+}
+
+double numpy_mean(std::span<const double> values, bool single) {
+  const auto count = static_cast<double>(values.size());
+  if (!single) return pairwise_sum<double>(values) / count;
+  return static_cast<double>(static_cast<float>(static_cast<double>(pairwise_sum<float>(values)) / count));
+}
+
+/// A difference of two numbers, or of two float32.
+double difference_of(double a, double b, bool single) {
+  return single ? static_cast<double>(static_cast<float>(a) - static_cast<float>(b)) : a - b;
+}
+
+/// The mean as if computed without rounding: the sum carries what each addition loses.
+double exact_mean(std::span<const double> values) {
+  double sum = 0, lost = 0;
+  for (const double value : values) {
+    const double next = sum + value, part = next - sum;
+    lost += (sum - (next - part)) + (value - part);
+    sum = next;
+  }
+  const auto count = static_cast<long double>(values.size());
+  return static_cast<double>((static_cast<long double>(sum) + static_cast<long double>(lost)) / count);
+}
+
+Interval interval(const ResampledScores& scores, double mean) {
+  std::vector<double> sorted = scores.values;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t low = sorted.size() / 40, high = sorted.size() - low - 1;
+  return {mean, 0.5 * difference_of(sorted[high], sorted[low], scores.single), scores.single};
+}
+
+double p_value(std::size_t at_least, std::size_t count) {
+  return (static_cast<double>(at_least) + 1) / (static_cast<double>(count) + 1);
+}
+
+/// Sums 4 * `kVectors` columns of the rows that `draws` names, in their order. A row has `stride` numbers.
+template <std::size_t kVectors>
+void sum_columns(std::span<const std::uint32_t> draws, const float* columns, std::size_t stride, float* sums) {
+  float totals[4 * kVectors] = {};
+  for (const std::uint32_t draw : draws) {
+    const float* row = columns + draw * stride;
+    for (std::size_t k = 0; k < 4 * kVectors; ++k) totals[k] += row[k];
+  }
+  std::copy(std::begin(totals), std::end(totals), sums);
+}
+
+void sum_rows(std::span<const std::uint32_t> draws, const std::vector<float>& rows, std::size_t stride,
+              std::vector<float>& sums) {
+  for (std::size_t at = 0; at < stride;) {
+    const std::size_t vectors = std::min<std::size_t>(8, (stride - at) / 4);
+    const auto sum = vectors >= 8   ? sum_columns<8>
+                     : vectors >= 4 ? sum_columns<4>
+                     : vectors >= 3 ? sum_columns<3>
+                     : vectors >= 2 ? sum_columns<2>
+                                    : sum_columns<1>;
+    sum(draws, rows.data() + at, stride, sums.data() + at);
+    at += 4 * (vectors >= 8 ? 8 : vectors >= 4 ? 4 : vectors);
+  }
+}
+
+/// Calls function(thread, first, last) on parts of 0 .. count.
+template <class Function>
+void share(ThreadPool& pool, std::int64_t count, const Function& function) {
+  pool.run([&](int thread) {
+    const std::int64_t threads = pool.size();
+    function(thread * count / threads, (thread + 1) * count / threads);
+  });
+}
+
+}  // namespace
+
+SegmentStatistics::SegmentStatistics(const Metrics& metrics, std::size_t systems)
+    : metrics_(metrics), systems_(systems) {
+  for (const auto& metric : metrics) {
+    offsets_.push_back(system_width_);
+    system_width_ += metric->width();
+  }
+}
+
+std::vector<double> SegmentStatistics::sums() const {
+  const std::size_t width = row_width();
+  std::vector<double> sums(width);
+  for (std::size_t at = 0; at < rows_.size(); at += width)
+    for (std::size_t k = 0; k < width; ++k) sums[k] += rows_[at + k];
+  return sums;
+}
+
+std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistics, std::int64_t samples,
+                                              std::uint64_t seed, int threads) {
+  const std::size_t width = statistics.row_width(), stride = (width + 3) / 4 * 4, segments = statistics.segments();
+  std::vector<float> rows(segments * stride);
+  for (std::size_t i = 0; i < segments; ++i)
+    for (std::size_t k = 0; k < width; ++k) rows[i * stride + k] = static_cast<float>(statistics.rows()[i * width + k]);
+
+  const std::size_t metrics = statistics.metrics().size(), series = statistics.systems() * metrics;
+  const auto count = static_cast<std::size_t>(samples);
+  std::vector<ResampledScores> out(series, {std::vector<double>(count), false});
+  std::vector<char> single(series * count);
+  NumpyRandom random(seed);
+  ThreadPool pool(threads);
+  std::vector<std::uint32_t> draws;
+  for (std::int64_t done = 0; done < samples; done += kRound) {
+    const std::int64_t round = std::min(kRound, samples - done);
+    draws.resize(static_cast<std::size_t>(round) * segments);
+    random.choose(static_cast<std::uint32_t>(segments), draws);
+    share(pool, round, [&](std::int64_t first, std::int64_t last) {
+      std::vector<float> sums(stride);
+      for (std::int64_t r = first; r < last; ++r) {
+        sum_rows(std::span(draws).subspan(static_cast<std::size_t>(r) * segments, segments), rows, stride, sums);
+        const auto sample = static_cast<std::size_t>(done + r);
+        for (std::size_t s = 0; s < series; ++s) {
+          const TranslationMetric& metric = *statistics.metrics()[s % metrics];
+          const ResampledScore score = metric.resampled_score(
+              std::span<const float>(sums).subspan(statistics.offset(s / metrics, s % metrics), metric.width()));
+          out[s].values[sample] = score.value;
+          single[s * count + sample] = score.single;
+        }
+      }
+    });
+  }
+  for (std::size_t s = 0; s < series; ++s) {
+    const auto first = single.begin() + static_cast<std::ptrdiff_t>(s * count);
+    out[s].single = std::all_of(first, first + static_cast<std::ptrdiff_t>(count), [](char yes) { return yes != 0; });
+  }
+  return out;
+}
+
+Interval exact_interval(const ResampledScores& scores) {
+  const double mean = exact_mean(scores.values);
+  return interval(scores, scores.single ? static_cast<double>(static_cast<float>(mean)) : mean);
+}
+
+Interval numpy_interval(const ResampledScores& scores) {
+  std::vector<double> sorted = scores.values;  // the order of the sum is the sorted one
+  std::sort(sorted.begin(), sorted.end());
+  return interval(scores, numpy_mean(sorted, scores.single));
+}
+
+double bootstrap_p_value(const ResampledScores& baseline, const ResampledScores& system, double difference) {
+  const bool single = baseline.single && system.single;
+  std::vector<double> differences(system.values.size());
+  for (std::size_t i = 0; i < differences.size(); ++i)
+    differences[i] = std::abs(difference_of(system.values[i], baseline.values[i], single));
+  const double mean = numpy_mean(differences, single);
+  const double limit = single ? static_cast<double>(static_cast<float>(difference)) : difference;
+  const auto larger = std::count_if(differences.begin(), differences.end(),
+                                    [&](double value) { return difference_of(value, mean, single) > limit; });
+  return p_value(static_cast<std::size_t>(larger), differences.size());
+}
+
+std::vector<double> randomization_p_values(const SegmentStatistics& statistics, std::span<const double> scores,
+                                           std::int64_t trials, std::uint64_t seed, int threads) {
+  const std::size_t segments = statistics.segments(), width = statistics.row_width(), words = (segments + 63) / 64;
+  const std::size_t metrics = statistics.metrics().size(), systems = statistics.systems();
+  const std::size_t system_width = width / systems;
+  // What a segment changes in the sums when a system takes the baseline's row instead of its own, and sums to start
+  // from.
+  std::vector<double> changes(segments * (width - system_width)), own(width), both(width);
+  for (std::size_t i = 0; i < segments; ++i) {
+    const double* row = statistics.rows().data() + i * width;
+    for (std::size_t k = 0; k < width; ++k) own[k] += row[k];
+    for (std::size_t k = system_width; k < width; ++k)
+      changes[i * (width - system_width) + k - system_width] = row[k % system_width] - row[k];
+  }
+  for (std::size_t k = 0; k < width; ++k) both[k] = own[k] + own[k % system_width];
+
+  NumpyRandom random(seed);
+  NumpyBits bits(random);
+  ThreadPool pool(threads);
+  std::vector<std::uint64_t> masks;
+  std::vector<double> difference(systems * metrics);
+  for (std::size_t s = metrics; s < difference.size(); ++s) difference[s] = std::abs(scores[s % metrics] - scores[s]);
+  std::vector<char> larger(static_cast<std::size_t>(kRound) * difference.size());
+  std::vector<std::size_t> count(difference.size());
+  for (std::int64_t done = 0; done < trials; done += kRound) {
+    const std::int64_t round = std::min(kRound, trials - done);
+    masks.assign(static_cast<std::size_t>(round) * words, 0);
+    for (std::size_t r = 0; r < static_cast<std::size_t>(round); ++r)
+      for (std::size_t i = 0; i < segments; ++i) masks[r * words + i / 64] |= std::uint64_t{bits.next()} << (i % 64);
+    share(pool, round, [&](std::int64_t first, std::int64_t last) {
+      std::vector<double> one(width), other(width);
+      for (auto r = static_cast<std::size_t>(first); r < static_cast<std::size_t>(last); ++r) {
+        one = own;
+        for (std::size_t w = 0; w < words; ++w)
+          for (std::uint64_t mask = masks[r * words + w]; mask != 0; mask &= mask - 1) {
+            const std::size_t i = 64 * w + static_cast<std::size_t>(std::countr_zero(mask));
+            const double* change = changes.data() + i * (width - system_width);
+            for (std::size_t k = system_width; k < width; ++k) one[k] += change[k - system_width];
+          }
+        for (std::size_t k = 0; k < width; ++k) other[k] = both[k] - one[k];
+        for (std::size_t s = metrics; s < difference.size(); ++s) {
+          const TranslationMetric& metric = *statistics.metrics()[s % metrics];
+          const std::size_t at = statistics.offset(s / metrics, s % metrics);
+          const auto score = [&](const std::vector<double>& sums) {
+            return metric.shuffled_score(std::span(sums).subspan(at, metric.width()));
+          };
+          larger[r * difference.size() + s] = std::abs(score(one) - score(other)) > difference[s];
+        }
+      }
+    });
+    for (std::size_t at = 0; at < static_cast<std::size_t>(round) * difference.size(); ++at)
+      count[at % difference.size()] += larger[at] ? 1 : 0;
+    std::fill(larger.begin(), larger.end(), 0);
+  }
+  std::vector<double> out(difference.size());
+  for (std::size_t s = 0; s < out.size(); ++s)
+    out[s] = s < metrics ? 1 : p_value(count[s], static_cast<std::size_t>(trials));
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "heed/metrics/metric.h"
+#include "heed/text/tercom.h"
+
+namespace heed {
+
+/// Translation Edit Rate (Snover et al. 2006) as sacreBLEU 2.6 computes it: 100 times the edits to the nearest
+/// reference over the mean length of the references. Statistics: edits, mean length.
+class TerMetric : public TranslationMetric {
+ public:
+  explicit TerMetric(const TercomOptions& options) : options_(options) {}
+
+  std::string name() const override { return "TER"; }
+  std::string settings() const override;
+  bool lower_is_better() const override { return true; }
+  std::size_t width() const override { return 2; }
+  std::unique_ptr<SegmentCounter> counter() const override;
+  double score(std::span<const double> sums) const override;
+  ResampledScore resampled_score(std::span<const float> sums) const override;
+
+ private:
+  TercomOptions options_;
+};
+
+}  // namespace heed

@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "heed/base/threads.h"
+#include "heed/metrics/numbers.h"
+#include "heed/run/bleu_modes.h"
+
+namespace heed {
+namespace {
+
+/// As many lines that end in " ." as sacreBLEU takes before it speaks.
+constexpr int kTokenizedLines = 100;
+/// Segments a thread takes at a time.
+constexpr std::size_t kChunk = 32;
+/// From this p on a difference may be chance.
+constexpr double kSignificant = 0.05;
+
+/// Warns of systems that look tokenised, as sacreBLEU does.
+class TokenizedCheck {
+ public:
+  explicit TokenizedCheck(const BleuPlan& plan) : lines_(plan.systems.size()) {
+    const bool asked = std::find(plan.options.metrics.begin(), plan.options.metrics.end(), MetricKind::bleu) !=
+                       plan.options.metrics.end();
+    active_ = asked && !plan.options.force && plan.bleu.tokenize != MtevalMode::none;
+  }
+
+  void look(const Segments& segments) {
+    if (!active_) return;
+    for (std::size_t i = 0; i < segments.size(); ++i)
+      for (std::size_t s = 0; s < lines_.size(); ++s) lines_[s] += segments.hypotheses(i)[s].ends_with(" .") ? 1 : 0;
+  }
+  void report(const Segments& segments, Log& log) const {
+    for (std::size_t s = 0; s < lines_.size(); ++s)
+      if (lines_[s] >= kTokenizedLines)
+        log.warn(segments.system_name(s) + ": " + format_count(lines_[s]) +
+                 " lines end in \" .\", as tokenised text does, and will be tokenised again (detokenise it first; "
+                 "--force if it is right as it is)");
+  }
+
+ private:
+  bool active_ = false;
+  std::vector<std::int64_t> lines_;
+};
+
+/// Scores, intervals and p-values of all systems.
+std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatistics& statistics,
+                                       const std::vector<double>& sums, const Segments& segments) {
+  const std::size_t metrics = plan.metrics.size(), systems = segments.systems();
+  std::vector<double> scores;
+  std::vector<SystemReport> reports;
+  for (std::size_t s = 0; s < systems; ++s) {
+    reports.push_back({(plan.test && s == 0 ? "Baseline: " : "") + segments.system_name(s), {}});
+    for (std::size_t m = 0; m < metrics; ++m) {
+      const TranslationMetric& metric = *plan.metrics[m];
+      const auto part = std::span(sums).subspan(statistics.offset(s, m), metric.width());
+      scores.push_back(metric.score(part));
+      reports.back().scores.push_back(
+          {metric.name(), scores.back(), plan.signature(metric), metric.details(part), {}, {}});
+    }
+  }
+  const auto at = [&](std::size_t index) -> SystemScore& { return reports[index / metrics].scores[index % metrics]; };
+  const auto seed = static_cast<std::uint64_t>(plan.options.seed);
+  if (plan.test && plan.test->test == "ar") {
+    const auto p_values = randomization_p_values(statistics, scores, plan.test->samples, seed, plan.threads);
+    for (std::size_t k = metrics; k < p_values.size(); ++k) at(k).p_value = p_values[k];
+  } else if (plan.test) {
+    const auto resampled = bootstrap_scores(statistics, plan.test->samples, seed, plan.threads);
+    for (std::size_t k = 0; k < resampled.size(); ++k) {
+      at(k).confidence = numpy_interval(resampled[k]);
+      if (k >= metrics)
+        at(k).p_value =
+            bootstrap_p_value(resampled[k % metrics], resampled[k], std::abs(scores[k % metrics] - scores[k]));
+    }
+  } else if (plan.options.confidence) {
+    const auto resampled = bootstrap_scores(statistics, plan.options.confidence_n, seed, plan.threads);
+    for (std::size_t k = 0; k < resampled.size(); ++k) at(k).confidence = exact_interval(resampled[k]);
+  }
+  return reports;
+}
+
+/// Checks --fail-under and --fail-drop.
+std::vector<ScoreFailure> check_reports(const BleuPlan& plan, const std::vector<SystemReport>& reports,
+                                        Threshold& threshold) {
+  std::vector<ScoreFailure> failures;
+  const bool baseline = !plan.options.baseline.empty();
+  const double reference = reports[0].scores[0].score;
+  for (std::size_t s = baseline ? 1 : 0; s < reports.size(); ++s) {
+    const SystemScore& score = reports[s].scores[0];
+    const std::string whose = reports.size() > 1 ? reports[s].name + ": " : std::string();
+    if (auto message = threshold.check(score.score, [&] { return whose; }))
+      failures.push_back({reports[s].name, score.metric, *message});
+    if (!plan.options.fail_drop || *score.p_value >= kSignificant) continue;
+    const double drop = plan.metrics[0]->lower_is_better() ? score.score - reference : reference - score.score;
+    if (drop <= *plan.options.fail_drop) continue;
+    const std::string message = whose + format_fixed(score.score, plan.width) + " is " +
+                                format_fixed(drop, plan.width) + " worse than " + format_fixed(reference, plan.width) +
+                                " of the baseline (p = " + format_fixed(*score.p_value, 4) + "; --fail-drop " +
+                                json_number(*plan.options.fail_drop) + ")";
+    failures.push_back({reports[s].name, score.metric, message});
+    threshold.fail(message);
+  }
+  return failures;
+}
+
+void write_reports(const BleuPlan& plan, const std::vector<SystemReport>& reports,
+                   const std::vector<ScoreFailure>& failures, std::ostream& out) {
+  if (plan.options.score_only) {
+    const bool list = plan.format == BleuFormat::json && reports.size() == 1 && plan.metrics.size() > 1;
+    if (list) out << "[\n";
+    for (const SystemReport& system : reports)
+      for (std::size_t m = 0; m < system.scores.size(); ++m)
+        out << score_number(system.scores[m], plan.width) << (list && m + 1 < system.scores.size() ? ",\n" : "\n");
+    if (list) out << "]\n";
+    return;
+  }
+  switch (plan.format) {
+    case BleuFormat::text:
+      out << (reports.size() > 1 ? systems_table(reports, plan.width, plan.test)
+                                 : scores_text(reports[0].scores, plan.width));
+      break;
+    case BleuFormat::json:
+      out << (reports.size() > 1 ? systems_json(reports, plan.width) : scores_json(reports[0].scores, plan.width));
+      break;
+    case BleuFormat::tsv:
+      out << systems_tsv(reports, plan.width);
+      break;
+    case BleuFormat::junit:
+      out << systems_junit(reports, failures, plan.width);
+      break;
+  }
+}
+
+/// Words in a line.
+std::size_t count_words(MtevalTokenizer& splitter, std::string_view line) {
+  return splitter.tokens(line).size();
+}
+
+}  // namespace
+
+struct CorpusCounter::State {
+  explicit State(const BleuPlan& p) : plan(p), statistics(p.metrics, p.systems.size()) {}
+
+  const BleuPlan& plan;
+  SegmentStatistics statistics;
+  std::unique_ptr<ThreadPool> pool;
+  std::vector<std::vector<std::unique_ptr<SegmentCounter>>> counters;  // [thread, metric]
+  std::vector<double> rows;
+
+  void count(const Segments& segments, std::size_t segment, std::size_t thread) {
+    const std::size_t width = statistics.row_width();
+    const auto row = std::span(rows).subspan(segment * width, width);
+    for (std::size_t m = 0; m < plan.metrics.size(); ++m) {
+      SegmentCounter& counter = *counters[thread][m];
+      counter.set_references(segments.references(segment));
+      for (std::size_t s = 0; s < statistics.systems(); ++s)
+        counter.count(segments.hypotheses(segment)[s], row.subspan(statistics.offset(s, m), plan.metrics[m]->width()));
+    }
+  }
+};
+
+CorpusCounter::CorpusCounter(const BleuPlan& plan) : state_(std::make_unique<State>(plan)) {
+  state_->counters.resize(static_cast<std::size_t>(plan.threads));
+  for (auto& counters : state_->counters)
+    for (const auto& metric : plan.metrics) counters.push_back(metric->counter());
+}
+
+CorpusCounter::~CorpusCounter() = default;
+
+std::size_t CorpusCounter::width() const {
+  return state_->statistics.row_width();
+}
+
+std::span<const double> CorpusCounter::count(const Segments& segments) {
+  State& s = *state_;
+  s.rows.resize(segments.size() * width());
+  if (s.plan.threads == 1 || segments.size() < 4 * kChunk) {
+    for (std::size_t i = 0; i < segments.size(); ++i) s.count(segments, i, 0);
+    return s.rows;
+  }
+  if (!s.pool) s.pool = std::make_unique<ThreadPool>(s.plan.threads);
+  std::atomic<std::size_t> next = 0;
+  s.pool->run([&](int thread) {
+    for (std::size_t first; (first = next.fetch_add(kChunk)) < segments.size();)
+      for (std::size_t i = first; i < std::min(first + kChunk, segments.size()); ++i)
+        s.count(segments, i, static_cast<std::size_t>(thread));
+  });
+  return s.rows;
+}
+
+void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold, Log& log) {
+  CorpusCounter counter(plan);
+  SegmentStatistics statistics(plan.metrics, segments.systems());
+  TokenizedCheck tokenized(plan);
+  std::vector<double> sums(counter.width());
+  while (segments.read(CorpusCounter::kBlock)) {
+    tokenized.look(segments);
+    const auto rows = counter.count(segments);
+    for (std::size_t at = 0; at < rows.size(); ++at) sums[at % sums.size()] += rows[at];
+    if (plan.test || plan.options.confidence) statistics.append(rows);
+  }
+  tokenized.report(segments, log);
+  const std::vector<SystemReport> reports = make_reports(plan, statistics, sums, segments);
+  const std::vector<ScoreFailure> failures = check_reports(plan, reports, threshold);
+  write_reports(plan, reports, failures, out);
+}
+
+void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out) {
+  constexpr std::size_t kStep = 10, kBuckets = 7;
+  struct Bucket {
+    std::int64_t lines = 0;
+    std::vector<double> sums;
+  };
+  CorpusCounter counter(plan);
+  std::vector<Bucket> buckets(kBuckets, {0, std::vector<double>(counter.width())});
+  MtevalTokenizer splitter(MtevalMode::none);
+  while (segments.read(CorpusCounter::kBlock)) {
+    const auto rows = counter.count(segments);
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      Bucket& bucket = buckets[std::min(kBuckets - 1, count_words(splitter, segments.references(i)[0]) / kStep)];
+      ++bucket.lines;
+      for (std::size_t k = 0; k < bucket.sums.size(); ++k) bucket.sums[k] += rows[i * bucket.sums.size() + k];
+    }
+  }
+  const bool json = plan.format == BleuFormat::json;
+  std::vector<std::vector<std::string>> table = {{"words", "lines"}};
+  for (const auto& metric : plan.metrics) table[0].push_back(metric->name());
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    if (buckets[b].lines == 0) continue;
+    const std::string last = b + 1 < kBuckets ? std::to_string(kStep * (b + 1) - 1) : std::string();
+    const std::string words = std::to_string(kStep * b) + "-" + last;
+    table.push_back({json ? json_string(words) : words, std::to_string(buckets[b].lines)});
+    std::size_t at = 0;
+    for (const auto& metric : plan.metrics) {
+      table.back().push_back(format_fixed(
+          metric->score(std::span<const double>(buckets[b].sums).subspan(at, metric->width())), plan.width));
+      at += metric->width();
+    }
+  }
+  if (json) {
+    out << "[\n";
+    for (std::size_t r = 1; r < table.size(); ++r) {
+      for (std::size_t c = 0; c < table[r].size(); ++c)
+        out << (c == 0 ? " {" : ", ") << json_string(table[0][c]) << ": " << table[r][c];
+      out << (r + 1 < table.size() ? "},\n" : "}\n");
+    }
+    out << "]\n";
+    return;
+  }
+  for (const auto& row : table) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (plan.format == BleuFormat::tsv) {
+        out << (c > 0 ? "\t" : "") << row[c];
+        continue;
+      }
+      std::size_t width = 0;
+      for (const auto& other : table) width = std::max(width, other[c].size());
+      const std::string space(width - row[c].size(), ' ');
+      out << (c > 0 ? "  " : "") << (c == 0 ? row[c] + space : space + row[c]);
+    }
+    out << '\n';
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "heed/metrics/ngram_matcher.h"
+#include "heed/metrics/numbers.h"
+#include "heed/run/bleu_modes.h"
+#include "heed/text/unicode.h"
+
+namespace heed {
+namespace {
+
+/// One score a line: `score` gives a segment's value and its line of the report.
+struct LineScore {
+  double value;
+  std::string text;
+};
+
+void score_lines(Segments& segments, const std::function<LineScore()>& score, std::ostream& out, Threshold& threshold) {
+  for (;;) {
+    if (!segments.ready()) out.flush();  // somebody may be waiting at the other end
+    if (!segments.read(1)) return;
+    const LineScore line = score();
+    out << line.text << '\n';
+    threshold.check(line.value,
+                    [&] { return segments.system_name(0) + ":" + std::to_string(segments.count()) + ": "; });
+  }
+}
+
+/// What Perl's split takes for white space in a string of bytes.
+bool is_ascii_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+void split_bytes(std::string_view line, std::vector<std::string_view>& words) {
+  words.clear();
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t start = at;
+    while (at < line.size() && !is_ascii_space(line[at])) ++at;
+    if (at > start) words.push_back(line.substr(start, at - start));
+    while (at < line.size() && is_ascii_space(line[at])) ++at;
+  }
+}
+
+std::string lower_bytes(std::string_view line) {
+  std::string out(line);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+}  // namespace
+
+void score_sentences(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold) {
+  const TranslationMetric& metric = *plan.metrics[0];
+  const auto counter = metric.counter();
+  std::vector<double> row(metric.width());
+  SystemScore score{metric.name(), 0, plan.signature(metric), {}, {}, {}};
+  if (plan.format == BleuFormat::tsv && !plan.options.score_only) out << "line\t" << metric.name() << '\n';
+  const auto line = [&]() -> LineScore {
+    counter->set_references(segments.references(0));
+    counter->count(segments.hypotheses(0)[0], row);
+    score.score = metric.score(row);
+    if (plan.options.score_only) return {score.score, format_fixed(score.score, plan.width)};
+    if (plan.format == BleuFormat::tsv)
+      return {score.score, std::to_string(segments.count()) + "\t" + format_fixed(score.score, plan.width)};
+    score.details = metric.details(row);
+    if (plan.format == BleuFormat::json) return {score.score, score_json(score, plan.width, -1)};
+    return {score.score, score_text(score, plan.width)};
+  };
+  score_lines(segments, line, out, threshold);
+}
+
+void score_d2l(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold) {
+  MtevalTokenizer hypothesis(plan.bleu.tokenize), reference(plan.bleu.tokenize);
+  const auto score = [&]() -> LineScore {
+    std::string lowered[2];
+    std::string_view one = segments.hypotheses(0)[0], other = segments.references(0)[0];
+    if (plan.bleu.lowercase) {
+      one = lowered[0] = to_lower(one);
+      other = lowered[1] = to_lower(other);
+    }
+    const double value = d2l_bleu(hypothesis.tokens(one), reference.tokens(other), *plan.options.d2l);
+    const std::string number = format_fixed(value, plan.width);
+    if (plan.format != BleuFormat::json || plan.options.score_only) return {value, number};
+    return {value, "{\"name\": \"d2l\", \"max_order\": " + std::to_string(*plan.options.d2l) +
+                       ", \"score\": " + json_number(std::stod(number)) + "}"};
+  };
+  score_lines(segments, score, out, threshold);
+}
+
+void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
+  struct Line {
+    double score = 0;
+    std::int64_t number = 0;
+    std::string hypothesis;
+    std::vector<std::string> references;
+  };
+  const TranslationMetric& metric = *plan.metrics[0];
+  const auto before = [&](const Line& a, const Line& b) {
+    return a.score != b.score ? plan.is_worse(a.score, b.score) : a.number < b.number;
+  };
+  CorpusCounter counter(plan);
+  const auto most = static_cast<std::size_t>(*plan.options.worst);
+  std::vector<Line> worst;  // a heap, the best of them in front
+  while (segments.read(CorpusCounter::kBlock)) {
+    const auto rows = counter.count(segments);
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      Line line{metric.score(rows.subspan(i * counter.width(), metric.width())), segments.line_number(i), {}, {}};
+      if (worst.size() == most && !before(line, worst.front())) continue;
+      line.hypothesis = segments.hypotheses(i)[0];
+      for (const std::string_view reference : segments.references(i)) line.references.emplace_back(reference);
+      if (worst.size() == most) {
+        std::pop_heap(worst.begin(), worst.end(), before);
+        worst.pop_back();
+      }
+      worst.push_back(std::move(line));
+      std::push_heap(worst.begin(), worst.end(), before);
+    }
+  }
+  std::sort_heap(worst.begin(), worst.end(), before);
+  if (plan.format == BleuFormat::tsv) {
+    out << "line\t" << metric.name() << "\thypothesis";
+    for (std::size_t r = 0; r < plan.options.references.size(); ++r) out << "\treference";
+    out << '\n';
+  }
+  for (const Line& line : worst) {
+    const std::string score = format_fixed(line.score, plan.width);
+    if (plan.format == BleuFormat::json) {
+      out << "{\"line\": " << line.number << ", " << json_string(metric.name()) << ": " << score
+          << ", \"hypothesis\": " << json_string(line.hypothesis) << ", \"references\": [";
+      for (std::size_t r = 0; r < line.references.size(); ++r)
+        out << (r > 0 ? ", " : "") << json_string(line.references[r]);
+      out << "]}\n";
+    } else if (plan.format == BleuFormat::tsv) {
+      out << line.number << '\t' << score << '\t' << tsv_field(line.hypothesis);
+      for (const std::string& reference : line.references) out << '\t' << tsv_field(reference);
+      out << '\n';
+    } else {
+      out << "line " << line.number << ": " << metric.name() << " = " << score << "\n  hypothesis: " << line.hypothesis
+          << '\n';
+      for (const std::string& reference : line.references) out << "  reference:  " << reference << '\n';
+    }
+  }
+}
+
+int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out) {
+  constexpr std::size_t kOrders = 4;
+  NgramMatcher matcher(kOrders);
+  std::vector<std::int64_t> matches(kOrders), totals(kOrders);
+  std::int64_t length = 0, reference_length = 0;
+  std::vector<std::string> lowered(1 + plan.options.references.size());  // of the hypothesis, of each reference
+  std::vector<std::string_view> words;
+  const auto split = [&](std::string_view line, std::string& memory) {
+    if (plan.bleu.lowercase) line = memory = lower_bytes(line);
+    split_bytes(line, words);
+  };
+  while (segments.read(1)) {
+    matcher.clear();
+    split(segments.hypotheses(0)[0], lowered[0]);
+    const auto words_here = std::ssize(words);
+    std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t r = 0; r < segments.references(0).size(); ++r) {
+      split(segments.references(0)[r], lowered[r + 1]);
+      matcher.add_reference(words);
+      const std::int64_t here = std::ssize(words), far = std::abs(here - words_here),
+                         least = std::abs(nearest - words_here);
+      if (r == 0 || far < least || (far == least && here < nearest)) nearest = here;
+    }
+    split(segments.hypotheses(0)[0], lowered[0]);
+    matcher.match(words, matches);
+    for (std::size_t n = 0; n < kOrders; ++n)
+      totals[n] += std::max<std::int64_t>(0, words_here - static_cast<std::int64_t>(n));
+    length += words_here;
+    reference_length += nearest;
+  }
+  if (reference_length == 0) {
+    out << "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n";
+    return 1;
+  }
+  double precisions[kOrders], log_sum = 0;
+  for (std::size_t n = 0; n < kOrders; ++n) {
+    precisions[n] = totals[n] > 0 ? static_cast<double>(matches[n]) / static_cast<double>(totals[n]) : 0;
+    log_sum += precisions[n] > 0 ? std::log(precisions[n]) : -9999999999.0;
+  }
+  const double ratio = static_cast<double>(length) / static_cast<double>(reference_length);
+  double penalty = 1;
+  if (length < reference_length)
+    penalty = length > 0 ? std::exp(1 - static_cast<double>(reference_length) / static_cast<double>(length)) : 0;
+  out << "BLEU = " << format_fixed(100 * (penalty * std::exp(log_sum / 4)), 2) << ", ";
+  for (std::size_t n = 0; n < kOrders; ++n) out << (n > 0 ? "/" : "") << format_fixed(100 * precisions[n], 1);
+  out << " (BP=" << format_fixed(penalty, 3) << ", ratio=" << format_fixed(ratio, 3) << ", hyp_len=" << length
+      << ", ref_len=" << reference_length << ")\n";
+  return 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/base/line_io.h"
+#include "heed/base/log.h"
+
+namespace heed {
+
+/// References and hypotheses of a corpus, read side by side: line N of one belongs to line N of the others.
+class Segments {
+ public:
+  /// Reads the files; "-" and "" are `in`.
+  Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems, InvalidUtf8 policy,
+           std::istream& in);
+
+  /// Reads up to `count` segments; false at the end of all files. Throws Error where one file ends before another, or
+  /// all are empty.
+  bool read(std::size_t count);
+  /// Whether one more segment could be read without waiting for the writer of a pipe.
+  bool ready();
+
+  /// Segments that the last read() gave.
+  std::size_t size() const { return size_; }
+  /// Segments read so far.
+  std::int64_t count() const { return count_; }
+  /// The number, from 1, of a segment of the last read().
+  std::int64_t line_number(std::size_t segment) const {
+    return count_ - static_cast<std::int64_t>(size_ - segment) + 1;
+  }
+
+  std::size_t systems() const { return readers_.size() - references_; }
+  std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
+  /// Lines of one segment without the white space at their ends.
+  std::span<const std::string_view> references(std::size_t segment) const {
+    return std::span(views_).subspan(segment * readers_.size(), references_);
+  }
+  std::span<const std::string_view> hypotheses(std::size_t segment) const {
+    return std::span(views_).subspan(segment * readers_.size() + references_, systems());
+  }
+
+  void report_invalid(Log& log) const;
+
+ private:
+  [[noreturn]] void fail_unequal();
+
+  std::size_t references_;
+  std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
+  std::vector<std::string> lines_;                    // [segment, reader]
+  std::vector<std::string_view> views_;               // the same
+  std::size_t size_ = 0;
+  std::int64_t count_ = 0;
+};
+
+/// "1 line", "2,000 lines".
+std::string count_of(std::int64_t count, const std::string& what);
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+#include "heed/metrics/edit_rate.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace heed;
+using Words = std::vector<std::uint32_t>;
+
+TEST_CASE("edits are insertions, deletions, substitutions and shifts") {
+  TranslationEdits edits;
+  CHECK(edits.count(Words{1, 2, 3}, Words{1, 2, 3}) == 0);
+  CHECK(edits.count(Words{}, Words{1, 2}) == 2);
+  CHECK(edits.count(Words{1, 2, 3}, Words{}) == 3);
+  CHECK(edits.count(Words{1, 9, 3}, Words{1, 2, 3}) == 1);
+  CHECK(edits.count(Words{1, 3}, Words{1, 2, 3}) == 1);
+  CHECK(edits.count(Words{4, 5, 6, 1, 2, 3}, Words{1, 2, 3, 4, 5, 6}) == 1);  // one shift of three words
+  CHECK(edits.count(Words{3, 4, 1, 2, 9}, Words{1, 2, 3, 4, 5}) == 2);
+}
+
+TEST_CASE("shifts are made over 50 words, not more") {
+  const auto moved = [](std::uint32_t distance) {
+    Words reference(distance + 1), hypothesis;
+    for (std::uint32_t i = 0; i <= distance; ++i) reference[i] = i;
+    hypothesis = reference;
+    std::rotate(hypothesis.begin(), hypothesis.begin() + 1, hypothesis.end());  // the first word comes last
+    TranslationEdits edits;
+    return edits.count(hypothesis, reference);
+  };
+  CHECK(moved(50) == 1);
+  CHECK(moved(51) == 2);
+}
+
+TEST_CASE("a very long reference of a short hypothesis is within the beam") {
+  TranslationEdits edits;
+  Words reference(500);
+  for (std::uint32_t i = 0; i < 500; ++i) reference[i] = i;
+  CHECK(edits.count(Words{499}, reference) == 499);
+  CHECK(edits.count(reference, Words{3}) == 499);
+}

@@ -1,0 +1,72 @@
+#include "heed/metrics/resampling.h"
+
+#include <doctest/doctest.h>
+
+#include "heed/metrics/bleu.h"
+#include "heed/metrics/chrf.h"
+#include "heed/metrics/numpy_random.h"
+#include "reference.h"
+
+using namespace heed;
+
+TEST_CASE("random numbers are NumPy's") {
+  for (const auto& test : score_reference()["random"]) {
+    CAPTURE(test.dump());
+    NumpyRandom random(test["seed"]);
+    std::vector<std::uint32_t> chosen(test["chosen"].size());
+    random.choose(test["size"], chosen);
+    CHECK(chosen == test["chosen"].get<std::vector<std::uint32_t>>());
+    NumpyBits bits(random);
+    for (const int bit : test["bits"]) CHECK(bits.next() == (bit == 1));
+  }
+}
+
+namespace {
+
+/// 300 segments of two systems and two metrics, from a generator.
+SegmentStatistics statistics_of(const Metrics& metrics) {
+  SegmentStatistics statistics(metrics, 2);
+  NumpyRandom random(5);
+  std::vector<double> row(statistics.row_width());
+  for (int i = 0; i < 300; ++i) {
+    for (double& number : row) number = 1 + random.next32() % 9;
+    statistics.append(row);
+  }
+  return statistics;
+}
+
+Metrics two_metrics() {
+  Metrics metrics;
+  metrics.push_back(std::make_unique<BleuMetric>(BleuOptions{}));
+  metrics.push_back(std::make_unique<ChrfMetric>(ChrfOptions{}));
+  return metrics;
+}
+
+}  // namespace
+
+TEST_CASE("tests of significance do not depend on the number of threads") {
+  const Metrics metrics = two_metrics();
+  const SegmentStatistics statistics = statistics_of(metrics);
+  const auto one = bootstrap_scores(statistics, 130, 12345, 1), three = bootstrap_scores(statistics, 130, 12345, 3);
+  REQUIRE(one.size() == 4);
+  for (std::size_t s = 0; s < one.size(); ++s) CHECK(one[s].values == three[s].values);
+  CHECK_FALSE(one[0].single);
+  CHECK(one[1].single);  // chrF's float32 stays one
+  const std::vector<double> scores = {50, 50, 50.5, 50.5};
+  CHECK(randomization_p_values(statistics, scores, 130, 12345, 1) ==
+        randomization_p_values(statistics, scores, 130, 12345, 3));
+}
+
+TEST_CASE("equal systems differ by chance with p = 1 / (n + 1)") {
+  const ResampledScores scores{{1, 2, 3, 4}, false};
+  CHECK(bootstrap_p_value(scores, scores, 0) == 1.0 / 5);
+  CHECK(bootstrap_p_value(scores, ResampledScores{{2, 4, 3, 3}, false}, 0) == 2.0 / 5);
+}
+
+TEST_CASE("an interval leaves out a fortieth of the scores at each end") {
+  ResampledScores scores{std::vector<double>(80), false};
+  for (std::size_t i = 0; i < 80; ++i) scores.values[79 - i] = static_cast<double>(i);
+  CHECK(exact_interval(scores).half_width == 0.5 * (77 - 2));
+  CHECK(exact_interval(scores).mean == 39.5);
+  CHECK(numpy_interval(scores).mean == 39.5);
+}
