@@ -19,7 +19,7 @@ completes() {
 : >text.de
 completes '--detokenize' tokenize --deto
 completes '--uppercase-first' tokenize -d --up
-completes '--no-detokenize' tokenize --no-det
+completes '--no-detokenize' tokenize --no-deto
 completes 'moses 13a intl char words none' tokenize --mode ''
 completes 'moses' tokenize --mode mo
 completes 'moses' tokenize --mode = mo
