@@ -269,3 +269,81 @@ TEST_CASE("build-vocab: what cannot be is said") {
   CHECK(vocab_error({"--type", "unigram"}) == "--type 'unigram': must be one of words, bpe, char");
   CHECK(vocab_error({"--max-size", "4"}) == "--max-size 4: must be at least 5");
 }
+
+TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone") {
+  const Folder folder;
+  const std::string text = "We saw the dog.\nThe dog saw us in Paris.\nIs the dog here?\n";
+  const Result learnt = tokenize({"--train-truecaser", folder / "model"}, text);
+  CHECK(learnt.out.empty());
+  CHECK(slurp(folder / "model") == "dog (3/3)\nhere (1/1)\nin (1/1)\nParis (1/1)\nsaw (2/2)\nthe (2/2)\nus (1/1)\n");
+  CHECK(tokenize({"--truecase", folder / "model"}, "The dog. Us!\n\n").out == "the dog . us !\n\n");
+  CHECK(tokenize({"--mode", "none", "--truecase", folder / "model"}, "The dog . Us\n").out == "the dog . us\n");
+  CHECK(tokenize({"--asr", "--truecase", folder / "model"}, "THE DOG IN PARIS\n").out == "the dog in Paris\n");
+  CHECK(tokenize({"-d", "--truecase", folder / "model"}, "the dog . us !\n").out == "The dog. Us!\n");
+  CHECK(tokenize({"-d", "--detruecase"}, "the dog . us !\n").out == "The dog. Us!\n");
+  CHECK(tokenize({"-d", "--mode", "none", "--detruecase"}, "the dog . us !\n").out == "The dog . Us !\n");
+  CHECK(tokenize({"--check", "--truecase", folder / "model"}, text).code == 0);
+  // Many lines, any number of threads: the same model.
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += text;
+  tokenize({"--train-truecaser", folder / "one", "-j", "1"}, many);
+  tokenize({"--train-truecaser", folder / "three", "-j", "3"}, many);
+  CHECK(slurp(folder / "one") == slurp(folder / "three"));
+  CHECK(slurp(folder / "one").starts_with("dog (15000/15000)\n"));
+}
+
+TEST_CASE("a vocabulary and a checkpoint carry the truecase model") {
+  const Folder folder;
+  tokenize({"--train-truecaser", folder / "model"}, kEnglish);
+  const std::string vocabulary = folder.file(
+      "vocab", build_vocab({"--merges", "20", "--truecase", folder / "model"}, "The house.\nNew house.\n").out);
+  CHECK(slurp(vocabulary).find("\ntruecase: 11\nhouse (1/1)\n") != std::string::npos);
+  std::filesystem::remove(folder / "model");
+  const std::string pieces = tokenize({"-m", vocabulary}, "The House.\n").out;
+  CHECK(pieces.find("house") != std::string::npos);
+  CHECK(tokenize({"-d", "-m", vocabulary}, pieces).out == "The house.\n");
+  const TextModel model = TextModel::read(vocabulary);
+  const TextModel again = TextModel::from_parts(model.parts(), "parts");
+  CHECK(again.steps() == model.steps());
+  CHECK_FALSE(again.steps().truecaser.empty());
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = model.size();
+  config.dim_emb = config.dim_ffn = 8;
+  config.heads = config.enc_depth = config.dec_depth = 1;
+  const auto network = std::make_shared<const Transformer<float>>(config);
+  save_checkpoint(folder / "m.h5", {network, ParameterValues<float>(network->layout()), model, model});
+  CHECK(tokenize({"-m", folder / "m.h5"}, "The House.\n").out == pieces);
+  CHECK(tokenize({"-d", "-m", folder / "m.h5"}, pieces).out == "The house.\n");
+}
+
+TEST_CASE("truecasing that makes no sense is said") {
+  const Folder folder;
+  const std::string model = folder.file("model", "the (1/1)\n"), bad = folder.file("bad", "the\n");
+  CHECK(usage_error({"--detruecase"}) == "--detruecase: needs --detokenize");
+  CHECK(usage_error({"--asr"}) == "--asr: needs --truecase");
+  CHECK(usage_error({"--possibly-use-first-token"}) == "--possibly-use-first-token: needs --train-truecaser");
+  CHECK(usage_error({"--train-truecaser", "x", "--check"}) == "--train-truecaser: has no use with --check");
+  CHECK(usage_error({"--truecase", model, "--lowercase"}) ==
+        "--truecase: --lowercase leaves nothing to do (leave one out)");
+  CHECK(vocab_error({"-l", "en,de", "--truecase", model, "a", "b"})
+            .starts_with("--truecase: a model serves one language"));
+  CHECK_THROWS_WITH_AS(tokenize({"--truecase", bad}, ""), doctest::Contains("bad:1: is no line of a truecase model"),
+                       Error);
+}
+
+TEST_CASE("entities without Moses' tokens, as the scripts that escape and unescape") {
+  CHECK(tokenize({"--mode", "none", "--escape"}, "  a<b>\t&amp; \n").out == "a&lt;b&gt;&amp;amp;\n");
+  CHECK(tokenize({"--mode", "none", "--escape", "-d"}, "a  &lt;b&gt; &amp;amp;\n").out == "a  <b> &amp;\n");
+  CHECK(tokenize({"--mode", "words", "--escape"}, "a [b]\n").out == "a &#91;b&#93;\n");
+  CHECK(tokenize({"--mode", "13a", "--escape", "-d"}, "a &#91; b &#93;\n").out == "a [b]\n");
+}
+
+TEST_CASE("the lines before malformed ones are written") {
+  std::istringstream in("a, b\nc \xFF\nd\n");
+  TokenizeOptions options;
+  options.utf8.on_invalid_utf8 = InvalidUtf8::fail;
+  std::ostringstream out, messages;
+  Log log(messages, "tokenize", Verbosity::normal);
+  CHECK_THROWS_AS(run_tokenize(options, in, out, log), Error);
+  CHECK(out.str() == "a , b\n");
+}

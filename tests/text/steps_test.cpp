@@ -59,7 +59,7 @@ TEST_CASE("control characters and line separators are text") {
 }
 
 TEST_CASE("the first letter upper-case on demand") {
-  CHECK(TextPipeline({}).detokenize("it 's fine .", true) == "It's fine.");
+  CHECK(TextPipeline({}).detokenize("it 's fine .", {.uppercase_first = true}) == "It's fine.");
 }
 
 TEST_CASE("the steps list their fields once") {

@@ -46,7 +46,8 @@ std::string utc_now() {
 // ---- writing
 
 constexpr const char *kSourceText = "/text/source", *kTargetText = "/text/target";
-constexpr const char *kVocabulary = "/vocabulary", *kSubwordModel = "/subword_model";
+constexpr const char *kVocabulary = "/vocabulary", *kSubwordModel = "/subword_model",
+                     *kTruecaseModel = "/truecase_model";
 
 /// What both sides share is stored once, under both names.
 void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model) {
@@ -61,6 +62,7 @@ void write_text_models(h5::File& file, const TextModel& source_model, const Text
       file.link(std::string(kSourceText) + kSubwordModel, group + kSubwordModel);
     else if (!parts.subword_model.empty())
       file.write_bytes(group + kSubwordModel, parts.subword_model);
+    if (!parts.truecase_model.empty()) file.write_bytes(group + kTruecaseModel, parts.truecase_model);
     for (const auto& [name, value] : parts.attributes) file.write_attribute(group, attribute_name(name), value);
   };
   write(kSourceText, source, nullptr);
@@ -188,6 +190,7 @@ TextModelParts read_text_parts(const h5::File& file, const std::string& group, c
   parts.pieces = shared(kVocabulary) ? source->pieces : file.read_strings(group + kVocabulary);
   if (file.exists(group + kSubwordModel))
     parts.subword_model = shared(kSubwordModel) ? source->subword_model : file.read_bytes(group + kSubwordModel);
+  if (file.exists(group + kTruecaseModel)) parts.truecase_model = file.read_bytes(group + kTruecaseModel);
   for (const std::string& name : file.attribute_names(group))
     parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
   return parts;

@@ -23,17 +23,24 @@ struct Chunk {
 /// The lines read at once: up to the bounds, or to a pause of the input.
 class Round {
  public:
+  /// An error of the input waits for the lines before it: see error().
   bool read(LineReader& reader) {
     count_ = 0;
     first_ = reader.line_number() + 1;
     std::size_t bytes = 0;
-    while (count_ < kRoundLines && bytes < kRoundBytes && (count_ == 0 || reader.ready())) {
-      if (count_ == lines_.size()) lines_.emplace_back();
-      if (!reader.next(lines_[count_])) break;
-      bytes += lines_[count_++].size() + 1;
+    try {
+      while (count_ < kRoundLines && bytes < kRoundBytes && (count_ == 0 || reader.ready())) {
+        if (count_ == lines_.size()) lines_.emplace_back();
+        if (!reader.next(lines_[count_])) break;
+        bytes += lines_[count_++].size() + 1;
+      }
+    } catch (...) {
+      error_ = std::current_exception();
     }
-    return count_ > 0;
+    return count_ > 0 || error_;
   }
+
+  const std::exception_ptr& error() const { return error_; }
 
   std::size_t chunks() const { return (count_ + kChunkLines - 1) / kChunkLines; }
 
@@ -53,6 +60,7 @@ class Round {
   std::vector<std::string> lines_;  // the first count_ are in use; the others keep their memory
   std::size_t count_ = 0;
   std::int64_t first_ = 1;
+  std::exception_ptr error_;
 };
 
 }  // namespace
@@ -76,8 +84,9 @@ void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
     }
     for (std::size_t i = 0; i < round.chunks(); ++i) {
       job.take(chunks[i].out, chunks[i].lines);
-      if (chunks[i].error) std::rethrow_exception(chunks[i].error);
+      if (chunks[i].error) job.idle(), std::rethrow_exception(chunks[i].error);
     }
+    if (round.error()) job.idle(), std::rethrow_exception(round.error());
     if (!reader.ready()) job.idle();
   }
 }

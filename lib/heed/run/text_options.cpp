@@ -12,6 +12,15 @@ TextSteps FirstStageOptions::resolved() const {
       if (!line.empty()) all.protect.push_back(line);
   for (const std::string& pattern : all.protect)
     if (pattern.find('\n') != std::string::npos) throw UsageError("--protect: a pattern cannot hold a line end");
+  if (truecase_file.empty()) {
+    if (all.asr) throw UsageError("--asr: needs --truecase");
+    return all;
+  }
+  if (all.lowercase) throw UsageError("--truecase: --lowercase leaves nothing to do (leave one out)");
+  if (split_languages(all.language).size() > 1)
+    throw UsageError(
+        "--truecase: a model serves one language, and --language lists several (make a vocabulary for each)");
+  all.truecaser = Truecaser::read(truecase_file);
   return all;
 }
 

@@ -9,16 +9,19 @@ namespace heed {
 /// The first-stage options that `tokenize` and `build-vocab` share.
 struct FirstStageOptions {
   TextSteps steps;
-  std::string protected_file;
+  std::string protected_file, truecase_file;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     steps.fields(visit);
     visit(protected_file,
           {.name = "protected", .help = "read more --protect patterns from FILE, one a line", .value = "FILE"});
+    visit(truecase_file, {.name = "truecase",
+                          .help = "lower-case what is capital at the start of a sentence only, by a truecase model",
+                          .value = "FILE"});
   }
 
-  /// The steps with the patterns of the file in place.
+  /// The steps with what the files hold in place. Throws UsageError for steps that do not go together.
   TextSteps resolved() const;
 };
 

@@ -46,6 +46,12 @@ void check_options(const TokenizeOptions& options) {
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
   if (options.vocabulary_threshold && options.detokenize)
     throw UsageError("--vocabulary-threshold: has no use with --detokenize");
+  if (options.detruecase && !options.detokenize) throw UsageError("--detruecase: needs --detokenize");
+  if (options.first_words && options.train_truecaser.empty())
+    throw UsageError("--possibly-use-first-token: needs --train-truecaser");
+  if (!options.train_truecaser.empty())
+    for (const std::string_view name : {"model", "truecase", "codes", "output", "detokenize", "check", "stats"})
+      if (given(name)) throw UsageError("--train-truecaser: has no use with --" + std::string(name));
   if (options.model.empty()) return;
   FirstStageOptions steps;
   const FieldList fixed = FieldList::of(steps);
@@ -58,7 +64,8 @@ void check_options(const TokenizeOptions& options) {
 class Way {
  public:
   explicit Way(const TokenizeOptions& options)
-      : ids_(options.output_format == TokenFormat::id), uppercase_first_(options.uppercase_first) {
+      : ids_(options.output_format == TokenFormat::id),
+        undo_{.uppercase_first = options.uppercase_first, .detruecase = options.detruecase} {
     if (!options.model.empty()) {
       const std::string language =
           contains(options.given, "language") ? options.first_stage.steps.language : std::string();
@@ -117,7 +124,7 @@ class Way {
 
  private:
   std::string detokenize(const std::string& tokens) const {
-    return model_ ? model_->detokenize(tokens, uppercase_first_) : pipeline_->detokenize(tokens, uppercase_first_);
+    return model_ ? model_->detokenize(tokens, undo_) : pipeline_->detokenize(tokens, undo_);
   }
 
   std::string join_pieces(const std::string& line) const {
@@ -150,7 +157,8 @@ class Way {
     return ids;
   }
 
-  bool ids_, uppercase_first_;
+  bool ids_;
+  DetokenizeOptions undo_;
   std::unique_ptr<const TextModel> model_;
   std::unique_ptr<const TextPipeline> pipeline_;
   Subwords subwords_;
@@ -213,6 +221,26 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
   };
 }
 
+/// Learns a truecase model of the tokens.
+void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader& reader, Log& log) {
+  TruecaseLearner learner(options.first_words);
+  Progress progress(log, "learning", "lines", 0);
+  work_on_lines(reader, options.threads,
+                {.work = [&](const std::string& line, std::int64_t,
+                             std::string& out) { out.append(way.tokens_of(line)).append(1, '\n'); },
+                 .take =
+                     [&](const std::string& text, std::int64_t lines) {
+                       for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+                         end = text.find('\n', at);
+                         learner.add(std::string_view(text).substr(at, end - at));
+                       }
+                       progress.advance(lines);
+                     }});
+  OutputFile file(options.train_truecaser);
+  file.stream() << learner.text();
+  file.commit();
+}
+
 }  // namespace
 
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
@@ -221,6 +249,11 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   const bool standard_input = options.input.empty() || options.input == "-";
   LineReader reader = standard_input ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
                                      : LineReader(options.input, options.utf8.on_invalid_utf8);
+  if (!options.train_truecaser.empty()) {
+    train_truecaser(options, way, reader, log);
+    reader.report_invalid(log);
+    return 0;
+  }
   Counts counts;
   {
     Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", 0);

@@ -23,8 +23,9 @@ struct EnumNames<TokenFormat> {
 };
 
 struct TokenizeOptions {
-  std::string model;
-  bool detokenize = false, uppercase_first = false, check = false, stats = false;
+  std::string model, train_truecaser;
+  bool first_words = false;
+  bool detokenize = false, uppercase_first = false, detruecase = false, check = false, stats = false;
   FirstStageOptions first_stage;
   std::string codes, separator = "@@", vocabulary;
   std::optional<std::int64_t> merges, vocabulary_threshold;
@@ -44,6 +45,12 @@ struct TokenizeOptions {
                   .letter = 'm'});
     visit(detokenize, {.name = "detokenize", .help = "from tokens (pieces, ids) back to text", .letter = 'd'});
     visit(uppercase_first, {.name = "uppercase-first", .help = "with -d: a capital at the start of every line"});
+    visit(detruecase, {.name = "detruecase", .help = "with -d: a capital at the start of every sentence"});
+    visit(train_truecaser, {.name = "train-truecaser",
+                            .help = "learn a truecase model of the tokens and write it to FILE, instead of the tokens",
+                            .value = "FILE"});
+    visit(first_words, {.name = "possibly-use-first-token",
+                        .help = "with --train-truecaser: count words without a capital also where a sentence starts"});
     visit(check,
           {.name = "check", .help = "write the numbers of the lines that do not come back the same; exit 1 if any"});
     visit(stats,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/text/moses_detokenizer.h"
+#include "heed/text/moses_rules.h"
 #include "heed/text/moses_tokenizer.h"
 #include "heed/text/mteval.h"
 #include "heed/text/punctuation.h"
@@ -29,6 +30,12 @@ MtevalMode mteval_mode(TokenMode mode) {
   }
 }
 
+/// The line of escape-special-chars.perl before its entities: U+0000-U+001F deleted, single spaces, none at the ends.
+void clean_spaces(std::string& line) {
+  std::erase_if(line, [](char c) { return c >= 0 && c < ' '; });
+  squeeze_spaces(line);
+}
+
 /// Undoes "every character with a space behind it": of a run of spaces every second one is text.
 std::string join_characters(std::string_view tokens) {
   std::string out;
@@ -47,7 +54,7 @@ struct TextPipeline::Parts {
   explicit Parts(const TextSteps& chosen)
       : steps(chosen),
         tokenizer(moses_options(chosen)),
-        detokenizer(chosen.language, chosen.mode == TokenMode::moses) {}
+        detokenizer(chosen.language, chosen.mode == TokenMode::moses || chosen.escape) {}
 
   /// The steps before tokenising.
   void prepare(std::string& line) const {
@@ -76,8 +83,39 @@ struct TextPipeline::Parts {
         break;
       case TokenMode::none:
         out.assign(line);
+        if (steps.escape) clean_spaces(out);
         break;
     }
+    thread_local std::string next;
+    if (steps.escape && steps.mode != TokenMode::moses) {
+      escape_special(out, next);
+      out.swap(next);
+    }
+    if (!steps.truecaser.empty()) {
+      steps.truecaser.apply(out, steps.asr, next);
+      out.swap(next);
+    }
+  }
+
+  std::string join(std::string_view tokens, bool uppercase_first) const {
+    std::string plain;
+    switch (steps.mode) {
+      case TokenMode::moses:
+      case TokenMode::mteval_13a:
+      case TokenMode::intl:
+        return detokenizer.detokenize(tokens, uppercase_first);
+      case TokenMode::character:
+        plain = join_characters(tokens);
+        break;
+      case TokenMode::words:
+      case TokenMode::none:
+        plain = tokens;
+        break;
+    }
+    if (!steps.escape) return plain;
+    std::string out;
+    unescape_special(plain, out);
+    return out;
   }
 
   bool changes_line() const {
@@ -109,19 +147,11 @@ std::string TextPipeline::tokenize(std::string_view line) const {
   return out;
 }
 
-std::string TextPipeline::detokenize(std::string_view tokens, bool uppercase_first) const {
-  switch (parts_->steps.mode) {
-    case TokenMode::moses:
-    case TokenMode::mteval_13a:
-    case TokenMode::intl:
-      return parts_->detokenizer.detokenize(tokens, uppercase_first);
-    case TokenMode::character:
-      return join_characters(tokens);
-    case TokenMode::words:
-    case TokenMode::none:
-      break;
-  }
-  return std::string(tokens);
+std::string TextPipeline::detokenize(std::string_view tokens, const DetokenizeOptions& options) const {
+  if (!options.detruecase && parts_->steps.truecaser.empty()) return parts_->join(tokens, options.uppercase_first);
+  std::string upper;
+  detruecase(tokens, upper);
+  return parts_->join(upper, options.uppercase_first);
 }
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/config/fields.h"
+#include "heed/text/truecaser.h"
 
 namespace heed {
 
@@ -42,6 +43,8 @@ struct TextSteps {
   bool replace_unicode_punctuation = false;
   bool remove_nonprinting = false;
   bool lowercase = false;
+  bool asr = false;
+  Truecaser truecaser = {};  ///< read from the file that --truecase names; stored whole
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -53,7 +56,7 @@ struct TextSteps {
                      .letter = 'l'});
     visit(aggressive_hyphens,
           {.name = "aggressive-hyphens", .help = "split a-b into a @-@ b (mode moses)", .letter = 'a'});
-    visit(escape, {.name = "escape", .help = "write & | < > ' \" [ ] as Moses' entities (mode moses)"});
+    visit(escape, {.name = "escape", .help = "write & | < > ' \" [ ] as Moses' entities"});
     visit(protect, {.name = "protect",
                     .help = "regular expression whose matches stay whole (mode moses; may be repeated)",
                     .value = "REGEX",
@@ -66,9 +69,15 @@ struct TextSteps {
     visit(remove_nonprinting,
           {.name = "remove-nonprinting", .help = "control and unassigned characters become spaces"});
     visit(lowercase, {.name = "lowercase", .help = "lower-case the tokens"});
+    visit(asr, {.name = "asr", .help = "with --truecase: lower-case first, as for recognised speech"});
   }
 
   bool operator==(const TextSteps&) const = default;
+};
+
+struct DetokenizeOptions {
+  bool uppercase_first = false;  ///< detokenizer.perl's -u: a capital at the start of the line
+  bool detruecase = false;       ///< a capital at the start of each sentence, also where the steps hold no truecaser
 };
 
 /// The text steps ready for use. Immutable after construction: one pipeline may serve any number of threads.
@@ -85,8 +94,8 @@ class TextPipeline {
   void tokenize(std::string_view line, std::string& out) const;
   std::string tokenize(std::string_view line) const;
 
-  /// Raw text again: undoes the mode (not the normalisation). `uppercase_first` is detokenizer.perl's -u.
-  std::string detokenize(std::string_view tokens, bool uppercase_first = false) const;
+  /// Raw text again: undoes truecasing and the mode (not the normalisation).
+  std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
 
  private:
   struct Parts;

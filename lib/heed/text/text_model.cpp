@@ -106,8 +106,8 @@ std::string TextModel::tokens_of(std::string_view raw) const {
   return pipeline_.tokenize(raw);
 }
 
-std::string TextModel::detokenize(std::string_view tokens, bool uppercase_first) const {
-  return pipeline_.detokenize(tokens, uppercase_first);
+std::string TextModel::detokenize(std::string_view tokens, const DetokenizeOptions& options) const {
+  return pipeline_.detokenize(tokens, options);
 }
 
 }  // namespace heed

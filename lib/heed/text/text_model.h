@@ -21,6 +21,7 @@ namespace heed {
 struct TextModelParts {
   std::vector<std::string> pieces;  ///< in id order, the reserved ones too
   std::string subword_model;        ///< type bpe: the merges as a codes file; otherwise empty
+  std::string truecase_model;       ///< Truecaser::text(); empty without one
   /// `type`, `separator` and the fields of TextSteps, by option name.
   std::vector<std::pair<std::string, FieldValue>> attributes;
 };
@@ -77,7 +78,7 @@ class TextModel {
 
   /// First-stage tokens of a raw line, separated by single spaces.
   std::string tokens_of(std::string_view raw) const;
-  std::string detokenize(std::string_view tokens, bool uppercase_first = false) const;
+  std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
 
  private:
   struct Shared;

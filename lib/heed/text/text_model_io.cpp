@@ -13,6 +13,9 @@
 //     type: bpe
 //     separator: @@
 //     mode: moses            and every other field of the first-stage steps; lists take a line an item
+//     truecase: 2300         with a truecase model only: its lines
+//     the (812/1020) The (208)
+//     ...
 //     merges: 10000          type bpe only: the lines of a codes file, without its version
 //     e n</w>
 //     ...
@@ -146,6 +149,11 @@ TextModel TextModel::read(const std::string& path) {
       merges = "#version: " + value + "\n";
     } else if (name == "merges") {
       take_lines(lines, parse_count(lines, value), "merges", [&](const std::string& merge) { merges += merge + "\n"; });
+    } else if (name == "truecase") {
+      std::string truecase;
+      take_lines(lines, parse_count(lines, value), "lines of the truecase model",
+                 [&](const std::string& spellings) { truecase += spellings + "\n"; });
+      attributes.steps.truecaser = Truecaser::parse(truecase, path + ": truecase");
     } else if (name == "pieces") {
       take_lines(lines, parse_count(lines, value), "pieces",
                  [&](const std::string& piece) { pieces.push_back(piece); });
@@ -176,6 +184,8 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
       throw Error(Position{where}, error.what());
     }
   }
+  if (!parts.truecase_model.empty())
+    attributes.steps.truecaser = Truecaser::parse(parts.truecase_model, where + ": truecase_model");
   if (other) return TextModel(attributes.steps, other->subwords(), other->shared_vocabulary());
   const auto vocabulary = std::make_shared<const Vocabulary>(parts.pieces, where);
   return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, vocabulary, where), vocabulary);
@@ -189,6 +199,7 @@ TextModelParts TextModel::parts() const {
     parts.subword_model = bpe->merges().text();
     parts.attributes.emplace_back("separator", bpe->separator());
   }
+  parts.truecase_model = steps().truecaser.text();
   TextSteps copy = steps();
   const FieldList fields = FieldList::of(copy);
   for (const Field& field : fields.all()) parts.attributes.emplace_back(std::string(field.info.name), field.get());
@@ -205,6 +216,8 @@ void TextModel::write(std::ostream& out) const {
     }
     for (const std::string& text : value_texts(value)) out << name << ": " << text << '\n';
   }
+  if (const std::string& spellings = stored.truecase_model; !spellings.empty())
+    out << "truecase: " << std::count(spellings.begin(), spellings.end(), '\n') << '\n' << spellings;
   if (const BpeEncoder* bpe = subwords().bpe()) {
     const bool old = bpe->merges().version == BpeMerges::Version::v0_1;
     out << "codes-version: " << (old ? "0.1" : "0.2") << "\nmerges: " << bpe->merges().pairs.size() << '\n';

@@ -19,6 +19,7 @@ constexpr std::uint16_t space = 1 << 5;             ///< \s: White_Space
 constexpr std::uint16_t currency = 1 << 6;          ///< \p{IsSc}
 constexpr std::uint16_t punctuation = 1 << 7;       ///< [[:punct:]]: general category P, and ASCII's $+<=>^`|~
 constexpr std::uint16_t other = 1 << 8;             ///< \p{C}: control, format, private, unassigned, surrogate
+constexpr std::uint16_t cased_letter = 1 << 9;      ///< \p{Ll}, \p{Lu} or \p{Lt}: the general category
 }  // namespace char_class
 
 namespace unicode_detail {
@@ -34,9 +35,9 @@ constexpr std::array<std::uint16_t, 128> ascii_classes() {
     else if (c >= '0' && c <= '9')
       table[c] = alphanumeric | number;
     else if (c >= 'A' && c <= 'Z')
-      table[c] = alphabetic | alphanumeric;
+      table[c] = alphabetic | alphanumeric | cased_letter;
     else if (c >= 'a' && c <= 'z')
-      table[c] = alphabetic | alphanumeric | lowercase | lowercase_letter;
+      table[c] = alphabetic | alphanumeric | lowercase | lowercase_letter | cased_letter;
     else
       table[c] = c == '$' ? punctuation | currency : punctuation;
   }
