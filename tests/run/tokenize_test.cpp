@@ -347,3 +347,11 @@ TEST_CASE("the lines before malformed ones are written") {
   CHECK_THROWS_AS(run_tokenize(options, in, out, log), Error);
   CHECK(out.str() == "a , b\n");
 }
+
+TEST_CASE("Moses' options where there is nothing for them to do are errors") {
+  CHECK(usage_error({"--mode", "13a", "-a"}) == "--aggressive-hyphens: has a use with --mode moses only");
+  CHECK(usage_error({"--mode", "none", "--skip-xml"}) == "--skip-xml: has a use with --mode moses only");
+  CHECK(usage_error({"--penn", "--protect", "x"}) == "--protect: --penn has no use for it");
+  CHECK(usage_error({"--penn", "--mode", "words"}) ==
+        "--penn: has a use with --mode moses, or --mode none --normalize-punctuation");
+}

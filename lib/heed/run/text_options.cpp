@@ -5,6 +5,26 @@
 
 namespace heed {
 
+namespace {
+
+/// Steps that would do nothing are errors.
+void check_steps(const TextSteps& steps) {
+  const auto check = [](bool given, bool useful, const std::string& name, const std::string& why) {
+    if (given && !useful) throw UsageError("--" + name + ": " + why);
+  };
+  const bool moses = steps.mode == TokenMode::moses;
+  const std::string only = "has a use with --mode moses only";
+  check(steps.aggressive_hyphens, moses, "aggressive-hyphens", only);
+  check(!steps.protect.empty(), moses, "protect", only);
+  check(steps.skip_xml, moses, "skip-xml", only);
+  check(steps.penn, moses || (steps.normalize_punctuation && steps.mode == TokenMode::none), "penn",
+        "has a use with --mode moses, or --mode none --normalize-punctuation");
+  check(steps.aggressive_hyphens, !steps.penn, "aggressive-hyphens", "--penn has no use for it");
+  check(!steps.protect.empty(), !steps.penn, "protect", "--penn has no use for it");
+}
+
+}  // namespace
+
 TextSteps FirstStageOptions::resolved() const {
   TextSteps all = steps;
   if (!protected_file.empty())
@@ -12,6 +32,7 @@ TextSteps FirstStageOptions::resolved() const {
       if (!line.empty()) all.protect.push_back(line);
   for (const std::string& pattern : all.protect)
     if (pattern.find('\n') != std::string::npos) throw UsageError("--protect: a pattern cannot hold a line end");
+  check_steps(all);
   if (truecase_file.empty()) {
     if (all.asr) throw UsageError("--asr: needs --truecase");
     return all;

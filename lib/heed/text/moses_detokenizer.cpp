@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/text/moses_rules.h"
+#include "heed/text/penn_tokenizer.h"
 #include "heed/text/scan.h"
 #include "heed/text/unicode.h"
 
@@ -96,8 +97,8 @@ class QuoteCounts {
 /// The words of one line and the text they become.
 class Joiner {
  public:
-  Joiner(std::string_view language, std::vector<std::string_view> words)
-      : language_(language), words_(std::move(words)) {}
+  Joiner(std::string_view language, std::vector<std::string_view> words, bool penn)
+      : language_(language), words_(std::move(words)), penn_(penn) {}
 
   std::string join() {
     for (i_ = 0; i_ < words_.size(); ++i_) add(words_[i_]);
@@ -122,7 +123,11 @@ class Joiner {
   }
 
   void add(std::string_view word) {
-    if (!word.empty() && is_cjk(code_point_at(word, 0))) {
+    if (penn_ && (word == "``" || word == "`")) {
+      to_the_right(word.size() == 2 ? "\"" : "'");
+    } else if (penn_ && (word == "''" || word == "'")) {
+      to_the_left(word.size() == 2 ? "\"" : "'");
+    } else if (!word.empty() && is_cjk(code_point_at(word, 0))) {
       const bool follows_cjk = i_ > 0 && !back(1).empty() && is_cjk(code_point_before(back(1), back(1).size()));
       follows_cjk&& language_ != "ko" ? to_the_left(word) : apart(word);
     } else if (is_opening(word)) {
@@ -185,7 +190,7 @@ class Joiner {
   QuoteCounts quotes_;
   std::string text_;
   std::size_t i_ = 0;
-  bool space_ = true;
+  bool space_ = true, penn_;
 };
 
 /// The words between single spaces, empty ones included, but none at the end.
@@ -213,12 +218,11 @@ void uppercase_first_letter(std::string& text) {
 
 }  // namespace
 
-MosesDetokenizer::MosesDetokenizer(std::string language, bool unescape)
-    : language_(std::move(language)), unescape_(unescape) {}
+MosesDetokenizer::MosesDetokenizer(std::string language, bool unescape, bool penn)
+    : language_(std::move(language)), unescape_(unescape), penn_(penn) {}
 
 std::string MosesDetokenizer::detokenize(std::string_view tokens, bool uppercase_first) const {
-  const bool tag = tokens.size() > 2 && tokens.front() == '<' && tokens.back() == '>';
-  if (tag || is_blank(tokens)) return std::string(tokens);
+  if (is_tag(tokens) || is_blank(tokens)) return std::string(tokens);
   std::string line;
   line.reserve(tokens.size() + 2);
   line.append(1, ' ').append(tokens).append(1, ' ');
@@ -228,7 +232,8 @@ std::string MosesDetokenizer::detokenize(std::string_view tokens, bool uppercase
     unescape_special(line, plain);
   else
     plain = std::move(line);
-  std::string text = Joiner(language_, split_at_spaces(plain)).join();
+  if (penn_) undo_penn(plain);
+  std::string text = Joiner(language_, split_at_spaces(plain), penn_).join();
   if (uppercase_first) uppercase_first_letter(text);
   return text;
 }

@@ -9,8 +9,8 @@ namespace heed {
 class MosesDetokenizer {
  public:
   /// The script's own rules are those of cs, en, fi, fr, it and ko. `unescape` reads Moses' entities, as the script
-  /// always does.
-  explicit MosesDetokenizer(std::string language, bool unescape = true);
+  /// always does. `penn` is its -penn: quotes by their direction, and words as undo_penn() joins them.
+  explicit MosesDetokenizer(std::string language, bool unescape = true, bool penn = false);
 
   /// The text of a line of tokens. A line of white space and one that is a tag (<...>) come out as they are.
   /// `uppercase_first` is the script's -u.
@@ -18,7 +18,7 @@ class MosesDetokenizer {
 
  private:
   std::string language_;
-  bool unescape_;
+  bool unescape_, penn_;
 };
 
 }  // namespace heed

@@ -24,6 +24,13 @@ constexpr bool is_plain_ascii(char c) {
   return c > ' ' && static_cast<unsigned char>(c) < 0x80;
 }
 
+/// A loop without an early end, which compilers turn into a few wide comparisons.
+bool has_double_space(std::string_view text) {
+  bool found = false;
+  for (std::size_t i = 1; i < text.size(); ++i) found |= (text[i - 1] == ' ') & (text[i] == ' ');
+  return found;
+}
+
 /// Spaces around each `part` that no lower-case letter follows.
 void separate_unless_before_lowercase(std::string& text, std::string_view part) {
   std::size_t found = text.find(part);
@@ -82,19 +89,6 @@ void append_apostrophe(ApostropheRule rule, Apostrophes style, std::string& out)
     out += joined_right ? " '" : joined_left ? "' " : " ' ";
 }
 
-/// Whether a word's full stop stays: `word` without it, `next` the rest of the line behind the one space after it.
-bool keeps_full_stop(std::string_view word, std::string_view next, const Prefixes& prefixes) {
-  if (contains(word, '.')) {
-    for (std::size_t at = 0; at < word.size();)
-      if (is_in(next_code_point(word, at), char_class::alphabetic)) return true;
-  }
-  const Prefixes::Kind kind = prefixes.find(word);
-  if (kind == Prefixes::Kind::always) return true;
-  if (next.empty() || next.front() == ' ') return false;
-  if (is_in(code_point_at(next, 0), char_class::lowercase)) return true;
-  return kind == Prefixes::Kind::before_number && next.front() >= '0' && next.front() <= '9';
-}
-
 struct Entity {
   std::string_view name;
   char character;
@@ -125,12 +119,19 @@ Apostrophes apostrophes_of(std::string_view language) {
   return Apostrophes::separate;
 }
 
+bool is_tag(std::string_view line) {
+  return line.size() > 2 && line.front() == '<' && line.back() == '>';
+}
+
 void collapse_space(std::string_view line, std::string& out) {
   out.assign(1, ' ');
   bool space = true;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t start = at;
-    while (at < line.size() && is_plain_ascii(line[at])) ++at;
+    // Words with one space between them are copied at once.
+    while (at < line.size() && (is_plain_ascii(line[at]) || (line[at] == ' ' && at > start && at + 1 < line.size() &&
+                                                             is_plain_ascii(line[at + 1]))))
+      ++at;
     if (at > start) {
       out.append(line.substr(start, at - start));
       space = false;
@@ -149,7 +150,7 @@ void collapse_space(std::string_view line, std::string& out) {
 }
 
 void squeeze_spaces(std::string& text) {
-  if (!contains(text, "  ")) {
+  if (!has_double_space(text)) {
     if (text.ends_with(' ')) text.pop_back();
     if (text.starts_with(' ')) text.erase(0, 1);
     return;
@@ -303,6 +304,18 @@ void separate_full_stops(std::string_view text, const Prefixes& prefixes, std::s
   out.append(text.substr(copied));
   squeeze_spaces(out);
   if (out.ends_with(".'")) out.replace(out.size() - 2, 2, " . ' ");
+}
+
+bool keeps_full_stop(std::string_view word, std::string_view next, const Prefixes& prefixes) {
+  if (contains(word, '.')) {
+    for (std::size_t at = 0; at < word.size();)
+      if (is_in(next_code_point(word, at), char_class::alphabetic)) return true;
+  }
+  const Prefixes::Kind kind = prefixes.find(word);
+  if (kind == Prefixes::Kind::always) return true;
+  if (next.empty() || next.front() == ' ') return false;
+  if (is_in(code_point_at(next, 0), char_class::lowercase)) return true;
+  return kind == Prefixes::Kind::before_number && next.front() >= '0' && next.front() <= '9';
 }
 
 void escape_special(std::string_view text, std::string& out) {

@@ -21,6 +21,9 @@ Apostrophes apostrophes_of(std::string_view language);
 // replaces `out`. Where the script's substitutions consume the characters around a match, so that the next match
 // cannot see them, these functions do the same.
 
+/// Whether a line is one tag, <...>: the scripts leave such lines alone.
+bool is_tag(std::string_view line);
+
 /// Between single spaces: white space collapsed, then U+0000-U+001F deleted (which joins their neighbours).
 void collapse_space(std::string_view line, std::string& out);
 
@@ -44,6 +47,9 @@ bool has_multi_dots(std::string_view text);
 void separate_commas(std::string_view text, std::string& out);
 
 void separate_apostrophes(std::string_view text, Apostrophes style, std::string& out);
+
+/// Whether a word's full stop stays: `word` without it, `next` the rest of the line behind the one space after it.
+bool keeps_full_stop(std::string_view word, std::string_view next, const Prefixes& prefixes);
 
 /// Splits the full stop from each word it does not belong to, and leaves single spaces; with the script's special case
 /// for a line's end: .' becomes " . ' ", the last space included.

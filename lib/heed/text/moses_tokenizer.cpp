@@ -1,5 +1,6 @@
 #include "heed/text/moses_tokenizer.h"
 
+#include "heed/text/penn_tokenizer.h"
 #include "heed/text/scan.h"
 #include "heed/text/unicode.h"
 
@@ -12,10 +13,21 @@ MosesTokenizer::MosesTokenizer(const Options& options)
       protected_(options.protect) {}
 
 void MosesTokenizer::tokenize(std::string_view line, std::string& out) const {
-  if (is_blank(line)) {
+  if (is_blank(line) || (options_.skip_xml && is_tag(line))) {
     out.assign(line);
     return;
   }
+  if (options_.penn)
+    tokenize_penn(line, prefixes_, out);
+  else
+    tokenize_words(line, out);
+  if (!options_.escape) return;
+  thread_local std::string escaped;
+  escape_special(out, escaped);
+  out.swap(escaped);
+}
+
+void MosesTokenizer::tokenize_words(std::string_view line, std::string& out) const {
   // Two buffers take turns as the input and output of a rule; a rule runs only where its character occurs.
   thread_local std::string text, next;
   collapse_space(line, text);
@@ -46,10 +58,6 @@ void MosesTokenizer::tokenize(std::string_view line, std::string& out) const {
   separate_full_stops(text, prefixes_, out);
   restore_protected(matches, out);
   restore_multi_dots(out);
-  if (options_.escape) {
-    escape_special(out, text);
-    out.swap(text);
-  }
 }
 
 }  // namespace heed

@@ -20,6 +20,8 @@ class MosesTokenizer {
     std::string language = "en";
     bool aggressive_hyphens = false;
     bool escape = true;
+    bool penn = false;      ///< tokenize_penn; the script's -penn, which always escapes
+    bool skip_xml = false;  ///< -x: lines that are one tag stay as they are
     std::vector<std::string> protect = {};
   };
 
@@ -29,6 +31,8 @@ class MosesTokenizer {
   void tokenize(std::string_view line, std::string& out) const;
 
  private:
+  void tokenize_words(std::string_view line, std::string& out) const;
+
   Options options_;
   Apostrophes apostrophes_;
   Prefixes prefixes_;

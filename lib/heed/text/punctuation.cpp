@@ -125,15 +125,17 @@ bool has_bytes_beyond_ascii(std::string_view line) {
 
 }  // namespace
 
-void normalize_punctuation(std::string& line, std::string_view language) {
+void normalize_punctuation(std::string& line, std::string_view language, bool penn) {
   const bool unicode = has_bytes_beyond_ascii(line);
   replace_all(line, "\r", "");
   space_brackets(line);
   drop_spaces(line, [](char before, char after) { return is_digit(before) && after == '%'; });
   replace_all(line, " :", ":");
   replace_all(line, " ;", ";");
-  std::replace(line.begin(), line.end(), '`', '\'');
-  replace_all(line, "''", " \" ");
+  if (!penn) {
+    std::replace(line.begin(), line.end(), '`', '\'');
+    replace_all(line, "''", " \" ");
+  }
   if (unicode) replace_each(line, kQuotesAndDashes);
   single_spaces(line);
   if (unicode) {

@@ -16,6 +16,8 @@ MosesTokenizer::Options moses_options(const TextSteps& steps) {
   return {.language = steps.language,
           .aggressive_hyphens = steps.aggressive_hyphens,
           .escape = steps.escape,
+          .penn = steps.penn,
+          .skip_xml = steps.skip_xml,
           .protect = steps.protect};
 }
 
@@ -54,14 +56,14 @@ struct TextPipeline::Parts {
   explicit Parts(const TextSteps& chosen)
       : steps(chosen),
         tokenizer(moses_options(chosen)),
-        detokenizer(chosen.language, chosen.mode == TokenMode::moses || chosen.escape) {}
+        detokenizer(chosen.language, chosen.mode == TokenMode::moses || chosen.escape, chosen.penn) {}
 
   /// The steps before tokenising.
   void prepare(std::string& line) const {
     if (steps.normalize == NormalForm::nfc) line = to_nfc(line);
     if (steps.normalize == NormalForm::nfkc) line = to_nfkc(line);
     if (steps.replace_unicode_punctuation) heed::replace_unicode_punctuation(line);
-    if (steps.normalize_punctuation) heed::normalize_punctuation(line, steps.language);
+    if (steps.normalize_punctuation) heed::normalize_punctuation(line, steps.language, steps.penn);
     if (steps.remove_nonprinting) heed::remove_nonprinting(line);
     if (steps.lowercase && steps.mode != TokenMode::moses) line = to_lower(line);
   }

@@ -36,6 +36,8 @@ struct TextSteps {
   TokenMode mode = TokenMode::moses;
   std::string language = "en";
   bool aggressive_hyphens = false;
+  bool penn = false;
+  bool skip_xml = false;
   bool escape = false;
   std::vector<std::string> protect = {};
   NormalForm normalize = NormalForm::none;
@@ -56,6 +58,8 @@ struct TextSteps {
                      .letter = 'l'});
     visit(aggressive_hyphens,
           {.name = "aggressive-hyphens", .help = "split a-b into a @-@ b (mode moses)", .letter = 'a'});
+    visit(penn, {.name = "penn", .help = "the Penn Treebank's tokens: do n't, ``quotes'', -LRB- (mode moses)"});
+    visit(skip_xml, {.name = "skip-xml", .help = "leave lines that are one tag <...> as they are (mode moses)"});
     visit(escape, {.name = "escape", .help = "write & | < > ' \" [ ] as Moses' entities"});
     visit(protect, {.name = "protect",
                     .help = "regular expression whose matches stay whole (mode moses; may be repeated)",

@@ -40,6 +40,7 @@ std::uint16_t classify_with_icu(UChar32 c) {
   set(category & U_GC_LC_MASK, char_class::cased_letter);
   set(u_hasBinaryProperty(c, UCHAR_WHITE_SPACE), char_class::space);
   set(category & U_GC_SC_MASK, char_class::currency);
+  set(category & U_GC_SO_MASK, char_class::other_symbol);
   set((category & U_GC_P_MASK) || (c < 0x80 && (category & U_GC_S_MASK)), char_class::punctuation);
   set(category & U_GC_C_MASK, char_class::other);
   return bits;

@@ -20,6 +20,7 @@ constexpr std::uint16_t currency = 1 << 6;          ///< \p{IsSc}
 constexpr std::uint16_t punctuation = 1 << 7;       ///< [[:punct:]]: general category P, and ASCII's $+<=>^`|~
 constexpr std::uint16_t other = 1 << 8;             ///< \p{C}: control, format, private, unassigned, surrogate
 constexpr std::uint16_t cased_letter = 1 << 9;      ///< \p{Ll}, \p{Lu} or \p{Lt}: the general category
+constexpr std::uint16_t other_symbol = 1 << 10;     ///< \p{So}
 }  // namespace char_class
 
 namespace unicode_detail {
