@@ -22,6 +22,10 @@ constexpr std::pair<std::string_view, std::string_view> kLists[] = {
 #include "heed/text/prefixes/de.inc"
     },
     {
+        "el",
+#include "heed/text/prefixes/el.inc"
+    },
+    {
         "en",
 #include "heed/text/prefixes/en.inc"
     },
@@ -30,12 +34,44 @@ constexpr std::pair<std::string_view, std::string_view> kLists[] = {
 #include "heed/text/prefixes/es.inc"
     },
     {
+        "fi",
+#include "heed/text/prefixes/fi.inc"
+    },
+    {
         "fr",
 #include "heed/text/prefixes/fr.inc"
     },
     {
+        "ga",
+#include "heed/text/prefixes/ga.inc"
+    },
+    {
+        "hu",
+#include "heed/text/prefixes/hu.inc"
+    },
+    {
+        "is",
+#include "heed/text/prefixes/is.inc"
+    },
+    {
         "it",
 #include "heed/text/prefixes/it.inc"
+    },
+    {
+        "lt",
+#include "heed/text/prefixes/lt.inc"
+    },
+    {
+        "lv",
+#include "heed/text/prefixes/lv.inc"
+    },
+    {
+        "nl",
+#include "heed/text/prefixes/nl.inc"
+    },
+    {
+        "pl",
+#include "heed/text/prefixes/pl.inc"
     },
     {
         "pt",
@@ -50,12 +86,28 @@ constexpr std::pair<std::string_view, std::string_view> kLists[] = {
 #include "heed/text/prefixes/ru.inc"
     },
     {
+        "sk",
+#include "heed/text/prefixes/sk.inc"
+    },
+    {
+        "sl",
+#include "heed/text/prefixes/sl.inc"
+    },
+    {
         "sv",
 #include "heed/text/prefixes/sv.inc"
     },
     {
+        "ta",
+#include "heed/text/prefixes/ta.inc"
+    },
+    {
         "tdt",
 #include "heed/text/prefixes/tdt.inc"
+    },
+    {
+        "yue",
+#include "heed/text/prefixes/yue.inc"
     },
     {
         "zh",
