@@ -73,18 +73,33 @@ std::uint32_t NumpyRandom::next32() {
   return static_cast<std::uint32_t>(both);
 }
 
+std::uint32_t NumpyRandom::bounded(std::uint32_t size, std::uint32_t threshold, std::uint32_t drawn) {
+  std::uint64_t product = std::uint64_t{drawn} * size;
+  while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{next32()} * size;
+  return static_cast<std::uint32_t>(product >> 32);
+}
+
 void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
   if (size == 1) {  // nothing to draw
     for (std::uint32_t& number : out) number = 0;
     return;
   }
-  for (std::uint32_t& number : out) {
-    std::uint64_t product = std::uint64_t{next32()} * size;
-    if (static_cast<std::uint32_t>(product) < size) {
-      const std::uint32_t threshold = (UINT32_MAX - (size - 1)) % size;
-      while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{next32()} * size;
+  const std::uint32_t threshold = (UINT32_MAX - (size - 1)) % size;
+  for (std::size_t at = 0; at < out.size();) {
+    if (has_high_half_ || at + 1 == out.size()) {
+      out[at++] = bounded(size, threshold, next32());
+      continue;
     }
-    number = static_cast<std::uint32_t>(product >> 32);
+    const std::uint64_t both = next64();  // two at a time, unless one of them is drawn again
+    const std::uint64_t first = (both & UINT32_MAX) * size, second = (both >> 32) * size;
+    if (static_cast<std::uint32_t>(first) >= threshold && static_cast<std::uint32_t>(second) >= threshold) {
+      out[at++] = static_cast<std::uint32_t>(first >> 32);
+      out[at++] = static_cast<std::uint32_t>(second >> 32);
+    } else {
+      high_half_ = static_cast<std::uint32_t>(both >> 32);
+      has_high_half_ = true;
+      out[at++] = bounded(size, threshold, static_cast<std::uint32_t>(both));
+    }
   }
 }
 

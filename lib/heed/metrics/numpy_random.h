@@ -21,6 +21,8 @@ class NumpyRandom {
  private:
   __extension__ typedef unsigned __int128 Wide;  // ISO C++ has none
   void step();
+  /// Lemire's way from a drawn number to one below `size`; those that would favour some numbers are drawn again.
+  std::uint32_t bounded(std::uint32_t size, std::uint32_t threshold, std::uint32_t drawn);
 
   Wide state_ = 0, increment_ = 0;
   std::uint32_t high_half_ = 0;

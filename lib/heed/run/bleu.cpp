@@ -178,7 +178,7 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
       out << (plan.metrics.size() > 1 ? metric->name() + "|" : "") << plan.signature(*metric) << '\n';
     return 0;
   }
-  Segments segments(options.references, plan.systems, options.utf8.on_invalid_utf8, in);
+  Segments segments(options.references, plan.systems, options.utf8.on_invalid_utf8, !options.multi_bleu, in);
   Threshold threshold(plan);
   int code = 0;
   if (options.d2l)

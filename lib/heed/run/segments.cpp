@@ -12,8 +12,8 @@ std::string count_of(std::int64_t count, const std::string& what) {
 }
 
 Segments::Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems,
-                   InvalidUtf8 policy, std::istream& in)
-    : references_(references.size()) {
+                   InvalidUtf8 policy, bool strip, std::istream& in)
+    : references_(references.size()), strip_(strip) {
   for (const auto* paths : {&references, &systems}) {
     for (const std::string& path : *paths)
       readers_.push_back(path.empty() || path == "-" ? std::make_unique<LineReader>(in, input_name(path), policy)
@@ -30,7 +30,7 @@ bool Segments::read(std::size_t count) {
     for (std::size_t i = 0; i < files; ++i) {
       const std::size_t at = size_ * files + i;
       if (!readers_[i]->next(lines_[at])) ++ended;
-      views_[at] = strip_trailing_space(lines_[at]);
+      views_[at] = strip_ ? strip_trailing_space(lines_[at]) : std::string_view(lines_[at]);
     }
     if (ended == files) break;
     if (ended > 0) fail_unequal();

@@ -16,9 +16,9 @@ namespace heed {
 /// References and hypotheses of a corpus, read side by side: line N of one belongs to line N of the others.
 class Segments {
  public:
-  /// Reads the files; "-" and "" are `in`.
+  /// Reads the files; "-" and "" are `in`. `strip` takes the white space off the lines' ends, as sacreBLEU does.
   Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems, InvalidUtf8 policy,
-           std::istream& in);
+           bool strip, std::istream& in);
 
   /// Reads up to `count` segments; false at the end of all files. Throws Error where one file ends before another, or
   /// all are empty.
@@ -37,7 +37,7 @@ class Segments {
 
   std::size_t systems() const { return readers_.size() - references_; }
   std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
-  /// Lines of one segment without the white space at their ends.
+  /// Lines of one segment.
   std::span<const std::string_view> references(std::size_t segment) const {
     return std::span(views_).subspan(segment * readers_.size(), references_);
   }
@@ -51,6 +51,7 @@ class Segments {
   [[noreturn]] void fail_unequal();
 
   std::size_t references_;
+  bool strip_;
   std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
   std::vector<std::string> lines_;                    // [segment, reader]
   std::vector<std::string_view> views_;               // the same
