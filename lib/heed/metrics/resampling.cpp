@@ -10,8 +10,11 @@
 namespace heed {
 namespace {
 
-/// Resamples or trials drawn before the threads work on them.
-constexpr std::int64_t kRound = 64;
+/// Resamples or trials drawn before the threads work on them: several for each, but few enough to stay in the cache.
+std::int64_t round_size(std::size_t segments, int threads) {
+  const auto fitting = static_cast<std::int64_t>((std::size_t{1} << 18) / segments);
+  return std::max<std::int64_t>(threads, std::min<std::int64_t>(64, fitting));
+}
 
 /// numpy.add.reduce of a contiguous array: eight running sums in blocks of up to 128 numbers, halves above.
 template <class Number>
@@ -71,30 +74,76 @@ double p_value(std::size_t at_least, std::size_t count) {
   return (static_cast<double>(at_least) + 1) / (static_cast<double>(count) + 1);
 }
 
-/// Sums 4 * `kVectors` columns of the rows that `draws` names, in their order. A row has `stride` numbers.
-template <std::size_t kVectors>
-void sum_columns(std::span<const std::uint32_t> draws, const float* columns, std::size_t stride, float* sums) {
-  float totals[4 * kVectors] = {};
-  for (const std::uint32_t draw : draws) {
-    const float* row = columns + draw * stride;
-    for (std::size_t k = 0; k < 4 * kVectors; ++k) totals[k] += row[k];
+/// The rows that resamples are drawn from. Small whole numbers are kept in a byte: whatever is drawn, float32 sums them
+/// without rounding, and so do integers, from a quarter of the memory.
+class ResampleRows {
+ public:
+  ResampleRows(std::span<const double> rows, std::size_t width)
+      : stride_((width + kColumns - 1) / kColumns * kColumns) {
+    constexpr double kExact = 1 << 24;  // float32 has all whole numbers up to here
+    const std::size_t segments = rows.size() / width;
+    const double most = std::min(255.0, kExact / static_cast<double>(segments));
+    const auto place = [&](auto& to) {
+      to.resize(segments * stride_);
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        to[i / width * stride_ + i % width] = static_cast<std::decay_t<decltype(to[0])>>(rows[i]);
+    };
+    if (std::all_of(rows.begin(), rows.end(), [&](double x) { return x >= 0 && x <= most && x == std::floor(x); }))
+      place(bytes_);
+    else
+      place(floats_);
   }
-  std::copy(std::begin(totals), std::end(totals), sums);
-}
 
-void sum_rows(std::span<const std::uint32_t> draws, const std::vector<float>& rows, std::size_t stride,
-              std::vector<float>& sums) {
-  for (std::size_t at = 0; at < stride;) {
-    const std::size_t vectors = std::min<std::size_t>(8, (stride - at) / 4);
-    const auto sum = vectors >= 8   ? sum_columns<8>
-                     : vectors >= 4 ? sum_columns<4>
-                     : vectors >= 3 ? sum_columns<3>
-                     : vectors >= 2 ? sum_columns<2>
-                                    : sum_columns<1>;
-    sum(draws, rows.data() + at, stride, sums.data() + at);
-    at += 4 * (vectors >= 8 ? 8 : vectors >= 4 ? 4 : vectors);
+  /// Columns of a row, with those that fill it up.
+  std::size_t stride() const { return stride_; }
+
+  /// Sums of the rows that `draws` names, in their order: [stride()].
+  void sum(std::span<const std::uint32_t> draws, std::span<float> sums) const {
+    for (std::size_t at = 0; at < stride_;) {
+      const std::size_t blocks = std::min<std::size_t>(2, (stride_ - at) / kColumns);
+      if (blocks == 2)
+        sum_columns<2 * kColumns>(draws, at, sums.data() + at);
+      else
+        sum_columns<kColumns>(draws, at, sums.data() + at);
+      at += blocks * kColumns;
+    }
   }
-}
+
+ private:
+  static constexpr std::size_t kColumns = 16;
+
+  template <std::size_t columns>
+  void sum_columns(std::span<const std::uint32_t> draws, std::size_t at, float* sums) const {
+    if (bytes_.empty()) {
+      float totals[columns] = {};
+      add<columns>(draws, floats_.data() + at, totals);
+      std::copy(std::begin(totals), std::end(totals), sums);
+      return;
+    }
+    std::uint32_t totals[columns] = {};
+    for (; !draws.empty(); draws = draws.subspan(std::min(kShort, draws.size()))) {
+      std::uint16_t part[columns] = {};
+      add<columns>(draws.first(std::min(kShort, draws.size())), bytes_.data() + at, part);
+      for (std::size_t k = 0; k < columns; ++k) totals[k] += part[k];
+    }
+    for (std::size_t k = 0; k < columns; ++k) sums[k] = static_cast<float>(totals[k]);
+  }
+
+  template <std::size_t columns, class Stored, class Sum>
+  void add(std::span<const std::uint32_t> draws, const Stored* rows, Sum* totals) const {
+    Sum sums[columns] = {};  // in registers
+    for (const std::uint32_t draw : draws) {
+      const Stored* row = rows + draw * stride_;
+      for (std::size_t k = 0; k < columns; ++k) sums[k] = static_cast<Sum>(sums[k] + row[k]);
+    }
+    std::copy(std::begin(sums), std::end(sums), totals);
+  }
+
+  static constexpr std::size_t kShort = 256;  // bytes that 16 bits can sum
+  std::size_t stride_;
+  std::vector<std::uint8_t> bytes_;
+  std::vector<float> floats_;
+};
 
 /// Calls function(thread, first, last) on parts of 0 .. count.
 template <class Function>
@@ -125,11 +174,8 @@ std::vector<double> SegmentStatistics::sums() const {
 
 std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistics, std::int64_t samples,
                                               std::uint64_t seed, int threads) {
-  const std::size_t width = statistics.row_width(), stride = (width + 3) / 4 * 4, segments = statistics.segments();
-  std::vector<float> rows(segments * stride);
-  for (std::size_t i = 0; i < segments; ++i)
-    for (std::size_t k = 0; k < width; ++k) rows[i * stride + k] = static_cast<float>(statistics.rows()[i * width + k]);
-
+  const std::size_t segments = statistics.segments();
+  const ResampleRows rows(statistics.rows(), statistics.row_width());
   const std::size_t metrics = statistics.metrics().size(), series = statistics.systems() * metrics;
   const auto count = static_cast<std::size_t>(samples);
   std::vector<ResampledScores> out(series, {std::vector<double>(count), false});
@@ -137,14 +183,15 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
   NumpyRandom random(seed);
   ThreadPool pool(threads);
   std::vector<std::uint32_t> draws;
-  for (std::int64_t done = 0; done < samples; done += kRound) {
-    const std::int64_t round = std::min(kRound, samples - done);
+  const std::int64_t most = round_size(segments, threads);
+  for (std::int64_t done = 0; done < samples; done += most) {
+    const std::int64_t round = std::min(most, samples - done);
     draws.resize(static_cast<std::size_t>(round) * segments);
     random.choose(static_cast<std::uint32_t>(segments), draws);
     share(pool, round, [&](std::int64_t first, std::int64_t last) {
-      std::vector<float> sums(stride);
+      std::vector<float> sums(rows.stride());
       for (std::int64_t r = first; r < last; ++r) {
-        sum_rows(std::span(draws).subspan(static_cast<std::size_t>(r) * segments, segments), rows, stride, sums);
+        rows.sum(std::span(draws).subspan(static_cast<std::size_t>(r) * segments, segments), sums);
         const auto sample = static_cast<std::size_t>(done + r);
         for (std::size_t s = 0; s < series; ++s) {
           const TranslationMetric& metric = *statistics.metrics()[s % metrics];
@@ -208,10 +255,11 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
   std::vector<std::uint64_t> masks;
   std::vector<double> difference(systems * metrics);
   for (std::size_t s = metrics; s < difference.size(); ++s) difference[s] = std::abs(scores[s % metrics] - scores[s]);
-  std::vector<char> larger(static_cast<std::size_t>(kRound) * difference.size());
+  const std::int64_t most = round_size(segments, threads);
+  std::vector<char> larger(static_cast<std::size_t>(most) * difference.size());
   std::vector<std::size_t> count(difference.size());
-  for (std::int64_t done = 0; done < trials; done += kRound) {
-    const std::int64_t round = std::min(kRound, trials - done);
+  for (std::int64_t done = 0; done < trials; done += most) {
+    const std::int64_t round = std::min(most, trials - done);
     masks.assign(static_cast<std::size_t>(round) * words, 0);
     for (std::size_t r = 0; r < static_cast<std::size_t>(round); ++r)
       for (std::size_t i = 0; i < segments; ++i) masks[r * words + i / 64] |= std::uint64_t{bits.next()} << (i % 64);
