@@ -33,9 +33,9 @@ def learn(lines, merges, min_frequency=2):
     return out.getvalue()
 
 
-def apply(codes, lines, merges=-1, separator="@@", counts=None, threshold=None):
+def apply(codes, lines, merges=-1, separator="@@", counts=None, threshold=None, glossaries=None):
     vocabulary = apply_bpe.read_vocabulary(io.StringIO(counts), threshold) if counts else None
-    bpe = apply_bpe.BPE(io.StringIO(codes), merges, separator, vocabulary)
+    bpe = apply_bpe.BPE(io.StringIO(codes), merges, separator, vocabulary, glossaries)
     try:
         return [bpe.process_line(line + "\n")[:-1] for line in lines]
     except RecursionError:  # text that reads like the end-of-word mark, with a vocabulary
@@ -90,11 +90,32 @@ def applied_cases():
                "separator": "~", "separated": apply(codes, lines, separator="~")}
 
 
+def glossary_cases():
+    """Literals, expressions, several at once, matches of nothing, with and without a vocabulary."""
+    lines = ["low 1934USABUSA lower USA lowUSA newUSAer", "<en> a<en>b <fr>x <b> aa baab lowest", "12:30 3.14 low12low x y"]
+    codes = "#version: 0.2\nl o\nlo w</w>\ne r</w>\n1 2\na a\nU S\nUS A</w>\nlo w\n"
+    for glossaries in (["USA"], ["USA", "B"], ["<en>", "<fr>"], ["<\\w+>"], ["\\d+", "low"], ["a*"], ["USA|low", "er"],
+                       ["(?:12|30)"], ["l", "lo", "low"], ["^low", "er$"]):
+        yield {"codes": codes, "glossaries": glossaries, "lines": lines,
+               "applied": apply(codes, lines, glossaries=glossaries),
+               "counts": "low 3\nUSA 1\nlo@@ 1\n",
+               "restricted": apply(codes, lines, glossaries=glossaries, counts="low 3\nUSA 1\nlo@@ 1\n")}
+
+
+def bytes_case():
+    """Merges of bytes: subword-nmt sees every byte as the character of that number."""
+    lines = (ROOT / "data" / "valid.fr").read_text(encoding="utf-8").split("\n")[:60] + ["语言 é😀é", "x"]
+    seen = [line.encode("utf-8").decode("latin-1") for line in lines]
+    codes = learn(seen, 120)
+    return {"lines": seen, "codes": codes, "applied": apply(codes, seen), "half_applied": apply(codes, seen, 60)}
+
+
 def main():
     rng = random.Random(SEED)
     reference = {"made_by": "scripts/reference/make_bpe_reference.py",
                  "subword-nmt": importlib.metadata.version("subword-nmt"),
-                 "learnt": list(learnt_cases(rng)), "given": list(applied_cases())}
+                 "learnt": list(learnt_cases(rng)), "given": list(applied_cases()),
+                 "glossaries": list(glossary_cases()), "bytes": bytes_case()}
     path = ROOT / "tests" / "text" / "reference" / "bpe.json"
     path.write_text(json.dumps(reference, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 

@@ -68,8 +68,11 @@ expect 1 '' 'tokenize: nowhere/out: *No such file or directory' "$tokenize" -i t
 # Bad usage: exit 2.
 expect 2 '' 'tokenize: unknown option --langauge: did you mean --language?' "$tokenize" --langauge de
 expect 2 '' 'tokenize: unknown option --num-workers: did you mean --threads? (subword-nmt)' "$tokenize" --num-workers 2
-expect 2 '' 'tokenize: unknown option --dropout*' "$tokenize" --dropout 0.1
-expect 2 '' 'tokenize: unknown option --glossaries*' "$tokenize" --glossaries x
+expect 2 '' 'tokenize: --dropout: needs --codes*' "$tokenize" --dropout 0.1
+expect 2 '' 'tokenize: --dropout 1.5: must be between 0 and 1' "$tokenize" -c codes --dropout 1.5
+expect 2 '' 'tokenize: --glossaries: needs --codes' "$tokenize" --glossaries x
+expect 2 '' "tokenize: the glossary '(' is no regular expression*" "$tokenize" -c codes --glossaries x '(' -i text
+expect 2 '' 'tokenize: --check: has no use with --output-format tsv' "$tokenize" --check --output-format tsv
 expect 2 '' "tokenize: --mode 'penn': must be one of moses, 13a, intl, char, words, none" "$tokenize" --mode penn
 expect 2 '' 'tokenize: does not take file names outside of options*' "$tokenize" text
 expect 2 '' "tokenize: the protected pattern '(' is no regular expression*" "$tokenize" --protect '(' -i text

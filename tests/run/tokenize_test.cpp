@@ -355,3 +355,52 @@ TEST_CASE("Moses' options where there is nothing for them to do are errors") {
   CHECK(usage_error({"--penn", "--mode", "words"}) ==
         "--penn: has a use with --mode moses, or --mode none --normalize-punctuation");
 }
+
+TEST_CASE("tsv and jsonl tell where pieces come from, in bytes of the line as it was read") {
+  const Folder folder;
+  const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\n");
+  const Result tsv =
+      tokenize({"-c", codes, "--lowercase", "--output-format", "tsv"}, "Low\xff  slow.\n\n\xc3\x89 \\\n");
+  CHECK(tsv.code == 0);
+  CHECK(tsv.out ==
+        "low \xef\xbf\xbd s@@ low .\t0:3 3:4 6:7 7:10 10:11\t0 1 2 2 3\n\t\t\n\xc3\xa9 \\\\\t0:2 3:4\t0 1\n");
+  CHECK(tsv.log.find("1:4: invalid UTF-8 replaced") != std::string::npos);
+  const std::string vocab = folder.file("vocab", build_vocab({"--type", "words", "--mode", "words"}, "a b\n").out);
+  const Result json = tokenize({"-m", vocab, "--output-format", "jsonl"}, " b \"\n");
+  CHECK(json.out ==
+        "{\"pieces\": [\"b\", \"\\\"\"], \"offsets\": [[1, 2], [3, 4]], \"words\": [0, 1], \"ids\": [5, 1]}\n");
+}
+
+TEST_CASE("dropout gives every line its own random numbers, whatever the threads, and pieces that join again") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "low slow lower slowest\n";
+  const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\n");
+  const auto with = [&](std::string threads, std::string seed) {
+    return tokenize({"-c", codes, "--dropout", "0.5", "--seed", std::move(seed), "-j", std::move(threads)}, text).out;
+  };
+  const std::string once = with("1", "3");
+  CHECK(once == with("4", "3"));
+  CHECK(once != with("1", "4"));
+  CHECK(once.find("low s@@ low") != std::string::npos);
+  CHECK(once.find("l@@ o@@ w s@@ l") != std::string::npos);
+  CHECK(tokenize({"-d", "-c", codes}, once).out == text);
+  const std::string vocab =
+      folder.file("vocab", build_vocab({"--merges", "3", "--mode", "words"}, "low low low slow slow\n").out);
+  CHECK(tokenize({"-m", vocab}, "slow low\n").out != tokenize({"-m", vocab, "--dropout", "1"}, "slow low\n").out);
+  const std::string words = folder.file("words", build_vocab({"--type", "words"}, "a b\n").out);
+  CHECK(usage_error({"-m", words, "--dropout", "0.5"}) ==
+        "--dropout: the type of the vocabulary, words, has no merges");
+  CHECK(usage_error({"-d", "-c", codes, "--dropout", "0.5"}) == "--dropout: has no use with --detokenize");
+}
+
+TEST_CASE("merges of bytes and glossaries through the tool") {
+  const Folder folder;
+  const std::string codes = folder.file("codes", "#version: 0.2\n\xc3 \xa9</w>\n");
+  const Result cut = tokenize({"-c", codes, "--bytes", "--mode", "none"}, "\xc3\xa9 \xc3\xa8\n");
+  CHECK(cut.out == "\xc3\xa9 \xc3@@ \xa8\n");
+  CHECK(tokenize({"-d", "-c", codes, "--bytes", "--mode", "none", "--on-invalid-utf8", "keep"}, cut.out).out ==
+        "\xc3\xa9 \xc3\xa8\n");
+  const std::string merges = folder.file("merges", "#version: 0.2\nU S\n");
+  CHECK(tokenize({"-c", merges, "--glossaries", "USA", "[0-9]+"}, "1934USABUSA\n").out == "1934@@ USA@@ B@@ USA\n");
+}

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "heed/base/error.h"
+#include "heed/base/utf8.h"
 #include "heed/text/bpe_learner.h"
 #include "heed/text/subwords.h"
 
@@ -54,9 +56,10 @@ std::string trimmed(const std::string& line) {
 }
 
 Subwords encoder(const std::string& codes, std::int64_t limit = -1, std::string separator = "@@",
-                 BpeEncoder::Allowed allowed = nullptr) {
-  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(codes, "codes", limit), std::move(separator),
-                                                     std::move(allowed)));
+                 BpeOptions::Allowed allowed = nullptr) {
+  return Subwords(
+      std::make_shared<const BpeEncoder>(BpeMerges::parse(codes, "codes", limit),
+                                         BpeOptions{.separator = std::move(separator), .allowed = std::move(allowed)}));
 }
 
 void check_applied(const Subwords& subwords, const json& lines, const json& expected, std::size_t first = 0) {
@@ -124,6 +127,83 @@ TEST_CASE("codes of version 0.1, merges listed twice, symbols made by two merges
     check_applied(encoder(test["codes"]), test["lines"], test["applied"]);
     check_applied(encoder(test["codes"], -1, test["separator"]), test["lines"], test["separated"]);
   }
+}
+
+TEST_CASE("glossaries keep parts of words whole as apply-bpe's do") {
+  for (const json& test : reference()["glossaries"]) {
+    CAPTURE(test["glossaries"].dump());
+    const auto with = [&](BpeOptions::Allowed allowed) {
+      BpeOptions options{.allowed = std::move(allowed)};
+      options.glossaries = Glossaries(test["glossaries"].get<std::vector<std::string>>());
+      return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(std::string(test["codes"]), "codes"),
+                                                         std::move(options)));
+    };
+    check_applied(with(nullptr), test["lines"], test["applied"]);
+    const auto known = [](std::string_view piece) { return piece == "low" || piece == "USA" || piece == "lo@@"; };
+    check_applied(with(known), test["lines"], test["restricted"]);
+  }
+  CHECK_THROWS_WITH_AS(Glossaries({"fine", "("}), doctest::Contains("the glossary '(' is no regular expression"),
+                       UsageError);
+}
+
+/// The bytes of a text that shows each of them as the character of that number.
+std::string bytes_of(const std::string& text) {
+  std::string bytes;
+  for (const char32_t c : to_utf32(text)) bytes += static_cast<char>(c);
+  return bytes;
+}
+
+TEST_CASE("merges of bytes cut within characters") {
+  const json& test = reference()["bytes"];
+  std::string codes = bytes_of(test["codes"]);
+  codes.insert(codes.find('\n'), " byte");
+  for (const auto& [limit, expected] : {std::pair{-1, "applied"}, {60, "half_applied"}}) {
+    const BpeMerges merges = BpeMerges::parse(codes, "codes", limit);
+    CHECK(merges.text().starts_with("#version: 0.2 byte\n"));
+    const Subwords subwords(std::make_shared<const BpeEncoder>(merges));
+    for (std::size_t i = 0; i < test["lines"].size(); ++i)
+      CHECK(applied(subwords, bytes_of(test["lines"][i])) == trimmed(bytes_of(test[expected][i])));
+  }
+  CHECK(parse_error("#version: 0.2\n\xff a\n").starts_with("codes:2: invalid UTF-8"));
+  CHECK_THROWS_WITH_AS(BpeMerges::parse("a b\n", "codes", -1, true), doctest::Contains("codes of version 0.1"), Error);
+}
+
+TEST_CASE("dropout leaves out merges at the rate asked for, by seed and line alone") {
+  const Subwords subwords = encoder("#version: 0.2\na b</w>\n");
+  const auto whole = [&](double dropout, std::uint64_t line, int words) {
+    SubwordSampler sampler{.dropout = dropout, .stream = RandomStream(7, RandomUse::subwords, line)};
+    int kept = 0;
+    for (int i = 0; i < words; ++i)
+      subwords.split(
+          "ab", [&](std::string_view piece, int) { kept += piece == "ab"; }, &sampler);
+    return kept;
+  };
+  CHECK(whole(0, 1, 100) == 100);
+  CHECK(whole(1, 1, 100) == 0);
+  CHECK(whole(0.3, 1, 10000) == doctest::Approx(7000).epsilon(0.02));
+  CHECK(whole(0.3, 1, 10000) == whole(0.3, 1, 10000));
+  CHECK(whole(0.3, 1, 10000) != whole(0.3, 2, 10000));
+}
+
+TEST_CASE("dropout: two merges in a row, and the merges that are left come in their order") {
+  // "abc" is whole when ab merges in some round before nothing is left to draw: a b c -> (1-p) ab c -> (1-p) abc.
+  const Subwords subwords = encoder("#version: 0.2\na b\nab c</w>\nb c</w>\n");
+  SubwordSampler sampler{.dropout = 0.5, .stream = RandomStream(1, RandomUse::subwords)};
+  std::map<std::string, int> seen;
+  for (int i = 0; i < 20000; ++i) {
+    std::string pieces;
+    subwords.split(
+        "abc", [&](std::string_view piece, int) { pieces.append(piece).append(" "); }, &sampler);
+    ++seen[pieces];
+  }
+  CHECK(seen["abc "] == doctest::Approx(20000 * 0.25).epsilon(0.05));     // ab kept, then abc
+  CHECK(seen["ab@@ c "] == doctest::Approx(20000 * 0.25).epsilon(0.05));  // ab kept, abc left out
+  CHECK(seen["a@@ bc "] == doctest::Approx(20000 * 0.25).epsilon(0.05));  // ab left out, bc kept
+  CHECK(seen["a@@ b@@ c "] == doctest::Approx(20000 * 0.25).epsilon(0.05));
+  std::string all;
+  subwords.split(
+      std::string(5000, 'a'), [&](std::string_view piece, int) { all += piece.front(); }, &sampler);
+  CHECK(all.size() == 5000);
 }
 
 TEST_CASE("the pieces that occur are get-vocab's, in its order") {

@@ -84,7 +84,7 @@ void LineReader::check_utf8(std::string& line) {
   if (policy_ == InvalidUtf8::fail)
     throw Error(where, "invalid UTF-8 (convert the file with iconv, or allow it with --on-invalid-utf8 replace)");
   if (invalid_lines_++ == 0) first_invalid_ = where;
-  if (policy_ == InvalidUtf8::replace) line = replace_invalid_utf8(line);
+  if (policy_ == InvalidUtf8::replace && replaces_) line = replace_invalid_utf8(line);
 }
 
 void LineReader::report_invalid(Log& log) const {

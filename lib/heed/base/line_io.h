@@ -38,6 +38,9 @@ class LineReader {
   const std::string& name() const { return name_; }
   Position position(std::int64_t column = 0) const { return {name_, line_number_, column}; }
 
+  /// With the policy `replace`: lines keep their own bytes from now on, and the caller replaces what is ill-formed.
+  void leave_replacing() { replaces_ = false; }
+
   std::int64_t invalid_lines() const { return invalid_lines_; }
   /// Warns once, with the first position, if any line held invalid UTF-8.
   void report_invalid(Log& log) const;
@@ -53,7 +56,7 @@ class LineReader {
   InvalidUtf8 policy_;
   std::string buffer_;
   std::size_t at_ = 0, searched_ = 0;  // start of the next line; no LF before `searched_`
-  bool ended_ = false;
+  bool ended_ = false, replaces_ = true;
   std::int64_t line_number_ = 0, invalid_lines_ = 0;
   Position first_invalid_;
 };

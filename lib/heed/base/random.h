@@ -11,7 +11,7 @@ namespace heed {
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
 
 /// What a stream of random numbers is for; part of the counter, so that streams never share numbers.
-enum class RandomUse : std::uint32_t { initialisation = 1, dropout = 2, shuffle = 3, sampling = 4 };
+enum class RandomUse : std::uint32_t { initialisation = 1, dropout = 2, shuffle = 3, sampling = 4, subwords = 5 };
 
 /// A stream of random numbers, addressed by element: words(i) is the i-th block of four 32-bit words.
 class RandomStream {

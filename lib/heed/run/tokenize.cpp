@@ -6,8 +6,11 @@
 #include <memory>
 
 #include "heed/base/streams.h"
+#include "heed/base/utf8.h"
+#include "heed/metrics/score_report.h"
 #include "heed/run/line_work.h"
 #include "heed/text/bpe.h"
+#include "heed/text/token_offsets.h"
 
 namespace heed {
 
@@ -31,6 +34,10 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool tells_offsets(TokenFormat format) {
+  return format == TokenFormat::tsv || format == TokenFormat::jsonl;
+}
+
 void check_options(const TokenizeOptions& options) {
   const auto given = [&](std::string_view name) { return contains(options.given, name); };
   const auto needs = [&](std::string_view name, bool there, const std::string& what) {
@@ -39,10 +46,20 @@ void check_options(const TokenizeOptions& options) {
   needs("merges", given("codes"), "--codes");
   needs("vocabulary", given("codes"), "--codes");
   needs("vocabulary-threshold", given("vocabulary"), "--vocabulary");
+  needs("glossaries", given("codes"), "--codes");
+  needs("bytes", given("codes"), "--codes");
+  needs("dropout", given("codes") || given("model"), "--codes, or a --model with merges");
+  needs("seed", given("dropout"), "--dropout");
   needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
   if (options.uppercase_first && !options.detokenize) throw UsageError("--uppercase-first: needs --detokenize");
   if (options.output_format == TokenFormat::id && options.model.empty())
     throw UsageError("--output-format id: needs --model, which numbers the pieces");
+  const bool with_offsets = tells_offsets(options.output_format);
+  for (const auto& [name, there] : {std::pair{"--detokenize", options.detokenize}, {"--check", options.check}})
+    if (with_offsets && there)
+      throw UsageError(std::string(name) + ": has no use with --output-format " +
+                       std::string(enum_name(options.output_format)));
+  if (options.dropout > 0 && options.detokenize) throw UsageError("--dropout: has no use with --detokenize");
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
   if (options.vocabulary_threshold && options.detokenize)
     throw UsageError("--vocabulary-threshold: has no use with --detokenize");
@@ -60,6 +77,37 @@ void check_options(const TokenizeOptions& options) {
       throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
 }
 
+/// The columns of --output-format tsv, and what jsonl has in their place.
+class PieceFields {
+ public:
+  explicit PieceFields(bool json) : json_(json) {}
+
+  void add(std::string_view piece, int word, ByteSpan from, std::int32_t id) {
+    const char* const gap = pieces_.empty() ? "" : json_ ? ", " : " ";
+    pieces_.append(gap).append(json_ ? json_string(piece) : tsv_field(piece));
+    const std::string begin = std::to_string(from.begin), end = std::to_string(from.end);
+    offsets_.append(gap).append(json_ ? "[" + begin + ", " + end + "]" : begin + ":" + end);
+    words_.append(gap).append(std::to_string(word));
+    ids_.append(gap).append(std::to_string(id));
+  }
+
+  void write(bool with_ids, std::string& out) const {
+    if (json_) {
+      out.append("{\"pieces\": [").append(pieces_).append("], \"offsets\": [").append(offsets_);
+      out.append("], \"words\": [").append(words_);
+      if (with_ids) out.append("], \"ids\": [").append(ids_);
+      out.append("]}");
+    } else {
+      out.append(pieces_).append(1, '\t').append(offsets_).append(1, '\t').append(words_);
+      if (with_ids) out.append(1, '\t').append(ids_);
+    }
+  }
+
+ private:
+  bool json_;
+  std::string pieces_, offsets_, words_, ids_;
+};
+
 /// The way of a line: with a model, what it stores; without, what the options say.
 class Way {
  public:
@@ -72,32 +120,37 @@ class Way {
       model_ = std::make_unique<const TextModel>(
           load_text_model(options.model, language, options.detokenize ? Side::target : Side::source));
       subwords_ = model_->subwords();
+      if (options.dropout > 0 && subwords_.type() != SubwordType::bpe)
+        throw UsageError("--dropout: the type of the vocabulary, " + std::string(enum_name(subwords_.type())) +
+                         ", has no merges");
       return;
     }
     const TextSteps steps = options.first_stage.resolved();
     if (split_languages(steps.language).size() > 1)
       throw UsageError("--language '" + steps.language + "': must be one code");
     pipeline_ = std::make_unique<const TextPipeline>(steps);
+    BpeOptions how{.separator = options.separator};
     if (!options.codes.empty()) {
-      BpeEncoder::Allowed allowed;
+      BpeMerges merges = BpeMerges::read(options.codes, options.merges.value_or(-1), options.bytes);
       if (!options.vocabulary.empty())
-        allowed = read_counted_vocabulary(options.vocabulary, options.vocabulary_threshold.value_or(INT64_MIN));
-      subwords_ = Subwords(std::make_shared<const BpeEncoder>(
-          BpeMerges::read(options.codes, options.merges.value_or(-1)), options.separator, std::move(allowed)));
+        how.allowed = read_counted_vocabulary(options.vocabulary, options.vocabulary_threshold.value_or(INT64_MIN));
+      how.glossaries = Glossaries(options.glossaries);
+      subwords_ = Subwords(std::make_shared<const BpeEncoder>(std::move(merges), std::move(how)));
     } else if (contains(options.given, "separator")) {
-      subwords_ = Subwords(std::make_shared<const BpeEncoder>(BpeMerges{}, options.separator));
+      subwords_ = Subwords(std::make_shared<const BpeEncoder>(BpeMerges{}, std::move(how)));
     }
   }
 
   const TextModel* model() const { return model_.get(); }
   const Subwords& subwords() const { return subwords_; }
+  const TextSteps& steps() const { return model_ ? model_->steps() : pipeline_->steps(); }
 
   std::string tokens_of(const std::string& line) const {
     return model_ ? model_->tokens_of(line) : pipeline_->tokenize(line);
   }
 
   /// Pieces or ids from first-stage tokens. Spaces around the line stay, as apply-bpe leaves them.
-  void cut(const std::string& tokens, std::string& out) const {
+  void cut(const std::string& tokens, std::string& out, SubwordSampler* sampler) const {
     if (!ids_ && subwords_.type() == SubwordType::words) {
       out += tokens;
       return;
@@ -105,16 +158,33 @@ class Way {
     const std::size_t first = ids_ ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
     out.append(first, ' ');
     bool begun = false;
-    subwords_.split(tokens, [&](std::string_view piece, int) {
-      if (begun) out += ' ';
-      begun = true;
-      if (ids_) {
-        out += std::to_string(model_->vocabulary().id(piece));
-      } else {
-        out += piece;
-      }
-    });
+    subwords_.split(
+        tokens,
+        [&](std::string_view piece, int) {
+          if (begun) out += ' ';
+          begun = true;
+          if (ids_) {
+            out += std::to_string(model_->vocabulary().id(piece));
+          } else {
+            out += piece;
+          }
+        },
+        sampler);
     if (!ids_ && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
+  }
+
+  /// The pieces with where they come from in the raw line, as TSV or JSON.
+  void cut_with_offsets(const std::string& raw, const std::string& tokens, TokenFormat format, SubwordSampler* sampler,
+                        std::string& out) const {
+    const TokenOffsets offsets(raw, tokens, steps().escape);
+    PieceFields fields(format == TokenFormat::jsonl);
+    subwords_.split_spans(
+        tokens,
+        [&](std::string_view piece, int word, ByteSpan span) {
+          fields.add(piece, word, offsets.source(span), model_ ? model_->vocabulary().id(piece) : -1);
+        },
+        sampler);
+    fields.write(model_ != nullptr, out);
   }
 
   /// Raw text from what cut() gives.
@@ -168,13 +238,16 @@ class Way {
 struct Counts {
   std::atomic<std::int64_t> tokens = 0, pieces = 0, unknown = 0, longest = 0, failed = 0;
 
-  void add(const Way& way, const std::string& line_of_tokens) {
+  void add(const Way& way, const std::string& line_of_tokens, SubwordSampler* sampler) {
     std::int64_t words = 0, parts = 0, strange = 0;
-    way.subwords().split(line_of_tokens, [&](std::string_view piece, int word) {
-      words = word + 1;
-      ++parts;
-      if (way.model() && piece != kSpacePiece) strange += !way.model()->vocabulary().contains(piece);
-    });
+    way.subwords().split(
+        line_of_tokens,
+        [&](std::string_view piece, int word) {
+          words = word + 1;
+          ++parts;
+          if (way.model() && piece != kSpacePiece) strange += !way.model()->vocabulary().contains(piece);
+        },
+        sampler);
     tokens += words;
     pieces += parts;
     unknown += strange;
@@ -204,15 +277,29 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
       out.append(way.back(line, {name, number})).append(1, '\n');
     };
   return [&](const std::string& line, std::int64_t number, std::string& out) {
-    const std::string tokens = way.tokens_of(line);
-    if (options.stats) counts.add(way, tokens);
+    const bool with_offsets = tells_offsets(options.output_format);
+    const std::string tokens = way.tokens_of(with_offsets ? replace_invalid_utf8(line) : line);
+    const auto with_sampler = [&](auto&& use) {
+      if (options.dropout == 0) return use(nullptr);
+      SubwordSampler sampler{.dropout = options.dropout,
+                             .stream = RandomStream(static_cast<std::uint64_t>(options.seed), RandomUse::subwords,
+                                                    static_cast<std::uint64_t>(number))};
+      use(&sampler);
+    };
+    if (options.stats) with_sampler([&](SubwordSampler* sampler) { counts.add(way, tokens, sampler); });
+    if (with_offsets) {
+      with_sampler(
+          [&](SubwordSampler* sampler) { way.cut_with_offsets(line, tokens, options.output_format, sampler, out); });
+      out += '\n';
+      return;
+    }
     if (!options.check) {
-      way.cut(tokens, out);
+      with_sampler([&](SubwordSampler* sampler) { way.cut(tokens, out, sampler); });
       out += '\n';
       return;
     }
     std::string cut;
-    way.cut(tokens, cut);
+    with_sampler([&](SubwordSampler* sampler) { way.cut(tokens, cut, sampler); });
     const std::string back = way.back(cut, {name, number});
     if (back == line) return;
     ++counts.failed;
@@ -249,6 +336,7 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   const bool standard_input = options.input.empty() || options.input == "-";
   LineReader reader = standard_input ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
                                      : LineReader(options.input, options.utf8.on_invalid_utf8);
+  if (tells_offsets(options.output_format)) reader.leave_replacing();  // offsets count the line's own bytes
   if (!options.train_truecaser.empty()) {
     train_truecaser(options, way, reader, log);
     reader.report_invalid(log);

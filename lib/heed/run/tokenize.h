@@ -13,13 +13,13 @@
 
 namespace heed {
 
-/// What a line of tokens is written as (with --detokenize: read as).
-enum class TokenFormat { piece, id };
+/// What a line of tokens is written as (with --detokenize: read as, the first two).
+enum class TokenFormat { piece, id, tsv, jsonl };
 
 template <>
 struct EnumNames<TokenFormat> {
-  static constexpr std::pair<TokenFormat, std::string_view> values[] = {{TokenFormat::piece, "piece"},
-                                                                        {TokenFormat::id, "id"}};
+  static constexpr std::pair<TokenFormat, std::string_view> values[] = {
+      {TokenFormat::piece, "piece"}, {TokenFormat::id, "id"}, {TokenFormat::tsv, "tsv"}, {TokenFormat::jsonl, "jsonl"}};
 };
 
 struct TokenizeOptions {
@@ -29,6 +29,10 @@ struct TokenizeOptions {
   FirstStageOptions first_stage;
   std::string codes, separator = "@@", vocabulary;
   std::optional<std::int64_t> merges, vocabulary_threshold;
+  std::vector<std::string> glossaries;
+  double dropout = 0;
+  bool bytes = false;
+  std::int64_t seed = 1;
   TokenFormat output_format = TokenFormat::piece;
   std::string input = "-", output = "-";
   int threads = 0;
@@ -70,9 +74,21 @@ struct TokenizeOptions {
                        .value = "FILE"});
     visit(vocabulary_threshold,
           {.name = "vocabulary-threshold", .help = "nor to pieces with a lower count in --vocabulary", .value = "N"});
+    visit(glossaries, {.name = "glossaries",
+                       .help = "regular expressions: matches within words are pieces of their own, not cut by --codes",
+                       .value = "REGEX"});
+    visit(dropout, {.name = "dropout",
+                    .help = "leave out each merge with probability P, anew for each word: for training text",
+                    .value = "P",
+                    .min = 0,
+                    .max = 1});
+    visit(bytes,
+          {.name = "bytes", .help = "--codes merges bytes, not characters; also where the file does not say so"});
+    visit(seed, {.name = "seed", .help = "of the random numbers; a line's depend on its number only", .value = "N"});
     visit.section("Input and output");
-    visit(output_format,
-          {.name = "output-format", .help = "write tokens (with -d: read them) as pieces or as ids of the model"});
+    visit(output_format, {.name = "output-format",
+                          .help = "write tokens as pieces or as ids of the model (with -d: read them so); tsv and "
+                                  "jsonl add where each came from in the line"});
     visit(input, {.name = "input", .help = "read FILE (.gz too)", .value = "FILE", .letter = 'i'});
     visit(output, {.name = "output", .help = "write FILE (.gz too)", .value = "FILE", .letter = 'o'});
     visit(threads, {.name = "threads",

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kWordEnd = "</w>";
 constexpr std::int32_t kNoNode = -1;
-constexpr std::size_t kLongWord = 48;  // from here on the heap of merge_long() is faster
+constexpr std::size_t kLongWord = 48;       // from here on the heap of merge_long() is faster
+constexpr std::size_t kDropoutPart = 1024;  // merging with dropout takes quadratic time
 
 std::size_t index(std::int32_t number) {
   return static_cast<std::size_t>(number);
@@ -54,11 +55,8 @@ struct BpeEncoder::Cache {
   }
 };
 
-BpeEncoder::BpeEncoder(BpeMerges merges, std::string separator, Allowed allowed)
-    : merges_(std::move(merges)),
-      separator_(std::move(separator)),
-      allowed_(std::move(allowed)),
-      cache_(std::make_unique<Cache>()) {
+BpeEncoder::BpeEncoder(BpeMerges merges, BpeOptions options)
+    : merges_(std::move(merges)), options_(std::move(options)), cache_(std::make_unique<Cache>()) {
   index_merges();
 }
 
@@ -100,7 +98,7 @@ std::vector<BpeEncoder::Node> BpeEncoder::characters(std::string_view word) cons
   };
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t start = at;
-    decode_utf8(word, at);
+    merges_.bytes ? void(++at) : void(decode_utf8(word, at));
     if (at == word.size() && merges_.version == BpeMerges::Version::v0_2) {
       add(std::string(word.substr(start)).append(kWordEnd), at);
     } else {
@@ -211,41 +209,101 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
     while (!open.empty()) {
       const Part part = std::move(open.back());
       open.pop_back();
-      const bool known = part.text.empty() || allowed_(part.final ? part.text : part.text + separator_);
+      const bool known = part.text.empty() || options_.allowed(part.final ? part.text : part.text + options_.separator);
       if (known || !take_apart(part, open)) out.push_back(end += part.text.size());
     }
   }
   ends = std::move(out);
 }
 
-void BpeEncoder::segment(std::string_view word, std::vector<std::size_t>& ends) const {
+/// The nodes from `first` to before `last`, merged and appended to `out`: merge_short() that looks past some of the
+/// pairs each time, drawn anew.
+void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::size_t last, SubwordSampler& sampler,
+                            std::vector<Node>& out) const {
+  std::vector<const Rule*> rules;
+  while (last - first > 1) {
+    const Rule* best = nullptr;
+    rules.clear();
+    for (std::size_t i = first; i + 1 < last; ++i) {
+      const Rule* here = rule(nodes[i].symbol, nodes[i + 1].symbol);
+      if (here && sampler.next() < sampler.dropout) here = nullptr;
+      rules.push_back(here);
+      if (here && (!best || here->rank < best->rank)) best = here;
+    }
+    if (!best) break;
+    std::size_t put = first;
+    for (std::size_t i = first; i < last; ++i, ++put) {
+      if (i + 1 < last && rules[i - first] == best) {
+        nodes[put] = {best->merged, nodes[i + 1].end, 0, 0};
+        ++i;
+      } else {
+        nodes[put] = nodes[i];
+      }
+    }
+    last = put;
+  }
+  out.insert(out.end(), nodes.begin() + static_cast<std::ptrdiff_t>(first),
+             nodes.begin() + static_cast<std::ptrdiff_t>(last));
+}
+
+/// Replaces `ends` by the ends of the pieces of a word, or of a part of one that merges must not leave.
+void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   ends.clear();
-  std::size_t first_end = 0;
-  decode_utf8(word, first_end);
-  if (first_end == word.size()) {
+  std::size_t first_end = 1;
+  if (!merges_.bytes) decode_utf8(part, first_end = 0);
+  if (first_end == part.size()) {
     ends.push_back(first_end);
     return;
   }
-  const bool cached = word.size() <= Cache::kLongestWord;
-  if (cached && cache_->find(word, ends)) return;
-  std::vector<Node> nodes = characters(word);
-  nodes.size() < kLongWord ? merge_short(nodes) : merge_long(nodes);
+  std::vector<Node> nodes = characters(part);
+  if (sampler) {
+    std::vector<Node> merged;
+    for (std::size_t at = 0; at < nodes.size(); at += kDropoutPart)
+      merge_some(nodes, at, std::min(at + kDropoutPart, nodes.size()), *sampler, merged);
+    nodes.swap(merged);
+  } else {
+    nodes.size() < kLongWord ? merge_short(nodes) : merge_long(nodes);
+  }
   for (const Node& node : nodes)
     if (ends.empty() || node.end > ends.back()) ends.push_back(node.end);  // a lone `</w>` has no bytes
-  if (allowed_) split_unknown(word, ends);
+  if (options_.allowed) split_unknown(part, ends);
+}
+
+void BpeEncoder::segment(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
+  const bool cached = !sampler && word.size() <= Cache::kLongestWord;
+  if (cached && cache_->find(word, ends)) return;
+  if (options_.glossaries.empty()) {
+    segment_part(word, ends, sampler);
+  } else {
+    std::vector<std::size_t> parts, inside;
+    options_.glossaries.isolate(word, parts);
+    ends.clear();
+    std::size_t start = 0;
+    for (const std::size_t end : parts) {
+      const std::string_view part = word.substr(start, end - start);
+      if (options_.glossaries.matches(part)) {
+        ends.push_back(end);
+      } else {
+        segment_part(part, inside, sampler);
+        for (const std::size_t inner : inside) ends.push_back(start + inner);
+      }
+      start = end;
+    }
+  }
   if (cached) cache_->remember(word, ends);
 }
 
-BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit) {
-  LineReader reader(path, InvalidUtf8::fail);
+BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {
+  LineReader reader(path, InvalidUtf8::keep);  // bytes need not be UTF-8; parse() looks at the rest
   std::string text;
   for (std::string line; reader.next(line);) text += line + "\n";
-  return parse(text, path, limit);
+  return parse(text, path, limit, bytes);
 }
 
-BpeMerges BpeMerges::parse(std::string_view text, const std::string& where, std::int64_t limit) {
+BpeMerges BpeMerges::parse(std::string_view text, const std::string& where, std::int64_t limit, bool bytes) {
   BpeMerges merges;
   merges.version = Version::v0_1;
+  merges.bytes = bytes;
   merges.pairs.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
   std::int64_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -256,14 +314,17 @@ BpeMerges BpeMerges::parse(std::string_view text, const std::string& where, std:
     if (number == 1 && line.starts_with("#version:")) {
       line.remove_prefix(9);
       while (line.starts_with(' ')) line.remove_prefix(1);
-      if (line == "0.2") {
+      if (line == "0.2" || line == "0.2 byte") {
         merges.version = Version::v0_2;
+        merges.bytes = bytes || line.ends_with("byte");
       } else if (line != "0.1") {
         throw Error(position, "codes of version '" + std::string(line) + "' (known are 0.1 and 0.2)");
       }
       continue;
     }
     if (limit >= 0 && std::cmp_greater_equal(merges.pairs.size(), limit)) break;
+    if (!merges.bytes && find_invalid_utf8(line) != std::string_view::npos)
+      throw Error(position, "invalid UTF-8 (convert the file with iconv, or is it a codes file of --bytes?)");
     const auto space = line.find(' ');
     if (space == 0 || space == std::string_view::npos || space + 1 == line.size() ||
         line.find(' ', space + 1) != std::string_view::npos)
@@ -272,16 +333,18 @@ BpeMerges BpeMerges::parse(std::string_view text, const std::string& where, std:
                       "' is no merge (a codes file holds two symbols with a space between them on each line)");
     merges.pairs.emplace_back(line.substr(0, space), line.substr(space + 1));
   }
+  if (merges.bytes && merges.version == Version::v0_1)
+    throw Error(Position{where, 1}, "codes of version 0.1 merge characters, not bytes (leave out --bytes)");
   return merges;
 }
 
 std::string BpeMerges::text() const {
-  std::string out = version == Version::v0_2 ? "#version: 0.2\n" : "#version: 0.1\n";
+  std::string out = bytes ? "#version: 0.2 byte\n" : version == Version::v0_2 ? "#version: 0.2\n" : "#version: 0.1\n";
   for (const auto& [first, second] : pairs) out.append(first).append(1, ' ').append(second).append(1, '\n');
   return out;
 }
 
-BpeEncoder::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold) {
+BpeOptions::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold) {
   LineReader reader(path, InvalidUtf8::fail);
   StringNumbering pieces;
   for (std::string line; reader.next(line);) {

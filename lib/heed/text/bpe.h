@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "heed/base/random.h"
+#include "heed/text/glossaries.h"
 #include "heed/text/numbering.h"
 
 namespace heed {
@@ -18,36 +20,54 @@ struct BpeMerges {
   /// 0.1 and 0.2 differ in the end of a word: a symbol `</w>` of its own, or a mark on the last character.
   enum class Version { v0_1, v0_2 };
   Version version = Version::v0_2;
-  std::vector<std::pair<std::string, std::string>> pairs;
+  std::vector<std::pair<std::string, std::string>> pairs = {};
+  /// The first symbols of a word are its bytes, not its characters (`#version: 0.2 byte`, version 0.2 only).
+  bool bytes = false;
 
   /// Reads a codes file: a line `#version: 0.2` (without it: 0.1), then `first second` a line. Throws Error naming the
-  /// line. `limit`: the first so many merges (learn-bpe's `-s` of a shorter run); negative: all.
-  static BpeMerges read(const std::string& path, std::int64_t limit = -1);
+  /// line. `limit`: the first so many merges (learn-bpe's `-s` of a shorter run); negative: all. `bytes`: the symbols
+  /// are bytes whatever the first line says; throws Error for version 0.1.
+  static BpeMerges read(const std::string& path, std::int64_t limit = -1, bool bytes = false);
   /// The same from the text of such a file, named `where` in messages.
-  static BpeMerges parse(std::string_view text, const std::string& where, std::int64_t limit = -1);
+  static BpeMerges parse(std::string_view text, const std::string& where, std::int64_t limit = -1, bool bytes = false);
   /// The codes file.
   std::string text() const;
+};
+
+/// Subword regularisation: other segmentations of the same words, drawn with random numbers of a stream. One object a
+/// line, so that what a line becomes depends on the seed and its number only.
+struct SubwordSampler {
+  double dropout = 0;  ///< probability of leaving out a merge (BPE-dropout; Provilkov, Emelianenko and Voita 2020)
+  RandomStream stream;
+  std::uint64_t drawn = 0;
+
+  /// Uniform in [0, 1).
+  double next() { return stream.uniform(drawn++); }
+};
+
+/// How BpeEncoder cuts words, apart from the merges.
+struct BpeOptions {
+  /// Whether a piece, with its separator, is allowed.
+  using Allowed = std::function<bool(std::string_view)>;
+
+  std::string separator = "@@";
+  Allowed allowed = nullptr;   ///< merges that lead to other pieces are undone (apply-bpe's `--vocabulary`)
+  Glossaries glossaries = {};  ///< parts that stay whole
 };
 
 /// Cuts words with merge operations, exactly as subword-nmt 0.3.8 apply-bpe does. Thread-safe; frequent words are
 /// remembered in a cache of bounded size.
 class BpeEncoder {
  public:
-  static constexpr std::string_view kDefaultSeparator = "@@";
-
-  /// Whether a piece, with its separator, is allowed.
-  using Allowed = std::function<bool(std::string_view)>;
-
-  /// With `allowed`, merges that lead to other pieces are undone (apply-bpe's `--vocabulary`).
-  explicit BpeEncoder(BpeMerges merges, std::string separator = std::string(kDefaultSeparator),
-                      Allowed allowed = nullptr);
+  explicit BpeEncoder(BpeMerges merges, BpeOptions options = {});
   ~BpeEncoder();
 
-  /// Replaces `ends` by the byte offset of the end of every piece of `word` (not empty).
-  void segment(std::string_view word, std::vector<std::size_t>& ends) const;
+  /// Replaces `ends` by the byte offset of the end of every piece of `word` (not empty). With a sampler, merges are
+  /// left out at random; a word of more than 1,024 characters is then merged in parts of that length.
+  void segment(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler = nullptr) const;
 
   const BpeMerges& merges() const { return merges_; }
-  const std::string& separator() const { return separator_; }
+  const std::string& separator() const { return options_.separator; }
 
  private:
   struct Rule {
@@ -66,6 +86,8 @@ class BpeEncoder {
   std::vector<Node> characters(std::string_view word) const;
   void merge_short(std::vector<Node>& nodes) const;
   void merge_long(std::vector<Node>& nodes) const;
+  void merge_some(std::vector<Node>& nodes, std::size_t first, std::size_t last, SubwordSampler& sampler,
+                  std::vector<Node>& out) const;
   /// Two symbols that a third came from.
   struct Parents {
     std::int32_t first = kNoNumber, second = kNoNumber;
@@ -73,10 +95,10 @@ class BpeEncoder {
   struct Part;
   bool take_apart(const Part& part, std::vector<Part>& open) const;
   void split_unknown(std::string_view word, std::vector<std::size_t>& ends) const;
+  void segment_part(std::string_view part, std::vector<std::size_t>& ends, SubwordSampler* sampler) const;
 
   BpeMerges merges_;
-  std::string separator_;
-  Allowed allowed_;
+  BpeOptions options_;
   StringNumbering symbols_;
   PairNumbering pairs_;
   std::vector<Rule> rules_;       // per pair
@@ -86,6 +108,6 @@ class BpeEncoder {
 
 /// Reads a vocabulary with counts (`piece count` a line, get-vocab's form) for BpeEncoder: the pieces with at least
 /// `threshold` occurrences. As in apply-bpe, all are allowed where there is none. Throws Error naming the line.
-BpeEncoder::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold);
+BpeOptions::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold);
 
 }  // namespace heed

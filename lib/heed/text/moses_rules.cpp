@@ -333,14 +333,22 @@ void unescape_special(std::string_view text, std::string& out) {
   out.clear();
   std::size_t copied = 0;
   for (std::size_t at = text.find('&'); at != text.npos; at = text.find('&', std::max(copied, at + 1))) {
-    for (const Entity& entity : kEntities) {
-      if (!text.substr(at).starts_with(entity.name)) continue;
-      out.append(text.substr(copied, at - copied)).append(1, entity.character);
-      copied = at + entity.name.size();
-      break;
-    }
+    std::size_t end = at;
+    const char c = entity_at(text, end);
+    if (c == 0) continue;
+    out.append(text.substr(copied, at - copied)).append(1, c);
+    copied = end;
   }
   out.append(text.substr(copied));
+}
+
+char entity_at(std::string_view text, std::size_t& at) {
+  for (const Entity& entity : kEntities) {
+    if (!text.substr(at).starts_with(entity.name)) continue;
+    at += entity.name.size();
+    return entity.character;
+  }
+  return 0;
 }
 
 }  // namespace heed

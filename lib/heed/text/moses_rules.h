@@ -61,4 +61,7 @@ void escape_special(std::string_view text, std::string& out);
 /// The reverse, with the legacy &bar; &bra; &ket; too; what &amp; gives is not read again.
 void unescape_special(std::string_view text, std::string& out);
 
+/// The character of the entity at `at`, which moves behind it; NUL where there is none.
+char entity_at(std::string_view text, std::size_t& at);
+
 }  // namespace heed

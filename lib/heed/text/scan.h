@@ -27,6 +27,12 @@ inline char32_t code_point_before(std::string_view text, std::size_t end) {
   return next_code_point(text, start);
 }
 
+/// Bytes of a text from `begin` to before `end`.
+struct ByteSpan {
+  std::size_t begin = 0, end = 0;
+  bool operator==(const ByteSpan&) const = default;
+};
+
 inline bool contains(std::string_view text, char c) {
   return text.find(c) != std::string_view::npos;
 }

@@ -9,9 +9,9 @@ std::string_view Subwords::separator() const {
   return bpe_ ? std::string_view(bpe_->separator()) : std::string_view();
 }
 
-void Subwords::cut(std::string_view token, std::vector<std::size_t>& ends) const {
+void Subwords::cut(std::string_view token, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   if (bpe_) {
-    bpe_->segment(token, ends);
+    bpe_->segment(token, ends, sampler);
     return;
   }
   ends.clear();

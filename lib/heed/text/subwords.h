@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "heed/config/fields.h"
+#include "heed/text/scan.h"
 
 namespace heed {
 
 class BpeEncoder;
+struct SubwordSampler;
 
 /// How a token becomes pieces: it is one (words); byte-pair merges, with a separator at the end of every piece but the
 /// word's last (bpe); its characters, with `<space>` between words (char).
@@ -36,9 +38,15 @@ class Subwords {
   const BpeEncoder* bpe() const { return bpe_.get(); }
 
   /// Calls `take(piece, word)` for every piece of space-separated tokens, with the index of its token (`<space>`
-  /// counts to the token before it). The view lives until `take` returns.
+  /// counts to the token before it). The view lives until `take` returns. With a sampler, one of many segmentations.
   template <class Take>
-  void split(std::string_view tokens, Take&& take) const;
+  void split(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const {
+    split_spans(
+        tokens, [&](std::string_view piece, int word, ByteSpan) { take(piece, word); }, sampler);
+  }
+  /// The same with `take(piece, word, span)`, where the span says which bytes of `tokens` the piece stands for.
+  template <class Take>
+  void split_spans(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const;
   std::vector<std::string> split(std::string_view tokens) const;
 
   /// Space-separated tokens from pieces: undoes split().
@@ -48,7 +56,7 @@ class Subwords {
 
  private:
   /// Byte ends of the pieces of one token.
-  void cut(std::string_view token, std::vector<std::size_t>& ends) const;
+  void cut(std::string_view token, std::vector<std::size_t>& ends, SubwordSampler* sampler) const;
   std::string_view separator() const;
 
   SubwordType type_;
@@ -56,28 +64,29 @@ class Subwords {
 };
 
 template <class Take>
-void Subwords::split(std::string_view tokens, Take&& take) const {
+void Subwords::split_spans(std::string_view tokens, Take&& take, SubwordSampler* sampler) const {
   std::vector<std::size_t> ends;
   std::string piece;
   int word = 0;
   for (std::size_t at = tokens.find_first_not_of(' '); at != std::string_view::npos;
        at = tokens.find_first_not_of(' ', at), ++word) {
-    const std::size_t end = std::min(tokens.find(' ', at), tokens.size());
+    const std::size_t first = at, end = std::min(tokens.find(' ', at), tokens.size());
     const std::string_view token = tokens.substr(at, end - at);
     at = end;
-    if (word > 0 && type_ == SubwordType::characters) take(kSpacePiece, word - 1);
+    if (word > 0 && type_ == SubwordType::characters) take(kSpacePiece, word - 1, ByteSpan{first - 1, first});
     if (type_ == SubwordType::words) {
-      take(token, word);
+      take(token, word, ByteSpan{first, end});
       continue;
     }
-    cut(token, ends);
+    cut(token, ends, sampler);
     for (std::size_t i = 0, start = 0; i < ends.size(); start = ends[i++]) {
       const std::string_view part = token.substr(start, ends[i] - start);
+      const ByteSpan span{first + start, first + ends[i]};
       if (type_ == SubwordType::characters || i + 1 == ends.size()) {
-        take(part, word);
+        take(part, word, span);
       } else {
         piece.assign(part).append(separator());
-        take(std::string_view(piece), word);
+        take(std::string_view(piece), word, span);
       }
     }
   }

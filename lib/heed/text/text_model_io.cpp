@@ -43,7 +43,7 @@ std::vector<std::string> value_texts(const FieldValue& value) {
 /// The stored attributes of a text model, gathered name by name.
 struct Attributes {
   SubwordType type = SubwordType::words;
-  std::string separator{BpeEncoder::kDefaultSeparator};
+  std::string separator = BpeOptions().separator;
   TextSteps steps;
 
   /// Throws UsageError for a value that makes no sense, Error for an unknown name.
@@ -68,7 +68,8 @@ Subwords make_subwords(const Attributes& attributes, std::string_view merges,
                        const std::shared_ptr<const Vocabulary>& vocabulary, const std::string& where) {
   if (attributes.type != SubwordType::bpe) return Subwords(attributes.type);
   const auto allowed = [vocabulary](std::string_view piece) { return vocabulary->contains(piece); };
-  return Subwords(std::make_shared<const BpeEncoder>(BpeMerges::parse(merges, where), attributes.separator, allowed));
+  return Subwords(std::make_shared<const BpeEncoder>(
+      BpeMerges::parse(merges, where), BpeOptions{.separator = attributes.separator, .allowed = allowed}));
 }
 
 /// The lines of a vocabulary file. Only LF ends one, and a CR before it is text: it may end a piece. Files that came

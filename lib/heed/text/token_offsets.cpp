@@ -1,0 +1,202 @@
+#include "heed/text/token_offsets.h"
+
+#include <unicode/uchar.h>
+
+#include <algorithm>
+
+#include "heed/base/utf8.h"
+#include "heed/text/moses_rules.h"
+#include "heed/text/unicode.h"
+
+namespace heed {
+namespace {
+
+constexpr std::ptrdiff_t kAnchor = 8;      // a run of so many equal characters is trusted
+constexpr std::ptrdiff_t kMostEdits = 96;  // then the farthest point reached is taken for the right one
+
+struct Unit {
+  char32_t folded;
+  ByteSpan bytes;
+};
+
+/// What all shapes of a character have in common.
+char32_t fold(char32_t c) {
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  if (c >= 0xFF01 && c <= 0xFF5E) return fold(c - 0xFEE0);
+  switch (c) {
+    case 0x2018:
+    case 0x2019:
+    case 0x201A:
+    case 0x201B:
+    case 0x00B4:
+    case 0x2039:
+    case 0x203A:
+      return '\'';
+    case 0x201C:
+    case 0x201D:
+    case 0x201E:
+    case 0x201F:
+    case 0x00AB:
+    case 0x00BB:
+      return '"';
+    case 0x2010:
+    case 0x2011:
+    case 0x2012:
+    case 0x2013:
+    case 0x2014:
+    case 0x2015:
+    case 0x2212:
+      return '-';
+    default:
+      return static_cast<char32_t>(u_foldCase(static_cast<UChar32>(c), U_FOLD_CASE_DEFAULT));
+  }
+}
+
+std::vector<Unit> units_of(std::string_view text, bool escaped) {
+  std::vector<Unit> units;
+  units.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t start = at;
+    if (escaped && text[at] == '&') {
+      if (const char plain = entity_at(text, at)) {
+        units.push_back({fold(static_cast<unsigned char>(plain)), {start, at}});
+        continue;
+      }
+    }
+    const char32_t c = decode_utf8(text, at);
+    if (!is_in(c, char_class::space)) units.push_back({fold(c), {start, at}});
+  }
+  return units;
+}
+
+/// Finds pairs of equal characters of `a` and `b`, both in order.
+class Alignment {
+ public:
+  Alignment(const std::vector<Unit>& a, const std::vector<Unit>& b)
+      : a_(a), b_(b), rows_(static_cast<std::ptrdiff_t>(a.size())), columns_(static_cast<std::ptrdiff_t>(b.size())) {
+    while (i_ < rows_ && j_ < columns_) {
+      if (equal(i_, j_)) {
+        take(i_++, j_++);
+      } else {
+        edit();
+      }
+    }
+  }
+
+  /// For each character of `b` the one of `a`; -1 for none.
+  std::vector<std::ptrdiff_t> partners() const {
+    std::vector<std::ptrdiff_t> out(b_.size(), -1);
+    for (const auto& [i, j] : pairs_) out[static_cast<std::size_t>(j)] = i;
+    return out;
+  }
+
+ private:
+  bool equal(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return a_[static_cast<std::size_t>(i)].folded == b_[static_cast<std::size_t>(j)].folded;
+  }
+  void take(std::ptrdiff_t i, std::ptrdiff_t j) { pairs_.emplace_back(i, j); }
+
+  /// Goes on from a difference to the next run of kAnchor equal characters, or to the end.
+  void edit() {
+    // reach[d][k + d]: the farthest row on diagonal k (row - column, from here) after d edits.
+    std::vector<std::vector<std::ptrdiff_t>> reach(1, std::vector<std::ptrdiff_t>(1, 0));
+    const std::ptrdiff_t rows = rows_ - i_, columns = columns_ - j_;
+    std::ptrdiff_t best = 0, best_sum = -1;
+    bool done = false;
+    while (!done) {
+      const auto d = static_cast<std::ptrdiff_t>(reach.size());
+      std::vector<std::ptrdiff_t> next(static_cast<std::size_t>(2 * d + 1), -1);
+      best_sum = -1;
+      for (std::ptrdiff_t k = -d; k <= d && !done; k += 2) {
+        std::ptrdiff_t row = start_of(reach.back(), d, k);
+        if (row < 0 || row > rows || row - k > columns || row < k) continue;
+        const std::ptrdiff_t first = row;
+        while (row < rows && row - k < columns && equal(i_ + row, j_ + row - k)) ++row;
+        next[static_cast<std::size_t>(k + d)] = row;
+        if (2 * row - k > best_sum) best_sum = 2 * row - k, best = k;
+        done = row - first >= kAnchor || (row == rows && row - k == columns);
+        if (done) best = k;
+      }
+      reach.push_back(std::move(next));
+      done = done || d == kMostEdits || best_sum < 0;
+    }
+    follow(reach, best);
+  }
+
+  /// Where diagonal k begins with edit d: from the left or from above, whichever is farther.
+  static std::ptrdiff_t start_of(const std::vector<std::ptrdiff_t>& before, std::ptrdiff_t d, std::ptrdiff_t k) {
+    const auto at = [&](std::ptrdiff_t other) {
+      return other < -(d - 1) || other > d - 1 ? -1 : before[static_cast<std::size_t>(other + d - 1)];
+    };
+    const std::ptrdiff_t deleted = at(k - 1), inserted = at(k + 1);
+    return std::max(deleted < 0 ? -1 : deleted + 1, inserted);
+  }
+
+  /// Takes the runs on the way to the end of diagonal k, and goes on from there.
+  void follow(const std::vector<std::vector<std::ptrdiff_t>>& reach, std::ptrdiff_t k) {
+    const std::size_t first = pairs_.size();
+    const auto last = static_cast<std::ptrdiff_t>(reach.size()) - 1;
+    const std::ptrdiff_t end = reach.back()[static_cast<std::size_t>(k + last)];
+    std::ptrdiff_t row = end;
+    for (std::ptrdiff_t d = last, here = k; d > 0; --d) {
+      const auto& before = reach[static_cast<std::size_t>(d - 1)];
+      const std::ptrdiff_t start = start_of(before, d, here);
+      while (row > start) --row, take(i_ + row, j_ + row - here);
+      const bool inserted = here + 1 <= d - 1 && before[static_cast<std::size_t>(here + d)] == start;
+      here += inserted ? 1 : -1;
+      row = inserted ? start : start - 1;
+    }
+    std::reverse(pairs_.begin() + static_cast<std::ptrdiff_t>(first), pairs_.end());
+    j_ += end - k;
+    i_ += end;
+  }
+
+  const std::vector<Unit>& a_;
+  const std::vector<Unit>& b_;
+  std::ptrdiff_t rows_, columns_, i_ = 0, j_ = 0;
+  std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> pairs_;
+};
+
+}  // namespace
+
+TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool escaped) {
+  const std::vector<Unit> from = units_of(raw, false), to = units_of(tokens, escaped);
+  const std::vector<std::ptrdiff_t> partners = Alignment(from, to).partners();
+  origins_.reserve(to.size());
+  const auto bytes = [&](std::ptrdiff_t i) { return from[static_cast<std::size_t>(i)].bytes; };
+  std::ptrdiff_t before = -1;  // the last character of the raw line that has a partner
+  for (std::size_t j = 0; j < to.size();) {
+    if (partners[j] >= 0) {
+      before = partners[j];
+      origins_.push_back({to[j].bytes, bytes(before)});
+      ++j;
+      continue;
+    }
+    std::size_t end = j;
+    while (end < to.size() && partners[end] < 0) ++end;
+    const std::ptrdiff_t after = end < to.size() ? partners[end] : static_cast<std::ptrdiff_t>(from.size());
+    const std::size_t place = before >= 0 ? bytes(before).end : 0;
+    const ByteSpan replaced =
+        after - before > 1 ? ByteSpan{bytes(before + 1).begin, bytes(after - 1).end} : ByteSpan{place, place};
+    for (; j < end; ++j) origins_.push_back({to[j].bytes, replaced});
+  }
+}
+
+ByteSpan TokenOffsets::source(ByteSpan tokens) const {
+  auto origin = std::partition_point(origins_.begin(), origins_.end(),
+                                     [&](const Origin& o) { return o.token.end <= tokens.begin; });
+  ByteSpan out;
+  bool any = false;
+  for (auto here = origin; here != origins_.end() && here->token.begin < tokens.end; ++here) {
+    if (here->raw.begin == here->raw.end) continue;
+    if (!any) out = here->raw;
+    any = true;
+    out = {std::min(out.begin, here->raw.begin), std::max(out.end, here->raw.end)};
+  }
+  if (any) return out;
+  if (origin != origins_.end()) return {origin->raw.begin, origin->raw.begin};
+  const std::size_t last = origins_.empty() ? 0 : origins_.back().raw.end;
+  return {last, last};
+}
+
+}  // namespace heed

@@ -1,0 +1,74 @@
+#include "heed/text/token_offsets.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "heed/base/utf8.h"
+#include "heed/text/steps.h"
+
+using namespace heed;
+
+namespace {
+
+/// The parts of the raw line that the tokens come from, each between bars.
+std::string sources(const std::string& raw, const std::string& tokens, bool escaped = false) {
+  const TokenOffsets offsets(raw, tokens, escaped);
+  std::string out = "|";
+  for (std::size_t at = 0; at < tokens.size();) {
+    const std::size_t end = std::min(tokens.find(' ', at), tokens.size());
+    const ByteSpan span = offsets.source({at, end});
+    out += raw.substr(span.begin, span.end - span.begin) + "|";
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tokens know where they come from") {
+  CHECK(sources("Hello, world!", "Hello , world !") == "|Hello|,|world|!|");
+  CHECK(sources("  a \t b", "a b") == "|a|b|");
+  CHECK(sources("ÉTÉ", "été") == "|ÉTÉ|");
+  CHECK(sources("a-b", "a @-@ b") == "|a|-|b|");
+  CHECK(sources("it\u2019s \u201Cso\u201D", "it 's \" so \"") == "|it|\u2019s|\u201C|so|\u201D|");
+  CHECK(sources("wait\u2026 now", "wait ... now") == "|wait|\u2026|now|");
+  CHECK(sources("R&D <b>", "R &amp; D &lt; b &gt;", true) == "|R|&|D|<|b|>|");
+  CHECK(sources("R&amp;D", "R & amp ; D") == "|R|&|amp|;|D|");
+  CHECK(sources("say &quot;x&quot;", "say \" x \"") == "|say|&quot;|x|&quot;|");
+  CHECK(sources("ab\x01"
+                "cd",
+                "abcd") ==
+        "|ab\x01"
+        "cd|");
+  CHECK(sources("x \xff\xfe y", "x \uFFFD\uFFFD y") == "|x|\xff\xfe|y|");
+  CHECK(sources("", "") == "|");
+  CHECK(TokenOffsets("ab", "ab X", false).source({3, 4}) == ByteSpan{2, 2});
+  CHECK(TokenOffsets("", "X", false).source({0, 1}) == ByteSpan{0, 0});
+  CHECK(TokenOffsets("ab", "X ab", false).source({0, 1}) == ByteSpan{0, 0});
+}
+
+TEST_CASE("tokens of the Moses rules come from what they look like") {
+  TextSteps steps;
+  const std::string raw = "Mr. Smith's \"test\" costs 5,300.50 EUR (approx.) at http://x.org/a?b=c.";
+  const std::string tokens = TextPipeline(steps).tokenize(raw);
+  const TokenOffsets offsets(raw, tokens, false);
+  for (std::size_t at = 0; at < tokens.size();) {
+    const std::size_t end = std::min(tokens.find(' ', at), tokens.size());
+    const ByteSpan span = offsets.source({at, end});
+    CHECK(raw.substr(span.begin, span.end - span.begin) == tokens.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+TEST_CASE("long lines that differ everywhere take time in proportion to their length") {
+  const std::string raw(400000, 'a'), tokens(400000, 'b');
+  const TokenOffsets all(raw, tokens, false);
+  CHECK(all.source({0, tokens.size()}) == ByteSpan{0, raw.size()});
+  std::string mixed, spaced;
+  for (int i = 0; i < 60000; ++i) mixed += "ab.", spaced += i % 3 == 0 ? "ab . " : "aB! ";
+  const TokenOffsets there(mixed, spaced, false);
+  const ByteSpan last = there.source({spaced.size() - 4, spaced.size() - 1});
+  CHECK(last.end == mixed.size());
+}
