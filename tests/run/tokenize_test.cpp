@@ -404,3 +404,48 @@ TEST_CASE("merges of bytes and glossaries through the tool") {
   const std::string merges = folder.file("merges", "#version: 0.2\nU S\n");
   CHECK(tokenize({"-c", merges, "--glossaries", "USA", "[0-9]+"}, "1934USABUSA\n").out == "1934@@ USA@@ B@@ USA\n");
 }
+
+TEST_CASE("words with counts, characters counted in, sizes that are a multiple") {
+  const Folder folder;
+  const std::string text = "low low lower\nnew newer low slow\n";
+  const std::string counts = folder / "counts", codes = folder / "codes", again = folder / "again";
+  build_vocab({"--type", "words", "--mode", "words", "--counts-output", counts}, text);
+  build_vocab({"--mode", "words", "--merges", "4", "--codes-output", codes}, text);
+  const Result dict =
+      build_vocab({"--mode", "words", "--merges", "4", "--codes-output", again, "--dict-input", counts});
+  CHECK(dict.code == 0);
+  CHECK(slurp(codes) == slurp(again));
+  CHECK(vocab_error({"--dict-input"}, "low 3\nnew\n").starts_with("standard input:2: 'new' is no piece with a count"));
+  // Within words l o w e n s, at their ends w r: eight characters.
+  build_vocab({"--mode", "words", "--merges", "12", "--total-symbols", "--codes-output", again}, text);
+  CHECK(slurp(codes) == slurp(again));
+  CHECK(vocab_error({"--mode", "words", "--merges", "7", "--total-symbols"}, text)
+            .starts_with("the text has 8 different characters"));
+  const std::string padded = build_vocab({"--type", "words", "--mode", "words", "--pad-to-multiple", "8"}, text).out;
+  CHECK(padded.find("pieces: 16\n") != std::string::npos);
+  CHECK(padded.ends_with("<unused5>\n<unused6>\n"));
+}
+
+TEST_CASE("--dev tells how sizes cover a text") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "w" + std::to_string(i % 20) + " common\n";
+  const std::string dev = folder.file("dev", "w1 w2 common x\n\nw3 w19\n");
+  const std::vector<std::string> options = {"--type", "words", "--mode", "words", "-s", "16", "--dev", dev};
+  const Result table = build_vocab(options, text);
+  CHECK(table.out.find("pieces: 16\n") != std::string::npos);
+  std::vector<std::string> with_json = options;
+  with_json.insert(with_json.end(), {"--format", "json"});
+  const Result json = build_vocab(with_json, text);
+  CHECK(json.out == table.out);
+  // Sizes 5, 8, 16 and 25 (all words): common alone, then the most frequent words in the order of their bytes.
+  const auto start = json.log.find("[\n");
+  REQUIRE(start != std::string::npos);
+  CHECK(json.log.substr(start) ==
+        "[\n"
+        " {\"size\": 5, \"unknown_rate\": 0.833333, \"pieces_per_word\": 1, \"length_99th_percentile\": 4},\n"
+        " {\"size\": 8, \"unknown_rate\": 0.666667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4},\n"
+        " {\"size\": 16, \"unknown_rate\": 0.666667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4},\n"
+        " {\"size\": 25, \"unknown_rate\": 0.166667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4}\n"
+        "]\n");
+}

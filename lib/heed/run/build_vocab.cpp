@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <sstream>
 
 #include "heed/base/streams.h"
+#include "heed/base/utf8.h"
 #include "heed/run/line_work.h"
 #include "heed/text/bpe_learner.h"
 
@@ -93,6 +95,19 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   reader.report_invalid(log);
 }
 
+/// Reads words with their counts, as get-vocab writes them.
+void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream& in, Log& log) {
+  const bool standard = corpus.path == "-";
+  LineReader reader = standard ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
+                               : LineReader(corpus.path, options.utf8.on_invalid_utf8);
+  for (std::string line; reader.next(line);) {
+    const auto [word, count] = parse_counted(line, reader.position());
+    corpus.words.add(word, count);
+  }
+  corpus.lines = reader.line_number();
+  reader.report_invalid(log);
+}
+
 /// All corpora as one, in the order of first occurrence.
 WordCounts join_counts(const std::vector<Corpus>& corpora) {
   WordCounts all;
@@ -124,10 +139,31 @@ void write_counts(const WordCounts& pieces, const std::string& path) {
   file.commit();
 }
 
+/// Different characters within words, and different ones at their ends: what --total-symbols takes off.
+std::int64_t count_characters(const WordCounts& words) {
+  StringNumbering inside, final;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words.word(i);
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t start = at;
+      decode_utf8(word, at);
+      (at == word.size() ? final : inside).add(word.substr(start, at - start));
+    }
+  }
+  return inside.size() + final.size();
+}
+
 BpeMerges learn_merges(const WordCounts& words, const BuildVocabOptions& options, Log& log) {
   BpeLimits limits;
   limits.min_frequency = options.min_frequency.value_or(2);
   if (options.merges) limits.merges = *options.merges;
+  if (options.total_symbols) {
+    const std::int64_t characters = count_characters(words);
+    if (characters > limits.merges)
+      throw Error("the text has " + std::to_string(characters) + " different characters, within words and at their " +
+                  "ends, more than --merges " + std::to_string(limits.merges) + " --total-symbols (a larger number)");
+    limits.merges -= characters;
+  }
   const std::int64_t size = options.max_size.value_or(options.merges ? 0 : kDefaultBpeSize);
   if (size > 0) limits.symbols = size - kReservedIds;
   Progress progress(log, "learning", "merges", options.merges.value_or(0));
@@ -137,6 +173,15 @@ BpeMerges learn_merges(const WordCounts& words, const BuildVocabOptions& options
              " merges only, fewer than asked for: no other pair occurs " + std::to_string(limits.min_frequency) +
              " times (more text, or a lower --min-frequency)");
   return std::move(learnt.merges);
+}
+
+/// Adds pieces that no text has until their number is a multiple.
+void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
+  std::int64_t number = 0;
+  while (std::ssize(pieces) % multiple != 0) {
+    std::string unused = "<unused" + std::to_string(number++) + ">";
+    if (std::find(pieces.begin(), pieces.end(), unused) == pieces.end()) pieces.push_back(std::move(unused));
+  }
 }
 
 /// The pieces in id order: by falling count, equal counts in the order of their bytes. Single characters of a bpe
@@ -163,14 +208,114 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   std::vector<std::string> pieces;
   for (std::int32_t id = 0; id < kReservedIds; ++id) pieces.emplace_back(reserved_piece(id));
   for (const std::size_t i : order) pieces.emplace_back(counts.word(i));
+  pad(pieces, options.pad_to_multiple);
   return pieces;
 }
 
 void check_options(const BuildVocabOptions& options) {
-  if (options.type == SubwordType::bpe) return;
   const std::string type(enum_name(options.type));
-  if (options.merges) throw UsageError("--merges: --type " + type + " has no merges");
-  if (!options.codes_output.empty()) throw UsageError("--codes-output: --type " + type + " has no merges");
+  if (options.type != SubwordType::bpe) {
+    if (options.merges) throw UsageError("--merges: --type " + type + " has no merges");
+    if (!options.codes_output.empty()) throw UsageError("--codes-output: --type " + type + " has no merges");
+  }
+  if (options.total_symbols && !options.merges) throw UsageError("--total-symbols: needs --merges");
+  if (options.dict_input && options.type == SubwordType::characters)
+    throw UsageError("--dict-input: does not say where sentences end, which --type char needs for its <space>");
+  if (!options.dev.empty() && !options.max_size && options.type != SubwordType::bpe)
+    throw UsageError("--dev: needs --max-size, which it varies");
+  if (!options.dev.empty() && options.merges)
+    throw UsageError("--dev: varies --max-size, and has no use with --merges");
+}
+
+/// What the texts hold.
+struct Learning {
+  std::vector<Corpus> corpora;
+  WordCounts words = {};  // of all of them
+  std::int64_t lines = 0, sentences = 0;
+};
+
+Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
+  Learning read{.corpora = list_corpora(options)};
+  for (Corpus& corpus : read.corpora) {
+    options.dict_input ? read_counts(corpus, options, in, log) : count_words(corpus, steps, options, in, log);
+    if (corpus.words.size() == 0)
+      throw Error(Position{input_name(corpus.path)},
+                  "there are no words in it (a text with one sentence per line is needed)");
+    read.lines += corpus.lines;
+    read.sentences += corpus.sentences;
+  }
+  read.words = join_counts(read.corpora);
+  return read;
+}
+
+/// A model of the size options.max_size, with the counts of its pieces.
+std::pair<TextModel, WordCounts> learn_model(const Learning& learning, const TextSteps& steps,
+                                             const BuildVocabOptions& options, Log& log) {
+  Subwords subwords(options.type);
+  if (options.type == SubwordType::bpe)
+    subwords = Subwords(std::make_shared<const BpeEncoder>(learn_merges(learning.words, options, log)));
+  WordCounts counts = count_pieces(learning.words, subwords, learning.sentences);
+  WordCounts candidates = counts;
+  if (options.type == SubwordType::bpe) add_characters(learning.words, candidates);
+  const auto vocabulary = std::make_shared<const Vocabulary>(choose_pieces(candidates, options, log));
+  return {TextModel(steps, subwords, vocabulary), std::move(counts)};
+}
+
+/// How a vocabulary covers a text.
+struct Coverage {
+  std::int64_t size = 0, pieces = 0, words = 0, unknown = 0;
+  std::vector<std::int64_t> lengths;  // pieces of each line
+
+  Coverage(const TextModel& model, const std::vector<std::string>& lines_of_tokens) : size(model.size()) {
+    for (const std::string& tokens : lines_of_tokens) {
+      std::int64_t length = 0, last_word = -1;
+      model.subwords().split(tokens, [&](std::string_view piece, int word) {
+        ++length;
+        unknown += piece != kSpacePiece && !model.vocabulary().contains(piece);
+        last_word = word;
+      });
+      pieces += length;
+      words += last_word + 1;
+      lengths.push_back(length);
+    }
+    std::sort(lengths.begin(), lengths.end());
+  }
+
+  double unknown_share() const { return pieces > 0 ? static_cast<double>(unknown) / static_cast<double>(pieces) : 0; }
+  double pieces_a_word() const { return words > 0 ? static_cast<double>(pieces) / static_cast<double>(words) : 0; }
+  /// The smallest length that 99 of 100 lines do not exceed.
+  std::int64_t length_99() const { return lengths.empty() ? 0 : lengths[(lengths.size() * 99 + 99) / 100 - 1]; }
+};
+
+/// Learns vocabularies of a quarter to twice the size and tells how each covers the raw lines of options.dev.
+void report_coverage(const Learning& learning, const TextSteps& steps, const BuildVocabOptions& options,
+                     std::vector<std::string> lines, Log& log) {
+  TextSteps dev_steps = steps;
+  dev_steps.language = split_languages(steps.language).front();
+  const TextPipeline pipeline(dev_steps);
+  for (std::string& line : lines) line = pipeline.tokenize(line);
+  const std::int64_t size = options.max_size.value_or(kDefaultBpeSize);
+  std::ostringstream silence;
+  Log quiet(silence, log.name(), Verbosity::quiet);
+  const bool json = options.format == CoverageFormat::json;
+  log.plain(json ? "[" : "    size    unknown  pieces/word  99% of lines have at most");
+  for (const std::int64_t asked : {size / 4, size / 2, size, 2 * size}) {
+    BuildVocabOptions one = options;
+    one.max_size = std::max<std::int64_t>(asked, kReservedIds + 1);
+    const TextModelParts learnt = learn_model(learning, steps, one, quiet).first.parts();
+    // As it will be read from a file: merges that lead to no piece are undone.
+    const Coverage coverage(TextModel::from_parts(learnt, "vocabulary"), lines);
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  json ? " {\"size\": %lld, \"unknown_rate\": %.6g, \"pieces_per_word\": %.6g, "
+                         "\"length_99th_percentile\": %lld}%s"
+                       : "%8lld %9.3f %% %12.3f  %8lld pieces%s",
+                  static_cast<long long>(coverage.size), coverage.unknown_share() * (json ? 1 : 100),
+                  coverage.pieces_a_word(), static_cast<long long>(coverage.length_99()),
+                  json && asked != 2 * size ? "," : "");
+    log.plain(text);
+  }
+  if (json) log.plain("]");
 }
 
 }  // namespace
@@ -178,37 +323,24 @@ void check_options(const BuildVocabOptions& options) {
 int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
   const TextSteps steps = options.first_stage.resolved();
-  std::vector<Corpus> corpora = list_corpora(options);
-  std::int64_t lines = 0, sentences = 0;
-  for (Corpus& corpus : corpora) {
-    count_words(corpus, steps, options, in, log);
-    if (corpus.words.size() == 0)
-      throw Error(Position{input_name(corpus.path)},
-                  "there are no words in it (a text with one sentence per line is needed)");
-    lines += corpus.lines;
-    sentences += corpus.sentences;
+  std::vector<std::string> dev;
+  if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
+  const Learning learning = read_texts(steps, options, in, log);
+  const auto [model, counts] = learn_model(learning, steps, options, log);
+  if (!options.codes_output.empty()) {
+    OutputFile file(options.codes_output);
+    file.stream() << model.subwords().bpe()->merges().text();
+    file.commit();
   }
-  const WordCounts words = join_counts(corpora);
-  Subwords subwords(options.type);
-  if (options.type == SubwordType::bpe) {
-    const auto bpe = std::make_shared<const BpeEncoder>(learn_merges(words, options, log));
-    subwords = Subwords(bpe);
-    if (!options.codes_output.empty()) {
-      OutputFile file(options.codes_output);
-      file.stream() << bpe->merges().text();
-      file.commit();
-    }
-  }
-  WordCounts counts = count_pieces(words, subwords, sentences);
   if (!options.counts_output.empty()) write_counts(counts, options.counts_output);
   for (std::size_t i = 0; i < options.write_vocabulary.size(); ++i)
-    write_counts(count_pieces(corpora[i].words, subwords, corpora[i].sentences), options.write_vocabulary[i]);
-  if (options.type == SubwordType::bpe) add_characters(words, counts);
-  const TextModel model(steps, subwords, std::make_shared<const Vocabulary>(choose_pieces(counts, options, log)));
+    write_counts(count_pieces(learning.corpora[i].words, model.subwords(), learning.corpora[i].sentences),
+                 options.write_vocabulary[i]);
   model.write(out);
-  log.info(format_count(model.size()) + " pieces from " + format_count(lines) + " lines, " +
-           format_count(words.total()) + " words (" + format_count(static_cast<std::int64_t>(words.size())) +
-           " different)");
+  log.info(format_count(model.size()) + " pieces from " + format_count(learning.lines) + " lines, " +
+           format_count(learning.words.total()) + " words (" +
+           format_count(static_cast<std::int64_t>(learning.words.size())) + " different)");
+  if (!options.dev.empty()) report_coverage(learning, steps, options, std::move(dev), log);
   return 0;
 }
 

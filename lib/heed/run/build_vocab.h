@@ -13,10 +13,22 @@
 
 namespace heed {
 
+/// How --dev's table is written.
+enum class CoverageFormat { text, json };
+
+template <>
+struct EnumNames<CoverageFormat> {
+  static constexpr std::pair<CoverageFormat, std::string_view> values[] = {{CoverageFormat::text, "text"},
+                                                                           {CoverageFormat::json, "json"}};
+};
+
 struct BuildVocabOptions {
   SubwordType type = SubwordType::bpe;
   std::optional<std::int64_t> max_size, min_frequency, merges;
-  std::string codes_output, counts_output;
+  bool total_symbols = false, dict_input = false;
+  std::int64_t pad_to_multiple = 1;
+  std::string dev, codes_output, counts_output;
+  CoverageFormat format = CoverageFormat::text;
   std::vector<std::string> write_vocabulary;
   FirstStageOptions first_stage;
   std::vector<std::string> files, input;
@@ -39,6 +51,17 @@ struct BuildVocabOptions {
                           .value = "N",
                           .min = 1});
     visit(merges, {.name = "merges", .help = "bpe: learn N merge operations", .value = "N", .min = 0});
+    visit(total_symbols, {.name = "total-symbols",
+                          .help = "with --merges: N counts the characters too, within words and at their ends"});
+    visit(pad_to_multiple, {.name = "pad-to-multiple",
+                            .help = "add unused pieces until the size is a multiple of N",
+                            .value = "N",
+                            .min = 1,
+                            .max = 65536});
+    visit(dev, {.name = "dev",
+                .help = "tell how vocabularies of a quarter, half, all and twice the size cover this text",
+                .value = "FILE"});
+    visit(format, {.name = "format", .help = "of what --dev tells, on stderr"});
     first_stage.fields(visit);
     visit.section("Input and output");
     visit(files, {.name = "file", .help = "texts to learn from", .value = "FILE", .positional = true});
@@ -47,6 +70,7 @@ struct BuildVocabOptions {
                   .value = "FILE",
                   .letter = 'i',
                   .repeated = true});
+    visit(dict_input, {.name = "dict-input", .help = "a line of the input is a token and how often it occurs"});
     visit(output, {.name = "output", .help = "write the vocabulary to FILE", .value = "FILE", .letter = 'o'});
     visit(codes_output, {.name = "codes-output", .help = "write the merges as learn-bpe does", .value = "FILE"});
     visit(counts_output,

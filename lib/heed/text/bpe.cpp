@@ -344,18 +344,23 @@ std::string BpeMerges::text() const {
   return out;
 }
 
+std::pair<std::string_view, std::int64_t> parse_counted(std::string_view line, const Position& where) {
+  const auto space = line.find(' ');
+  const std::string_view digits = space == std::string::npos ? "" : line.substr(space + 1);
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  if (space == 0 || digits.empty() || count < 0 || error != std::errc() || end != digits.data() + digits.size())
+    throw Error(where, "'" + std::string(line.substr(0, 60)) +
+                           "' is no piece with a count (build-vocab --counts-output writes such a file)");
+  return {line.substr(0, space), count};
+}
+
 BpeOptions::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold) {
   LineReader reader(path, InvalidUtf8::fail);
   StringNumbering pieces;
   for (std::string line; reader.next(line);) {
-    const auto space = line.find(' ');
-    const std::string_view digits = space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
-    std::int64_t count = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-    if (space == 0 || digits.empty() || error != std::errc() || end != digits.data() + digits.size())
-      throw Error(reader.position(), "'" + line.substr(0, 60) +
-                                         "' is no piece with a count (build-vocab --counts-output writes such a file)");
-    if (count >= threshold) pieces.add(std::string_view(line).substr(0, space));
+    const auto [piece, count] = parse_counted(line, reader.position());
+    if (count >= threshold) pieces.add(piece);
   }
   if (pieces.size() == 0) return nullptr;
   return [pieces](std::string_view piece) { return pieces.find(piece) != kNoNumber; };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/base/random.h"
 #include "heed/text/glossaries.h"
 #include "heed/text/numbering.h"
@@ -105,6 +106,9 @@ class BpeEncoder {
   std::vector<Parents> parents_;  // per symbol
   std::unique_ptr<Cache> cache_;
 };
+
+/// A line of `piece count`, or of `word count`. The view is into the line. Throws Error at `where`.
+std::pair<std::string_view, std::int64_t> parse_counted(std::string_view line, const Position& where);
 
 /// Reads a vocabulary with counts (`piece count` a line, get-vocab's form) for BpeEncoder: the pieces with at least
 /// `threshold` occurrences. As in apply-bpe, all are allowed where there is none. Throws Error naming the line.
