@@ -27,6 +27,13 @@ expect 0 '*|seed:7|*' '' "$bleu" ref -i hyp ref --paired-ar --paired-ar-n 50 --s
 expect 0 'BLEU = 53.90, *hyp_len=10, ref_len=10)' '' "$bleu" ref -i hyp --multi-bleu
 expect 0 $'line 1: TER = *' '' "$bleu" ref -i hyp --worst 1 -m ter
 
+# sacreBLEU's other names.
+expect 0 '*' '' "$bleu" ref -i hyp ref --paired-bs --paired-bs-n 9 --paired-jobs 2 -f text
+expect 0 'BLEU|#:1|c:mixed|e:no|tok:13a|s:exp|v:heed.* = *' '' "$bleu" ref -i hyp -sh -f text
+paste ref hyp >both
+expect 0 'BLEU|nrefs:2|* = 100.0 *' '' "$bleu" both -nr 2 -i hyp -f text
+expect 1 '' 'bleu: both:1: 2 references instead of 3 (TABs stand between them)' "$bleu" both -nr 3 -i hyp
+
 # A CI gate.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
 expect 3 53.9 'bleu: warning: 53.895* is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
@@ -49,7 +56,6 @@ expect 1 '' 'bleu: cut.gz*' "$bleu" cut.gz -i hyp
 expect 2 '' 'bleu: no reference (*)' "$bleu"
 expect 2 '' 'bleu: unknown option --tokenise: did you mean --tokenize?' "$bleu" ref --tokenise 13a
 expect 2 '' "bleu: --metrics 'blue': must be one of bleu, chrf, ter" "$bleu" ref --metrics blue
-expect 2 '' 'bleu: unknown option --paired-jobs: did you mean --threads? (sacreBLEU)' "$bleu" ref --paired-jobs 2
 expect 2 '' 'bleu: unknown option --ignore-case: did you mean --lowercase? (fairseq)' "$bleu" ref --ignore-case
 expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, zh, none" "$bleu" ref -tok moses
 expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high

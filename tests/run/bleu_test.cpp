@@ -93,6 +93,34 @@ TEST_CASE("several systems stand in one table; alone, their numbers one a line")
             .out.starts_with("[\n    {\n        \"system\": \"" + one + "\",\n        \"BLEU\": \"53.9\"\n"));
 }
 
+TEST_CASE("short signatures are sacreBLEU's, and stay out of a score's JSON") {
+  const Files files;
+  const std::string ref = files.add("ref", kReference);
+  const std::string text =
+      bleu({ref, "-sh", "-f", "text", "-m", "bleu", "chrf", "ter", "-ci", "-cin", "9"}, kHypothesis).out;
+  CHECK(text.find("BLEU|#:1|bs:9|rs:12345|c:mixed|e:no|tok:13a|s:exp|v:heed.") != std::string::npos);
+  CHECK(text.find("chrF2|#:1|bs:9|rs:12345|c:mixed|e:yes|nc:6|nw:0|s:no|v:heed.") != std::string::npos);
+  CHECK(text.find("TER|#:1|bs:9|rs:12345|c:lc|t:tercom|nr:no|pn:yes|as:no|v:heed.") != std::string::npos);
+  CHECK(bleu({ref, "--short"}, kHypothesis).out == bleu({ref}, kHypothesis).out);
+  CHECK(bleu({ref, "--short", "--signature"}).out.starts_with("#:1|c:mixed|"));
+}
+
+TEST_CASE("--num-refs: a line of the reference file holds several references") {
+  const Files files;
+  const std::string one = files.add("one", kReference), two = files.add("two", "a cat\tlay down\nthe dog  barked\n");
+  const std::string both =
+      files.add("both", "the cat sat on the mat .\ta cat\tlay down\na dog barked\tthe dog  barked \n");
+  for (const std::string metric : {"bleu", "chrf", "ter"})
+    CHECK(bleu({both, "--num-refs", "2", "-m", metric, "-w", "9"}, kHypothesis).out ==
+          bleu({one, two, "-m", metric, "-w", "9"}, kHypothesis).out);
+  CHECK(bleu({both, "-nr", "2", "--worst", "1", "-f", "tsv"}, kHypothesis).out.find("\treference\treference\n") !=
+        std::string::npos);
+  CHECK(message_of({both, "-nr", "3"}, kHypothesis) ==
+        both + ":2: 2 references instead of 3 (TABs stand between them)");
+  CHECK_THROWS_WITH_AS(bleu({one, two, "-nr", "2"}), "--num-refs splits the lines of one file (give one REF)",
+                       UsageError);
+}
+
 TEST_CASE("sentences: a line each") {
   const Files files;
   const std::string ref = files.add("ref", kReference);

@@ -64,4 +64,7 @@ struct Resampling {
 std::string signature(const TranslationMetric& metric, std::size_t references,
                       const std::optional<Resampling>& resampling = {});
 
+/// A signature with sacreBLEU's abbreviations: "#:1|c:mixed|e:no|tok:13a|s:exp|v:heed.0.1.0".
+std::string short_signature(std::string_view signature);
+
 }  // namespace heed

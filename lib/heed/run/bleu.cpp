@@ -32,7 +32,7 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
                options.sentence_level || options.signature,
            "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, "
            "--effective-order, --sentence-level and --signature)");
-    refuse(options.references.size() > 1, "--d2l compares with one reference (give one REF)");
+    refuse(plan.references > 1, "--d2l compares with one reference (give one REF)");
   }
   refuse(modes > 1, "give one of --sentence-level, --d2l, --multi-bleu, --worst and --by-length");
   refuse(lines && plan.systems.size() > 1, "scores of single lines are for one system (give one HYP to -i)");
@@ -110,7 +110,7 @@ void sort_metrics(BleuPlan& plan) {
 
 /// The options made whole: the defaults that depend on other options, and what may not stand together.
 BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
-  BleuPlan plan{options, {}, {}, {}, {}};
+  BleuPlan plan{options, {}, {}, 1, {}, {}};
   const bool lines = options.sentence_level || options.worst || options.by_length || options.d2l;
   plan.bleu = {.tokenize = options.tokenize.value_or(options.d2l ? MtevalMode::none : MtevalMode::v13a),
                .lowercase = options.lowercase,
@@ -128,6 +128,9 @@ BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
   }
   if (options.references.empty())
     throw UsageError("no reference (bleu REF... < HYP, or bleu REF... -i HYP; the references come first)");
+  refuse(options.num_refs > 1 && options.references.size() > 1,
+         "--num-refs splits the lines of one file (give one REF)");
+  plan.references = options.references.size() * static_cast<std::size_t>(options.num_refs);
   plan.systems = systems_of(options, paired, log);
   const auto stdin_uses = std::count_if(options.references.begin(), options.references.end(), is_stdin) +
                           std::count_if(plan.systems.begin(), plan.systems.end(), is_stdin);
@@ -149,7 +152,9 @@ BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
 std::string BleuPlan::signature(const TranslationMetric& metric) const {
   std::optional<Resampling> resampling = test;
   if (options.confidence) resampling = Resampling{"bs", options.confidence_n, static_cast<std::uint64_t>(options.seed)};
-  return heed::signature(metric, options.references.size(), resampling);
+  const std::string out = heed::signature(metric, references, resampling);
+  const bool is_part_of_json = format == BleuFormat::json && !options.signature;
+  return options.short_signature && !is_part_of_json ? heed::short_signature(out) : out;
 }
 
 std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {
@@ -178,7 +183,8 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
       out << (plan.metrics.size() > 1 ? metric->name() + "|" : "") << plan.signature(*metric) << '\n';
     return 0;
   }
-  Segments segments(options.references, plan.systems, options.utf8.on_invalid_utf8, !options.multi_bleu, in);
+  Segments segments(options.references, plan.systems, options.utf8.on_invalid_utf8, !options.multi_bleu, in,
+                    static_cast<std::size_t>(options.num_refs));
   Threshold threshold(plan);
   int code = 0;
   if (options.d2l)
@@ -195,7 +201,7 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
     score_corpus(plan, segments, out, threshold, log);
   segments.report_invalid(log);
   log.detail(count_of(segments.count(), "line") + ", " +
-             count_of(static_cast<std::int64_t>(options.references.size()), "reference"));
+             count_of(static_cast<std::int64_t>(plan.references), "reference"));
   return code != 0 ? code : threshold.exit_code(log);
 }
 
@@ -212,8 +218,7 @@ ToolInfo bleu_tool_info() {
                     {"ignore-case", "lowercase", "fairseq"},
                     {"order", "max-order", "fairseq"},
                     {"sentence-bleu", "sentence-level", "fairseq"},
-                    {"max-ngram-order", "max-order", "sacreBLEU's library"},
-                    {"paired-jobs", "threads", "sacreBLEU"}}};
+                    {"max-ngram-order", "max-order", "sacreBLEU's library"}}};
 }
 
 }  // namespace heed

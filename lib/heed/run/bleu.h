@@ -34,6 +34,7 @@ struct EnumNames<BleuFormat> {
 /// What the tool `bleu` is asked for. Defaults are sacreBLEU's; one that depends on other options is not given.
 struct BleuToolOptions {
   std::vector<std::string> references;
+  int num_refs = 1;
   std::vector<std::string> input;
   std::string output = "-";
   int threads = 0;
@@ -60,6 +61,7 @@ struct BleuToolOptions {
   std::optional<int> width;          ///< 1, but 3 with d2l
   std::optional<BleuFormat> format;  ///< json for a corpus, text for lines and lengths
   bool signature = false;
+  bool short_signature = false;
   std::optional<std::int64_t> worst;
   bool by_length = false;
   std::optional<double> fail_under, fail_drop;
@@ -70,12 +72,19 @@ struct BleuToolOptions {
   void fields(Visitor& visit) {
     visit.section("Input and output");
     visit(references, {.name = "references", .help = "reference translations", .value = "REF", .positional = true});
+    visit(num_refs, {.name = "num-refs",
+                     .help = "references on a line of the one REF, TABs between",
+                     .value = "N",
+                     .alias = "nr",
+                     .min = 1,
+                     .max = 1000});
     visit(input, {.name = "input", .help = "score these instead of stdin", .value = "HYP", .letter = 'i'});
     visit(output, {.name = "output", .help = "write the scores to FILE", .value = "FILE", .letter = 'o'});
     visit(threads, {.name = "threads",
                     .help = "threads to work with (0: all)",
                     .value = "N",
                     .letter = 'j',
+                    .alias = "paired-jobs",
                     .min = 0,
                     .max = 1024});
     utf8.fields(visit);
@@ -166,6 +175,7 @@ struct BleuToolOptions {
                   .max = 100});
     visit(format, {.name = "format", .help = "json where not given, text for lines and lengths", .letter = 'f'});
     visit(signature, {.name = "signature", .help = "print what the score would be of, and stop"});
+    visit(short_signature, {.name = "short", .help = "short signatures, but in a score's JSON", .alias = "sh"});
     visit(worst, {.name = "worst", .help = "show the N lines that score worst", .value = "N", .min = 1, .max = 1e9});
     visit(by_length, {.name = "by-length", .help = "scores by the number of words in the reference"});
     visit(fail_under, {.name = "fail-under", .help = "exit 3 when the first metric is worse than X", .value = "X"});

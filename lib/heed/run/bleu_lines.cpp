@@ -121,7 +121,7 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
   std::sort_heap(worst.begin(), worst.end(), before);
   if (plan.format == BleuFormat::tsv) {
     out << "line\t" << metric.name() << "\thypothesis";
-    for (std::size_t r = 0; r < plan.options.references.size(); ++r) out << "\treference";
+    for (std::size_t r = 0; r < plan.references; ++r) out << "\treference";
     out << '\n';
   }
   for (const Line& line : worst) {
@@ -149,7 +149,7 @@ int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out
   NgramMatcher matcher(kOrders);
   std::vector<std::int64_t> matches(kOrders), totals(kOrders);
   std::int64_t length = 0, reference_length = 0;
-  std::vector<std::string> lowered(1 + plan.options.references.size());  // of the hypothesis, of each reference
+  std::vector<std::string> lowered(1 + plan.references);  // of the hypothesis, of each reference
   std::vector<std::string_view> words;
   const auto split = [&](std::string_view line, std::string& memory) {
     if (plan.bleu.lowercase) line = memory = lower_bytes(line);

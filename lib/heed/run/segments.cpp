@@ -12,8 +12,8 @@ std::string count_of(std::int64_t count, const std::string& what) {
 }
 
 Segments::Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems,
-                   InvalidUtf8 policy, bool strip, std::istream& in)
-    : references_(references.size()), strip_(strip) {
+                   InvalidUtf8 policy, bool strip, std::istream& in, std::size_t fields)
+    : references_(references.size()), fields_(fields), strip_(strip) {
   for (const auto* paths : {&references, &systems}) {
     for (const std::string& path : *paths)
       readers_.push_back(path.empty() || path == "-" ? std::make_unique<LineReader>(in, input_name(path), policy)
@@ -24,20 +24,36 @@ Segments::Segments(const std::vector<std::string>& references, const std::vector
 bool Segments::read(std::size_t count) {
   const std::size_t files = readers_.size();
   if (lines_.size() < count * files) lines_.resize(count * files);
-  views_.resize(count * files);
+  views_.resize(count * columns());
   for (size_ = 0; size_ < count; ++size_) {
     std::size_t ended = 0;
-    for (std::size_t i = 0; i < files; ++i) {
-      const std::size_t at = size_ * files + i;
-      if (!readers_[i]->next(lines_[at])) ++ended;
-      views_[at] = strip_ ? strip_trailing_space(lines_[at]) : std::string_view(lines_[at]);
-    }
+    for (std::size_t i = 0; i < files; ++i)
+      if (!readers_[i]->next(lines_[size_ * files + i])) ++ended;
     if (ended == files) break;
     if (ended > 0) fail_unequal();
+    std::size_t column = size_ * columns();
+    for (std::size_t i = 0; i < files; ++i) {
+      const std::string& line = lines_[size_ * files + i];
+      const std::size_t parts = i < references_ ? fields_ : 1;
+      split(*readers_[i], strip_ ? strip_trailing_space(line) : line, std::span(views_).subspan(column, parts));
+      column += parts;
+    }
     ++count_;
   }
   if (count_ == 0) throw Error(Position{readers_[references_]->name()}, "no lines (nothing to score)");
   return size_ > 0;
+}
+
+void Segments::split(const LineReader& reader, std::string_view line, std::span<std::string_view> fields) const {
+  for (std::size_t f = 0; f + 1 < fields.size(); ++f) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string_view::npos)
+      throw Error(reader.position(), count_of(static_cast<std::int64_t>(f + 1), "reference") + " instead of " +
+                                         std::to_string(fields.size()) + " (TABs stand between them)");
+    fields[f] = line.substr(0, tab);
+    line.remove_prefix(tab + 1);
+  }
+  fields.back() = line;
 }
 
 bool Segments::ready() {

@@ -16,12 +16,13 @@ namespace heed {
 /// References and hypotheses of a corpus, read side by side: line N of one belongs to line N of the others.
 class Segments {
  public:
-  /// Reads the files; "-" and "" are `in`. `strip` takes the white space off the lines' ends, as sacreBLEU does.
+  /// Reads the files; "-" and "" are `in`. `strip` takes the white space off the lines' ends, as sacreBLEU does. A line
+  /// of a reference file holds `fields` references with TABs between; the last of them may hold further TABs.
   Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems, InvalidUtf8 policy,
-           bool strip, std::istream& in);
+           bool strip, std::istream& in, std::size_t fields = 1);
 
   /// Reads up to `count` segments; false at the end of all files. Throws Error where one file ends before another, or
-  /// all are empty.
+  /// all are empty or a line has too few references.
   bool read(std::size_t count);
   /// Whether one more segment could be read without waiting for the writer of a pipe.
   bool ready();
@@ -39,22 +40,24 @@ class Segments {
   std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
   /// Lines of one segment.
   std::span<const std::string_view> references(std::size_t segment) const {
-    return std::span(views_).subspan(segment * readers_.size(), references_);
+    return std::span(views_).subspan(segment * columns(), references_ * fields_);
   }
   std::span<const std::string_view> hypotheses(std::size_t segment) const {
-    return std::span(views_).subspan(segment * readers_.size() + references_, systems());
+    return std::span(views_).subspan(segment * columns() + references_ * fields_, systems());
   }
 
   void report_invalid(Log& log) const;
 
  private:
+  std::size_t columns() const { return references_ * fields_ + systems(); }
+  void split(const LineReader& reader, std::string_view line, std::span<std::string_view> fields) const;
   [[noreturn]] void fail_unequal();
 
-  std::size_t references_;
+  std::size_t references_, fields_;
   bool strip_;
   std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
   std::vector<std::string> lines_;                    // [segment, reader]
-  std::vector<std::string_view> views_;               // the same
+  std::vector<std::string_view> views_;               // [segment, columns()]
   std::size_t size_ = 0;
   std::int64_t count_ = 0;
 };
