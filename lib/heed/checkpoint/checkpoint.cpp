@@ -1,6 +1,5 @@
 #include "heed/checkpoint/checkpoint.h"
 
-#include <algorithm>
 #include <bit>
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/text_iarchive.hpp>
@@ -8,65 +7,24 @@
 #include <boost/serialization/utility.hpp>
 #include <boost/serialization/vector.hpp>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
-#include "heed/checkpoint/h5.h"
+#include "heed/checkpoint/checkpoint_file.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/ops/gemm/bfloat16.h"
 
 namespace heed {
 namespace {
 
-constexpr const char* kFormat = "heed-checkpoint";
-constexpr std::int64_t kFormatVersion = 1;
-constexpr const char* kTask = "transformer";
-
-std::string attribute_name(std::string_view option) {
-  std::string name(option);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-std::string option_name(std::string attribute) {
-  std::replace(attribute.begin(), attribute.end(), '_', '-');
-  return attribute;
-}
-
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   return text;
-}
-
-// ---- writing
-
-constexpr const char *kSourceText = "/text/source", *kTargetText = "/text/target";
-constexpr const char *kVocabulary = "/vocabulary", *kSubwordModel = "/subword_model",
-                     *kTruecaseModel = "/truecase_model";
-
-/// What both sides share is stored once, under both names.
-void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model) {
-  const TextModelParts source = source_model.parts(), target = target_model.parts();
-  const auto write = [&](const std::string& group, const TextModelParts& parts, const TextModelParts* other) {
-    file.make_group(group);
-    if (other && parts.pieces == other->pieces)
-      file.link(std::string(kSourceText) + kVocabulary, group + kVocabulary);
-    else
-      file.write_strings(group + kVocabulary, parts.pieces);
-    if (other && !parts.subword_model.empty() && parts.subword_model == other->subword_model)
-      file.link(std::string(kSourceText) + kSubwordModel, group + kSubwordModel);
-    else if (!parts.subword_model.empty())
-      file.write_bytes(group + kSubwordModel, parts.subword_model);
-    if (!parts.truecase_model.empty()) file.write_bytes(group + kTruecaseModel, parts.truecase_model);
-    for (const auto& [name, value] : parts.attributes) file.write_attribute(group, attribute_name(name), value);
-  };
-  write(kSourceText, source, nullptr);
-  write(kTargetText, target, &source);
 }
 
 /// Free of branches on the numbers, so that the compiler makes vectors of it.
@@ -93,10 +51,10 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
                const TrainingArrays* arrays) {
   AtomicPath atomic(path);
   h5::File file = h5::File::create(atomic.temporary());
-  file.write_attribute("/", "format", std::string(kFormat));
-  file.write_attribute("/", "format_version", kFormatVersion);
+  file.write_attribute("/", "format", std::string(kCheckpointFormat));
+  file.write_attribute("/", "format_version", kCheckpointVersion);
   file.write_attribute("/", "heed_version", std::string(HEED_VERSION));
-  file.write_attribute("/", "task", std::string(kTask));
+  file.write_attribute("/", "task", std::string(kCheckpointTask));
   file.write_attribute("/", "created", utc_now());
   file.make_group("/config");
   TransformerConfig config = checkpoint.model->config();
@@ -114,106 +72,6 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
   file.close();
   append_checksum(atomic.temporary());
   atomic.commit();
-}
-
-// ---- reading
-
-std::vector<std::string> as_text(const FieldValue& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return {*flag ? "true" : "false"};
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return {std::to_string(*integer)};
-  if (const auto* real = std::get_if<double>(&value)) return {fields_detail::show_real(*real)};
-  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
-  return std::get<std::vector<std::string>>(value);
-}
-
-bool starts_with(const std::string& path, std::string_view magic) {
-  std::ifstream in(path, std::ios::binary);
-  std::string start(magic.size(), '\0');
-  in.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return start == magic;
-}
-
-/// Opens a file and makes sure that it is a checkpoint this version reads.
-h5::File open_checkpoint(const std::string& path) {
-  open_input(path);  // a missing or unreadable file gets the usual message
-  if (!looks_like_checkpoint(path)) {
-    if (starts_with(path, "heed-vocabulary "))
-      throw Error(Position{path},
-                  "is a vocabulary, not a checkpoint (train -v " + path + " makes a checkpoint with it)");
-    throw Error(Position{path}, "is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)");
-  }
-  h5::File file = h5::File::open(path);
-  const auto format = file.read_attribute("/", "format");
-  if (!format || *format != FieldValue(std::string(kFormat)))
-    throw Error(Position{path}, "is an HDF5 file but not a heed checkpoint (its attribute 'format' is not '" +
-                                    std::string(kFormat) + "')");
-  const auto version = file.read_attribute("/", "format_version");
-  if (!version || *version != FieldValue(kFormatVersion))
-    throw Error(Position{path}, "has checkpoint format version " +
-                                    (version ? as_text(*version).front() : std::string("none")) +
-                                    "; this heed reads version " + std::to_string(kFormatVersion));
-  return file;
-}
-
-TransformerConfig read_config(const h5::File& file) {
-  const auto task = file.read_attribute("/", "task");
-  if (!task || *task != FieldValue(std::string(kTask)))
-    throw Error(Position{file.path()}, "holds a model of the architecture '" +
-                                           (task ? as_text(*task).front() : std::string("?")) + "'; this heed reads '" +
-                                           kTask + "'");
-  TransformerConfig config;
-  const FieldList fields = FieldList::of(config);
-  std::string missing;
-  for (const Field& field : fields.all()) {
-    const std::string name = attribute_name(field.info.name);
-    const auto value = file.read_attribute("/config", name);
-    if (!value) {
-      missing += (missing.empty() ? "" : ", ") + name;
-      continue;
-    }
-    field.set_text(as_text(*value));
-  }
-  if (!missing.empty()) throw Error(Position{file.path()}, "/config lacks " + missing);
-  for (const std::string& name : file.attribute_names("/config"))
-    if (!fields.find(option_name(name)))
-      throw Error(Position{file.path()}, "/config has an unknown attribute '" + name + "' (made by a newer heed?)");
-  config.validate();
-  return config;
-}
-
-TextModelParts read_text_parts(const h5::File& file, const std::string& group, const TextModelParts* source) {
-  TextModelParts parts;
-  const auto shared = [&](const char* name) {
-    return source && file.exists(kSourceText + std::string(name)) &&
-           file.same_object(kSourceText + std::string(name), group + name);
-  };
-  parts.pieces = shared(kVocabulary) ? source->pieces : file.read_strings(group + kVocabulary);
-  if (file.exists(group + kSubwordModel))
-    parts.subword_model = shared(kSubwordModel) ? source->subword_model : file.read_bytes(group + kSubwordModel);
-  if (file.exists(group + kTruecaseModel)) parts.truecase_model = file.read_bytes(group + kTruecaseModel);
-  for (const std::string& name : file.attribute_names(group))
-    parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
-  return parts;
-}
-
-/// Whether two sides cut words into the same pieces, whatever their text steps.
-bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
-  const auto attribute = [](const TextModelParts& parts, const char* name) {
-    for (const auto& [known, value] : parts.attributes)
-      if (known == name) return value;
-    return FieldValue();
-  };
-  return a.pieces == b.pieces && a.subword_model == b.subword_model && attribute(a, "type") == attribute(b, "type") &&
-         attribute(a, "separator") == attribute(b, "separator");
-}
-
-std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
-  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
-  const TextModelParts target = read_text_parts(file, kTargetText, &source);
-  TextModel first = TextModel::from_parts(source, file.path() + ": " + kSourceText);
-  TextModel second =
-      TextModel::from_parts(target, file.path() + ": " + kTargetText, same_subwords(source, target) ? &first : nullptr);
-  return {std::move(first), std::move(second)};
 }
 
 std::string shape_text(std::span<const std::int64_t> shape) {
@@ -295,14 +153,6 @@ Outline read_outline(const h5::File& file) {
   return {std::move(model), std::move(source), std::move(target), std::move(parameters)};
 }
 
-/// Lets HDF5 read all that it reads later but the arrays' elements.
-void touch_everything(const h5::File& file) {
-  read_config(file);
-  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
-  read_text_parts(file, kTargetText, &source);
-  for (const std::string& name : file.datasets("/parameters")) file.dataset("/parameters/" + name);
-}
-
 Checkpoint read_checkpoint(const h5::File& file) {
   Outline outline = read_outline(file);
   ParameterValues<float> parameters(outline.model->layout());
@@ -310,19 +160,14 @@ Checkpoint read_checkpoint(const h5::File& file) {
   return {std::move(outline.model), std::move(parameters), std::move(outline.source), std::move(outline.target)};
 }
 
-/// Usage errors in here come from values in the file, not from the command line.
-template <class Function>
-auto reading(const std::string& path, Function function) {
+void read_state(const h5::File& file, TrainingState& state) {
   try {
-    // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
-    if (!verify_checksum(path)) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
-    return function();
-  } catch (const UsageError& error) {
-    throw Error(Position{path}, std::string("/config: ") + error.what());
+    std::istringstream bytes(file.read_bytes("/training/state"));
+    boost::archive::text_iarchive(bytes) >> state;
   } catch (const boost::archive::archive_exception& error) {
-    throw Error(Position{path}, std::string("/training/state: cannot be read: ") + error.what());
+    throw Error(Position{file.path()}, std::string("/training/state: cannot be read: ") + error.what());
   } catch (const std::length_error&) {
-    throw Error(Position{path}, "/training/state: cannot be read: a size in it is impossible");
+    throw Error(Position{file.path()}, "/training/state: cannot be read: a size in it is impossible");
   }
 }
 
@@ -338,11 +183,11 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  return reading(path, [&] { return read_checkpoint(open_checkpoint(path)); });
+  return read_checked(path, [&] { return read_checkpoint(open_checkpoint(path)); });
 }
 
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {
-  return reading(path, [&]() -> std::optional<ResumableCheckpoint> {
+  return read_checked(path, [&]() -> std::optional<ResumableCheckpoint> {
     const h5::File file = open_checkpoint(path);
     if (!file.exists("/training/state")) return std::nullopt;
     ResumableCheckpoint out{read_checkpoint(file), {}, {}};
@@ -353,21 +198,9 @@ std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& 
       auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(out.checkpoint.model->layout()));
       read_parameters(file, group, datasets, entry->second);
     }
-    std::istringstream bytes(file.read_bytes("/training/state"));
-    boost::archive::text_iarchive(bytes) >> out.state;
+    read_state(file, out.state);
     return out;
   });
-}
-
-std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
-  return reading(path, [&] {
-    const h5::File file = open_checkpoint(path);
-    return read_text_models(file);
-  });
-}
-
-bool looks_like_checkpoint(const std::string& path) {
-  return starts_with(path, "\x89HDF\r\n\x1a\n");
 }
 
 }  // namespace heed

@@ -1,0 +1,170 @@
+#include "heed/checkpoint/checkpoint_file.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "heed/base/streams.h"
+#include "heed/checkpoint/checkpoint.h"
+#include "heed/checkpoint/integrity.h"
+
+namespace heed {
+namespace {
+
+std::string option_name(std::string attribute) {
+  std::replace(attribute.begin(), attribute.end(), '_', '-');
+  return attribute;
+}
+
+constexpr const char *kSourceText = "/text/source", *kTargetText = "/text/target";
+constexpr const char *kVocabulary = "/vocabulary", *kSubwordModel = "/subword_model",
+                     *kTruecaseModel = "/truecase_model";
+
+std::vector<std::string> as_text(const FieldValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return {*flag ? "true" : "false"};
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return {std::to_string(*integer)};
+  if (const auto* real = std::get_if<double>(&value)) return {fields_detail::show_real(*real)};
+  if (const auto* text = std::get_if<std::string>(&value)) return {*text};
+  return std::get<std::vector<std::string>>(value);
+}
+
+bool starts_with(const std::string& path, std::string_view magic) {
+  std::ifstream in(path, std::ios::binary);
+  std::string start(magic.size(), '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start == magic;
+}
+
+TextModelParts read_text_parts(const h5::File& file, const std::string& group, const TextModelParts* source) {
+  TextModelParts parts;
+  const auto shared = [&](const char* name) {
+    return source && file.exists(kSourceText + std::string(name)) &&
+           file.same_object(kSourceText + std::string(name), group + name);
+  };
+  parts.pieces = shared(kVocabulary) ? source->pieces : file.read_strings(group + kVocabulary);
+  if (file.exists(group + kSubwordModel))
+    parts.subword_model = shared(kSubwordModel) ? source->subword_model : file.read_bytes(group + kSubwordModel);
+  if (file.exists(group + kTruecaseModel)) parts.truecase_model = file.read_bytes(group + kTruecaseModel);
+  for (const std::string& name : file.attribute_names(group))
+    parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
+  return parts;
+}
+
+/// Whether two sides cut words into the same pieces, whatever their text steps.
+bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
+  const auto attribute = [](const TextModelParts& parts, const char* name) {
+    for (const auto& [known, value] : parts.attributes)
+      if (known == name) return value;
+    return FieldValue();
+  };
+  return a.pieces == b.pieces && a.subword_model == b.subword_model && attribute(a, "type") == attribute(b, "type") &&
+         attribute(a, "separator") == attribute(b, "separator");
+}
+
+/// Lets HDF5 read all that it reads later but the arrays' elements.
+void touch_everything(const h5::File& file) {
+  read_config(file);
+  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
+  read_text_parts(file, kTargetText, &source);
+  for (const std::string& name : file.datasets("/parameters")) file.dataset("/parameters/" + name);
+}
+
+}  // namespace
+
+std::string attribute_name(std::string_view option) {
+  std::string name(option);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+h5::File open_checkpoint(const std::string& path) {
+  open_input(path);  // a missing or unreadable file gets the usual message
+  if (!looks_like_checkpoint(path)) {
+    if (starts_with(path, "heed-vocabulary "))
+      throw Error(Position{path},
+                  "is a vocabulary, not a checkpoint (train -v " + path + " makes a checkpoint with it)");
+    throw Error(Position{path}, "is not a heed checkpoint: not an HDF5 file (checkpoints are made by train)");
+  }
+  h5::File file = h5::File::open(path);
+  const auto format = file.read_attribute("/", "format");
+  if (!format || *format != FieldValue(std::string(kCheckpointFormat)))
+    throw Error(Position{path}, "is an HDF5 file but not a heed checkpoint (its attribute 'format' is not '" +
+                                    std::string(kCheckpointFormat) + "')");
+  const auto version = file.read_attribute("/", "format_version");
+  if (!version || *version != FieldValue(kCheckpointVersion))
+    throw Error(Position{path}, "has checkpoint format version " +
+                                    (version ? as_text(*version).front() : std::string("none")) +
+                                    "; this heed reads version " + std::to_string(kCheckpointVersion));
+  return file;
+}
+
+TransformerConfig read_config(const h5::File& file) {
+  const auto task = file.read_attribute("/", "task");
+  if (!task || *task != FieldValue(std::string(kCheckpointTask)))
+    throw Error(Position{file.path()}, "holds a model of the architecture '" +
+                                           (task ? as_text(*task).front() : std::string("?")) + "'; this heed reads '" +
+                                           kCheckpointTask + "'");
+  TransformerConfig config;
+  const FieldList fields = FieldList::of(config);
+  std::string missing;
+  for (const Field& field : fields.all()) {
+    const std::string name = attribute_name(field.info.name);
+    const auto value = file.read_attribute("/config", name);
+    if (!value) {
+      missing += (missing.empty() ? "" : ", ") + name;
+      continue;
+    }
+    field.set_text(as_text(*value));
+  }
+  if (!missing.empty()) throw Error(Position{file.path()}, "/config lacks " + missing);
+  for (const std::string& name : file.attribute_names("/config"))
+    if (!fields.find(option_name(name)))
+      throw Error(Position{file.path()}, "/config has an unknown attribute '" + name + "' (made by a newer heed?)");
+  config.validate();
+  return config;
+}
+
+void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model) {
+  const TextModelParts source = source_model.parts(), target = target_model.parts();
+  const auto write = [&](const std::string& group, const TextModelParts& parts, const TextModelParts* other) {
+    file.make_group(group);
+    if (other && parts.pieces == other->pieces)
+      file.link(std::string(kSourceText) + kVocabulary, group + kVocabulary);
+    else
+      file.write_strings(group + kVocabulary, parts.pieces);
+    if (other && !parts.subword_model.empty() && parts.subword_model == other->subword_model)
+      file.link(std::string(kSourceText) + kSubwordModel, group + kSubwordModel);
+    else if (!parts.subword_model.empty())
+      file.write_bytes(group + kSubwordModel, parts.subword_model);
+    if (!parts.truecase_model.empty()) file.write_bytes(group + kTruecaseModel, parts.truecase_model);
+    for (const auto& [name, value] : parts.attributes) file.write_attribute(group, attribute_name(name), value);
+  };
+  write(kSourceText, source, nullptr);
+  write(kTargetText, target, &source);
+}
+
+std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
+  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
+  const TextModelParts target = read_text_parts(file, kTargetText, &source);
+  TextModel first = TextModel::from_parts(source, file.path() + ": " + kSourceText);
+  TextModel second =
+      TextModel::from_parts(target, file.path() + ": " + kTargetText, same_subwords(source, target) ? &first : nullptr);
+  return {std::move(first), std::move(second)};
+}
+
+void check_integrity(const std::string& path) {
+  // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
+  if (!verify_checksum(path)) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
+}
+
+std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
+  return read_checked(path, [&] {
+    const h5::File file = open_checkpoint(path);
+    return read_text_models(file);
+  });
+}
+
+bool looks_like_checkpoint(const std::string& path) {
+  return starts_with(path, "\x89HDF\r\n\x1a\n");
+}
+
+}  // namespace heed
