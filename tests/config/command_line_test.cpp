@@ -134,8 +134,36 @@ TEST_CASE("--help shows live defaults and ranges, --dump-config is read back by 
   CHECK(!o.flag);
   CHECK(o.rate == 9);
   std::ofstream(path) << "cuont = 3\n";
-  CHECK_THROWS_WITH_AS(parse({"--config", path}), (path + ": unknown option --cuont: did you mean --count?").c_str(),
+  CHECK_THROWS_WITH_AS(parse({"--config", path}), (path + ":1: unknown option --cuont: did you mean --count?").c_str(),
                        UsageError);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a configuration file keeps every value: quotes, comments, blanks, line ends") {
+  const std::string path = (std::filesystem::temp_directory_path() / "heed_config_values_test.ini").string();
+  const std::vector<std::string> hard = {"a#b", "#b", "a #b", " a ", "\"", "\"a\" # b", "\\d+\\\"", "a\nb", "", "\t"};
+  for (const std::string& value : hard) {
+    CAPTURE(value);
+    std::string text;
+    parse({"--dump-config", "--word", value, "--word", value}, &text);
+    std::ofstream(path) << text;
+    CHECK(parse({"--config", path}).words == std::vector<std::string>{value, value});
+  }
+  std::ofstream(path) << "; one comment\n# another\n\n word = a b # behind\r\nword=c#d\nword = \"# in\" # out\n";
+  CHECK(parse({"--config", path}).words == std::vector<std::string>{"a b", "c#d", "# in"});
+  const auto refused = [&](const std::string& line) {
+    std::ofstream(path) << "\n" << line;
+    try {
+      parse({"--config", path});
+    } catch (const UsageError& error) {
+      return std::string(error.what()).substr(path.size());
+    }
+    return std::string();
+  };
+  CHECK(refused("word = \"a") == ":2: the quote \" is not closed");
+  CHECK(refused("word = \"a\" b") == ":2: there is text behind the closing quote: 'b'");
+  CHECK(refused("word") == ":2: 'word': a line is 'name = value'");
+  CHECK(refused("count = x").starts_with(":2: --count 'x'"));
   std::filesystem::remove(path);
 }
 

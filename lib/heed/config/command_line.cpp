@@ -162,32 +162,78 @@ void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_optio
   for (const auto& [field, words] : lists) field->set_text(words);
 }
 
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kBlank) + 1 - first));
+}
+
+/// A value as it stands in a configuration file: in double quotes where it would not be read back as it is.
+std::string quoted(const std::string& value) {
+  const bool plain = value == trimmed(value) && !value.starts_with('"') && !value.starts_with('#') &&
+                     value.find(" #") == std::string::npos && value.find("\t#") == std::string::npos &&
+                     value.find('\n') == std::string::npos;
+  if (plain) return value;
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    c == '\n' ? out += "\\n" : out += c;
+  }
+  return out + '"';
+}
+
+/// The reverse; a comment starts at a # behind white space.
+std::string unquoted(std::string_view text) {
+  std::string value = trimmed(text);
+  if (!value.starts_with('"')) {
+    for (std::size_t at = 0; at < value.size(); ++at)
+      if (value[at] == '#' && (at == 0 || value[at - 1] == ' ' || value[at - 1] == '\t'))
+        return trimmed(std::string_view(value).substr(0, at));
+    return value;
+  }
+  std::string out;
+  std::size_t at = 1;
+  for (; at < value.size() && value[at] != '"'; ++at) {
+    if (value[at] != '\\' || at + 1 == value.size()) {
+      out += value[at];
+    } else {
+      ++at;
+      out += value[at] == 'n' ? '\n' : value[at];
+    }
+  }
+  if (at >= value.size()) throw UsageError("the quote \" is not closed");
+  const std::string rest = trimmed(std::string_view(value).substr(at + 1));
+  if (!rest.empty() && !rest.starts_with('#'))
+    throw UsageError("there is text behind the closing quote: '" + rest + "'");
+  return out;
+}
+
+/// Lines of `name = value`; lists take a line an item.
 void read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
   std::ifstream in(path);
   if (!in) throw Error(Position{path}, "cannot open the configuration file: " + errno_text());
-  po::options_description all;
-  describe(fields, all);
+  Position where{path};
+  std::map<const Field*, std::vector<std::string>> values;
   try {
-    po::parsed_options parsed = po::parse_config_file(in, all, true);
-    // Lists are written as one line an item.
-    std::map<std::string, std::vector<std::string>> lists;
-    for (const auto& given : parsed.options) {
-      const Field* field = fields.find(given.string_key);
-      if (!field) fail_unknown(tool, fields, given.string_key);
-      auto& values = lists[given.string_key];
-      if (field->kind != Field::Kind::list) values.clear();
-      values.insert(values.end(), given.value.begin(), given.value.end());
-    }
-    for (const auto& [name, values] : lists) {
+    for (std::string line; std::getline(in, line);) {
+      ++where.line;
+      const std::string text = trimmed(line);
+      if (text.empty() || text[0] == '#' || text[0] == ';') continue;
+      const auto equals = text.find('=');
+      if (equals == std::string::npos) throw UsageError("'" + text.substr(0, 60) + "': a line is 'name = value'");
+      const std::string name = trimmed(std::string_view(text).substr(0, equals));
       const Field* field = fields.find(name);
+      if (!field) fail_unknown(tool, fields, name);
+      auto& list = values[field];
+      if (field->kind != Field::Kind::list) list.clear();
+      list.push_back(unquoted(std::string_view(text).substr(equals + 1)));
       const std::vector<std::string> before = field->get_text();
-      field->set_text(values);
+      field->set_text(list);
       if (field->get_text() != before) field->given = true;  // --dump-config writes defaults too
     }
-  } catch (const po::error& error) {
-    throw UsageError(path + ": " + error.what());
   } catch (const UsageError& error) {
-    throw UsageError(path + ": " + error.what());
+    throw UsageError(where.text() + ": " + error.what());
   }
 }
 
@@ -197,7 +243,7 @@ std::string dump_config(const FieldList& fields) {
   for (const Field& field : fields.all()) {
     if (field.section != section) out += (out.empty() ? "# " : "\n# ") + std::string(field.section) + "\n";
     section = field.section;
-    for (const auto& value : field.get_text()) out += std::string(field.info.name) + " = " + value + "\n";
+    for (const auto& value : field.get_text()) out += std::string(field.info.name) + " = " + quoted(value) + "\n";
   }
   return out;
 }

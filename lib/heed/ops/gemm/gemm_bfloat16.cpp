@@ -5,7 +5,9 @@
 #include "heed/base/error.h"
 
 #if defined(__x86_64__) && defined(__linux__)
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
+#endif
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
@@ -14,8 +16,13 @@
 // Both sides are cut into tiles of 16 x 16 pairs of bfloat16 numbers, a pair being two neighbours along k: of A 16 rows
 // with 32 numbers each, of B 16 pairs of rows with 16 columns. That is what AMX multiplies; AVX-512's dot products take
 // the same. Tiles are laid along k: [tile of rows (A) or columns (B)][tile of k][1 KB], zeros where the matrix ends.
+#if defined(__clang__)
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")
+#endif
 
 namespace heed {
 namespace {
@@ -222,7 +229,11 @@ void multiply_amx(const Product& p) {
 
 }  // namespace
 }  // namespace heed
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 
 namespace heed {
 namespace {

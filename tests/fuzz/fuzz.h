@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+// A fuzz target is a program with LLVMFuzzerTestOneInput: libFuzzer's with the preset fuzz, otherwise driver.cpp's.
+
+namespace heed::fuzz {
+
+/// The input, taken from the front: choices first, then text.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : bytes_(reinterpret_cast<const char*>(data), size) {}
+
+  /// A number below `n`.
+  std::size_t choose(std::size_t n) {
+    if (bytes_.empty()) return 0;
+    const auto byte = static_cast<unsigned char>(bytes_.front());
+    bytes_.remove_prefix(1);
+    return byte % n;
+  }
+  bool flip() { return choose(2) == 1; }
+
+  /// Up to the next line feed, which is dropped.
+  std::string line() {
+    const std::size_t end = bytes_.find('\n');
+    const std::string text(bytes_.substr(0, end));
+    bytes_.remove_prefix(end == std::string_view::npos ? bytes_.size() : end + 1);
+    return text;
+  }
+  std::string rest() {
+    const std::string text(bytes_);
+    bytes_ = {};
+    return text;
+  }
+  bool empty() const { return bytes_.empty(); }
+
+ private:
+  std::string_view bytes_;
+};
+
+/// What must hold for every input; ends the program, so that the fuzzer keeps the input.
+inline void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "fuzz: does not hold: %s\n", what);
+  std::abort();
+}
+
+}  // namespace heed::fuzz

@@ -1,0 +1,41 @@
+#include <algorithm>
+#include <sstream>
+
+#include "fuzz.h"
+#include "heed/base/line_io.h"
+#include "heed/base/utf8.h"
+#include "heed/run/line_work.h"
+
+// The line contract on random bytes: as many lines as line feeds (and a last one without), on any number of threads,
+// whatever the policy for ill-formed UTF-8.
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace heed;
+  fuzz::Input input(data, size);
+  const InvalidUtf8 policy = input.flip() ? InvalidUtf8::keep : InvalidUtf8::replace;
+  const int threads = 1 + static_cast<int>(input.choose(2));
+  const std::string text = input.rest();
+  if (text.starts_with("\x1f\x8b")) return 0;  // gzip by its first bytes is refused
+  std::istringstream in(text);
+  LineReader reader(in, "input", policy);
+  std::string out;
+  std::int64_t lines = 0;
+  work_on_lines(reader, threads,
+                {.work =
+                     [&](const std::string& line, std::int64_t, std::string& to) {
+                       fuzz::require(line.find('\n') == std::string::npos, "a line holds no line feed");
+                       fuzz::require(policy == InvalidUtf8::keep || find_invalid_utf8(line) == std::string::npos,
+                                     "replaced lines are UTF-8");
+                       to.append(line).append(1, '\n');
+                     },
+                 .take =
+                     [&](const std::string& part, std::int64_t count) {
+                       out += part;
+                       lines += count;
+                     }});
+  const auto feeds = std::count(text.begin(), text.end(), '\n');
+  const std::int64_t expected = feeds + (!text.empty() && text.back() != '\n' ? 1 : 0);
+  fuzz::require(lines == expected && reader.line_number() == expected, "lines out are lines in");
+  fuzz::require(std::count(out.begin(), out.end(), '\n') == expected, "line feeds out are lines in");
+  return 0;
+}
