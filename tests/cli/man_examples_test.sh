@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Every example of the man pages runs, in a folder with the files they name.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+PATH=$HEED_BIN:$PATH
+
+# The examples of a page, one file each: what stands between .EX and .EE.
+examples_of() {
+  sed -n '/^\.SH EXAMPLES/,$p' "$1" | sed -n '/^\.EX/,/^\.EE/p' |
+    sed -E 's/\\-/-/g; s/\\\(aq/'"'"'/g; s/\\e/\\/g; s/--after [0-9]+[A-Za-z]*/--after 2u/' |
+    awk -v to="$2" '/^\.EX/ { n++; next } /^\.EE/ { next } { print > (to n) }'
+}
+
+for side in en fr; do
+  head -n 150 "$HEED_SOURCE/data/train.$side" >train.$side
+  head -n 20 "$HEED_SOURCE/data/valid.$side" >valid.$side
+  head -n 30 "$HEED_SOURCE/data/test.$side" >test.$side
+done
+# German enough for a test of commands.
+for part in train valid test; do cp $part.fr $part.de; done
+gzip -c train.de >corpus.de.gz
+cp test.en raw.en && cp test.de raw.de
+for name in old.txt new.txt ref.1 ref.2 test.hyp; do cp test.fr $name; done
+paste train.en train.fr >train.tsv
+build-vocab -q -s 300 -l en,fr train.en train.fr >joint.vocab || fail "build-vocab failed"
+build-vocab -q -s 300 -l en train.en >vocab || fail "build-vocab failed"
+train -q -t train.en train.fr -v joint.vocab -m model.h5 --task transformer-tiny --dim-emb 16 --transformer-heads 2 \
+  --transformer-dim-ffn 16 --after 1u || fail "train failed"
+for name in a b c; do cp model.h5 $name.h5; done
+
+for page in "$HEED_SOURCE"/man/*.1; do
+  tool=$(basename "$page" .1)
+  examples_of "$page" "$tool-example-"
+  [ -s "$tool-example-1" ] || fail "man/$tool.1 has no example between .EX and .EE"
+done
+for example in *-example-*; do
+  rm -rf try && mkdir try && cp -- *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.h5 joint.vocab vocab try
+  case $example in train-*) rm try/model.h5 ;; esac
+  if grep -q $'^\t' "$example"; then
+    (cd try && make -s -f "../$example") >out 2>err
+  else
+    (cd try && bash -eu -o pipefail "../$example") >out 2>err </dev/null
+  fi
+  case $?,$(cat "$example") in
+    0,* | 1,"tokenize "*--check*) ;;  # --check tells by its exit code that there are such lines
+    *) fail "$example: $(cat "$example"): $(cat err)" ;;
+  esac
+done
+finish
