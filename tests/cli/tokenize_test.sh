@@ -48,6 +48,14 @@ for file in long words; do
   done
 done
 
+# A file without lines is refused at 64 MiB, not read into memory until there is none.
+head -c 70000000 /dev/zero | tr '\0' 'x' >endless
+for tool in tokenize build-vocab "bleu text"; do
+  # shellcheck disable=SC2086
+  expect 1 '*' "${tool%% *}: standard input:1: the line is longer than 64 MiB*" bash -c "'$HEED_BIN'/$tool -q <endless"
+done
+rm endless
+
 # Bad data: exit 1.
 expect 1 '' 'tokenize: missing: cannot open: No such file or directory' "$tokenize" -i missing
 expect 1 '' 'tokenize: .: is a folder (name a file)' "$tokenize" -i .

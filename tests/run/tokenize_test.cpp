@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "heed/base/random.h"
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/run/build_vocab.h"
 
@@ -448,4 +450,38 @@ TEST_CASE("--dev tells how sizes cover a text") {
         " {\"size\": 16, \"unknown_rate\": 0.666667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4},\n"
         " {\"size\": 25, \"unknown_rate\": 0.166667, \"pieces_per_word\": 1, \"length_99th_percentile\": 4}\n"
         "]\n");
+}
+
+TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
+  const Folder folder;
+  const RandomStream stream(5, RandomUse::shuffle);
+  std::string bytes;
+  for (std::uint64_t i = 0; i < 60000; ++i) {
+    // A third line feeds, white space and ASCII marks; the rest anything.
+    const std::uint64_t kind = stream.below(9, 2 * i), value = stream.below(256, 2 * i + 1);
+    bytes += kind == 0 ? '\n' : kind == 1 ? " \t\r\v\f\0'\"-.&<"[value % 13] : static_cast<char>(value);
+  }
+  const auto feeds = std::count(bytes.begin(), bytes.end(), '\n') + (bytes.back() == '\n' ? 0 : 1);
+  const std::string codes = folder.file("codes", "#version: 0.2\na b\n");
+  const std::vector<std::vector<std::string>> ways = {
+      {},
+      {"-d"},
+      {"--mode", "none"},
+      {"--mode", "words"},
+      {"--mode", "13a"},
+      {"--mode", "intl"},
+      {"--mode", "char"},
+      {"--penn", "--escape"},
+      {"--normalize", "nfkc", "--normalize-punctuation", "--replace-unicode-punctuation", "--remove-nonprinting"},
+      {"-l", "fr", "--protect", "<[^>]*>", "--skip-xml", "-a"},
+      {"-c", codes},
+      {"-c", codes, "--bytes", "--on-invalid-utf8", "keep"},
+      {"-c", codes, "--output-format", "tsv"},
+      {"--output-format", "jsonl"}};
+  for (const auto& options : ways) {
+    CAPTURE(options.empty() ? std::string("no options") : options.back());
+    const std::string out = tokenize(options, bytes).out;
+    CHECK(std::count(out.begin(), out.end(), '\n') == feeds);
+    CHECK(out.back() == '\n');
+  }
 }
