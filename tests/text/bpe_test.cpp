@@ -115,8 +115,10 @@ TEST_CASE("text that reads like the end-of-word mark cannot break the splitting 
                                     [](std::string_view piece) { return piece == "x"; });
   for (const std::string word : {"x</w>", "xx", "</w>x", "x</w></w>", "</w>"}) {
     std::string joined;
-    for (std::string piece : subwords.split(word))
+    for (std::string piece : subwords.split(word)) {
+      CHECK(piece != "@@");
       joined += piece.ends_with("@@") ? piece.substr(0, piece.size() - 2) : piece;
+    }
     CHECK(joined == word);
   }
 }

@@ -209,7 +209,8 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
     while (!open.empty()) {
       const Part part = std::move(open.back());
       open.pop_back();
-      const bool known = part.text.empty() || options_.allowed(part.final ? part.text : part.text + options_.separator);
+      if (part.text.empty()) continue;  // of text that reads like the mark
+      const bool known = options_.allowed(part.final ? part.text : part.text + options_.separator);
       if (known || !take_apart(part, open)) out.push_back(end += part.text.size());
     }
   }
