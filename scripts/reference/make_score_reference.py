@@ -122,9 +122,22 @@ def numpy_numbers():
         yield {"seed": seed, "size": size, "chosen": chosen.tolist(), "bits": random_numbers.integers(2, size=70, dtype=bool).astype(int).tolist()}
 
 
+def shuffled_fractions():
+    """p-values of edits and mean lengths that are no whole numbers, which the test computes from the same formulas: they
+    depend on the rounding of NumPy's matrix products (here: OpenBLAS on a CPU with AVX-512)."""
+    for segments, trials in ((100, 9999), (901, 2000)):
+        i = numpy.arange(segments)
+        baseline, system = (numpy.stack([edits, (20 + i * 13 % 31) / 3], 1) for edits in (i * 7 % 5, i * 11 % 5 + (i % 37 == 0)))
+        real = abs(100 * (baseline[:, 0].sum() / sum(baseline[:, 1].tolist())) - 100 * (system[:, 0].sum() / sum(system[:, 1].tolist())))
+        mask = numpy.random.default_rng(12345).integers(2, size=(trials, segments), dtype=bool)
+        one, other = mask @ baseline + ~mask @ system, ~mask @ baseline + mask @ system
+        differences = numpy.abs(100 * (one[:, 0] / one[:, 1]) - 100 * (other[:, 0] / other[:, 1]))
+        yield {"segments": segments, "trials": trials, "p": (numpy.sum(differences > real).item() + 1) / (trials + 1)}
+
+
 all_corpora = list(corpora())
 data = {"made_with": {"sacrebleu": sacrebleu.__version__, "numpy": numpy.__version__, "python": sys.version.split()[0]},
-        "corpora": all_corpora, "cases": list(cases(all_corpora)), "reports": list(reports(all_corpora[0])), "random": list(numpy_numbers())}
+        "corpora": all_corpora, "cases": list(cases(all_corpora)), "reports": list(reports(all_corpora[0])), "random": list(numpy_numbers()), "fractions": list(shuffled_fractions())}
 path = TESTS / "metrics/reference/scores.json"
 with open(path, "w", encoding="utf-8") as file:
     json.dump(data, file, ensure_ascii=True, separators=(",", ":"))

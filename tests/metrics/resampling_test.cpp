@@ -5,6 +5,7 @@
 #include "heed/metrics/bleu.h"
 #include "heed/metrics/chrf.h"
 #include "heed/metrics/numpy_random.h"
+#include "heed/metrics/ter.h"
 #include "reference.h"
 
 using namespace heed;
@@ -55,6 +56,23 @@ TEST_CASE("tests of significance do not depend on the number of threads") {
   const std::vector<double> scores = {50, 50, 50.5, 50.5};
   CHECK(randomization_p_values(statistics, scores, 130, 12345, 1) ==
         randomization_p_values(statistics, scores, 130, 12345, 3));
+}
+
+TEST_CASE("randomisation rounds fractions as NumPy's matrix products do") {
+  Metrics metrics;
+  metrics.push_back(std::make_unique<TerMetric>(TercomOptions{}));
+  for (const auto& test : score_reference()["fractions"]) {
+    CAPTURE(test.dump());
+    SegmentStatistics statistics(metrics, 2);
+    for (int i = 0; i < test["segments"]; ++i) {
+      const double length = (20 + i * 13 % 31) / 3.0;
+      statistics.append(std::vector<double>{1.0 * (i * 7 % 5), length, 1.0 * (i * 11 % 5 + (i % 37 == 0)), length});
+    }
+    const std::vector<double> sums = statistics.sums();
+    const std::vector<double> scores = {metrics[0]->score(std::span(sums).first(2)),
+                                        metrics[0]->score(std::span(sums).subspan(2))};
+    CHECK(randomization_p_values(statistics, scores, test["trials"], 12345, 2)[1] == test["p"].get<double>());
+  }
 }
 
 TEST_CASE("equal systems differ by chance with p = 1 / (n + 1)") {

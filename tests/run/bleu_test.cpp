@@ -121,6 +121,20 @@ TEST_CASE("--num-refs: a line of the reference file holds several references") {
                        UsageError);
 }
 
+TEST_CASE("intervals of several metrics stand below each other") {
+  const Files files;
+  std::string reference, hypothesis;
+  for (int i = 0; i < 40; ++i) {
+    reference += "the cat number " + std::to_string(i) + " sat on the mat\n";
+    hypothesis += "the cat number " + std::to_string(i) + (i % 4 == 0 ? " lay" : " sat") + " on the mat\n";
+  }
+  const std::string ref = files.add("ref", reference);
+  const std::string out = bleu({ref, "-m", "bleu", "ter", "-ci", "-b", "-f", "text"}, hypothesis).out;
+  const std::size_t second = out.find('\n') + 1;
+  CHECK(out.starts_with("89.1 (\u03bc = "));
+  CHECK(out.substr(second).starts_with(" 3.1 (\u03bc = "));
+}
+
 TEST_CASE("sentences: a line each") {
   const Files files;
   const std::string ref = files.add("ref", kReference);

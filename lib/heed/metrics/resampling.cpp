@@ -145,6 +145,36 @@ class ResampleRows {
   std::vector<float> floats_;
 };
 
+/// Sums of one column for the two systems that a trial makes by shuffling.
+struct ShuffledSums {
+  double one = 0, other = 0;
+};
+
+/// Those of a column with fractions (TER's mean length of three references), rounded as NumPy rounds them, because a
+/// difference that is exactly the one seen counts or not by its last bit: products of 0/1 matrices, which OpenBLAS sums
+/// in blocks of 384 segments (two halves where fewer than two blocks are left) on CPUs that have AVX-512.
+ShuffledSums shuffled_fractions(const std::vector<double>& rows, std::size_t width, std::size_t baseline,
+                                std::size_t system, const std::uint64_t* mask) {
+  constexpr std::size_t kBlock = 384;
+  const std::size_t segments = rows.size() / width;
+  ShuffledSums swapped, kept;  // the sums of the baseline's rows and of the system's rows
+  for (std::size_t first = 0; first < segments;) {
+    const std::size_t left = segments - first;
+    const std::size_t last = first + (left >= 2 * kBlock ? kBlock : left > kBlock ? (left + 1) / 2 : left);
+    double baseline_part[2] = {}, system_part[2] = {};
+    for (; first < last; ++first) {
+      const bool swap = mask[first / 64] >> (first % 64) & 1;
+      baseline_part[swap ? 1 : 0] += rows[first * width + baseline];
+      system_part[swap ? 1 : 0] += rows[first * width + system];
+    }
+    swapped.one += baseline_part[1];
+    swapped.other += baseline_part[0];
+    kept.one += system_part[0];
+    kept.other += system_part[1];
+  }
+  return {swapped.one + kept.one, swapped.other + kept.other};
+}
+
 /// Calls function(thread, first, last) on parts of 0 .. count.
 template <class Function>
 void share(ThreadPool& pool, std::int64_t count, const Function& function) {
@@ -248,6 +278,10 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
       changes[i * (width - system_width) + k - system_width] = row[k % system_width] - row[k];
   }
   for (std::size_t k = 0; k < width; ++k) both[k] = own[k] + own[k % system_width];
+  std::vector<char> has_fractions(width);
+  for (std::size_t at = 0; at < statistics.rows().size(); ++at)
+    if (const double number = statistics.rows()[at]; number != std::floor(number))
+      has_fractions[at % width] = has_fractions[at % system_width] = 1;
 
   NumpyRandom random(seed);
   NumpyBits bits(random);
@@ -273,7 +307,14 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
             const double* change = changes.data() + i * (width - system_width);
             for (std::size_t k = system_width; k < width; ++k) one[k] += change[k - system_width];
           }
-        for (std::size_t k = 0; k < width; ++k) other[k] = both[k] - one[k];
+        for (std::size_t k = system_width; k < width; ++k) {
+          other[k] = both[k] - one[k];
+          if (!has_fractions[k] && !has_fractions[k % system_width]) continue;
+          const ShuffledSums sums =
+              shuffled_fractions(statistics.rows(), width, k % system_width, k, masks.data() + r * words);
+          one[k] = sums.one;
+          other[k] = sums.other;
+        }
         for (std::size_t s = metrics; s < difference.size(); ++s) {
           const TranslationMetric& metric = *statistics.metrics()[s % metrics];
           const std::size_t at = statistics.offset(s / metrics, s % metrics);

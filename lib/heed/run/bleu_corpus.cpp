@@ -108,9 +108,18 @@ void write_reports(const BleuPlan& plan, const std::vector<SystemReport>& report
   if (plan.options.score_only) {
     const bool list = plan.format == BleuFormat::json && reports.size() == 1 && plan.metrics.size() > 1;
     if (list) out << "[\n";
-    for (const SystemReport& system : reports)
-      for (std::size_t m = 0; m < system.scores.size(); ++m)
-        out << score_number(system.scores[m], plan.width) << (list && m + 1 < system.scores.size() ? ",\n" : "\n");
+    for (const SystemReport& system : reports) {
+      std::size_t longest = 0;  // intervals of several metrics stand below each other
+      for (const SystemScore& score : system.scores)
+        longest = std::max(longest, format_fixed(score.score, plan.width).size());
+      for (std::size_t m = 0; m < system.scores.size(); ++m) {
+        const SystemScore& score = system.scores[m];
+        const std::string number = score_number(score, plan.width);
+        if (score.confidence && plan.format == BleuFormat::text)
+          out << std::string(longest - format_fixed(score.score, plan.width).size(), ' ');
+        out << number << (list && m + 1 < system.scores.size() ? ",\n" : "\n");
+      }
+    }
     if (list) out << "]\n";
     return;
   }
