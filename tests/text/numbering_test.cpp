@@ -21,13 +21,11 @@ TEST_CASE("strings are numbered as they come, through every growth of the table"
 
 TEST_CASE("pairs are numbered as they come; the order within a pair counts") {
   PairNumbering pairs;
-  CHECK(pairs.find(0, 0) == kNoNumber);
   for (std::int32_t i = 0; i < 5000; ++i) REQUIRE(pairs.add(i % 70, i / 70) == i);
   for (std::int32_t i = 0; i < 5000; ++i) {
-    REQUIRE(pairs.find(i % 70, i / 70) == i);
+    REQUIRE(pairs.add(i % 70, i / 70) == i);
     REQUIRE(pairs.first(i) == i % 70);
     REQUIRE(pairs.second(i) == i / 70);
   }
-  CHECK(pairs.find(70, 1) == kNoNumber);
   CHECK(pairs.size() == 5000);
 }

@@ -1,9 +1,11 @@
 #include "heed/run/build_vocab.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "heed/base/streams.h"
 #include "heed/base/utf8.h"
@@ -45,7 +47,8 @@ void add_words(std::string_view text, Corpus& corpus) {
       ++at;
       continue;
     }
-    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    std::size_t end = at + 1;
+    while (end < text.size() && text[end] != ' ' && text[end] != '\n') ++end;
     corpus.words.add(text.substr(at, end - at));
     empty = false;
     at = end;
@@ -126,10 +129,21 @@ WordCounts count_pieces(const WordCounts& words, const Subwords& subwords, std::
 }
 
 /// Adds the single characters that merges have used up, as pieces that do not occur.
-void add_characters(const WordCounts& words, WordCounts& counts) {
-  const Subwords characters(std::make_shared<const BpeEncoder>(BpeMerges{}));
-  for (std::size_t i = 0; i < words.size(); ++i)
-    characters.split(words.word(i), [&](std::string_view piece, int) { counts.add(piece, 0); });
+void add_characters(const WordCounts& words, const Subwords& subwords, WordCounts& counts) {
+  std::array<std::array<bool, 128>, 2> ascii{};  // added already: within words, at their ends
+  std::string piece;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words.word(i);
+    for (std::size_t at = 0; at < word.size();) {
+      const std::size_t start = at;
+      const char32_t c = decode_utf8(word, at);
+      const bool final = at == word.size();
+      if (c < 128 && std::exchange(ascii[final][c], true)) continue;
+      piece.assign(word, start, at - start);
+      if (!final) piece += subwords.bpe()->separator();
+      counts.add(piece, 0);
+    }
+  }
 }
 
 void write_counts(const WordCounts& pieces, const std::string& path) {
@@ -244,7 +258,8 @@ Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, st
     read.lines += corpus.lines;
     read.sentences += corpus.sentences;
   }
-  read.words = join_counts(read.corpora);
+  const bool only = read.corpora.size() == 1 && options.write_vocabulary.empty();
+  read.words = only ? std::move(read.corpora.front().words) : join_counts(read.corpora);
   return read;
 }
 
@@ -256,7 +271,7 @@ std::pair<TextModel, WordCounts> learn_model(const Learning& learning, const Tex
     subwords = Subwords(std::make_shared<const BpeEncoder>(learn_merges(learning.words, options, log)));
   WordCounts counts = count_pieces(learning.words, subwords, learning.sentences);
   WordCounts candidates = counts;
-  if (options.type == SubwordType::bpe) add_characters(learning.words, candidates);
+  if (options.type == SubwordType::bpe) add_characters(learning.words, subwords, candidates);
   const auto vocabulary = std::make_shared<const Vocabulary>(choose_pieces(candidates, options, log));
   return {TextModel(steps, subwords, vocabulary), std::move(counts)};
 }

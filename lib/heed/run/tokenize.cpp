@@ -145,8 +145,12 @@ class Way {
   const Subwords& subwords() const { return subwords_; }
   const TextSteps& steps() const { return model_ ? model_->steps() : pipeline_->steps(); }
 
-  std::string tokens_of(const std::string& line) const {
-    return model_ ? model_->tokens_of(line) : pipeline_->tokenize(line);
+  /// Replaces `out` by the first-stage tokens.
+  void tokens_of(const std::string& line, std::string& out) const {
+    if (model_)
+      model_->tokens_of(line, out);
+    else
+      pipeline_->tokenize(line, out);
   }
 
   /// Pieces or ids from first-stage tokens. Spaces around the line stay, as apply-bpe leaves them.
@@ -157,19 +161,19 @@ class Way {
     }
     const std::size_t first = ids_ ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
     out.append(first, ' ');
-    bool begun = false;
-    subwords_.split(
-        tokens,
-        [&](std::string_view piece, int) {
-          if (begun) out += ' ';
-          begun = true;
-          if (ids_) {
+    if (ids_) {
+      bool begun = false;
+      subwords_.split(
+          tokens,
+          [&](std::string_view piece, int) {
+            if (begun) out += ' ';
+            begun = true;
             out += std::to_string(model_->vocabulary().id(piece));
-          } else {
-            out += piece;
-          }
-        },
-        sampler);
+          },
+          sampler);
+    } else {
+      subwords_.append_pieces(tokens, out, sampler);
+    }
     if (!ids_ && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
   }
 
@@ -278,7 +282,8 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
     };
   return [&](const std::string& line, std::int64_t number, std::string& out) {
     const bool with_offsets = tells_offsets(options.output_format);
-    const std::string tokens = way.tokens_of(with_offsets ? replace_invalid_utf8(line) : line);
+    thread_local std::string tokens;
+    way.tokens_of(with_offsets ? replace_invalid_utf8(line) : line, tokens);
     const auto with_sampler = [&](auto&& use) {
       if (options.dropout == 0) return use(nullptr);
       SubwordSampler sampler{.dropout = options.dropout,
@@ -313,8 +318,12 @@ void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader&
   TruecaseLearner learner(options.first_words);
   Progress progress(log, "learning", "lines", 0);
   work_on_lines(reader, options.threads,
-                {.work = [&](const std::string& line, std::int64_t,
-                             std::string& out) { out.append(way.tokens_of(line)).append(1, '\n'); },
+                {.work =
+                     [&](const std::string& line, std::int64_t, std::string& out) {
+                       thread_local std::string tokens;
+                       way.tokens_of(line, tokens);
+                       out.append(tokens).append(1, '\n');
+                     },
                  .take =
                      [&](const std::string& text, std::int64_t lines) {
                        for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {

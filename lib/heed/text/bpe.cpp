@@ -1,66 +1,118 @@
 #include "heed/text/bpe.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <charconv>
-#include <limits>
-#include <mutex>
+#include <cstring>
 #include <queue>
+#include <span>
 
 #include "heed/base/line_io.h"
-#include "heed/base/utf8.h"
+#include "heed/text/scan.h"
 
 namespace heed {
 namespace {
 
 constexpr std::string_view kWordEnd = "</w>";
 constexpr std::int32_t kNoNode = -1;
-constexpr std::size_t kLongWord = 48;       // from here on the heap of merge_long() is faster
+constexpr int kPlaceBits = 6;
+constexpr std::size_t kLongWord = 48;  // from here on the heap of merge_long() is faster
+static_assert(kLongWord < (1 << kPlaceBits));
 constexpr std::size_t kDropoutPart = 1024;  // merging with dropout takes quadratic time
 
 std::size_t index(std::int32_t number) {
   return static_cast<std::size_t>(number);
 }
 
+/// The ends of the symbols of a word; a lone `</w>` has no bytes.
+template <class Symbols>
+void append_ends(const Symbols& symbols, std::vector<std::size_t>& ends) {
+  for (const auto& symbol : symbols)
+    if (ends.empty() || symbol.end > ends.back()) ends.push_back(symbol.end);
+}
+
 }  // namespace
 
-/// What segment() gave for frequent words: shards, so that threads seldom wait for each other. A full shard is emptied.
-struct BpeEncoder::Cache {
-  static constexpr std::size_t kShards = 16, kWordsPerShard = 8192, kLongestWord = 64;
-  struct Shard {
-    std::mutex mutex;
-    StringNumbering words;
-    std::vector<std::vector<std::size_t>> ends;  // per word
-  };
-  Shard shards[kShards];
+/// What segment() gave for the words of one thread: two places for each hash, of which the one used last stays.
+class BpeEncoder::Cache {
+ public:
+  static constexpr std::size_t kLongestWord = 42, kMostPieces = 16;
 
-  Shard& shard(std::string_view word) { return shards[std::hash<std::string_view>()(word) >> 32 & (kShards - 1)]; }
-
-  bool find(std::string_view word, std::vector<std::size_t>& ends) {
-    Shard& mine = shard(word);
-    const std::lock_guard lock(mine.mutex);
-    const std::int32_t found = mine.words.find(word);
-    if (found == kNoNumber) return false;
-    ends = mine.ends[index(found)];
+  bool find(std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends) {
+    Entry* pair = pair_of(hash);
+    if (!pair[0].is(word)) {
+      if (!pair[1].is(word)) return false;
+      std::swap(pair[0], pair[1]);
+    }
+    ends.assign(pair[0].ends, pair[0].ends + pair[0].pieces);
     return true;
   }
 
-  void remember(std::string_view word, const std::vector<std::size_t>& ends) {
-    Shard& mine = shard(word);
-    const std::lock_guard lock(mine.mutex);
-    if (mine.ends.size() >= kWordsPerShard) {
-      mine.words = {};
-      mine.ends.clear();
-    }
-    if (index(mine.words.add(word)) == mine.ends.size()) mine.ends.push_back(ends);
+  void remember(std::string_view word, std::uint64_t hash, const std::vector<std::size_t>& ends) {
+    if (ends.size() > kMostPieces) return;
+    Entry* pair = pair_of(hash);
+    pair[1] = pair[0];
+    pair[0].length = static_cast<std::uint8_t>(word.size());
+    pair[0].pieces = static_cast<std::uint8_t>(ends.size());
+    std::copy(word.begin(), word.end(), pair[0].bytes);
+    for (std::size_t i = 0; i < std::min(ends.size(), kMostPieces); ++i)
+      pair[0].ends[i] = static_cast<std::uint8_t>(ends[i]);
   }
+
+  std::uint64_t owner = 0;  // the encoder's identity
+
+ private:
+  static constexpr std::size_t kPairs = 16384;
+  struct Entry {
+    std::uint8_t length = 0, pieces = 0;
+    char bytes[kLongestWord];
+    std::uint8_t ends[kMostPieces];
+
+    bool is(std::string_view word) const {
+      return length == word.size() && std::memcmp(bytes, word.data(), length) == 0;
+    }
+  };
+
+  Entry* pair_of(std::uint64_t hash) { return &entries_[2 * (hash & (kPairs - 1))]; }
+
+  std::vector<Entry> entries_ = std::vector<Entry>(2 * kPairs);
 };
 
 BpeEncoder::BpeEncoder(BpeMerges merges, BpeOptions options)
-    : merges_(std::move(merges)), options_(std::move(options)), cache_(std::make_unique<Cache>()) {
+    : merges_(std::move(merges)), options_(std::move(options)) {
+  static std::atomic<std::uint64_t> encoders = 0;
+  identity_ = ++encoders;
   index_merges();
 }
 
-BpeEncoder::~BpeEncoder() = default;
+/// A thread keeps the caches of the few encoders it has used last.
+BpeEncoder::Cache& BpeEncoder::cache_of_thread() const {
+  constexpr std::size_t kCaches = 4;
+  thread_local std::vector<std::unique_ptr<Cache>> caches;
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    if (caches[i]->owner != identity_) continue;
+    if (i > 0) std::swap(caches[i], caches[i - 1]);
+    return *caches[i > 0 ? i - 1 : 0];
+  }
+  if (caches.size() == kCaches) caches.pop_back();
+  caches.push_back(std::make_unique<Cache>());
+  caches.back()->owner = identity_;
+  return *caches.back();
+}
+
+void BpeEncoder::Rules::reserve(std::size_t pairs) {
+  slots_.assign(std::bit_ceil(std::max<std::size_t>(2, 2 * pairs)), {});
+  shift_ = 64 - std::countr_zero(slots_.size());
+}
+
+std::pair<BpeEncoder::Rule*, bool> BpeEncoder::Rules::add(std::int32_t first, std::int32_t second) {
+  Slot& slot = slots_[slot_of(first, second)];
+  const bool added = slot.rule.rank == kNoRank;
+  slot.first = first;
+  slot.second = second;
+  return {&slot.rule, added};
+}
 
 void BpeEncoder::index_merges() {
   const auto symbol = [&](std::string_view text) {
@@ -70,79 +122,103 @@ void BpeEncoder::index_merges() {
   };
   // From the last to the first: of a pair listed twice the first counts, and a symbol that two pairs make comes apart
   // into the pair whose last listing is the earliest, as in the reference.
+  rules_.reserve(merges_.pairs.size());
   std::string merged;
   for (std::size_t i = merges_.pairs.size(); i-- > 0;) {
     const auto& [first, second] = merges_.pairs[i];
     const Rule made{static_cast<std::int32_t>(i), symbol(merged.assign(first).append(second))};
     const Parents parents{symbol(first), symbol(second)};
-    const std::size_t pair = index(pairs_.add(parents.first, parents.second));
-    if (pair == rules_.size()) {
-      rules_.push_back(made);
-      parents_[index(made.merged)] = parents;
-    } else {
-      rules_[pair] = made;
-    }
+    const auto [rule, added] = rules_.add(parents.first, parents.second);
+    *rule = made;
+    if (added) parents_[index(made.merged)] = parents;
+  }
+  for (std::size_t c = 0; c < ascii_.size(); ++c) {
+    const std::string character(1, static_cast<char>(c));
+    ascii_[c] = symbols_.find(character);
+    final_ascii_[c] = symbols_.find(character + std::string(kWordEnd));
   }
 }
 
-const BpeEncoder::Rule* BpeEncoder::rule(std::int32_t first, std::int32_t second) const {
-  if (first == kNoNumber || second == kNoNumber) return nullptr;
-  const std::int32_t pair = pairs_.find(first, second);
-  return pair == kNoNumber ? nullptr : &rules_[index(pair)];
-}
-
-std::vector<BpeEncoder::Node> BpeEncoder::characters(std::string_view word) const {
-  std::vector<Node> nodes;
-  const auto add = [&](std::string_view symbol, std::size_t end) {
-    nodes.push_back({symbols_.find(symbol), end, 0, 0});
-  };
+template <class Take>
+void BpeEncoder::characters(std::string_view word, Take&& take) const {
+  const bool marked = merges_.version == BpeMerges::Version::v0_2;  // the last character is not the one within words
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t start = at;
-    merges_.bytes ? void(++at) : void(decode_utf8(word, at));
-    if (at == word.size() && merges_.version == BpeMerges::Version::v0_2) {
-      add(std::string(word.substr(start)).append(kWordEnd), at);
-    } else {
-      add(word.substr(start, at - start), at);
+    const char32_t c = merges_.bytes ? static_cast<unsigned char>(word[at++]) : next_code_point(word, at);
+    const bool final = marked && at == word.size();
+    if (c < ascii_.size()) {
+      take((final ? final_ascii_ : ascii_)[c], at);
+      continue;
     }
+    char text[4 + kWordEnd.size()];
+    const std::size_t length = word.copy(text, at - start, start);
+    if (final) kWordEnd.copy(text + length, kWordEnd.size());
+    take(symbols_.find({text, length + (final ? kWordEnd.size() : 0)}), at);
   }
-  if (merges_.version == BpeMerges::Version::v0_1) add(kWordEnd, word.size());
-  return nodes;
+  if (!marked) take(symbols_.find(kWordEnd), word.size());
 }
 
 /// The merge of lowest rank everywhere, left to right; again until none applies.
-void BpeEncoder::merge_short(std::vector<Node>& nodes) const {
+void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& ends) const {
+  struct Symbol {
+    std::int32_t number;
+    std::uint32_t end;
+    Rule next;  // what it and the symbol behind it become
+  };
+  std::array<Symbol, kLongWord + 1> symbols;  // and one for a `</w>` of its own
+  std::size_t count = 0;
+  characters(word, [&](std::int32_t symbol, std::size_t end) {
+    symbols[count].number = symbol;
+    symbols[count++].end = static_cast<std::uint32_t>(end);
+  });
+  constexpr Rule none{kNoRank, kNoNumber};
+  for (std::size_t i = 0; i + 1 < count; ++i) symbols[i].next = rules_.find(symbols[i].number, symbols[i + 1].number);
+  symbols[count - 1].next = none;
   for (;;) {
-    const Rule* best = nullptr;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i + 1 < nodes.size(); ++i) {
-      const Rule* here = rule(nodes[i].symbol, nodes[i + 1].symbol);
-      if (here && (!best || here->rank < best->rank)) best = here, at = i;
-    }
-    if (!best) return;
-    const std::int32_t first = nodes[at].symbol, second = nodes[at + 1].symbol;
+    // The lowest rank and the first place that has it, as one number: no branches that depend on them.
+    std::int64_t lowest = std::int64_t{kNoRank} << kPlaceBits;
+    for (std::size_t i = 0; i + 1 < count; ++i)
+      lowest = std::min(lowest, std::int64_t{symbols[i].next.rank} << kPlaceBits | static_cast<std::int64_t>(i));
+    const auto at = static_cast<std::size_t>(lowest & ((1 << kPlaceBits) - 1));
+    const Rule best = symbols[at].next;
+    if (lowest >> kPlaceBits == kNoRank) break;
+    bool made_before = false;
     std::size_t put = at;
-    for (std::size_t i = at; i < nodes.size(); ++i, ++put) {
-      if (i + 1 < nodes.size() && nodes[i].symbol == first && nodes[i + 1].symbol == second) {
-        nodes[put] = {best->merged, nodes[i + 1].end, 0, 0};
+    for (std::size_t i = at; i < count; ++i, ++put) {
+      const bool made = symbols[i].next.rank == best.rank;
+      if (made) {
+        symbols[put] = {best.merged, symbols[i + 1].end, symbols[i + 1].next};
         ++i;
       } else {
-        nodes[put] = nodes[i];
+        symbols[put] = symbols[i];
       }
+      if (put > 0 && (made || made_before))
+        symbols[put - 1].next = rules_.find(symbols[put - 1].number, symbols[put].number);
+      made_before = made;
     }
-    nodes.resize(put);
+    count = put;
+    symbols[count - 1].next = none;
   }
+  append_ends(std::span(symbols.data(), count), ends);
+}
+
+void BpeEncoder::merge_long(std::string_view word, std::vector<std::size_t>& ends) const {
+  std::vector<Node> nodes;
+  characters(word, [&](std::int32_t symbol, std::size_t end) { nodes.push_back({symbol, end, 0, 0}); });
+  merge_linked(nodes);
+  append_ends(nodes, ends);
 }
 
 /// The same for words of any length in O(n log n): a heap of (rank, position) over linked nodes. All places of one rank
 /// are merged before the pairs they make are looked at, as merge_short() does.
-void BpeEncoder::merge_long(std::vector<Node>& nodes) const {
+void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
   using Place = std::pair<std::int32_t, std::int32_t>;
   std::priority_queue<Place, std::vector<Place>, std::greater<>> heap;
   const auto count = static_cast<std::int32_t>(nodes.size());
   const auto offer = [&](std::int32_t at) {
     if (at == kNoNode || nodes[index(at)].next == kNoNode) return;
-    const Rule* here = rule(nodes[index(at)].symbol, nodes[index(nodes[index(at)].next)].symbol);
-    if (here) heap.emplace(here->rank, at);
+    const Rule& here = rules_.find(nodes[index(at)].symbol, nodes[index(nodes[index(at)].next)].symbol);
+    if (here.rank != kNoRank) heap.emplace(here.rank, at);
   };
   for (std::int32_t i = 0; i < count; ++i) {
     nodes[index(i)].previous = i - 1;
@@ -159,10 +235,10 @@ void BpeEncoder::merge_long(std::vector<Node>& nodes) const {
       Node& left = nodes[index(at)];
       if (dead[index(at)] || left.next == kNoNode) continue;
       const Node& right = nodes[index(left.next)];
-      const Rule* here = rule(left.symbol, right.symbol);
-      if (!here || here->rank != rank) continue;  // changed since it was put on the heap
+      const Rule& here = rules_.find(left.symbol, right.symbol);
+      if (here.rank != rank) continue;  // changed since it was put on the heap
       dead[index(left.next)] = 1;
-      left = {here->merged, right.end, left.previous, right.next};
+      left = {here.merged, right.end, left.previous, right.next};
       if (left.next != kNoNode) nodes[index(left.next)].previous = at;
       merged.push_back(at);
     }
@@ -226,8 +302,8 @@ void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::si
     const Rule* best = nullptr;
     rules.clear();
     for (std::size_t i = first; i + 1 < last; ++i) {
-      const Rule* here = rule(nodes[i].symbol, nodes[i + 1].symbol);
-      if (here && sampler.next() < sampler.dropout) here = nullptr;
+      const Rule* here = &rules_.find(nodes[i].symbol, nodes[i + 1].symbol);
+      if (here->rank == kNoRank || sampler.next() < sampler.dropout) here = nullptr;
       rules.push_back(here);
       if (here && (!best || here->rank < best->rank)) best = here;
     }
@@ -247,32 +323,34 @@ void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::si
              nodes.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
+void BpeEncoder::merge_at_random(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler& sampler) const {
+  std::vector<Node> nodes, merged;
+  characters(word, [&](std::int32_t symbol, std::size_t end) { nodes.push_back({symbol, end, 0, 0}); });
+  for (std::size_t at = 0; at < nodes.size(); at += kDropoutPart)
+    merge_some(nodes, at, std::min(at + kDropoutPart, nodes.size()), sampler, merged);
+  append_ends(merged, ends);
+}
+
 /// Replaces `ends` by the ends of the pieces of a word, or of a part of one that merges must not leave.
 void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   ends.clear();
-  std::size_t first_end = 1;
-  if (!merges_.bytes) decode_utf8(part, first_end = 0);
+  std::size_t first_end = merges_.bytes ? 1 : 0;
+  if (!merges_.bytes) next_code_point(part, first_end);
   if (first_end == part.size()) {
     ends.push_back(first_end);
     return;
   }
-  std::vector<Node> nodes = characters(part);
-  if (sampler) {
-    std::vector<Node> merged;
-    for (std::size_t at = 0; at < nodes.size(); at += kDropoutPart)
-      merge_some(nodes, at, std::min(at + kDropoutPart, nodes.size()), *sampler, merged);
-    nodes.swap(merged);
-  } else {
-    nodes.size() < kLongWord ? merge_short(nodes) : merge_long(nodes);
-  }
-  for (const Node& node : nodes)
-    if (ends.empty() || node.end > ends.back()) ends.push_back(node.end);  // a lone `</w>` has no bytes
+  if (sampler)
+    merge_at_random(part, ends, *sampler);
+  else
+    part.size() < kLongWord ? merge_short(part, ends) : merge_long(part, ends);
   if (options_.allowed) split_unknown(part, ends);
 }
 
 void BpeEncoder::segment(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
-  const bool cached = !sampler && word.size() <= Cache::kLongestWord;
-  if (cached && cache_->find(word, ends)) return;
+  Cache* const cache = !sampler && word.size() <= Cache::kLongestWord ? &cache_of_thread() : nullptr;
+  const std::uint64_t hash = cache ? hash_of(word) : 0;
+  if (cache && cache->find(word, hash, ends)) return;
   if (options_.glossaries.empty()) {
     segment_part(word, ends, sampler);
   } else {
@@ -291,7 +369,7 @@ void BpeEncoder::segment(std::string_view word, std::vector<std::size_t>& ends, 
       start = end;
     }
   }
-  if (cached) cache_->remember(word, ends);
+  if (cache) cache->remember(word, hash, ends);
 }
 
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {

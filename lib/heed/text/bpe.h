@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,12 +58,11 @@ struct BpeOptions {
   Glossaries glossaries = {};  ///< parts that stay whole
 };
 
-/// Cuts words with merge operations, exactly as subword-nmt 0.3.8 apply-bpe does. Thread-safe; frequent words are
-/// remembered in a cache of bounded size.
+/// Cuts words with merge operations, exactly as subword-nmt 0.3.8 apply-bpe does. Thread-safe; each thread remembers
+/// words it has cut in a cache of fixed size, so that threads never wait for each other.
 class BpeEncoder {
  public:
   explicit BpeEncoder(BpeMerges merges, BpeOptions options = {});
-  ~BpeEncoder();
 
   /// Replaces `ends` by the byte offset of the end of every piece of `word` (not empty). With a sampler, merges are
   /// left out at random; a word of more than 1,024 characters is then merged in parts of that length.
@@ -71,8 +72,34 @@ class BpeEncoder {
   const std::string& separator() const { return options_.separator; }
 
  private:
+  /// What two symbols become; the lower rank comes first.
   struct Rule {
     std::int32_t rank, merged;
+  };
+  /// The rules by their two symbols, in open addressing: a look-up touches one cache line, mostly.
+  class Rules {
+   public:
+    void reserve(std::size_t pairs);
+    /// The place of a pair's rule, and whether it was added now. Never more pairs than reserved.
+    std::pair<Rule*, bool> add(std::int32_t first, std::int32_t second);
+    /// rank kNoRank where there is none.
+    const Rule& find(std::int32_t first, std::int32_t second) const { return slots_[slot_of(first, second)].rule; }
+
+   private:
+    struct Slot {
+      std::int32_t first = kNoNumber, second = kNoNumber;
+      Rule rule{kNoRank, kNoNumber};
+    };
+    std::size_t slot_of(std::int32_t first, std::int32_t second) const {
+      const std::uint64_t key =
+          static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
+      std::size_t slot = (key * 0x9E3779B97F4A7C15u) >> shift_;
+      while (slots_[slot].rule.rank != kNoRank && (slots_[slot].first != first || slots_[slot].second != second))
+        slot = (slot + 1) & (slots_.size() - 1);
+      return slot;
+    }
+    std::vector<Slot> slots_ = std::vector<Slot>(2);  // a power of two, at most half of them taken
+    int shift_ = 63;
   };
   /// A symbol of a word being merged: its bytes in the word and its neighbours, linked for long words.
   struct Node {
@@ -80,13 +107,19 @@ class BpeEncoder {
     std::size_t end;
     std::int32_t previous, next;
   };
-  struct Cache;
+  class Cache;
+
+  static constexpr std::int32_t kNoRank = std::numeric_limits<std::int32_t>::max();
 
   void index_merges();
-  const Rule* rule(std::int32_t first, std::int32_t second) const;
-  std::vector<Node> characters(std::string_view word) const;
-  void merge_short(std::vector<Node>& nodes) const;
-  void merge_long(std::vector<Node>& nodes) const;
+  Cache& cache_of_thread() const;
+  /// Calls take(symbol, byte end) for the characters of a word.
+  template <class Take>
+  void characters(std::string_view word, Take&& take) const;
+  void merge_short(std::string_view word, std::vector<std::size_t>& ends) const;
+  void merge_long(std::string_view word, std::vector<std::size_t>& ends) const;
+  void merge_linked(std::vector<Node>& nodes) const;
+  void merge_at_random(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler& sampler) const;
   void merge_some(std::vector<Node>& nodes, std::size_t first, std::size_t last, SubwordSampler& sampler,
                   std::vector<Node>& out) const;
   /// Two symbols that a third came from.
@@ -101,10 +134,10 @@ class BpeEncoder {
   BpeMerges merges_;
   BpeOptions options_;
   StringNumbering symbols_;
-  PairNumbering pairs_;
-  std::vector<Rule> rules_;       // per pair
+  std::array<std::int32_t, 128> ascii_, final_ascii_;  // the symbols of ASCII characters within and at the end of words
+  Rules rules_;
   std::vector<Parents> parents_;  // per symbol
-  std::unique_ptr<Cache> cache_;
+  std::uint64_t identity_;        // of this encoder among all of the process, for the threads' caches
 };
 
 /// A line of `piece count`, or of `word count`. The view is into the line. Throws Error at `where`.

@@ -1,10 +1,12 @@
 #include "heed/text/bpe_learner.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <utility>
 
 #include "heed/base/error.h"
-#include "heed/base/utf8.h"
+#include "heed/text/scan.h"
 
 namespace heed {
 
@@ -26,6 +28,8 @@ namespace {
 
 using Symbol = std::int32_t;
 using PairId = std::int32_t;
+constexpr std::int32_t kEnd = -1;
+constexpr std::string_view kWordEnd = "</w>";
 
 /// Learns with an inverted index from pairs to the words they occur in, so that a merge touches only these, and a heap
 /// of pairs whose entries are brought up to date when they come to the top.
@@ -43,17 +47,26 @@ class Learner {
     std::size_t start, length;
     std::int64_t count;
   };
+  /// The words a pair came into, and (as ~word) those it went out of: from the start in first_places_, later in lists.
+  struct Places {
+    std::size_t start = 0;
+    std::int32_t count = 0, later = kEnd;
+  };
   struct Pair {
     std::int64_t current = 0, full = 0;
+    Places places = {};
     bool is_current = false, is_full = false, is_grown = false;
-    /// The words it came into, and (as ~word) those it went out of.
-    std::vector<std::int32_t> places;
+  };
+  struct LaterPlace {
+    std::int32_t word, next;
   };
   struct Candidate {
     std::int64_t frequency;
     PairId pair;
   };
 
+  void read_words(const WordCounts& words);
+  void index_pairs();
   Symbol intern(std::string_view text);
   PairId pair_of(Symbol first, Symbol second);
   Pair& pair(PairId id) { return pairs_[static_cast<std::size_t>(id)]; }
@@ -66,6 +79,8 @@ class Learner {
   void refill();
   Pair& change(Symbol first, Symbol second, std::int64_t by, std::int32_t word);
   void grow(Symbol first, Symbol second, std::int64_t by, std::int32_t word);
+  template <class Take>
+  void take_places(PairId id, Take&& take);
   void merge(PairId id);
   void merge_in_word(std::int32_t index, Symbol first, Symbol second, Symbol merged);
   void use(Symbol symbol, std::int64_t by);
@@ -79,34 +94,78 @@ class Learner {
   std::int64_t alive_ = 0;          // those, and the merged ones in use
   PairNumbering index_;
   std::vector<Pair> pairs_;
-  std::vector<PairId> current_;  // the pairs with is_current
+  std::vector<std::int32_t> first_places_;
+  std::vector<LaterPlace> later_places_;
+  std::int32_t free_place_ = kEnd;  // a list of the places that may be used again
+  std::vector<PairId> current_;     // the pairs with is_current
   std::vector<Candidate> heap_;
   std::vector<std::int32_t> place_counts_;  // per word, zero between merges
-  std::vector<Symbol> old_word_;
+  std::vector<std::int32_t> inside_;
   std::vector<PairId> grown_;
 };
 
 Learner::Learner(const WordCounts& words, const BpeLimits& limits) : limits_(limits) {
+  read_words(words);
+  characters_ = static_cast<std::size_t>(texts_.size());
+  alive_ = static_cast<std::int64_t>(characters_);
+  place_counts_.assign(words_.size(), 0);
+  index_pairs();
+}
+
+void Learner::read_words(const WordCounts& words) {
+  std::array<std::array<Symbol, 128>, 2> ascii;  // symbols of ASCII characters within and at the end of words
+  for (auto& table : ascii) table.fill(kNoNumber);
+  std::string text;
+  words_.reserve(words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words.word(i);
     const std::size_t start = symbols_.size();
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t begin = at;
-      decode_utf8(word, at);
-      std::string symbol(word.substr(begin, at - begin));
-      if (at == word.size()) symbol += "</w>";
-      symbols_.push_back(intern(symbol));
-      ++uses(symbols_.back());
+      const char32_t c = next_code_point(word, at);
+      const bool final = at == word.size();
+      Symbol symbol = c < 128 ? ascii[final][c] : kNoNumber;
+      if (symbol == kNoNumber) {
+        text.assign(word, begin, at - begin);
+        if (final) text += kWordEnd;
+        symbol = intern(text);
+        if (c < 128) ascii[final][c] = symbol;
+      }
+      symbols_.push_back(symbol);
+      ++uses(symbol);
     }
     words_.push_back({start, symbols_.size() - start, words.count(i)});
   }
-  characters_ = static_cast<std::size_t>(texts_.size());
-  alive_ = static_cast<std::int64_t>(characters_);
-  place_counts_.assign(words_.size(), 0);
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    for (std::size_t at = words_[i].start; at + 1 < words_[i].start + words_[i].length; ++at)
-      change(symbols_[at], symbols_[at + 1], words_[i].count, static_cast<std::int32_t>(i));
-  for (Pair& each : pairs_) each.full = each.current, each.is_full = true;
+}
+
+/// Counts the pairs there are, and lists the places of each one after the other.
+void Learner::index_pairs() {
+  std::vector<PairId> ids;
+  ids.reserve(symbols_.size());
+  for (const Word& word : words_) {
+    for (std::size_t at = word.start; at + 1 < word.start + word.length; ++at) {
+      ids.push_back(pair_of(symbols_[at], symbols_[at + 1]));
+      Pair& state = pair(ids.back());
+      state.current += word.count;
+      ++state.places.count;
+    }
+  }
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    Pair& state = pairs_[i];
+    state.full = state.current;
+    state.is_current = state.is_full = true;
+    end += static_cast<std::size_t>(state.places.count);
+    state.places.start = end;
+    current_.push_back(static_cast<PairId>(i));
+  }
+  first_places_.resize(ids.size());
+  for (std::size_t i = words_.size(); i-- > 0;) {
+    for (std::size_t at = 1; at < words_[i].length; ++at) {
+      first_places_[--pair(ids.back()).places.start] = static_cast<std::int32_t>(i);
+      ids.pop_back();
+    }
+  }
 }
 
 Symbol Learner::intern(std::string_view text) {
@@ -191,7 +250,16 @@ Learner::Pair& Learner::change(Symbol first, Symbol second, std::int64_t by, std
     current_.push_back(id);
   }
   state.current += by;
-  state.places.push_back(by > 0 ? word : ~word);
+  const LaterPlace place{by > 0 ? word : ~word, state.places.later};
+  if (free_place_ == kEnd) {
+    state.places.later = static_cast<std::int32_t>(later_places_.size());
+    later_places_.push_back(place);
+  } else {
+    state.places.later = free_place_;
+    LaterPlace& slot = later_places_[static_cast<std::size_t>(free_place_)];
+    free_place_ = slot.next;
+    slot = place;
+  }
   return state;
 }
 
@@ -213,20 +281,21 @@ void Learner::use(Symbol symbol, std::int64_t by) {
 /// around every merged symbol gains, even around one that stood there before.
 void Learner::merge_in_word(std::int32_t index, Symbol first, Symbol second, Symbol merged) {
   Word& word = words_[static_cast<std::size_t>(index)];
-  Symbol* now = symbols_.data() + word.start;
-  old_word_.assign(now, now + word.length);
-  const auto& old = old_word_;
-  const std::size_t length = old.size();
+  Symbol* const now = symbols_.data() + word.start;
+  const std::size_t length = word.length;
   std::size_t put = 0;
+  bool after_merge = false;
   for (std::size_t i = 0; i < length; ++put) {
-    if (old[i] != first || i + 1 >= length || old[i + 1] != second) {
-      now[put] = old[i++];
+    if (now[i] != first || i + 1 >= length || now[i + 1] != second) {
+      now[put] = now[i++];
+      after_merge = false;
       continue;
     }
+    if (i > 0) change(after_merge ? second : now[put - 1], first, -word.count, index);
+    const bool again = i + 3 < length && now[i + 2] == first && now[i + 3] == second;
+    if (i + 2 < length && !again) change(second, now[i + 2], -word.count, index);
     now[put] = merged;
-    if (i > 0) change(old[i - 1], first, -word.count, index);
-    const bool again = i + 3 < length && old[i + 2] == first && old[i + 3] == second;
-    if (i + 2 < length && !again) change(second, old[i + 2], -word.count, index);
+    after_merge = true;
     i += 2;
   }
   const auto merges = static_cast<std::int64_t>(length - put);
@@ -241,20 +310,30 @@ void Learner::merge_in_word(std::int32_t index, Symbol first, Symbol second, Sym
   }
 }
 
+/// Calls take(word) for the places of a pair and forgets them.
+template <class Take>
+void Learner::take_places(PairId id, Take&& take) {
+  const Places places = std::exchange(pair(id).places, {});
+  for (std::int32_t i = 0; i < places.count; ++i) take(first_places_[places.start + static_cast<std::size_t>(i)]);
+  for (std::int32_t at = places.later; at != kEnd;) {
+    LaterPlace& place = later_places_[static_cast<std::size_t>(at)];
+    take(place.word);
+    const std::int32_t next = std::exchange(place.next, free_place_);
+    free_place_ = std::exchange(at, next);
+  }
+}
+
 void Learner::merge(PairId id) {
   const Symbol first = index_.first(id), second = index_.second(id);
   const Symbol merged = intern(std::string(texts_[first]).append(texts_[second]));
-  const std::vector<std::int32_t> places = std::move(pair(id).places);
-  pair(id).places.clear();
-  pair(id).current = 0;
-  std::vector<std::int32_t> inside;
-  for (const std::int32_t place : places) {
+  inside_.clear();
+  take_places(id, [this](std::int32_t place) {
     const std::int32_t word = place < 0 ? ~place : place;
-    std::int32_t& count = place_counts_[static_cast<std::size_t>(word)];
-    count += place < 0 ? -1 : 1;
-    inside.push_back(word);
-  }
-  for (const std::int32_t word : inside) {
+    place_counts_[static_cast<std::size_t>(word)] += place < 0 ? -1 : 1;
+    inside_.push_back(word);
+  });
+  pair(id).current = 0;
+  for (const std::int32_t word : inside_) {
     std::int32_t& count = place_counts_[static_cast<std::size_t>(word)];
     if (count > 0) merge_in_word(word, first, second, merged);
     count = 0;

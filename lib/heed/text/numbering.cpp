@@ -1,15 +1,15 @@
 #include "heed/text/numbering.h"
 
 #include <algorithm>
-#include <functional>
+#include <bit>
 
 namespace heed {
 namespace {
 
 constexpr std::size_t kFirstSlots = 1024;
 
-std::uint32_t hash_of(std::string_view text) {
-  return static_cast<std::uint32_t>(std::hash<std::string_view>()(text));
+std::uint32_t short_hash_of(std::string_view text) {
+  return static_cast<std::uint32_t>(hash_of(text));
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ std::size_t StringNumbering::slot_of(std::string_view text, std::uint32_t hash) 
 
 std::int32_t StringNumbering::add(std::string_view text) {
   if (2 * (ends_.size() + 1) > slots_.size()) grow();
-  const std::uint32_t hash = hash_of(text);
+  const std::uint32_t hash = short_hash_of(text);
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.number == kNoNumber) {
     slot = {hash, size()};
@@ -34,7 +34,7 @@ std::int32_t StringNumbering::add(std::string_view text) {
 }
 
 std::int32_t StringNumbering::find(std::string_view text) const {
-  return slots_.empty() ? kNoNumber : slots_[slot_of(text, hash_of(text))].number;
+  return slots_.empty() ? kNoNumber : slots_[slot_of(text, short_hash_of(text))].number;
 }
 
 void StringNumbering::grow() {
@@ -49,19 +49,21 @@ void StringNumbering::grow() {
 }
 
 std::int32_t PairNumbering::add(std::int32_t first, std::int32_t second) {
-  if (2 * (keys_.size() + 1) > slots_.size()) grow();
-  const std::uint64_t wanted = key(first, second);
-  std::int32_t& slot = slots_[slot_of(wanted)];
-  if (slot == kNoNumber) {
-    slot = size();
+  if (3 * (keys_.size() + 1) > 2 * slots_.size()) grow();
+  const std::uint64_t wanted =
+      static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
+  Slot& slot = slots_[slot_of(wanted)];
+  if (slot.number == kNoNumber) {
+    slot = {wanted, size()};
     keys_.push_back(wanted);
   }
-  return slot;
+  return slot.number;
 }
 
 void PairNumbering::grow() {
-  slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), kNoNumber);
-  for (std::size_t i = 0; i < keys_.size(); ++i) slots_[slot_of(keys_[i])] = static_cast<std::int32_t>(i);
+  slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), {});
+  shift_ = 64 - std::countr_zero(slots_.size());
+  for (std::size_t i = 0; i < keys_.size(); ++i) slots_[slot_of(keys_[i])] = {keys_[i], static_cast<std::int32_t>(i)};
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,34 @@
 namespace heed {
 
 constexpr std::int32_t kNoNumber = -1;
+
+/// A hash of a text, made for words: eight bytes at a time, all of its bits good. Differs between machines' byte
+/// orders.
+inline std::uint64_t hash_of(std::string_view text) {
+  constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15u, kSecond = 0xD6E8FEB86659FD93u;
+  const auto mix = [](std::uint64_t x) {
+    x *= kFirst;
+    return x ^ x >> 32;
+  };
+  std::uint64_t hash = text.size() * kSecond;
+  const char* at = text.data();
+  std::size_t left = text.size();
+  std::uint64_t word = 0;
+  for (; left >= 8; at += 8, left -= 8) {
+    std::memcpy(&word, at, 8);
+    hash = mix(hash ^ word);
+  }
+  if (left >= 4) {
+    std::uint32_t low = 0, high = 0;  // two reads that overlap
+    std::memcpy(&low, at, 4);
+    std::memcpy(&high, at + left - 4, 4);
+    hash = mix(hash ^ (static_cast<std::uint64_t>(high) << 32 | low));
+  } else if (left > 0) {
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint64_t>(static_cast<unsigned char>(at[i])); };
+    hash = mix(hash ^ (byte(0) << 16 | byte(left / 2) << 8 | byte(left - 1)));
+  }
+  return mix(hash ^ kSecond);
+}
 
 /// Different strings, numbered 0, 1, 2, ... as they come: a hash table with open addressing over one block of bytes, so
 /// that a vocabulary is built without an allocation for each piece.
@@ -45,9 +74,6 @@ class StringNumbering {
 class PairNumbering {
  public:
   std::int32_t add(std::int32_t first, std::int32_t second);
-  std::int32_t find(std::int32_t first, std::int32_t second) const {
-    return slots_.empty() ? kNoNumber : slots_[slot_of(key(first, second))];
-  }
 
   std::int32_t size() const { return static_cast<std::int32_t>(keys_.size()); }
   std::int32_t first(std::int32_t pair) const {
@@ -58,19 +84,20 @@ class PairNumbering {
   }
 
  private:
-  static std::uint64_t key(std::int32_t first, std::int32_t second) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
-  }
+  struct Slot {
+    std::uint64_t key = 0;
+    std::int32_t number = kNoNumber;
+  };
   std::size_t slot_of(std::uint64_t key) const {
-    std::size_t slot = (key * 0x9E3779B97F4A7C15u >> 20) & (slots_.size() - 1);
-    while (slots_[slot] != kNoNumber && keys_[static_cast<std::size_t>(slots_[slot])] != key)
-      slot = (slot + 1) & (slots_.size() - 1);
+    std::size_t slot = (key * 0x9E3779B97F4A7C15u) >> shift_;
+    while (slots_[slot].number != kNoNumber && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);
     return slot;
   }
   void grow();
 
   std::vector<std::uint64_t> keys_;
-  std::vector<std::int32_t> slots_;  // a power of two, at most half of them taken
+  std::vector<Slot> slots_;  // a power of two, at most two thirds of them taken
+  int shift_ = 64;
 };
 
 }  // namespace heed

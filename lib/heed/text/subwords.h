@@ -48,6 +48,8 @@ class Subwords {
   template <class Take>
   void split_spans(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const;
   std::vector<std::string> split(std::string_view tokens) const;
+  /// Appends the pieces with a space between them.
+  void append_pieces(std::string_view tokens, std::string& out, SubwordSampler* sampler = nullptr) const;
 
   /// Space-separated tokens from pieces: undoes split().
   std::string join(const std::vector<std::string_view>& pieces) const;

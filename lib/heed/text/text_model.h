@@ -78,6 +78,7 @@ class TextModel {
 
   /// First-stage tokens of a raw line, separated by single spaces.
   std::string tokens_of(std::string_view raw) const;
+  void tokens_of(std::string_view raw, std::string& out) const { pipeline_.tokenize(raw, out); }
   std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
 
  private:
