@@ -7,6 +7,7 @@
 #include <string>
 
 #include "heed/base/random.h"
+#include "heed/metrics/character_matcher.h"
 
 using namespace heed;
 
@@ -67,21 +68,37 @@ TEST_CASE("matches are those of counting every n-gram by its words") {
 }
 
 TEST_CASE("characters match as tokens of one character do") {
-  const std::u32string reference = U"abcabcaé\U0001F44Dab", hypothesis = U"abcaxbcaé\U0001F44D";
-  const auto tokens_of = [](const std::u32string& text) {
-    std::vector<std::string> tokens;
-    for (const char32_t c : text) tokens.push_back(std::to_string(std::uint32_t{c}));
-    return tokens;
+  std::uint64_t drawn = 0;
+  const RandomStream random(4, RandomUse::sampling);
+  const auto draw = [&](std::uint64_t below) { return random.below(below, drawn++); };
+  // Few characters and short n-grams are packed, the others are not; the last text is beyond what a lane counts.
+  struct Case {
+    int max_order;
+    std::uint64_t characters, longest;
   };
-  const auto one = tokens_of(reference), other = tokens_of(hypothesis);
-  NgramMatcher tokens(6), characters(6);
-  tokens.add_reference(Tokens(one.begin(), one.end()));
-  characters.add_reference(std::span<const char32_t>(reference));
-  std::vector<std::int64_t> expected(6), got(6);
-  tokens.match(Tokens(other.begin(), other.end()), expected);
-  characters.match(std::span<const char32_t>(hypothesis), got);
-  CHECK(expected == std::vector<std::int64_t>{9, 7, 5, 3, 1, 0});
-  CHECK(got == expected);
+  for (const Case& test :
+       {Case{6, 5, 40}, {6, 300, 200}, {8, 100, 90}, {8, 200, 300}, {9, 3, 60}, {1, 7, 20}, {2, 2, 40000}}) {
+    CAPTURE(test.max_order);
+    CAPTURE(test.characters);
+    CharacterMatcher matcher(test.max_order);
+    const auto orders = static_cast<std::size_t>(test.max_order);
+    for (int round = 0; round < (test.longest > 1000 ? 1 : 60); ++round) {
+      std::u32string texts[2];
+      std::vector<std::string> spelled[2];
+      for (int side : {0, 1})
+        for (std::uint64_t left = test.longest > 1000 ? test.longest : draw(test.longest); left > 0; --left) {
+          texts[side] += static_cast<char32_t>(draw(3) * 0x7C0 + draw(test.characters) + 1);
+          spelled[side].push_back(std::to_string(std::uint32_t{texts[side].back()}));
+        }
+      std::vector<std::int64_t> got(orders, -1);
+      matcher.match(texts[0], texts[1], got);
+      NgramMatcher tokens(test.max_order);
+      tokens.add_reference(Tokens(spelled[1].begin(), spelled[1].end()));
+      std::vector<std::int64_t> expected(orders);
+      tokens.match(Tokens(spelled[0].begin(), spelled[0].end()), expected);
+      CHECK(got == expected);
+    }
+  }
 }
 
 TEST_CASE("equal tokens get equal numbers until they are forgotten") {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "heed/base/utf8.h"
+#include "heed/metrics/character_matcher.h"
 #include "heed/metrics/ngram_matcher.h"
 #include "heed/text/mteval.h"
 #include "heed/text/unicode.h"
@@ -108,18 +109,20 @@ class Segment {
   std::vector<std::string_view> words_;
 };
 
-/// A reference and the n-grams it has.
+/// A reference and the n-grams of words it has.
 struct Reference {
-  explicit Reference(const ChrfOptions& options) : characters(options.char_order), words(options.word_order) {}
+  explicit Reference(const ChrfOptions& options) : words(options.word_order) {}
 
   Segment segment;
-  NgramMatcher characters, words;
+  NgramMatcher words;
 };
 
 class ChrfCounter : public SegmentCounter {
  public:
   explicit ChrfCounter(const ChrfOptions& options)
-      : options_(options), matches_(static_cast<std::size_t>(std::max(options.char_order, options.word_order))) {}
+      : options_(options),
+        characters_(options.char_order),
+        matches_(static_cast<std::size_t>(std::max(options.char_order, options.word_order))) {}
 
   void set_references(std::span<const std::string_view> references) override {
     while (references_.size() < references.size()) references_.emplace_back(options_);
@@ -127,8 +130,6 @@ class ChrfCounter : public SegmentCounter {
     for (std::size_t r = 0; r < count_; ++r) {
       Reference& reference = references_[r];
       reference.segment.read(references[r], options_, splitter_);
-      reference.characters.clear();
-      reference.characters.add_reference(reference.segment.characters());
       reference.words.clear();
       if (options_.word_order > 0) reference.words.add_reference(reference.segment.words());
     }
@@ -151,25 +152,26 @@ class ChrfCounter : public SegmentCounter {
 
  private:
   void compare(Reference& reference, std::span<double> row) {
-    const auto characters = static_cast<std::size_t>(options_.char_order);
-    compare(reference.characters, hypothesis_.characters(), reference.segment.characters(), row.first(3 * characters));
-    compare(reference.words, hypothesis_.words(), reference.segment.words(), row.subspan(3 * characters));
+    const Segment& other = reference.segment;
+    const auto orders = static_cast<std::size_t>(options_.char_order);
+    if (orders > 0) {
+      characters_.match(hypothesis_.characters(), other.characters(), std::span(matches_).first(orders));
+      fill(hypothesis_.characters().size(), other.characters().size(), row.first(3 * orders));
+    }
+    if (options_.word_order > 0) {
+      std::fill(matches_.begin(), matches_.end(), 0);
+      reference.words.match(hypothesis_.words(), matches_);
+      fill(hypothesis_.words().size(), other.words().size(), row.subspan(3 * orders));
+    }
   }
 
-  template <class Sequence>
-  void compare(NgramMatcher& matcher, const Sequence& hypothesis, const Sequence& reference, std::span<double> row) {
-    const std::size_t orders = row.size() / 3;
-    if (orders == 0) return;
-    const auto ngrams = [](const Sequence& sequence, std::size_t n) {
-      return static_cast<double>(sequence.size() > n ? sequence.size() - n : 0);
-    };
-    const std::span<std::int64_t> matches = std::span(matches_).first(orders);
-    std::fill(matches.begin(), matches.end(), 0);
-    matcher.match(hypothesis, matches);
-    for (std::size_t n = 0; n < orders; ++n) {
-      row[3 * n + 1] = ngrams(reference, n);
-      row[3 * n] = row[3 * n + 1] > 0 ? ngrams(hypothesis, n) : 0;  // no hits to miss where the reference has none
-      row[3 * n + 2] = static_cast<double>(matches[n]);
+  /// Writes the n-grams of sequences that long, and matches_.
+  void fill(std::size_t hypothesis, std::size_t reference, std::span<double> row) const {
+    for (std::size_t n = 0; 3 * n < row.size(); ++n) {
+      const bool any = reference > n;  // there are no hits to miss where the reference has no n-grams
+      row[3 * n] = any && hypothesis > n ? static_cast<double>(hypothesis - n) : 0;
+      row[3 * n + 1] = any ? static_cast<double>(reference - n) : 0;
+      row[3 * n + 2] = static_cast<double>(matches_[n]);
     }
   }
 
@@ -178,6 +180,7 @@ class ChrfCounter : public SegmentCounter {
   Segment hypothesis_;
   std::deque<Reference> references_;  // the first `count_` of them
   std::size_t count_ = 0;
+  CharacterMatcher characters_;
   std::vector<std::int64_t> matches_;
   std::vector<double> other_;
 };

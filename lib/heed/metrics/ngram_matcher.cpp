@@ -7,7 +7,6 @@ namespace heed {
 namespace {
 
 constexpr std::uint32_t kAbsent = UINT32_MAX;
-constexpr std::uint32_t kNoPrefix = UINT32_MAX - 1;  // of a single character
 
 /// Multiplication by an odd constant, high bits folded down: every bit of the value moves the low bits.
 std::uint64_t mix(std::uint64_t value) {
@@ -91,18 +90,6 @@ void NgramMatcher::add_reference(std::span<const std::string_view> tokens) {
   add_longer();
 }
 
-void NgramMatcher::add_reference(std::span<const char32_t> characters) {
-  if (max_order_ == 0) return;
-  ++sequence_;
-  token_ids_.assign(characters.begin(), characters.end());
-  prefix_ids_.clear();
-  for (const char32_t c : characters) {
-    prefix_ids_.push_back(pairs_.intern(pair_key(kNoPrefix, c), node_count_));
-    count_in_reference(prefix_ids_.back());
-  }
-  add_longer();
-}
-
 void NgramMatcher::add_longer() {
   const std::size_t length = token_ids_.size();
   for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= length; ++n) {
@@ -122,18 +109,6 @@ void NgramMatcher::match(std::span<const std::string_view> tokens, std::span<std
     if (found) matches[0] += count_in_hypothesis(found->id);
   }
   prefix_ids_ = token_ids_;
-  match_longer(matches);
-}
-
-void NgramMatcher::match(std::span<const char32_t> characters, std::span<std::int64_t> matches) {
-  ++sequence_;
-  token_ids_.assign(characters.begin(), characters.end());
-  prefix_ids_.clear();
-  for (const char32_t c : characters) {
-    const auto* found = pairs_.find(pair_key(kNoPrefix, c));
-    prefix_ids_.push_back(found ? found->id : kAbsent);
-    if (found) matches[0] += count_in_hypothesis(found->id);
-  }
   match_longer(matches);
 }
 

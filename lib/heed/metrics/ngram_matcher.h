@@ -97,9 +97,8 @@ class TokenNumbers {
   std::deque<std::string> kept_;  // the first `count_` of them
 };
 
-/// Counts the n-grams two sequences share, exactly: tokens become ids by comparing their text, characters are numbers
-/// already, and an n-gram is the pair (its first n-1 tokens' id, its last token's id). No n-gram is ever spelled out.
-/// One matcher takes tokens or characters, not both.
+/// Counts the n-grams two sequences of tokens share, exactly: tokens become ids by comparing their text, and an n-gram
+/// is the pair (its first n-1 tokens' id, its last token's id). No n-gram is ever spelled out.
 class NgramMatcher {
  public:
   explicit NgramMatcher(int max_order) : max_order_(max_order) {}
@@ -109,11 +108,9 @@ class NgramMatcher {
   /// Adds one reference; an n-gram counts as often as in the reference that has it most. The tokens' text must live
   /// until clear().
   void add_reference(std::span<const std::string_view> tokens);
-  void add_reference(std::span<const char32_t> characters);
   /// Adds to `matches[n - 1]` (n = 1 ... max_order) the number of n-grams of `tokens` found in the references, each
   /// at most as often as it counts there. May be asked for several hypotheses.
   void match(std::span<const std::string_view> tokens, std::span<std::int64_t> matches);
-  void match(std::span<const char32_t> characters, std::span<std::int64_t> matches);
 
  private:
   struct Pair {

@@ -1,0 +1,138 @@
+#include "heed/metrics/character_matcher.h"
+
+#include <hwy/contrib/sort/vqsort.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace heed {
+namespace {
+
+// Numbers of the texts' ends, which match nothing; characters come after them.
+constexpr std::uint32_t kHypothesisEnd = 0, kReferenceEnd = 1, kFirst = 2;
+constexpr std::size_t kCommon = 0x800;    // characters of one or two bytes
+constexpr std::size_t kLanes = 8;         // orders that are counted at once
+constexpr std::size_t kLongest = 0x7FFF;  // what a lane can count
+constexpr std::size_t kFew = 48;          // below, std::sort is faster
+
+using Lanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
+
+/// For each length of a shared beginning the lanes of the orders beyond it.
+constexpr auto kBeyond = [] {
+  std::array<std::array<std::int16_t, kLanes>, kLanes + 1> masks{};
+  for (std::size_t shared = 0; shared <= kLanes; ++shared)
+    for (std::size_t n = shared; n < kLanes; ++n) masks[shared][n] = -1;
+  return masks;
+}();
+
+}  // namespace
+
+std::uint64_t CharacterMatcher::Character::hash() const {
+  const std::uint64_t product = value * 0x9E3779B97F4A7C15U;
+  return product >> 32;
+}
+
+CharacterMatcher::CharacterMatcher(int max_order)
+    : max_order_(static_cast<std::size_t>(max_order)), common_(kCommon), sorter_(std::make_unique<hwy::Sorter>()) {}
+CharacterMatcher::~CharacterMatcher() = default;
+CharacterMatcher::CharacterMatcher(CharacterMatcher&&) noexcept = default;
+
+/// Appends a text's characters as numbers, and its end.
+void CharacterMatcher::number(std::span<const char32_t> text, std::uint32_t end) {
+  for (const char32_t c : text) {
+    if (c >= kCommon) {
+      numbers_.push_back(rare_.intern(Character{c}, count_));
+      continue;
+    }
+    Number& known = common_[c];
+    if (known.generation != generation_) known = {generation_, count_++};
+    numbers_.push_back(known.number);
+  }
+  numbers_.push_back(end);
+}
+
+void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<const char32_t> reference,
+                             std::span<std::int64_t> matches) {
+  std::fill(matches.begin(), matches.end(), 0);
+  if (max_order_ == 0 || hypothesis.empty() || reference.empty()) return;
+  if (++generation_ == 0) {
+    std::fill(common_.begin(), common_.end(), Number{});
+    generation_ = 1;
+  }
+  rare_.clear();
+  numbers_.clear();
+  count_ = kFirst;
+  number(hypothesis, kHypothesisEnd);
+  number(reference, kReferenceEnd);
+  const int bits = std::bit_width(count_ - 1);
+  if (max_order_ <= kLanes && max_order_ * static_cast<std::size_t>(bits) < 64 && numbers_.size() <= kLongest)
+    match_packed(hypothesis.size(), bits, matches);
+  else
+    match_any(hypothesis.size(), matches);
+}
+
+/// With the characters of a beginning, and a bit for the text it is from, packed in 64 bits.
+void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches) {
+  const int top = bits * static_cast<int>(max_order_ - 1);
+  keys_.clear();
+  const auto pack = [&](std::size_t first, std::size_t end, std::uint64_t side) {
+    std::uint64_t key = 0;
+    for (std::size_t n = 0; n < max_order_; ++n) key = key << bits | numbers_[end];
+    for (std::size_t i = end; i-- > first;) {
+      key = key >> bits | std::uint64_t{numbers_[i]} << top;
+      keys_.push_back(key << 1 | side);
+    }
+  };
+  pack(0, hypothesis, 0);
+  pack(hypothesis + 1, numbers_.size() - 1, 1);
+  if (keys_.size() < kFew)
+    std::sort(keys_.begin(), keys_.end());
+  else
+    (*sorter_)(keys_.data(), keys_.size(), hwy::SortAscending());
+
+  std::array<std::uint8_t, 65> shared{};  // characters that two keys share, by the width of their difference
+  for (int width = 0; width <= top + bits; ++width)
+    shared[static_cast<std::size_t>(width)] = static_cast<std::uint8_t>((top + bits - width) / bits);
+  Lanes counts[2] = {}, sums = {};
+  keys_.push_back(~keys_.back());  // shares nothing
+  for (std::size_t i = 0; i + 1 < keys_.size(); ++i) {
+    const Lanes hypothesis_here = Lanes{} + static_cast<std::int16_t>(1 - (keys_[i] & 1));
+    counts[0] += hypothesis_here;
+    counts[1] += 1 - hypothesis_here;
+    const auto width = std::min(top + bits, static_cast<int>(std::bit_width((keys_[i] ^ keys_[i + 1]) >> 1)));
+    const auto& mask = kBeyond[shared[static_cast<std::size_t>(width)]];
+    const Lanes beyond = std::bit_cast<Lanes>(mask);
+    sums += (counts[0] < counts[1] ? counts[0] : counts[1]) & beyond;
+    counts[0] &= ~beyond;
+    counts[1] &= ~beyond;
+  }
+  for (std::size_t n = 0; n < max_order_; ++n) matches[n] = sums[n];
+}
+
+/// Long n-grams of many characters, and very long texts.
+void CharacterMatcher::match_any(std::size_t hypothesis, std::span<std::int64_t> matches) {
+  keys_.clear();
+  for (std::size_t i = 0; i + 1 < numbers_.size(); ++i)
+    if (i != hypothesis) keys_.push_back(i);
+  const auto shared = [this](std::uint64_t a, std::uint64_t b) {  // the ends differ, so none is passed
+    std::size_t n = 0;
+    while (n < max_order_ && numbers_[a + n] == numbers_[b + n]) ++n;
+    return n;
+  };
+  std::sort(keys_.begin(), keys_.end(), [&](std::uint64_t a, std::uint64_t b) {
+    if (a == b) return false;
+    const std::size_t n = shared(a, b);
+    return n < max_order_ && numbers_[a + n] < numbers_[b + n];
+  });
+  std::vector<std::int64_t> counts[2] = {std::vector<std::int64_t>(max_order_), std::vector<std::int64_t>(max_order_)};
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    for (std::int64_t& count : counts[keys_[i] > hypothesis ? 1 : 0]) ++count;
+    for (std::size_t n = i + 1 < keys_.size() ? shared(keys_[i], keys_[i + 1]) : 0; n < max_order_; ++n) {
+      matches[n] += std::min(counts[0][n], counts[1][n]);
+      counts[0][n] = counts[1][n] = 0;
+    }
+  }
+}
+
+}  // namespace heed
