@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Hard lines (adversarial.txt) through every text step: as many lines out as in, and the bytes of adversarial.sums.
+#
+# The sums were taken when all lines were equal to what Moses' scripts print, for every language with its abbreviations as
+# ours: tokenizer.perl (plain, -a, -penn, -x, -protected), detokenizer.perl (plain, -u). `adversarial_test.sh update`
+# takes them anew, for a change that is meant to change bytes; compare with the scripts first.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=${HEED_BIN:-$here/../../build/release/bin}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cat > "$work/patterns" << 'PATTERNS'
+<\/?\S+\/?>
+[\w\-\_\.]+\@([\w\-\_]+\.)+[a-zA-Z]{2,}
+http[s]?:\/\/[^:\/\s]+(\/\w+)*\/[\w\-\.]*(\/)?
+PATTERNS
+cd "$work"
+lines=$(wc -l < "$here/adversarial.txt")
+failed=0
+while read -r sum options; do
+  # shellcheck disable=SC2086
+  "$bin/tokenize" -q -j 2 $options < "$here/adversarial.txt" > out
+  if [ "$(wc -l < out)" -ne "$lines" ]; then
+    echo "tokenize $options: $(wc -l < out) lines out of $lines" >&2
+    failed=1
+  fi
+  now=$(cksum < out | tr ' ' :)
+  if [ "$now" != "$sum" ] && [ "${1:-}" != update ]; then
+    echo "tokenize $options: other bytes than before" >&2
+    failed=1
+  fi
+  echo "$now $options" >> sums
+done < "$here/adversarial.sums"
+if [ "${1:-}" = update ]; then cp sums "$here/adversarial.sums"; fi
+exit "$failed"
