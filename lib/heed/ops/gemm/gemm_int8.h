@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "heed/tensor/arena.h"
+
+namespace heed {
+
+/// What multiplies 8-bit integers: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, AMX's tiles.
+enum class Int8Unit { portable, avx2, avx_vnni, avx512_vnni, amx };
+
+/// The best one this CPU and system have.
+Int8Unit int8_unit();
+/// For tests: those the CPU has, and to choose one of them.
+std::vector<Int8Unit> int8_units();
+void set_int8_unit(Int8Unit unit);
+
+/// A weight W [n, k] as 8-bit integers, each row w divided by its scale max |w| / 127 and rounded to the nearest. Made
+/// by quantize_weight in int8_weight_bytes(n, k) bytes that start at a cache line.
+struct Int8Weight {
+  const std::byte* data = nullptr;
+};
+std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
+void quantize_weight(std::int64_t n, std::int64_t k, const float* weight, std::int64_t stride, std::byte* out);
+
+/// Y = X W^T + b with the rows of X rounded to 8 bits likewise, each by its own scale. Sums are exact integers, so a
+/// row of Y depends on its row of X alone, and is the same, bit for bit, with every unit.
+///
+/// Shapes: x `rows` rows of k elements, weight [n, k], bias [n] or null, y `rows` rows of n elements; strides in
+/// elements; k at most 65,536. Numbers that are not finite give rows that are not finite.
+void gemm_int8(Arena& scratch, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, std::int64_t x_stride,
+               Int8Weight weight, const float* bias, float* y, std::int64_t y_stride);
+
+}  // namespace heed
