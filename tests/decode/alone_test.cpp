@@ -38,8 +38,16 @@ std::vector<std::int32_t> sentence(int seed) {
 
 TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
   Fixture f;
-  TransformerStepModel model(*f.model, *f.parameters, Precision::float32);
-  for (const int beam : {1, 4, 0}) {
+  for (const auto& [precision, beam] : {std::pair{Precision::float32, 1},
+                                        {Precision::float32, 4},
+                                        {Precision::float32, 0},
+                                        {Precision::bfloat16, 1},
+                                        {Precision::bfloat16, 4},
+                                        {Precision::int8, 1},
+                                        {Precision::int8, 4}}) {
+    CAPTURE(static_cast<int>(precision));
+    CAPTURE(beam);
+    TransformerStepModel model(*f.model, *f.parameters, precision);
     SearchOptions options;
     options.beam_size = beam == 0 ? 4 : beam;
     options.n_best = beam == 1 ? 1 : 3;

@@ -110,6 +110,24 @@ void linear_rows(Tensor<T> x, Panels<T> weight, Tensor<T> bias, Activation activ
     simd::bias_activation(y.data(), static_cast<T*>(nullptr), activation, static_cast<T*>(nullptr), x.rows(), out);
 }
 
+void linear_rows(Arena& scratch, Tensor<float> x, Bfloat16Tiles weight, Tensor<float> bias, Activation activation,
+                 Tensor<float> y) {
+  const std::int64_t in = x.columns(), out = y.columns();
+  gemm_bfloat16(scratch, x.rows(), 1, {x.data(), in}, weight, 0, y.data(), out);
+  if (bias || activation != Activation::none)
+    simd::bias_activation(y.data(), static_cast<const float*>(bias.data()), activation, static_cast<float*>(nullptr),
+                          x.rows(), out);
+}
+
+void linear_rows(Arena& scratch, Tensor<float> x, Int8Weight weight, Tensor<float> bias, Activation activation,
+                 Tensor<float> y) {
+  const std::int64_t in = x.columns(), out = y.columns();
+  gemm_int8(scratch, x.rows(), out, in, x.data(), in, weight, bias.data(), y.data(), out);
+  if (activation != Activation::none)
+    simd::bias_activation(y.data(), static_cast<float*>(nullptr), activation, static_cast<float*>(nullptr), x.rows(),
+                          out);
+}
+
 template <class T>
 void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activation activation, Tensor<T> kept,
                      Tensor<T> dy, Tensor<T> dx, Tensor<T> dweight, Tensor<T> dbias) {

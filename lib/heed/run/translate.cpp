@@ -40,7 +40,7 @@ class TranslateRun {
         reader_(options.input == "-" ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
                                      : LineReader(options.input, options.utf8.on_invalid_utf8)),
         references_(open_references(options)),
-        translator_(options.models, Precision::float32),
+        translator_(options.models, options.precision),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(options.threads > 0 ? options.threads : available_threads()) {

@@ -10,6 +10,7 @@
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
 #include "heed/decode/search.h"
+#include "heed/tensor/context.h"
 
 namespace heed {
 
@@ -25,6 +26,12 @@ struct EnumNames<OverlongLine> {
 };
 
 /// What the tool `translate` is asked for.
+template <>
+struct EnumNames<Precision> {
+  static constexpr std::pair<Precision, std::string_view> values[] = {
+      {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::int8, "int8"}};
+};
+
 struct TranslateOptions {
   std::vector<std::string> models;
   std::string input = "-", output = "-";
@@ -39,6 +46,7 @@ struct TranslateOptions {
   int mini_batch_words = 0;
   int maxi_batch = 4000;
   bool stats = false;
+  Precision precision = Precision::float32;
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
@@ -68,6 +76,8 @@ struct TranslateOptions {
     visit(on_long,
           {.name = "on-long", .help = "longer lines: translate the beginning, copy, give an empty line, or fail"});
     visit.section("Speed");
+    visit(precision,
+          {.name = "precision", .help = "arithmetic of matrix products: int8 is the fastest, float32 the most exact"});
     visit(mini_batch, {.name = "mini-batch", .help = "most sentences a batch", .value = "N", .min = 1, .max = 1e6});
     visit(mini_batch_words, {.name = "mini-batch-words",
                              .help = "most source pieces a batch; 0 adapts to the beam size",

@@ -6,9 +6,9 @@
 
 namespace heed {
 
-/// The arithmetic of matrix products: `bfloat16` rounds both operands to bfloat16 and sums in float32. All else is
-/// float32 in either case.
-enum class Precision { float32, bfloat16 };
+/// The arithmetic of matrix products: `bfloat16` rounds both operands to bfloat16 and sums in float32; `int8`, for
+/// inference only, rounds the rows of both to 8 bits of a scale of their own. All else is float32.
+enum class Precision { float32, bfloat16, int8 };
 
 /// Where ops run and take their memory from: one CPU thread. Parallel work uses one context a thread; the kernels
 /// themselves are serial, so that a step has one barrier and not a thousand.

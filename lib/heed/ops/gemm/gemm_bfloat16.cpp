@@ -90,12 +90,15 @@ void transpose(__m512i t[kSide]) {
   }
 }
 
-/// All tiles of one side: `size` rows of A or columns of B, an even number of tiles of them. `along_rows`: k runs along
-/// the stored rows.
-const std::uint32_t* make_tiles(Arena& arena, const float* x, std::int64_t stride, std::int64_t size, std::int64_t k,
-                                bool along_rows, bool right) {
-  const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
-  auto* const tiles = arena.tensor<std::uint32_t>({across, depth * kTile}).data();
+/// Words of all tiles of one side: `size` rows of A or columns of B, an even number of tiles of them.
+std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
+  return tiles_over(size, kBlock) * 2 * tiles_over(k, kDepth) * kTile;
+}
+
+/// Writes all tiles of one side and returns where. `along_rows`: k runs along the stored rows.
+const std::uint32_t* make_tiles(std::uint32_t* const tiles, const float* x, std::int64_t stride, std::int64_t size,
+                                std::int64_t k, bool along_rows, bool right) {
+  const std::int64_t across = tiles_over(size, kBlock) * 2;
   std::uint32_t* out = tiles;
   for (std::int64_t i = 0; i < across * kSide; i += kSide)
     for (std::int64_t j = 0; j < k; j += kDepth, out += kTile) {
@@ -269,14 +272,23 @@ void set_bfloat16_unit(Bfloat16Unit chosen) {
   unit() = chosen;
 }
 
+std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n) {
+  return words_of_tiles(n, k);
+}
+
+Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
+  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, true), k, n};
+}
+
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
-  return {make_tiles(arena, b.data, b.stride, n, k, b.transposed, true), k, n};
+  return bfloat16_tiles(arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data(), k, n, b);
 }
 
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride) {
   const ArenaScope scope(scratch);
-  const std::uint32_t* left = make_tiles(scratch, a.data, a.stride, m, b.k, !a.transposed, false);
+  auto* const memory = scratch.tensor<std::uint32_t>({words_of_tiles(m, b.k)}).data();
+  const std::uint32_t* left = make_tiles(memory, a.data, a.stride, m, b.k, !a.transposed, false);
   const Product product{m, b.n, tiles_over(b.k, kDepth), left, b.tiles, alpha, beta, c, c_stride};
   unit() == Bfloat16Unit::amx ? multiply_amx(product) : multiply_avx512(product);
 }
@@ -290,6 +302,14 @@ Bfloat16Unit bfloat16_unit() {
 }
 
 void set_bfloat16_unit(Bfloat16Unit) {}
+
+std::int64_t bfloat16_tile_words(std::int64_t, std::int64_t) {
+  return 0;
+}
+
+Bfloat16Tiles bfloat16_tiles(std::uint32_t*, std::int64_t, std::int64_t, GemmOperand<float>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
 
 Bfloat16Tiles bfloat16_tiles(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
   throw Error("internal: no bfloat16 products on this CPU");

@@ -22,6 +22,10 @@ struct Bfloat16Tiles {
 };
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 
+/// The same in given memory of so many words that starts at a cache line.
+std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n);
+Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b);
+
 /// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
 /// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. Not for
 /// Bfloat16Unit::none.
