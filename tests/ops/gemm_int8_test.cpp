@@ -24,7 +24,8 @@ std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Te
   AlignedVector<std::byte> weight(static_cast<std::size_t>(int8_weight_bytes(n, k)), std::byte{0x55});
   quantize_weight(n, k, w.data(), k, weight.data());
   std::vector<float> y(static_cast<std::size_t>(rows * (n + 1)), 7);
-  gemm_int8(arena, rows, n, k, x.data(), x.columns(), {weight.data()}, bias, y.data(), n + 1);
+  const ArenaScope scope(arena);
+  gemm_int8(quantize_rows(arena, rows, k, x.data(), x.columns()), n, {weight.data()}, bias, y.data(), n + 1);
   return y;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heed/ops/top_k.h"
 #include "heed/text/vocabulary.h"
 
 namespace heed {
@@ -51,14 +50,13 @@ class BeamSearch {
 
  private:
   void step() {
-    const Tensor<float> scores = model_.step(tokens_);
     // 2K continuations a sentence are enough: at most K of them end. The forbidden ids come on top.
-    const std::int64_t k =
-        std::min<std::int64_t>(2 * options_.beam_size + 3 + (length_ <= options_.min_output_length), scores.columns());
+    const std::int64_t k = std::min<std::int64_t>(2 * options_.beam_size + 3 + (length_ <= options_.min_output_length),
+                                                  model_.vocabulary());
     arena_.reset();
-    const Tensor<float> values = arena_.tensor<float>({scores.rows(), k});
-    const Tensor<std::int32_t> ids = arena_.tensor<std::int32_t>({scores.rows(), k});
-    log_softmax_top_k(device_, scores, k, values.data(), ids.data());
+    const Tensor<float> values = arena_.tensor<float>({std::ssize(tokens_), k});
+    const Tensor<std::int32_t> ids = arena_.tensor<std::int32_t>({std::ssize(tokens_), k});
+    model_.step(tokens_, device_, k, values.data(), ids.data());
     parents_.clear();
     tokens_.clear();
     std::int32_t row = 0;

@@ -4,8 +4,14 @@
 #include <cmath>
 
 #include "heed/ops/linear.h"
+#include "heed/ops/top_k.h"
 
 namespace heed {
+
+void StepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
+                     std::int32_t* ids) {
+  log_softmax_top_k(device, step(tokens), k, log_probabilities, ids);
+}
 
 TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
                                            Precision precision, std::shared_ptr<PackedParameters<float>> packed)
@@ -24,6 +30,30 @@ Tensor<float> TransformerStepModel::step(std::span<const std::int32_t> tokens) {
   graph_.reset();
   const Variable<float> hidden = model_.step(graph_, tokens, cache_);
   return linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value;
+}
+
+void TransformerStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
+                                float* log_probabilities, std::int32_t* ids) {
+  if (k > LogSoftmaxTopK<float>::kLargest) return StepModel::step(tokens, device, k, log_probabilities, ids);
+  // So many columns of the scores at a time stay in the cache until they have been looked at.
+  constexpr std::int64_t kColumns = 512;
+  graph_.reset();
+  const Tensor<float> hidden = model_.step(graph_, tokens, cache_).value;
+  const Tensor<float> weight = model_.output_weight(graph_).value, bias = model_.output_bias(graph_).value;
+  const LinearRows<float> rows(graph_, hidden);
+  LogSoftmaxTopK<float> best(arena_, hidden.rows(), k, log_probabilities, ids);
+  for (std::int64_t first = 0; first < weight.rows(); first += kColumns) {
+    const ArenaScope scope(arena_);
+    const std::int64_t columns = std::min(kColumns, weight.rows() - first);
+    const Tensor<float> scores = arena_.tensor<float>({hidden.rows(), columns});
+    rows.multiply({weight.row(first), {columns, weight.columns()}},
+                  bias ? Tensor<float>(bias.data() + first, {columns}) : Tensor<float>(), Activation::none, scores);
+    best.add(scores, first);
+  }
+  if (best.finish()) return;
+  const Tensor<float> scores = arena_.tensor<float>({hidden.rows(), weight.rows()});
+  rows.multiply(weight, bias, Activation::none, scores);
+  log_softmax_top_k(device, scores, k, log_probabilities, ids);
 }
 
 void EnsembleStepModel::start(const PackedIds& source) {

@@ -25,6 +25,10 @@ class StepModel {
   /// Feeds a token to each row; returns scores [R, V] whose softmax is the next token's distribution. They live until
   /// the next call.
   virtual Tensor<float> step(std::span<const std::int32_t> tokens) = 0;
+  /// The same, but gives the k likeliest tokens only: their log-probabilities and ids [R, k], likeliest first, of equal
+  /// ones the one of lower id. `device` is scratch.
+  virtual void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
+                    std::int32_t* ids);
   /// Row i becomes what row parents[i] was; the number of rows becomes parents.size().
   virtual void reorder(std::span<const std::int32_t> parents) = 0;
 };
@@ -40,6 +44,8 @@ class TransformerStepModel : public StepModel {
   std::int64_t vocabulary() const override { return model_.config().target_vocabulary; }
   void start(const PackedIds& source) override;
   Tensor<float> step(std::span<const std::int32_t> tokens) override;
+  void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
+            std::int32_t* ids) override;
   void reorder(std::span<const std::int32_t> parents) override { cache_.select(parents); }
 
  private:
@@ -55,6 +61,7 @@ class TransformerStepModel : public StepModel {
 class EnsembleStepModel : public StepModel {
  public:
   explicit EnsembleStepModel(std::vector<std::unique_ptr<StepModel>> models) : models_(std::move(models)) {}
+  using StepModel::step;
 
   std::int64_t vocabulary() const override { return models_.front()->vocabulary(); }
   void start(const PackedIds& source) override;

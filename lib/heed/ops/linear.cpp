@@ -10,60 +10,89 @@
 namespace heed {
 namespace {
 
-/// `size` elements that pack(memory) writes of a weight: kept with the graph's packed parameters, else in its memory.
-template <class T, class Pack>
-const T* packed(Graph<T>& graph, Tensor<T> weight, std::int64_t size, Pack pack) {
-  if (graph.packed()) return graph.packed()->get(weight, size, pack);
-  T* memory = graph.arena().template tensor<T>({size}).data();
+/// A copy with every element rounded to bfloat16.
+template <class T>
+Tensor<T> rounded(Arena& arena, Tensor<T> x) {
+  const Tensor<T> copy = arena.tensor<T>(x.shape());
+  std::transform(x.data(), x.data() + x.size(), copy.data(),
+                 [](T value) { return static_cast<T>(round_to_bfloat16(static_cast<float>(value))); });
+  return copy;
+}
+
+}  // namespace
+
+template <class T>
+LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), x_(x) {
+  if constexpr (std::is_same_v<T, float>) {
+    const Precision precision = graph.device().precision;
+    if (precision == Precision::int8)
+      int8_ = quantize_rows(graph.arena(), x.rows(), x.columns(), x.data(), x.columns());
+    if (precision != Precision::bfloat16) return;
+    if (has_fast_bfloat16()) {
+      bfloat16_ = bfloat16_left(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
+    } else {
+      x_ = rounded(graph.arena(), x);
+    }
+  }
+}
+
+/// `size` elements that pack(memory) writes of a weight.
+template <class T>
+template <class Pack>
+const T* LinearRows<T>::packed(Tensor<T> weight, std::int64_t size, Pack pack) const {
+  if (graph_.packed()) return graph_.packed()->get(weight, size, pack);
+  T* memory = graph_.arena().template tensor<T>({size}).data();
   pack(memory);
   return memory;
 }
 
 template <class T>
-void float32_rows(Graph<T>& graph, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) {
+void LinearRows<T>::multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
   const std::int64_t n = weight.dim(0), k = weight.dim(1);
-  const auto pack = [&](T* panels) { pack_panels(n, k, weight.data(), k, panels); };
-  linear_rows(x, Panels<T>{packed(graph, weight, Panels<T>::size(n, k), pack)}, bias, activation, y);
+  const bool round = graph_.device().precision == Precision::bfloat16;
+  const T* panels = packed(weight, Panels<T>::size(n, k), [&](T* memory) {
+    const ArenaScope scope(graph_.arena());
+    pack_panels(n, k, (round ? rounded(graph_.arena(), weight) : weight).data(), k, memory);
+  });
+  gemm_rows(x_.rows(), n, k, x_.data(), k, Panels<T>{panels}, bias.data(), y.data(), n);
 }
 
-/// A copy with every element rounded to bfloat16.
-Tensor<float> rounded(Arena& arena, Tensor<float> x) {
-  const Tensor<float> copy = arena.tensor<float>(x.shape());
-  std::transform(x.data(), x.data() + x.size(), copy.data(), round_to_bfloat16);
-  return copy;
-}
-
-void bfloat16_rows(Graph<float>& graph, Tensor<float> x, Tensor<float> weight, Tensor<float> bias,
-                   Activation activation, Tensor<float> y) {
-  const std::int64_t n = weight.dim(0), k = weight.dim(1);
-  if (has_fast_bfloat16()) {
-    const auto pack = [&](float* memory) {
+template <class T>
+void LinearRows<T>::multiply_bfloat16(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
+  if constexpr (std::is_same_v<T, float>) {
+    const std::int64_t n = weight.dim(0), k = weight.dim(1);
+    const float* tiles = packed(weight, bfloat16_tile_words(k, n), [&](float* memory) {
       bfloat16_tiles(reinterpret_cast<std::uint32_t*>(memory), k, n, {weight.data(), k, true});
-    };
-    const float* tiles = packed(graph, weight, bfloat16_tile_words(k, n), pack);
-    linear_rows(graph.arena(), x, {reinterpret_cast<const std::uint32_t*>(tiles), k, n}, bias, activation, y);
-  } else {
-    const auto pack = [&](float* panels) {
-      const ArenaScope scope(graph.arena());
-      pack_panels(n, k, rounded(graph.arena(), weight).data(), k, panels);
-    };
-    const float* panels = packed(graph, weight, Panels<float>::size(n, k), pack);
-    linear_rows(rounded(graph.arena(), x), Panels<float>{panels}, bias, activation, y);
+    });
+    gemm_bfloat16(1, bfloat16_, {reinterpret_cast<const std::uint32_t*>(tiles), k, n}, 0, y.data(), n);
+    add_bias_activate(y, bias, Activation::none);
   }
 }
 
-void int8_rows(Graph<float>& graph, Tensor<float> x, Tensor<float> weight, Tensor<float> bias, Activation activation,
-               Tensor<float> y) {
-  const std::int64_t n = weight.dim(0), k = weight.dim(1);
-  const auto pack = [&](float* memory) {
-    quantize_weight(n, k, weight.data(), k, reinterpret_cast<std::byte*>(memory));
-  };
-  const auto floats = int8_weight_bytes(n, k) / static_cast<std::int64_t>(sizeof(float));
-  const float* memory = packed(graph, weight, floats, pack);
-  linear_rows(graph.arena(), x, Int8Weight{reinterpret_cast<const std::byte*>(memory)}, bias, activation, y);
+template <class T>
+void LinearRows<T>::multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
+  if constexpr (std::is_same_v<T, float>) {
+    const std::int64_t n = weight.dim(0), k = weight.dim(1);
+    const auto floats = int8_weight_bytes(n, k) / static_cast<std::int64_t>(sizeof(float));
+    const float* integers = packed(weight, floats, [&](float* memory) {
+      quantize_weight(n, k, weight.data(), k, reinterpret_cast<std::byte*>(memory));
+    });
+    gemm_int8(int8_, n, {reinterpret_cast<const std::byte*>(integers)}, bias.data(), y.data(), n);
+  }
 }
 
-}  // namespace
+template <class T>
+void LinearRows<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const {
+  const ArenaScope scope(graph_.arena());
+  if (int8_.values) {
+    multiply_int8(weight, bias, y);
+  } else if (bfloat16_.tiles) {
+    multiply_bfloat16(weight, bias, y);
+  } else {
+    multiply_float32(weight, bias, y);
+  }
+  add_bias_activate(y, Tensor<T>(), activation);
+}
 
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
@@ -73,14 +102,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   const Variable<T> y = graph.result({x.value.rows(), weight.value.dim(0)});
   if (!graph.recording()) {
     const ArenaScope scope(graph.arena());
-    const Precision precision = graph.device().precision;
-    if constexpr (std::is_same_v<T, float>) {
-      if (precision == Precision::bfloat16)
-        bfloat16_rows(graph, x.value, weight.value, bias.value, activation, y.value);
-      if (precision == Precision::int8) int8_rows(graph, x.value, weight.value, bias.value, activation, y.value);
-    }
-    if (precision == Precision::float32 || !std::is_same_v<T, float>)
-      float32_rows(graph, x.value, weight.value, bias.value, activation, y.value);
+    LinearRows<T>(graph, x.value).multiply(weight.value, bias.value, activation, y.value);
     return y;
   }
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
@@ -93,6 +115,8 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   return y;
 }
 
+template class LinearRows<float>;
+template class LinearRows<double>;
 template Variable<float> linear(Graph<float>&, const Variable<float>&, const Variable<float>&, const Variable<float>&,
                                 Activation);
 template Variable<double> linear(Graph<double>&, const Variable<double>&, const Variable<double>&,

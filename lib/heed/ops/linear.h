@@ -27,15 +27,34 @@ template <class T>
 void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, Tensor<T> y);
 
-/// y = f(x W^T + b) in float32 arithmetic, W [columns of y, columns of x] in panels. A row's bits do not depend on the
-/// other rows.
+/// Rows of x, rounded and laid out once for products with any number of weights, in the precision of the graph's
+/// device: inference's way. A row of a product does not depend on the other rows, bit for bit, in any precision. What
+/// weights are packed to is kept with the graph's packed parameters where it has them. Lives as long as x and the
+/// memory taken from the graph's arena.
 template <class T>
-void linear_rows(Tensor<T> x, Panels<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y);
-/// The same with both sides rounded to bfloat16, or to 8 bits.
-void linear_rows(Arena& scratch, Tensor<float> x, Bfloat16Tiles weight, Tensor<float> bias, Activation activation,
-                 Tensor<float> y);
-void linear_rows(Arena& scratch, Tensor<float> x, Int8Weight weight, Tensor<float> bias, Activation activation,
-                 Tensor<float> y);
+class LinearRows {
+ public:
+  LinearRows(Graph<T>& graph, Tensor<T> x);
+
+  /// y = f(x W^T + b). Shapes: weight [O, I], bias [O] or absent -> y [N, O].
+  void multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const;
+
+ private:
+  template <class Pack>
+  const T* packed(Tensor<T> weight, std::int64_t size, Pack pack) const;
+  void multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
+  void multiply_bfloat16(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
+  void multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
+
+  Graph<T>& graph_;
+  Tensor<T> x_;
+  Bfloat16Left bfloat16_;
+  Int8Rows int8_;
+};
+
+/// y = f(y + b) in place.
+template <class T>
+void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 
 /// Adds to dx, dweight and dbias, each where present. `kept` is y for relu, z for gelu and swish, unused for none.
 template <class T>

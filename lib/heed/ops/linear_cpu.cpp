@@ -103,29 +103,10 @@ void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T>
 }
 
 template <class T>
-void linear_rows(Tensor<T> x, Panels<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) {
-  const std::int64_t in = x.columns(), out = y.columns();
-  gemm_rows(x.rows(), out, in, x.data(), in, weight, bias.data(), y.data(), out);
-  if (activation != Activation::none)
-    simd::bias_activation(y.data(), static_cast<T*>(nullptr), activation, static_cast<T*>(nullptr), x.rows(), out);
-}
-
-void linear_rows(Arena& scratch, Tensor<float> x, Bfloat16Tiles weight, Tensor<float> bias, Activation activation,
-                 Tensor<float> y) {
-  const std::int64_t in = x.columns(), out = y.columns();
-  gemm_bfloat16(scratch, x.rows(), 1, {x.data(), in}, weight, 0, y.data(), out);
+void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation) {
   if (bias || activation != Activation::none)
-    simd::bias_activation(y.data(), static_cast<const float*>(bias.data()), activation, static_cast<float*>(nullptr),
-                          x.rows(), out);
-}
-
-void linear_rows(Arena& scratch, Tensor<float> x, Int8Weight weight, Tensor<float> bias, Activation activation,
-                 Tensor<float> y) {
-  const std::int64_t in = x.columns(), out = y.columns();
-  gemm_int8(scratch, x.rows(), out, in, x.data(), in, weight, bias.data(), y.data(), out);
-  if (activation != Activation::none)
-    simd::bias_activation(y.data(), static_cast<float*>(nullptr), activation, static_cast<float*>(nullptr), x.rows(),
-                          out);
+    simd::bias_activation(y.data(), static_cast<const T*>(bias.data()), activation, static_cast<T*>(nullptr), y.rows(),
+                          y.columns());
 }
 
 template <class T>
@@ -147,8 +128,8 @@ template void linear_forward(CpuContext&, Tensor<float>, Tensor<float>, Tensor<f
                              Tensor<float>);
 template void linear_forward(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Activation, Tensor<double>,
                              Tensor<double>);
-template void linear_rows(Tensor<float>, Panels<float>, Tensor<float>, Activation, Tensor<float>);
-template void linear_rows(Tensor<double>, Panels<double>, Tensor<double>, Activation, Tensor<double>);
+template void add_bias_activate(Tensor<float>, Tensor<float>, Activation);
+template void add_bias_activate(Tensor<double>, Tensor<double>, Activation);
 template void linear_backward(CpuContext&, Tensor<float>, Tensor<float>, Activation, Tensor<float>, Tensor<float>,
                               Tensor<float>, Tensor<float>, Tensor<float>);
 template void linear_backward(CpuContext&, Tensor<double>, Tensor<double>, Activation, Tensor<double>, Tensor<double>,

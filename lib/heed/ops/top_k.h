@@ -18,4 +18,28 @@ void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std:
 template <class T>
 void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices);
 
+/// The same of logits that come a block of columns after the other, so that they can be looked at while they are in the
+/// cache and need not be kept.
+template <class T>
+class LogSoftmaxTopK {
+ public:
+  /// For k of at most kLargest. `values` and `indices` [rows, k] are written until finish().
+  LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t k, T* values, std::int32_t* indices);
+
+  static constexpr std::int64_t kLargest = 256;
+
+  /// Columns [first, first + logits.columns()) of all rows; blocks come in order.
+  void add(Tensor<T> logits, std::int64_t first);
+  /// Makes the values log-probabilities. False where a row has fewer than k numbers above minus infinity (NaN is not
+  /// above anything): then values and indices are none.
+  bool finish();
+
+ private:
+  std::int64_t rows_, k_;
+  T* values_;
+  std::int32_t* indices_;
+  std::int64_t* found_;
+  T *largest_, *sum_;  // of each row: the largest logit so far, the sum of exp(logit - largest)
+};
+
 }  // namespace heed

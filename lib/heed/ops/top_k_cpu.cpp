@@ -22,7 +22,7 @@ template <class T>
 struct BestOfRow {
   T* values;
   std::int32_t* indices;
-  std::int64_t k, count = 0;
+  std::int64_t k, count;
 
   T threshold() const { return count < k ? -std::numeric_limits<T>::infinity() : values[k - 1]; }
   void offer(T x, std::int64_t index) {
@@ -37,21 +37,22 @@ struct BestOfRow {
   }
 };
 
-/// The k largest numbers above minus infinity of a row; `found` of them (NaN is not above anything).
+/// Puts the numbers above minus infinity among the k largest of a row, of which there are `found` already, from before
+/// index `first` (NaN is not above anything).
 template <class T>
-void scan_for_best(const T* HWY_RESTRICT x, std::int64_t n, std::int64_t k, T* values, std::int32_t* indices,
-                   std::int64_t* found) {
+void scan_for_best(const T* HWY_RESTRICT x, std::int64_t n, std::int64_t first, std::int64_t k, T* values,
+                   std::int32_t* indices, std::int64_t* found) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  BestOfRow<T> best{values, indices, k};
+  BestOfRow<T> best{values, indices, k, *found};
   std::int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
     const auto threshold = hn::Set(d, best.threshold());
     const auto above = [&](std::int64_t at) HWY_ATTR { return hn::Gt(hn::LoadU(d, x + i + at), threshold); };
     if (hn::AllFalse(d, hn::Or(hn::Or(above(0), above(lanes)), hn::Or(above(2 * lanes), above(3 * lanes))))) continue;
-    for (std::int64_t j = i; j < i + 4 * lanes; ++j) best.offer(x[j], j);
+    for (std::int64_t j = i; j < i + 4 * lanes; ++j) best.offer(x[j], first + j);
   }
-  for (; i < n; ++i) best.offer(x[i], i);
+  for (; i < n; ++i) best.offer(x[i], first + i);
   *found = best.count;
 }
 
@@ -72,9 +73,11 @@ void sum_shifted_exponentials(const T* HWY_RESTRICT x, std::int64_t n, T largest
 }
 
 HEED_INSTANTIATE_SIMD(scan_for_best,
-                      (const float* x, std::int64_t n, std::int64_t k, float* v, std::int32_t* i, std::int64_t* f),
-                      (const double* x, std::int64_t n, std::int64_t k, double* v, std::int32_t* i, std::int64_t* f),
-                      (x, n, k, v, i, f))
+                      (const float* x, std::int64_t n, std::int64_t s, std::int64_t k, float* v, std::int32_t* i,
+                       std::int64_t* f),
+                      (const double* x, std::int64_t n, std::int64_t s, std::int64_t k, double* v, std::int32_t* i,
+                       std::int64_t* f),
+                      (x, n, s, k, v, i, f))
 HEED_INSTANTIATE_SIMD(sum_shifted_exponentials, (const float* x, std::int64_t n, float m, float* s),
                       (const double* x, std::int64_t n, double m, double* s), (x, n, m, s))
 
@@ -90,7 +93,7 @@ HEED_EXPORT_SIMD(sum_shifted_exponentials)
 namespace {
 
 /// Inserting in order is quadratic in k; beyond this the row is sorted.
-constexpr std::int64_t kLargestScan = 256;
+constexpr std::int64_t kLargestScan = LogSoftmaxTopK<float>::kLargest;
 
 /// Any row and any k: numbers before NaN.
 template <class T>
@@ -115,8 +118,8 @@ void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std:
   for (std::int64_t r = 0; r < scores.rows(); ++r) {
     std::int64_t found = 0;
     if (k <= kLargestScan)
-      simd::scan_for_best(static_cast<const T*>(scores.row(r)), scores.columns(), k, values + r * k, indices + r * k,
-                          &found);
+      simd::scan_for_best(static_cast<const T*>(scores.row(r)), scores.columns(), std::int64_t{0}, k, values + r * k,
+                          indices + r * k, &found);
     // Rows of few numbers above minus infinity come here too.
     if (found < k) sort_for_best(device, scores.row(r), scores.columns(), k, values + r * k, indices + r * k);
   }
@@ -133,6 +136,43 @@ void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* 
   }
 }
 
+template <class T>
+LogSoftmaxTopK<T>::LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t k, T* values, std::int32_t* indices)
+    : rows_(rows),
+      k_(k),
+      values_(values),
+      indices_(indices),
+      found_(arena.zeros<std::int64_t>({rows}).data()),
+      largest_(arena.tensor<T>({rows}).data()),
+      sum_(arena.zeros<T>({rows}).data()) {}
+
+template <class T>
+void LogSoftmaxTopK<T>::add(Tensor<T> logits, std::int64_t first) {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const T* row = logits.row(r);
+    simd::scan_for_best(row, logits.columns(), first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
+    if (found_[r] == 0) continue;  // minus infinity, which adds nothing, or NaN, which finish() refuses
+    const T largest = values_[r * k_];
+    if (largest_[r] != largest && sum_[r] != 0) sum_[r] *= std::exp(largest_[r] - largest);
+    largest_[r] = largest;
+    T sum = 0;
+    simd::sum_shifted_exponentials(row, logits.columns(), largest, &sum);
+    sum_[r] += sum;
+  }
+}
+
+template <class T>
+bool LogSoftmaxTopK<T>::finish() {
+  if (std::any_of(found_, found_ + rows_, [this](std::int64_t found) { return found < k_; })) return false;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const T normaliser = largest_[r] + std::log(sum_[r]);
+    for (std::int64_t i = 0; i < k_; ++i) values_[r * k_ + i] -= normaliser;
+  }
+  return true;
+}
+
+template class LogSoftmaxTopK<float>;
+template class LogSoftmaxTopK<double>;
 template void top_k(CpuContext&, Tensor<float>, std::int64_t, float*, std::int32_t*);
 template void top_k(CpuContext&, Tensor<double>, std::int64_t, double*, std::int32_t*);
 template void log_softmax_top_k(CpuContext&, Tensor<float>, std::int64_t, float*, std::int32_t*);

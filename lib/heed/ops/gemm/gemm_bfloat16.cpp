@@ -284,13 +284,21 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
   return bfloat16_tiles(arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data(), k, n, b);
 }
 
+Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a) {
+  auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
+  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
+}
+
+void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,
+                   std::int64_t c_stride) {
+  const Product product{a.m, b.n, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
+  unit() == Bfloat16Unit::amx ? multiply_amx(product) : multiply_avx512(product);
+}
+
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride) {
   const ArenaScope scope(scratch);
-  auto* const memory = scratch.tensor<std::uint32_t>({words_of_tiles(m, b.k)}).data();
-  const std::uint32_t* left = make_tiles(memory, a.data, a.stride, m, b.k, !a.transposed, false);
-  const Product product{m, b.n, tiles_over(b.k, kDepth), left, b.tiles, alpha, beta, c, c_stride};
-  unit() == Bfloat16Unit::amx ? multiply_amx(product) : multiply_avx512(product);
+  gemm_bfloat16(alpha, bfloat16_left(scratch, m, b.k, a), b, beta, c, c_stride);
 }
 
 }  // namespace heed
@@ -312,6 +320,14 @@ Bfloat16Tiles bfloat16_tiles(std::uint32_t*, std::int64_t, std::int64_t, GemmOpe
 }
 
 Bfloat16Tiles bfloat16_tiles(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+Bfloat16Left bfloat16_left(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+void gemm_bfloat16(float, const Bfloat16Left&, const Bfloat16Tiles&, float, float*, std::int64_t) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 

@@ -26,10 +26,19 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
 std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n);
 Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 
+/// The left side A [m, k], likewise.
+struct Bfloat16Left {
+  const std::uint32_t* tiles = nullptr;
+  std::int64_t m = 0, k = 0;
+};
+Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
+
 /// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
 /// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. Not for
 /// Bfloat16Unit::none.
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
+void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,
+                   std::int64_t c_stride);
 
 }  // namespace heed

@@ -87,11 +87,21 @@ float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, 
   return most / 127.0F + zero;  // where x is not finite, zero is no number
 }
 
-/// Columns [first, first + columns) of a row of Y from their sums: (sum - 128 sum of w) scale_x scale_w + b.
-void finish_row_portable(const std::int32_t* sums, const std::int32_t* weight_sums, const float* scales, float scale,
-                         const float* bias, std::int64_t columns, float* y) {
-  for (std::int64_t j = 0; j < columns; ++j)
-    y[j] = std::fma(static_cast<float>(sums[j] - kZero * weight_sums[j]), scale * scales[j], bias ? bias[j] : 0);
+/// What a block of Y is made of besides its sums: (sum - 128 sum of w) scale_x scale_w + b.
+struct Finish {
+  const std::int32_t* weight_sums;  ///< [kColumns], as weight_scales
+  const float *weight_scales, *row_scales;
+  const float* bias;  ///< [columns] or null
+  std::int64_t rows, columns;
+  float* y;
+  std::int64_t stride;
+};
+
+void finish_portable(const Block& block, const Finish& f) {
+  for (std::int64_t r = 0; r < f.rows; ++r)
+    for (std::int64_t j = 0; j < f.columns; ++j)
+      f.y[r * f.stride + j] = std::fma(static_cast<float>(block[r][j] - kZero * f.weight_sums[j]),
+                                       f.row_scales[r] * f.weight_scales[j], f.bias ? f.bias[j] : 0);
 }
 
 #if HEED_X86
@@ -128,18 +138,20 @@ HEED_AVX2 float quantize_row_avx2(const float* x, std::int64_t k, std::int64_t d
   return most / 127.0F + zero;
 }
 
-HEED_AVX2 void finish_row_avx2(const std::int32_t* sums, const std::int32_t* weight_sums, const float* scales,
-                               float scale, const float* bias, std::int64_t columns, float* y) {
-  const __m256 factor = _mm256_set1_ps(scale);
-  alignas(32) float out[kColumns], start[kColumns] = {};
-  if (bias) std::copy_n(bias, columns, start);
-  for (std::int64_t j = 0; j < kColumns; j += 8) {
-    const __m256i taken = _mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(weight_sums + j)), 7);
-    const __m256i sum = _mm256_sub_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(sums + j)), taken);
-    const __m256 scaled = _mm256_mul_ps(factor, _mm256_loadu_ps(scales + j));
-    _mm256_store_ps(out + j, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scaled, _mm256_load_ps(start + j)));
+HEED_AVX2 void finish_avx2(const Block& block, const Finish& f) {
+  alignas(32) float start[kColumns] = {}, out[kColumns];
+  if (f.bias) std::copy_n(f.bias, f.columns, start);
+  for (std::int64_t r = 0; r < f.rows; ++r) {
+    const __m256 factor = _mm256_set1_ps(f.row_scales[r]);
+    for (std::int64_t j = 0; j < kColumns; j += 8) {
+      const __m256i taken =
+          _mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(f.weight_sums + j)), 7);
+      const __m256i sum = _mm256_sub_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(&block[r][j])), taken);
+      const __m256 scaled = _mm256_mul_ps(factor, _mm256_loadu_ps(f.weight_scales + j));
+      _mm256_store_ps(out + j, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scaled, _mm256_load_ps(start + j)));
+    }
+    std::copy_n(out, f.columns, f.y + r * f.stride);
   }
-  std::copy_n(out, columns, y);
 }
 
 /// Four neighbours along k times eight columns of four, added to the eight sums, as VNNI does it, by 16-bit products.
@@ -205,16 +217,17 @@ HEED_AVX512 float quantize_row_avx512(const float* x, std::int64_t k, std::int64
   return most / 127.0F + _mm512_reduce_add_ps(zeros);
 }
 
-HEED_AVX512 void finish_row_avx512(const std::int32_t* sums, const std::int32_t* weight_sums, const float* scales,
-                                   float scale, const float* bias, std::int64_t columns, float* y) {
-  const __m512 factor = _mm512_set1_ps(scale);
-  for (std::int64_t j = 0; j < columns; j += 16) {
-    const auto mask = static_cast<__mmask16>(columns - j >= 16 ? 0xFFFF : (1 << (columns - j)) - 1);
-    const __m512i sum =
-        _mm512_sub_epi32(_mm512_load_si512(sums + j), _mm512_slli_epi32(_mm512_loadu_si512(weight_sums + j), 7));
-    const __m512 start = bias ? _mm512_maskz_loadu_ps(mask, bias + j) : _mm512_setzero_ps();
-    const __m512 scaled = _mm512_mul_ps(factor, _mm512_loadu_ps(scales + j));
-    _mm512_mask_storeu_ps(y + j, mask, _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scaled, start));
+HEED_AVX512 void finish_avx512(const Block& block, const Finish& f) {
+  for (std::int64_t j = 0; j < f.columns; j += 16) {
+    const auto mask = static_cast<__mmask16>(f.columns - j >= 16 ? 0xFFFF : (1 << (f.columns - j)) - 1);
+    const __m512i taken = _mm512_slli_epi32(_mm512_loadu_si512(f.weight_sums + j), 7);
+    const __m512 scales = _mm512_loadu_ps(f.weight_scales + j);
+    const __m512 start = f.bias ? _mm512_maskz_loadu_ps(mask, f.bias + j) : _mm512_setzero_ps();
+    for (std::int64_t r = 0; r < f.rows; ++r) {
+      const __m512i sum = _mm512_sub_epi32(_mm512_load_si512(&block[r][j]), taken);
+      const __m512 scaled = _mm512_mul_ps(_mm512_set1_ps(f.row_scales[r]), scales);
+      _mm512_mask_storeu_ps(f.y + r * f.stride + j, mask, _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scaled, start));
+    }
   }
 }
 
@@ -308,24 +321,23 @@ bool may_use_tiles() {
 struct Kernels {
   Multiply multiply;
   float (*quantize_row)(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out);
-  void (*finish_row)(const std::int32_t* sums, const std::int32_t* weight_sums, const float* scales, float scale,
-                     const float* bias, std::int64_t columns, float* y);
+  void (*finish)(const Block& block, const Finish& f);
 };
 
 Kernels kernels_of(Int8Unit unit) {
   switch (unit) {
 #if HEED_X86
     case Int8Unit::avx2:
-      return {multiply_avx2, quantize_row_avx2, finish_row_avx2};
+      return {multiply_avx2, quantize_row_avx2, finish_avx2};
     case Int8Unit::avx_vnni:
-      return {multiply_avx_vnni, quantize_row_avx2, finish_row_avx2};
+      return {multiply_avx_vnni, quantize_row_avx2, finish_avx2};
     case Int8Unit::avx512_vnni:
-      return {multiply_avx512, quantize_row_avx512, finish_row_avx512};
+      return {multiply_avx512, quantize_row_avx512, finish_avx512};
     case Int8Unit::amx:
-      return {multiply_amx, quantize_row_avx512, finish_row_avx512};
+      return {multiply_amx, quantize_row_avx512, finish_avx512};
 #endif
     default:
-      return {multiply_portable, quantize_row_portable, finish_row_portable};
+      return {multiply_portable, quantize_row_portable, finish_portable};
   }
 }
 
@@ -390,31 +402,32 @@ void quantize_weight(std::int64_t n, std::int64_t k, const float* weight, std::i
   }
 }
 
-void gemm_int8(Arena& scratch, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, std::int64_t x_stride,
-               Int8Weight weight, const float* bias, float* y, std::int64_t y_stride) {
-  const ArenaScope scope(scratch);
+Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const float* x, std::int64_t stride) {
+  const std::int64_t depth = padded(k, kDepth), all_rows = padded(rows, 16);
+  auto* const values = reinterpret_cast<std::uint8_t*>(arena.tensor<float>({all_rows, depth / 4}).data());
+  float* const scales = arena.tensor<float>({rows}).data();
+  const auto quantize_row = kernels_of(unit()).quantize_row;
+  for (std::int64_t r = 0; r < rows; ++r) scales[r] = quantize_row(x + r * stride, k, depth, values + r * depth);
+  std::fill(values + rows * depth, values + all_rows * depth, std::uint8_t{0});
+  return {values, scales, rows, k};
+}
+
+void gemm_int8(const Int8Rows& x, std::int64_t n, Int8Weight weight, const float* bias, float* y,
+               std::int64_t y_stride) {
   const Kernels kernels = kernels_of(unit());
   const auto parts = parts_of(weight.data, n);
-  const std::int64_t depth = padded(k, kDepth), all_rows = padded(rows, 16);
-  auto* const left = reinterpret_cast<std::uint8_t*>(scratch.tensor<float>({all_rows, depth / 4}).data());
-  float* const scales = scratch.tensor<float>({rows}).data();
-  for (std::int64_t r = 0; r < rows; ++r)
-    scales[r] = kernels.quantize_row(x + r * x_stride, k, depth, left + r * depth);
-  std::fill(left + rows * depth, left + all_rows * depth, std::uint8_t{0});
+  const std::int64_t depth = padded(x.k, kDepth);
 #if HEED_X86
   if (unit() == Int8Unit::amx) open_tiles();
 #endif
   alignas(64) Block block;
-  for (std::int64_t j = 0; j < n; j += kColumns) {
-    const std::int64_t columns = std::min(kColumns, n - j);
-    for (std::int64_t r = 0; r < rows; r += kRows) {
-      const std::int64_t count = std::min(kRows, rows - r);
-      kernels.multiply(left + r * depth, count, depth, parts.panels + j * depth, block);
-      for (std::int64_t i = 0; i < count; ++i)
-        kernels.finish_row(block[i], parts.sums + j, parts.scales + j, scales[r + i], bias ? bias + j : nullptr,
-                           columns, y + (r + i) * y_stride + j);
+  for (std::int64_t j = 0; j < n; j += kColumns)
+    for (std::int64_t r = 0; r < x.rows; r += kRows) {
+      const std::int64_t count = std::min(kRows, x.rows - r);
+      kernels.multiply(x.values + r * depth, count, depth, parts.panels + j * depth, block);
+      kernels.finish(block, {parts.sums + j, parts.scales + j, x.scales + r, bias ? bias + j : nullptr, count,
+                             std::min(kColumns, n - j), y + r * y_stride + j, y_stride});
     }
-  }
 #if HEED_X86
   if (unit() == Int8Unit::amx) close_tiles();
 #endif

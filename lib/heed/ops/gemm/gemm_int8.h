@@ -25,12 +25,21 @@ struct Int8Weight {
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
 void quantize_weight(std::int64_t n, std::int64_t k, const float* weight, std::int64_t stride, std::byte* out);
 
-/// Y = X W^T + b with the rows of X rounded to 8 bits likewise, each by its own scale. Sums are exact integers, so a
-/// row of Y depends on its row of X alone, and is the same, bit for bit, with every unit.
+/// Rows of X as 8-bit integers, each by its own scale, likewise: once for any number of weights. Lives in the arena of
+/// its making.
+struct Int8Rows {
+  const std::uint8_t* values = nullptr;
+  const float* scales = nullptr;
+  std::int64_t rows = 0, k = 0;
+};
+Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const float* x, std::int64_t stride);
+
+/// Y = X W^T + b. Sums are exact integers, so a row of Y depends on its row of X alone, and is the same, bit for bit,
+/// with every unit.
 ///
-/// Shapes: x `rows` rows of k elements, weight [n, k], bias [n] or null, y `rows` rows of n elements; strides in
-/// elements; k at most 65,536. Numbers that are not finite give rows that are not finite.
-void gemm_int8(Arena& scratch, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, std::int64_t x_stride,
-               Int8Weight weight, const float* bias, float* y, std::int64_t y_stride);
+/// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
+/// row; k at most 65,536. Numbers that are not finite give rows that are not finite.
+void gemm_int8(const Int8Rows& x, std::int64_t n, Int8Weight weight, const float* bias, float* y,
+               std::int64_t y_stride);
 
 }  // namespace heed
