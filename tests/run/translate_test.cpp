@@ -140,7 +140,8 @@ TEST_CASE("translate: N lines in, the same N lines out for any batches, look-ahe
   const Models models;
   const std::string input = many_lines(150);
   const Words show = {"-m", models.model(), "--scores", "--word-scores", "--alignment", "soft"};
-  for (const Words& search : {Words{"-b", "1"}, Words{"-b", "3"}, Words{"--search", "sample"}}) {
+  for (const Words& search : {Words{"-b", "1"}, Words{"-b", "3"}, Words{"--search", "sample"},
+                              Words{"--precision", "bfloat16"}, Words{"--precision", "int8"}}) {
     const std::string alone = translate(show + search + Words{"--mini-batch", "1", "-j", "1"}, input).out;
     CHECK(lines_of(alone).size() == 150);
     for (const Words& way : {Words{"-j", "1"}, Words{"-j", "3", "--mini-batch", "7"}, Words{"--mini-batch-words", "20"},
@@ -149,6 +150,27 @@ TEST_CASE("translate: N lines in, the same N lines out for any batches, look-ahe
     const Words lines = lines_of(input), translations = lines_of(alone);
     for (const std::size_t i : {12U, 77U, 149U})
       CHECK(translate(show + search, lines[i] + "\n").out == translations[i] + "\n");
+  }
+}
+
+TEST_CASE("translate: bfloat16 and int8 score translations nearly as float32 does") {
+  const Models models;
+  const std::string input = many_lines(60);
+  const Words model = {"-m", models.model(), "--no-detokenize"};
+  const std::string exact = translate(model, input).out;
+  const Words score = {"-m", models.model(), "--score", models.file("reference", exact)};
+  const Words scores = lines_of(translate(score, input).out);
+  for (const char* precision : {"bfloat16", "int8"}) {
+    CAPTURE(precision);
+    const Words others = lines_of(translate(score + Words{"--precision", precision}, input).out);
+    REQUIRE(others.size() == scores.size());
+    CHECK(others != scores);
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      difference += std::abs(std::stod(others[i]) - std::stod(scores[i]));
+      size += std::abs(std::stod(scores[i]));
+    }
+    CHECK(difference < 0.03 * size);
   }
 }
 
