@@ -57,7 +57,9 @@ bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
     return FieldValue();
   };
   return a.pieces == b.pieces && a.subword_model == b.subword_model && attribute(a, "type") == attribute(b, "type") &&
-         attribute(a, "separator") == attribute(b, "separator");
+         attribute(a, "separator") == attribute(b, "separator") &&
+         attribute(a, "byte-fallback") == attribute(b, "byte-fallback") &&
+         attribute(a, "user-symbols") == attribute(b, "user-symbols");
 }
 
 /// Lets HDF5 read all that it reads later but the arrays' elements.

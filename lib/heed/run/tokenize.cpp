@@ -121,7 +121,7 @@ class Way {
           load_text_model(options.model, language, options.detokenize ? Side::target : Side::source));
       subwords_ = model_->subwords();
       if (options.dropout > 0 && subwords_.type() != SubwordType::bpe)
-        throw UsageError("--dropout: the type of the vocabulary, " + std::string(enum_name(subwords_.type())) +
+        throw UsageError("--dropout: the type of the vocabulary, " + std::string(subwords_.type_name()) +
                          ", has no merges");
       return;
     }
@@ -159,22 +159,19 @@ class Way {
       out += tokens;
       return;
     }
-    const std::size_t first = ids_ ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
-    out.append(first, ' ');
     if (ids_) {
-      bool begun = false;
-      subwords_.split(
-          tokens,
-          [&](std::string_view piece, int) {
-            if (begun) out += ' ';
-            begun = true;
-            out += std::to_string(model_->vocabulary().id(piece));
-          },
-          sampler);
-    } else {
-      subwords_.append_pieces(tokens, out, sampler);
+      const char* space = "";
+      for (const std::int32_t id : model_->encode_tokens(tokens, sampler)) {
+        out.append(space).append(std::to_string(id));
+        space = " ";
+      }
+      return;
     }
-    if (!ids_ && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
+    const bool as_text = subwords_.sentencepiece() != nullptr;  // for which spaces are text
+    const std::size_t first = as_text ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
+    out.append(first, ' ');
+    subwords_.append_pieces(tokens, out, sampler);
+    if (!as_text && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
   }
 
   /// The pieces with where they come from in the raw line, as TSV or JSON.
@@ -182,12 +179,19 @@ class Way {
                         std::string& out) const {
     const TokenOffsets offsets(raw, tokens, steps().escape);
     PieceFields fields(format == TokenFormat::jsonl);
-    subwords_.split_spans(
-        tokens,
-        [&](std::string_view piece, int word, ByteSpan span) {
-          fields.add(piece, word, offsets.source(span), model_ ? model_->vocabulary().id(piece) : -1);
-        },
-        sampler);
+    const auto add = [&](std::string_view piece, std::int32_t id, int word, ByteSpan span) {
+      fields.add(piece, word, offsets.source(span), id);
+    };
+    if (subwords_.sentencepiece()) {
+      subwords_.sentencepiece()->encode_spans(tokens, add, sampler);
+    } else {
+      subwords_.split_spans(
+          tokens,
+          [&](std::string_view piece, int word, ByteSpan span) {
+            add(piece, model_ ? model_->vocabulary().id(piece) : -1, word, span);
+          },
+          sampler);
+    }
     fields.write(model_ != nullptr, out);
   }
 

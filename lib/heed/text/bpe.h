@@ -41,6 +41,7 @@ struct BpeMerges {
 /// line, so that what a line becomes depends on the seed and its number only.
 struct SubwordSampler {
   double dropout = 0;  ///< probability of leaving out a merge (BPE-dropout; Provilkov, Emelianenko and Voita 2020)
+  double alpha = 0;    ///< of a unigram model: segmentations have the probability p^alpha / sum (Kudo 2018)
   RandomStream stream;
   std::uint64_t drawn = 0;
 

@@ -28,6 +28,14 @@ std::vector<std::string> Subwords::split(std::string_view tokens) const {
 }
 
 void Subwords::append_pieces(std::string_view tokens, std::string& out, SubwordSampler* sampler) const {
+  if (sentencepiece_) {
+    const std::size_t start = out.size();
+    const auto append = [&](std::string_view piece, std::int32_t, int) {
+      if (out.size() > start) out += ' ';
+      out += piece;
+    };
+    return sentencepiece_->encode(tokens, append, sampler);
+  }
   thread_local std::vector<std::size_t> ends;
   bool begun = false;
   for (std::size_t at = tokens.find_first_not_of(' '); at != tokens.npos;) {
@@ -49,6 +57,7 @@ void Subwords::append_pieces(std::string_view tokens, std::string& out, SubwordS
 }
 
 std::string Subwords::join(const std::vector<std::string_view>& pieces) const {
+  if (sentencepiece_) return sentencepiece_->decode(pieces);
   std::string out;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     std::string_view piece = pieces[i];
@@ -70,6 +79,9 @@ std::string Subwords::join(const std::vector<std::string_view>& pieces) const {
           out.append(piece).append(1, ' ');
         }
         break;
+      case SubwordType::unigram:
+      case SubwordType::sentencepiece:
+        break;
     }
   }
   if (type_ != SubwordType::characters && out.ends_with(' ')) out.pop_back();
@@ -77,6 +89,7 @@ std::string Subwords::join(const std::vector<std::string_view>& pieces) const {
 }
 
 std::vector<int> Subwords::words_of(const std::vector<std::string_view>& pieces) const {
+  if (sentencepiece_) return sentencepiece_->words_of(pieces);
   std::vector<int> words;
   words.reserve(pieces.size());
   int word = 0;

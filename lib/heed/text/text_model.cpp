@@ -71,9 +71,15 @@ TextModel TextModel::with_language(const std::string& code) const {
   return TextModel(shared_, with_code(shared_->steps, code));
 }
 
-std::vector<std::int32_t> TextModel::encode_tokens(std::string_view tokens) const {
+std::vector<std::int32_t> TextModel::encode_tokens(std::string_view tokens, SubwordSampler* sampler) const {
   std::vector<std::int32_t> ids;
-  shared_->subwords.split(tokens, [&](std::string_view piece, int) { ids.push_back(vocabulary().id(piece)); });
+  if (const SentencePiece* pieces = subwords().sentencepiece()) {
+    pieces->encode(
+        tokens, [&](std::string_view, std::int32_t id, int) { ids.push_back(id); }, sampler);
+  } else {
+    subwords().split(
+        tokens, [&](std::string_view piece, int) { ids.push_back(vocabulary().id(piece)); }, sampler);
+  }
   return ids;
 }
 
@@ -86,9 +92,13 @@ std::string TextModel::join(std::span<const std::int32_t> ids) const {
   for (const std::int32_t id : ids) {
     if (id < 0 || id >= size())
       throw Error("id " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(size()) + " pieces");
-    if (id >= kReservedIds || id == kUnknownId) pieces.emplace_back(vocabulary().piece(id));
+    if (id == kUnknownId && subwords().sentencepiece()) {
+      pieces.emplace_back(subwords().sentencepiece()->unknown_piece());
+    } else if (id >= kReservedIds || id == kUnknownId) {
+      pieces.emplace_back(vocabulary().piece(id));
+    }
   }
-  return shared_->subwords.join(pieces);
+  return subwords().join(pieces);
 }
 
 std::vector<int> TextModel::words_of(std::span<const std::int32_t> ids) const {

@@ -20,9 +20,11 @@ namespace heed {
 /// again, losing nothing.
 struct TextModelParts {
   std::vector<std::string> pieces;  ///< in id order, the reserved ones too
-  std::string subword_model;        ///< type bpe: the merges as a codes file; otherwise empty
-  std::string truecase_model;       ///< Truecaser::text(); empty without one
-  /// `type`, `separator` and the fields of TextSteps, by option name.
+  /// Type bpe: the merges as a codes file; unigram: a line with the score of every piece that is not reserved;
+  /// sentencepiece: the `.model` file. Otherwise empty.
+  std::string subword_model;
+  std::string truecase_model;  ///< Truecaser::text(); empty without one
+  /// `type`, `separator`, `byte-fallback`, `user-symbols` and the fields of TextSteps, by option name.
   std::vector<std::pair<std::string, FieldValue>> attributes;
 };
 
@@ -37,7 +39,7 @@ std::vector<std::string> split_languages(const std::string& languages);
 /// vocabulary or two always take source() of the first and target() of the last.
 class TextModel {
  public:
-  /// Reads a vocabulary file of build-vocab. Throws Error naming file and line.
+  /// Reads a vocabulary file of build-vocab, or a `.model` file of SentencePiece. Throws Error naming file and line.
   static TextModel read(const std::string& path);
   /// `where` is what messages name: a checkpoint and the group in it.
   /// With `other`, whose pieces and subword model must be the same, these are shared and not made again.
@@ -64,7 +66,7 @@ class TextModel {
   /// The ids of a raw line (valid UTF-8), without `</s>`; unknown pieces are kUnknownId.
   std::vector<std::int32_t> encode(std::string_view raw) const { return encode_tokens(tokens_of(raw)); }
   /// The same from first-stage tokens, separated by spaces.
-  std::vector<std::int32_t> encode_tokens(std::string_view tokens) const;
+  std::vector<std::int32_t> encode_tokens(std::string_view tokens, SubwordSampler* sampler = nullptr) const;
   /// The pieces of a raw line; unknown ones as they stand in the text.
   std::vector<std::string> encode_pieces(std::string_view raw) const;
 

@@ -5,13 +5,15 @@
 
 #include "heed/base/streams.h"
 #include "heed/text/bpe.h"
+#include "heed/text/sentencepiece.h"
 #include "heed/text/text_model.h"
 
 // A vocabulary file:
 //
 //     heed-vocabulary 1
 //     type: bpe
-//     separator: @@
+//     separator: @@          type bpe only
+//     byte-fallback: true    type unigram only; user-symbols takes a line a symbol
 //     mode: moses            and every other field of the first-stage steps; lists take a line an item
 //     truecase: 2300         with a truecase model only: its lines
 //     the (812/1020) The (208)
@@ -19,15 +21,21 @@
 //     merges: 10000          type bpe only: the lines of a codes file, without its version
 //     e n</w>
 //     ...
+//     scores: 9750           type unigram only: of the pieces that are not reserved, in their order
+//     -2.7182818
+//     ...
 //     pieces: 9754           one a line, in id order, to the end of the file
 //     <pad>
 //     ...
+//
+// A .model file of SentencePiece is a vocabulary as it stands.
 
 namespace heed {
 namespace {
 
 constexpr std::string_view kFirstLine = "heed-vocabulary 1";
 constexpr std::string_view kAdvice = " (build-vocab makes vocabularies)";
+constexpr std::size_t kMostModelBytes = std::size_t{512} << 20;
 
 std::vector<std::string> value_texts(const FieldValue& value) {
   struct Visitor {
@@ -44,6 +52,8 @@ std::vector<std::string> value_texts(const FieldValue& value) {
 struct Attributes {
   SubwordType type = SubwordType::words;
   std::string separator = BpeOptions().separator;
+  bool byte_fallback = false;
+  std::vector<std::string> user_symbols;
   TextSteps steps;
 
   /// Throws UsageError for a value that makes no sense, Error for an unknown name.
@@ -51,6 +61,13 @@ struct Attributes {
     std::replace(name.begin(), name.end(), '_', '-');
     if (name == "separator" && values.size() == 1) {
       separator = values[0];
+    } else if (name == "user-symbols") {
+      user_symbols.assign(values.begin(), values.end());
+    } else if (name == "byte-fallback") {
+      const FieldInfo info{.name = "byte-fallback", .help = {}};
+      byte_fallback = fields_detail::parse_one<bool>(info, fields_detail::single(info, values));
+    } else if (name == "type" && values.size() == 1 && values[0] == kSentencePieceType) {
+      type = SubwordType::sentencepiece;
     } else if (name == "type") {
       const FieldInfo info{.name = "type", .help = {}};
       type = fields_detail::parse_one<SubwordType>(info, fields_detail::single(info, values));
@@ -63,13 +80,71 @@ struct Attributes {
   }
 };
 
+float parse_score(std::string_view line, const std::string& where) {
+  float score = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), score);
+  if (error != std::errc() || end != line.data() + line.size())
+    throw Error(Position{where}, "'" + std::string(line.substr(0, 60)) + "' is no score" + std::string(kAdvice));
+  return score;
+}
+
+/// The unigram model of a vocabulary and its scores, a line for each piece that is not reserved.
+std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, std::string_view scores,
+                                                  const Vocabulary& vocabulary, const std::string& where) {
+  using Kind = SentencePieceModel::Kind;
+  SentencePieceModel model;
+  model.byte_fallback = attributes.byte_fallback;
+  model.pieces.push_back({std::string(reserved_piece(kUnknownId)), 0, Kind::unknown});
+  std::size_t at = 0;
+  for (std::int32_t id = kReservedIds; id < vocabulary.size(); ++id) {
+    const std::size_t end = std::min(scores.find('\n', at), scores.size());
+    if (at == scores.size()) throw Error(Position{where}, "there are fewer scores than pieces" + std::string(kAdvice));
+    const float score = parse_score(scores.substr(at, end - at), where);
+    at = std::min(end + 1, scores.size());
+    const std::string_view piece = vocabulary.piece(id);
+    const bool user = std::find(attributes.user_symbols.begin(), attributes.user_symbols.end(), piece) !=
+                      attributes.user_symbols.end();
+    const bool byte = attributes.byte_fallback && byte_of_piece(piece) >= 0;
+    model.pieces.push_back({std::string(piece), score, user ? Kind::user_defined : byte ? Kind::byte : Kind::normal});
+  }
+  if (at != scores.size()) throw Error(Position{where}, "there are more scores than pieces" + std::string(kAdvice));
+  return std::make_shared<const SentencePiece>(std::move(model), where);
+}
+
 /// Merges that lead to pieces outside the vocabulary are undone, so that only unknown characters are unknown.
-Subwords make_subwords(const Attributes& attributes, std::string_view merges,
+Subwords make_subwords(const Attributes& attributes, std::string_view subword_model,
                        const std::shared_ptr<const Vocabulary>& vocabulary, const std::string& where) {
+  if (attributes.type == SubwordType::sentencepiece) {
+    auto pieces = std::make_shared<const SentencePiece>(SentencePieceModel::parse(subword_model, where), where);
+    if (pieces->vocabulary() != vocabulary->pieces())
+      throw Error(Position{where}, "the vocabulary is not that of its SentencePiece model (make it again)");
+    return Subwords(std::move(pieces));
+  }
+  if (attributes.type == SubwordType::unigram)
+    return Subwords(make_unigram(attributes, subword_model, *vocabulary, where));
   if (attributes.type != SubwordType::bpe) return Subwords(attributes.type);
   const auto allowed = [vocabulary](std::string_view piece) { return vocabulary->contains(piece); };
   return Subwords(std::make_shared<const BpeEncoder>(
-      BpeMerges::parse(merges, where), BpeOptions{.separator = attributes.separator, .allowed = allowed}));
+      BpeMerges::parse(subword_model, where), BpeOptions{.separator = attributes.separator, .allowed = allowed}));
+}
+
+/// A `.model` file: lines are cut as they stand.
+TextModel read_sentencepiece(std::istream& in, const std::string& path) {
+  std::string bytes, block(std::size_t{1} << 16, '\0');
+  try {
+    while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0) {
+      bytes.append(block, 0, static_cast<std::size_t>(in.gcount()));
+      if (bytes.size() > kMostModelBytes)
+        throw Error(Position{path}, "is too large for a SentencePiece model" + std::string(kAdvice));
+    }
+  } catch (const boost::iostreams::gzip_error&) {
+    throw Error(Position{path}, "the gzip data is damaged or cut short (make the file again)");
+  }
+  auto pieces = std::make_shared<const SentencePiece>(SentencePieceModel::parse(bytes, path), path);
+  auto vocabulary = std::make_shared<const Vocabulary>(pieces->vocabulary(), path);
+  TextSteps steps;
+  steps.mode = TokenMode::none;
+  return TextModel(steps, Subwords(std::move(pieces)), std::move(vocabulary));
 }
 
 /// The lines of a vocabulary file. Only LF ends one, and a CR before it is text: it may end a piece. Files that came
@@ -77,6 +152,16 @@ Subwords make_subwords(const Attributes& attributes, std::string_view merges,
 class Lines {
  public:
   explicit Lines(const std::string& path) : in_(open_input(path)), where_{input_name(path)} {}
+
+  std::istream& stream() { return *in_; }
+  /// The first byte of the file, which stays to be read; negative at its end.
+  int first_byte() {
+    try {
+      return in_->peek();
+    } catch (const boost::iostreams::gzip_error&) {
+      fail("the gzip data is damaged or cut short (make the file again)");
+    }
+  }
 
   bool next(std::string& line) {
     try {
@@ -133,11 +218,12 @@ void check_first_line(const Lines& lines, const std::string& line) {
 
 TextModel TextModel::read(const std::string& path) {
   Lines lines(path);
+  if (SentencePieceModel::may_start_with(lines.first_byte())) return read_sentencepiece(lines.stream(), path);
   std::string line;
   if (!lines.next(line)) throw Error(Position{input_name(path)}, "is empty" + std::string(kAdvice));
   check_first_line(lines, line);
   Attributes attributes;
-  std::string merges = "#version: 0.2\n";
+  std::string merges = "#version: 0.2\n", scores;
   std::vector<std::string> pieces, list;
   std::string list_name;
   bool done = false;
@@ -150,6 +236,8 @@ TextModel TextModel::read(const std::string& path) {
       merges = "#version: " + value + "\n";
     } else if (name == "merges") {
       take_lines(lines, parse_count(lines, value), "merges", [&](const std::string& merge) { merges += merge + "\n"; });
+    } else if (name == "scores") {
+      take_lines(lines, parse_count(lines, value), "scores", [&](const std::string& score) { scores += score + "\n"; });
     } else if (name == "truecase") {
       std::string truecase;
       take_lines(lines, parse_count(lines, value), "lines of the truecase model",
@@ -173,7 +261,8 @@ TextModel TextModel::read(const std::string& path) {
   if (!done) lines.fail("the file ends in its header (cut short? make it again with build-vocab)");
   if (lines.next(line)) lines.fail("there are more lines than pieces (make it again with build-vocab)");
   const auto vocabulary = std::make_shared<const Vocabulary>(pieces, path);
-  return TextModel(attributes.steps, make_subwords(attributes, merges, vocabulary, path), vocabulary);
+  const std::string& subword_model = attributes.type == SubwordType::unigram ? scores : merges;
+  return TextModel(attributes.steps, make_subwords(attributes, subword_model, vocabulary, path), vocabulary);
 }
 
 TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other) {
@@ -192,10 +281,29 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
   return TextModel(attributes.steps, make_subwords(attributes, parts.subword_model, vocabulary, where), vocabulary);
 }
 
+namespace {
+
+void add_unigram(const SentencePieceModel& model, TextModelParts& parts) {
+  std::vector<std::string> user_symbols;
+  for (const auto& piece : model.pieces) {
+    if (piece.kind == SentencePieceModel::Kind::unknown) continue;
+    if (piece.kind == SentencePieceModel::Kind::user_defined) user_symbols.push_back(piece.text);
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, piece.score).ptr;
+    parts.subword_model.append(text, end).append(1, '\n');
+  }
+  parts.attributes.emplace_back("byte-fallback", model.byte_fallback);
+  parts.attributes.emplace_back("user-symbols", user_symbols);
+}
+
+}  // namespace
+
 TextModelParts TextModel::parts() const {
   TextModelParts parts;
   parts.pieces = vocabulary().pieces();
-  parts.attributes.emplace_back("type", std::string(enum_name(subwords().type())));
+  parts.attributes.emplace_back("type", std::string(subwords().type_name()));
+  if (subwords().type() == SubwordType::sentencepiece) parts.subword_model = subwords().sentencepiece()->model().source;
+  if (subwords().type() == SubwordType::unigram) add_unigram(subwords().sentencepiece()->model(), parts);
   if (const BpeEncoder* bpe = subwords().bpe()) {
     parts.subword_model = bpe->merges().text();
     parts.attributes.emplace_back("separator", bpe->separator());
@@ -209,6 +317,10 @@ TextModelParts TextModel::parts() const {
 
 void TextModel::write(std::ostream& out) const {
   TextModelParts stored = parts();
+  if (subwords().type() == SubwordType::sentencepiece) {
+    out << stored.subword_model;
+    return;
+  }
   out << kFirstLine << '\n';
   for (const auto& [name, value] : stored.attributes) {
     if (name == "language") {
@@ -224,6 +336,8 @@ void TextModel::write(std::ostream& out) const {
     out << "codes-version: " << (old ? "0.1" : "0.2") << "\nmerges: " << bpe->merges().pairs.size() << '\n';
     for (const auto& [first, second] : bpe->merges().pairs) out << first << ' ' << second << '\n';
   }
+  if (subwords().type() == SubwordType::unigram)
+    out << "scores: " << size() - kReservedIds << '\n' << stored.subword_model;
   out << "pieces: " << size() << '\n';
   for (std::int32_t id = 0; id < size(); ++id) out << vocabulary().piece(id) << '\n';
 }

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "heed/text/piece_trie.h"
+#include "heed/text/sentencepiece_model.h"
+
+namespace heed {
+
+struct SubwordSampler;
+
+/// A piece of a text: its number in the model, or that of the unknown piece, and where its bytes end; it begins where
+/// the one before ends.
+struct PieceSpan {
+  std::int32_t piece;
+  std::uint32_t end;
+};
+
+/// A segmentation and its log-probability.
+struct PiecePath {
+  std::vector<PieceSpan> spans;
+  float score = 0;
+};
+
+/// The unigram language model (Kudo 2018, "Subword regularization"): a segmentation's log-probability is the sum of its
+/// pieces' scores. An unknown character costs 10 more than the lowest score; user-defined pieces win against all that
+/// overlap them. Sums are of 32 bits, in the order and with the ties of SentencePiece 0.2.3. Immutable; serves any
+/// number of threads.
+class UnigramModel {
+ public:
+  explicit UnigramModel(const SentencePieceModel& model);
+
+  /// Replaces `spans` by the most probable segmentation of a normalised text (Viterbi).
+  void segment(std::string_view text, std::vector<PieceSpan>& spans) const;
+  /// The `count` most probable segmentations, best first (A* from the end, with the Viterbi scores as heuristic). As in
+  /// the reference, a search that grows beyond its limits goes on with the best partial paths, or gives one path only.
+  std::vector<PiecePath> n_best(std::string_view text, int count) const;
+  /// A segmentation drawn with probability proportional to exp(sampler.alpha * score): forward filtering, backward
+  /// sampling.
+  PiecePath sample(std::string_view text, SubwordSampler& sampler) const;
+
+ private:
+  struct Lattice;
+  Lattice lattice(std::string_view text) const;
+
+  PieceTrie trie_;
+  std::vector<float> scores_;          // per piece; user-defined ones: the bonus for their bytes
+  std::vector<float> lattice_scores_;  // the same; user-defined ones: for their characters, as the reference has it
+  float unknown_score_ = 0;
+  std::int32_t unknown_ = -1;
+};
+
+}  // namespace heed
