@@ -54,12 +54,12 @@ expect 0 '*' '*' "$build_vocab" --merges 10 long
 # Bad usage: exit 2.
 expect 2 '' 'build-vocab: unknown option --max-sise: did you mean --max-size?' "$build_vocab" --max-sise 5
 expect 2 '' 'build-vocab: unknown option --symbols: did you mean --merges? (subword-nmt)' "$build_vocab" --symbols 5
-expect 2 '' 'build-vocab: unknown option --byte-fallback*' "$build_vocab" --byte-fallback
+expect 2 '' 'build-vocab: --byte-fallback: --type bpe has no such thing (--type unigram has)' "$build_vocab" --byte-fallback
 expect 2 '' 'build-vocab: --dev: varies --max-size*' "$build_vocab" --dev "$en" --merges 5 "$en"
 expect 2 '' 'build-vocab: --total-symbols: needs --merges' "$build_vocab" --total-symbols "$en"
 expect 2 '' 'build-vocab: --dict-input: does not say where sentences end*' "$build_vocab" --dict-input --type char "$en"
 expect 1 '' 'build-vocab: nowhere: cannot open: No such file or directory' "$build_vocab" -q --dev nowhere "$en"
-expect 2 '' "build-vocab: --type 'unigram': must be one of words, bpe, char" "$build_vocab" --type unigram
+expect 2 '' "build-vocab: --type 'subword': must be one of words, bpe, unigram, char" "$build_vocab" --type subword
 expect 2 '' "build-vocab: --max-size 'big': *" "$build_vocab" -s big
 expect 2 '' 'build-vocab: --language lists 2 codes for 1 texts (*' "$build_vocab" -l en,fr "$en"
 

@@ -23,7 +23,7 @@ completes '--no-detokenize' tokenize --no-deto
 completes 'moses 13a intl char words none' tokenize --mode ''
 completes 'moses' tokenize --mode mo
 completes 'moses' tokenize --mode = mo
-completes 'words bpe char' build-vocab --type =
+completes 'words bpe unigram char' build-vocab --type =
 completes 'replace keep fail' tokenize -q --on_invalid_utf8 ''
 completes 'text.en' tokenize -i text.e
 completes 'text.en' build-vocab --lowercase text.e

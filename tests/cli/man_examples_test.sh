@@ -25,6 +25,7 @@ build-vocab -q -s 300 -l en,fr train.en train.fr >joint.vocab || fail "build-voc
 build-vocab -q -s 300 -l en train.en >vocab || fail "build-vocab failed"
 train -q -t train.en train.fr -v joint.vocab -m model.h5 --task transformer-tiny --dim-emb 16 --transformer-heads 2 \
   --transformer-dim-ffn 16 --after 1u || fail "train failed"
+cp "$HEED_SOURCE/tests/text/reference/sentencepiece/unigram.model" spm.model
 for name in a b c; do cp model.h5 $name.h5; done
 
 for page in "$HEED_SOURCE"/man/*.1; do
@@ -33,7 +34,7 @@ for page in "$HEED_SOURCE"/man/*.1; do
   [ -s "$tool-example-1" ] || fail "man/$tool.1 has no example between .EX and .EE"
 done
 for example in *-example-*; do
-  rm -rf try && mkdir try && cp -- *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.h5 joint.vocab vocab try
+  rm -rf try && mkdir try && cp -- *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.model *.h5 joint.vocab vocab try
   case $example in train-*) rm try/model.h5 ;; esac
   if grep -q $'^\t' "$example"; then
     (cd try && make -s -f "../$example") >out 2>err

@@ -8,17 +8,20 @@
 #include <utility>
 
 #include "heed/base/streams.h"
+#include "heed/base/threads.h"
 #include "heed/base/utf8.h"
 #include "heed/run/line_work.h"
 #include "heed/text/bpe_learner.h"
+#include "heed/text/unigram_learner.h"
 
 namespace heed {
 
 const ToolInfo kBuildVocabTool{
     .name = "build-vocab",
-    .purpose = "learn a vocabulary, and the merges of byte-pair encoding, from raw text",
-    .usage = {"build-vocab [--type words|bpe|char] [-s SIZE] [options] [FILE...] > vocab"},
+    .purpose = "learn a vocabulary of words, characters, byte-pair or unigram pieces from raw text",
+    .usage = {"build-vocab [--type words|bpe|unigram|char] [-s SIZE] [options] [FILE...] > vocab"},
     .examples = {"build-vocab --type bpe --merges 10000 --lowercase -l en,de train.en train.de > joint.vocab",
+                 "build-vocab --type unigram -s 8000 --byte-fallback train.en > en.vocab",
                  "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab"},
     .hints = {{"symbols", "merges", "subword-nmt"},
               {"vocab-size", "max-size", "SentencePiece"},
@@ -29,7 +32,7 @@ const ToolInfo kBuildVocabTool{
 
 namespace {
 
-constexpr std::int64_t kDefaultBpeSize = 8000;
+constexpr std::int64_t kDefaultSize = 8000;  // bpe and unigram
 
 /// A text to learn from, tokenised and counted.
 struct Corpus {
@@ -178,7 +181,7 @@ BpeMerges learn_merges(const WordCounts& words, const BuildVocabOptions& options
                   "ends, more than --merges " + std::to_string(limits.merges) + " --total-symbols (a larger number)");
     limits.merges -= characters;
   }
-  const std::int64_t size = options.max_size.value_or(options.merges ? 0 : kDefaultBpeSize);
+  const std::int64_t size = options.max_size.value_or(options.merges ? 0 : kDefaultSize);
   if (size > 0) limits.symbols = size - kReservedIds;
   Progress progress(log, "learning", "merges", options.merges.value_or(0));
   BpeLearnt learnt = learn_bpe(words, limits, [&](std::int64_t done) { progress.to(done); });
@@ -198,6 +201,17 @@ void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
   }
 }
 
+/// Leaves out the rarest characters: the rest covers a share of the text.
+void cover(double share, const WordCounts& counts, std::vector<std::size_t>& order) {
+  std::int64_t total = 0, covered = 0;
+  const auto count = [&](std::size_t i) { return counts.word(i) == kSpacePiece ? 0 : counts.count(i); };
+  for (const std::size_t i : order) total += count(i);
+  std::size_t kept = 0;
+  while (kept < order.size() && static_cast<double>(covered) < share * static_cast<double>(total))
+    covered += count(order[kept++]);
+  order.resize(kept);
+}
+
 /// The pieces in id order: by falling count, equal counts in the order of their bytes. Single characters of a bpe
 /// model stay even where merges have used them all up, so that no word of known characters is unknown.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
@@ -208,6 +222,7 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return counts.count(a) != counts.count(b) ? counts.count(a) > counts.count(b) : counts.word(a) < counts.word(b);
   });
+  if (options.character_coverage) cover(*options.character_coverage, counts, order);
   const std::size_t found = order.size();
   const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
   if (found > most) {
@@ -232,10 +247,18 @@ void check_options(const BuildVocabOptions& options) {
     if (options.merges) throw UsageError("--merges: --type " + type + " has no merges");
     if (!options.codes_output.empty()) throw UsageError("--codes-output: --type " + type + " has no merges");
   }
+  const bool unigram = options.type == SubwordType::unigram;
+  const auto learns = [&](bool given, bool able, const std::string& name) {
+    if (given && !able) throw UsageError("--" + name + ": --type " + type + " has no such thing (--type unigram has)");
+  };
+  learns(options.character_coverage.has_value(), unigram || options.type == SubwordType::characters,
+         "character-coverage");
+  learns(options.byte_fallback, unigram, "byte-fallback");
+  learns(!options.user_symbols.empty(), unigram, "user-symbols");
   if (options.total_symbols && !options.merges) throw UsageError("--total-symbols: needs --merges");
   if (options.dict_input && options.type == SubwordType::characters)
     throw UsageError("--dict-input: does not say where sentences end, which --type char needs for its <space>");
-  if (!options.dev.empty() && !options.max_size && options.type != SubwordType::bpe)
+  if (!options.dev.empty() && !options.max_size && options.type != SubwordType::bpe && !unigram)
     throw UsageError("--dev: needs --max-size, which it varies");
   if (!options.dev.empty() && options.merges)
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
@@ -263,9 +286,61 @@ Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, st
   return read;
 }
 
+std::vector<std::string> split_symbols(const std::string& list) {
+  std::vector<std::string> symbols;
+  for (std::size_t at = 0; !list.empty() && at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string symbol = list.substr(at, end - at);
+    if (!Vocabulary::is_piece(symbol) || std::find(symbols.begin(), symbols.end(), symbol) != symbols.end())
+      throw UsageError("--user-symbols '" + list + "': '" + symbol +
+                       "' cannot be a symbol (different strings without spaces, with commas between them)");
+    symbols.push_back(symbol);
+    at = end + 1;
+  }
+  return symbols;
+}
+
+/// A unigram model: user-defined symbols, bytes, then pieces by falling probability.
+TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, const BuildVocabOptions& options,
+                              Log& log) {
+  using Kind = SentencePieceModel::Kind;
+  SentencePieceModel model;
+  model.byte_fallback = options.byte_fallback;
+  model.pieces.push_back({std::string(reserved_piece(kUnknownId)), 0, Kind::unknown});
+  const std::vector<std::string> symbols = split_symbols(options.user_symbols);
+  for (const std::string& symbol : symbols) model.pieces.push_back({symbol, 0, Kind::user_defined});
+  for (int byte = 0; options.byte_fallback && byte < 256; ++byte)
+    model.pieces.push_back({byte_piece(static_cast<unsigned char>(byte)), 0, Kind::byte});
+  const std::int64_t size = options.max_size.value_or(kDefaultSize);
+  UnigramLimits limits{.size = size - kReservedIds - std::ssize(model.pieces) + 1,
+                       .min_frequency = options.min_frequency.value_or(2),
+                       .user_symbols = symbols,
+                       .threads = options.threads > 0 ? options.threads : available_threads()};
+  if (options.character_coverage) limits.character_coverage = *options.character_coverage;
+  Progress progress(log, "learning", "rounds", 0);
+  std::int64_t rounds = 0;
+  for (const auto& [piece, score] : learn_unigram(words, limits, [&](std::int64_t) { progress.to(++rounds); })) {
+    const bool taken = options.byte_fallback && byte_of_piece(piece) >= 0;
+    if (Vocabulary::is_piece(piece) && !taken) model.pieces.push_back({piece, score});
+  }
+  if (const std::int64_t found = std::ssize(model.pieces) - 1 + kReservedIds; found < size)
+    log.warn("the text gives " + std::to_string(found) + " pieces only, fewer than --max-size " + std::to_string(size));
+  std::vector<std::string> padded = SentencePiece(model, "vocabulary").vocabulary();
+  const std::size_t used = padded.size();
+  pad(padded, options.pad_to_multiple);
+  for (std::size_t i = used; i < padded.size(); ++i) model.pieces.push_back({padded[i], 0, Kind::unused});
+  return TextModel(steps, Subwords(std::make_shared<const SentencePiece>(std::move(model), "vocabulary")),
+                   std::make_shared<const Vocabulary>(padded));
+}
+
 /// A model of the size options.max_size, with the counts of its pieces.
 std::pair<TextModel, WordCounts> learn_model(const Learning& learning, const TextSteps& steps,
                                              const BuildVocabOptions& options, Log& log) {
+  if (options.type == SubwordType::unigram) {
+    TextModel model = learn_unigram_model(learning.words, steps, options, log);
+    WordCounts counts = count_pieces(learning.words, model.subwords(), learning.sentences);
+    return {std::move(model), std::move(counts)};
+  }
   Subwords subwords(options.type);
   if (options.type == SubwordType::bpe)
     subwords = Subwords(std::make_shared<const BpeEncoder>(learn_merges(learning.words, options, log)));
@@ -309,7 +384,7 @@ void report_coverage(const Learning& learning, const TextSteps& steps, const Bui
   dev_steps.language = split_languages(steps.language).front();
   const TextPipeline pipeline(dev_steps);
   for (std::string& line : lines) line = pipeline.tokenize(line);
-  const std::int64_t size = options.max_size.value_or(kDefaultBpeSize);
+  const std::int64_t size = options.max_size.value_or(kDefaultSize);
   std::ostringstream silence;
   Log quiet(silence, log.name(), Verbosity::quiet);
   const bool json = options.format == CoverageFormat::json;

@@ -27,6 +27,9 @@ struct BuildVocabOptions {
   std::optional<std::int64_t> max_size, min_frequency, merges;
   bool total_symbols = false, dict_input = false;
   std::int64_t pad_to_multiple = 1;
+  std::optional<double> character_coverage;
+  bool byte_fallback = false;
+  std::string user_symbols;
   std::string dev, codes_output, counts_output;
   CoverageFormat format = CoverageFormat::text;
   std::vector<std::string> write_vocabulary;
@@ -42,17 +45,30 @@ struct BuildVocabOptions {
     visit.section("Vocabulary");
     visit(type, {.name = "type", .help = "what a piece is: a word, a part of a word, a character"});
     visit(max_size, {.name = "max-size",
-                     .help = "at most N pieces, the four reserved ones included (bpe without --merges: 8000)",
+                     .help = "at most N pieces, the four reserved ones included (unigram, bpe without --merges: 8000)",
                      .value = "N",
                      .letter = 's',
                      .min = 5});
-    visit(min_frequency, {.name = "min-frequency",
-                          .help = "leave out rarer words or characters (1); bpe: merge no rarer pair (2)",
-                          .value = "N",
-                          .min = 1});
+    visit(min_frequency,
+          {.name = "min-frequency",
+           .help = "leave out rarer words or characters (1); bpe: rarer pairs, unigram: longer pieces (2)",
+           .value = "N",
+           .min = 1});
     visit(merges, {.name = "merges", .help = "bpe: learn N merge operations", .value = "N", .min = 0});
     visit(total_symbols, {.name = "total-symbols",
                           .help = "with --merges: N counts the characters too, within words and at their ends"});
+    visit(character_coverage,
+          {.name = "character-coverage",
+           .help =
+               "leave out the rarest characters, such that the rest is this share of the text (unigram 0.9995, char 1)",
+           .value = "P",
+           .min = 0.5,
+           .max = 1});
+    visit(byte_fallback,
+          {.name = "byte-fallback", .help = "unigram: unknown characters become pieces for their bytes"});
+    visit(
+        user_symbols,
+        {.name = "user-symbols", .help = "unigram: strings that are always a piece of their own", .value = "A,B,..."});
     visit(pad_to_multiple, {.name = "pad-to-multiple",
                             .help = "add unused pieces until the size is a multiple of N",
                             .value = "N",

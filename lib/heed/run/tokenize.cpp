@@ -49,7 +49,9 @@ void check_options(const TokenizeOptions& options) {
   needs("glossaries", given("codes"), "--codes");
   needs("bytes", given("codes"), "--codes");
   needs("dropout", given("codes") || given("model"), "--codes, or a --model with merges");
-  needs("seed", given("dropout"), "--dropout");
+  needs("sample-alpha", given("model"), "--model, a unigram model");
+  needs("n-best", given("model"), "--model, a unigram model");
+  needs("seed", given("dropout") || given("sample-alpha"), "--dropout or --sample-alpha");
   needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
   if (options.uppercase_first && !options.detokenize) throw UsageError("--uppercase-first: needs --detokenize");
   if (options.output_format == TokenFormat::id && options.model.empty())
@@ -59,6 +61,10 @@ void check_options(const TokenizeOptions& options) {
     if (with_offsets && there)
       throw UsageError(std::string(name) + ": has no use with --output-format " +
                        std::string(enum_name(options.output_format)));
+  for (const std::string_view name : {"detokenize", "check", "stats", "sample-alpha"})
+    if (options.n_best > 0 && given(name)) throw UsageError("--n-best: has no use with --" + std::string(name));
+  if (options.n_best > 0 && with_offsets) throw UsageError("--n-best: writes pieces or ids, not tsv or jsonl");
+  if (options.sample_alpha && options.detokenize) throw UsageError("--sample-alpha: has no use with --detokenize");
   if (options.dropout > 0 && options.detokenize) throw UsageError("--dropout: has no use with --detokenize");
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
   if (options.vocabulary_threshold && options.detokenize)
@@ -122,7 +128,11 @@ class Way {
       subwords_ = model_->subwords();
       if (options.dropout > 0 && subwords_.type() != SubwordType::bpe)
         throw UsageError("--dropout: the type of the vocabulary, " + std::string(subwords_.type_name()) +
-                         ", has no merges");
+                         ", has no merges that can be left out");
+      const bool unigram = subwords_.sentencepiece() && subwords_.sentencepiece()->unigram();
+      if ((options.n_best > 0 || options.sample_alpha) && !unigram)
+        throw UsageError(std::string(options.n_best > 0 ? "--n-best" : "--sample-alpha") + ": " + options.model +
+                         " is no unigram model (build-vocab --type unigram makes one)");
       return;
     }
     const TextSteps steps = options.first_stage.resolved();
@@ -172,6 +182,22 @@ class Way {
     out.append(first, ' ');
     subwords_.append_pieces(tokens, out, sampler);
     if (!as_text && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
+  }
+
+  /// The best segmentations, a line each: "0 ||| pieces ||| score" with the number of the input line, from 0.
+  void n_best(const std::string& tokens, std::int64_t count, std::int64_t line_number, std::string& out) const {
+    const SentencePiece& pieces = *subwords_.sentencepiece();
+    const std::string normal = pieces.normalize(tokens);
+    for (const PiecePath& path : pieces.unigram()->n_best(normal, static_cast<int>(count))) {
+      out += std::to_string(line_number - 1) + " |||";
+      if (path.spans.empty()) out += ' ';
+      pieces.pieces(normal, path.spans, [&](std::string_view piece, std::int32_t id, int) {
+        out.append(1, ' ').append(ids_ ? std::to_string(id) : std::string(piece));
+      });
+      char score[32];
+      std::snprintf(score, sizeof score, "%.4f", static_cast<double>(path.score));
+      out.append(" ||| ").append(score).append(1, '\n');
+    }
   }
 
   /// The pieces with where they come from in the raw line, as TSV or JSON.
@@ -289,12 +315,14 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
     thread_local std::string tokens;
     way.tokens_of(with_offsets ? replace_invalid_utf8(line) : line, tokens);
     const auto with_sampler = [&](auto&& use) {
-      if (options.dropout == 0) return use(nullptr);
+      if (options.dropout == 0 && !options.sample_alpha) return use(nullptr);
       SubwordSampler sampler{.dropout = options.dropout,
+                             .alpha = options.sample_alpha.value_or(0),
                              .stream = RandomStream(static_cast<std::uint64_t>(options.seed), RandomUse::subwords,
                                                     static_cast<std::uint64_t>(number))};
       use(&sampler);
     };
+    if (options.n_best > 0) return way.n_best(tokens, options.n_best, number, out);
     if (options.stats) with_sampler([&](SubwordSampler* sampler) { counts.add(way, tokens, sampler); });
     if (with_offsets) {
       with_sampler(

@@ -31,6 +31,8 @@ struct TokenizeOptions {
   std::optional<std::int64_t> merges, vocabulary_threshold;
   std::vector<std::string> glossaries;
   double dropout = 0;
+  std::optional<double> sample_alpha;
+  std::int64_t n_best = 0;
   bool bytes = false;
   std::int64_t seed = 1;
   TokenFormat output_format = TokenFormat::piece;
@@ -84,6 +86,15 @@ struct TokenizeOptions {
                     .max = 1});
     visit(bytes,
           {.name = "bytes", .help = "--codes merges bytes, not characters; also where the file does not say so"});
+    visit(sample_alpha, {.name = "sample-alpha",
+                         .help = "with a unigram model: draw a segmentation, each with probability p^A / sum",
+                         .value = "A",
+                         .min = 0});
+    visit(n_best, {.name = "n-best",
+                   .help = "with a unigram model: the N most probable segmentations, with their scores",
+                   .value = "N",
+                   .min = 0,
+                   .max = 512});
     visit(seed, {.name = "seed", .help = "of the random numbers; a line's depend on its number only", .value = "N"});
     visit.section("Input and output");
     visit(output_format, {.name = "output-format",

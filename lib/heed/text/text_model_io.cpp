@@ -22,7 +22,7 @@
 //     e n</w>
 //     ...
 //     scores: 9750           type unigram only: of the pieces that are not reserved, in their order
-//     -2.7182818
+//     -2.7182818             "unused" for the pieces of --pad-to-multiple
 //     ...
 //     pieces: 9754           one a line, in id order, to the end of the file
 //     <pad>
@@ -35,6 +35,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "heed-vocabulary 1";
 constexpr std::string_view kAdvice = " (build-vocab makes vocabularies)";
+constexpr std::string_view kUnusedScore = "unused";
 constexpr std::size_t kMostModelBytes = std::size_t{512} << 20;
 
 std::vector<std::string> value_texts(const FieldValue& value) {
@@ -99,13 +100,20 @@ std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, 
   for (std::int32_t id = kReservedIds; id < vocabulary.size(); ++id) {
     const std::size_t end = std::min(scores.find('\n', at), scores.size());
     if (at == scores.size()) throw Error(Position{where}, "there are fewer scores than pieces" + std::string(kAdvice));
-    const float score = parse_score(scores.substr(at, end - at), where);
+    const std::string_view line = scores.substr(at, end - at);
     at = std::min(end + 1, scores.size());
     const std::string_view piece = vocabulary.piece(id);
     const bool user = std::find(attributes.user_symbols.begin(), attributes.user_symbols.end(), piece) !=
                       attributes.user_symbols.end();
     const bool byte = attributes.byte_fallback && byte_of_piece(piece) >= 0;
-    model.pieces.push_back({std::string(piece), score, user ? Kind::user_defined : byte ? Kind::byte : Kind::normal});
+    if (line == kUnusedScore) {
+      model.pieces.push_back({std::string(piece), 0, Kind::unused});
+      continue;
+    }
+    model.pieces.push_back({std::string(piece), parse_score(line, where),
+                            user   ? Kind::user_defined
+                            : byte ? Kind::byte
+                                   : Kind::normal});
   }
   if (at != scores.size()) throw Error(Position{where}, "there are more scores than pieces" + std::string(kAdvice));
   return std::make_shared<const SentencePiece>(std::move(model), where);
@@ -288,6 +296,10 @@ void add_unigram(const SentencePieceModel& model, TextModelParts& parts) {
   for (const auto& piece : model.pieces) {
     if (piece.kind == SentencePieceModel::Kind::unknown) continue;
     if (piece.kind == SentencePieceModel::Kind::user_defined) user_symbols.push_back(piece.text);
+    if (piece.kind == SentencePieceModel::Kind::unused) {
+      parts.subword_model.append(kUnusedScore).append(1, '\n');
+      continue;
+    }
     char text[32];
     const auto end = std::to_chars(text, text + sizeof text, piece.score).ptr;
     parts.subword_model.append(text, end).append(1, '\n');

@@ -44,8 +44,26 @@ UnigramModel::UnigramModel(const SentencePieceModel& model)
     if (piece.kind == Kind::normal) lowest = std::min(lowest, piece.score);
     if (piece.kind == Kind::unknown) unknown_ = number;
   }
+  if (model.source.empty()) {
+    const auto other = [&](const auto& key) {
+      return model.pieces[static_cast<std::size_t>(key.second)].kind != Kind::user_defined;
+    };
+    symbols_ = PieceTrie({std::partition(keys.begin(), keys.end(), other), keys.end()});
+  }
   trie_ = PieceTrie(std::move(keys));
   unknown_score_ = lowest - kUnknownPenalty;
+}
+
+UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_t at) const {
+  for (; !symbols_.empty() && at < text.size(); at += character_bytes(text[at])) {
+    Symbol symbol{at, at, -1};
+    symbols_.prefixes(text.substr(at), [&](std::size_t bytes, std::int32_t piece) {
+      symbol = {at, at + bytes, piece};
+      return true;
+    });
+    if (symbol.piece >= 0) return symbol;
+  }
+  return {text.size(), text.size(), -1};
 }
 
 void UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans) const {
@@ -58,6 +76,7 @@ void UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans)
   thread_local std::vector<Best> best;
   best.assign(text.size() + 1, {0, -1, kNone});
   std::size_t frontier = 0;
+  Symbol symbol = next_symbol(text, 0);
   for (std::size_t start = 0; start < text.size();) {
     float here = best[start].score;
     if (here < -kScoreReset || here > kScoreReset) {
@@ -70,11 +89,17 @@ void UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans)
       if (there.start == kNone || score > there.score) there = {score, piece, static_cast<std::uint32_t>(start)};
       frontier = std::max(frontier, end);
     };
-    const std::size_t next = std::min(start + character_bytes(text[start]), text.size());
+    if (start == symbol.begin) {
+      offer(symbol.end, symbol.piece, scores_[static_cast<std::size_t>(symbol.piece)] + here);
+      start = symbol.end;
+      symbol = next_symbol(text, start);
+      continue;
+    }
+    const std::size_t next = std::min(start + character_bytes(text[start]), symbol.begin);
     bool known = false;
     if (!trie_.empty()) {
       PieceTrie::Walk walk = trie_.walk();
-      for (std::size_t at = start; at < text.size() && walk.step(static_cast<unsigned char>(text[at]));) {
+      for (std::size_t at = start; at < symbol.begin && walk.step(static_cast<unsigned char>(text[at]));) {
         ++at;
         if (walk.value() < 0) continue;
         offer(at, walk.value(), scores_[static_cast<std::size_t>(walk.value())] + here);
@@ -143,14 +168,21 @@ struct UnigramModel::Lattice {
 UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
   Lattice lattice;
   lattice.edges.push_back({-1, 0, 0, 0});
+  Symbol symbol = next_symbol(text, 0);
   for (std::size_t start = 0; start < text.size();) {
-    const std::size_t next = std::min(start + character_bytes(text[start]), text.size());
+    const std::size_t next = std::min(start + character_bytes(text[start]), symbol.begin);
     bool known = false;
     const auto add = [&](std::int32_t piece, float score, std::size_t end) {
       lattice.edges.push_back({piece, score, static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
       known |= end == next;
     };
-    trie_.prefixes(text.substr(start), [&](std::size_t bytes, std::int32_t piece) {
+    if (start == symbol.begin) {
+      add(symbol.piece, lattice_scores_[static_cast<std::size_t>(symbol.piece)], symbol.end);
+      start = symbol.end;
+      symbol = next_symbol(text, start);
+      continue;
+    }
+    trie_.prefixes(text.substr(start, symbol.begin - start), [&](std::size_t bytes, std::int32_t piece) {
       add(piece, lattice_scores_[static_cast<std::size_t>(piece)], start + bytes);
       return true;
     });

@@ -25,9 +25,9 @@ struct PiecePath {
 };
 
 /// The unigram language model (Kudo 2018, "Subword regularization"): a segmentation's log-probability is the sum of its
-/// pieces' scores. An unknown character costs 10 more than the lowest score; user-defined pieces win against all that
-/// overlap them. Sums are of 32 bits, in the order and with the ties of SentencePiece 0.2.3. Immutable; serves any
-/// number of threads.
+/// pieces' scores. An unknown character costs 10 more than the lowest score; in models of heed's own,
+/// user-defined pieces are cut out first; in others they get a small bonus only, as in SentencePiece. Sums are of 32
+/// bits, in the order and with the ties of SentencePiece 0.2.3. Immutable; serves any number of threads.
 class UnigramModel {
  public:
   explicit UnigramModel(const SentencePieceModel& model);
@@ -43,9 +43,16 @@ class UnigramModel {
 
  private:
   struct Lattice;
+  /// A user-defined piece that is cut out first.
+  struct Symbol {
+    std::size_t begin, end;
+    std::int32_t piece;
+  };
+  /// The first one from `at` on; behind the text where there is none.
+  Symbol next_symbol(std::string_view text, std::size_t at) const;
   Lattice lattice(std::string_view text) const;
 
-  PieceTrie trie_;
+  PieceTrie trie_, symbols_;
   std::vector<float> scores_;          // per piece; user-defined ones: the bonus for their bytes
   std::vector<float> lattice_scores_;  // the same; user-defined ones: for their characters, as the reference has it
   float unknown_score_ = 0;
