@@ -119,7 +119,8 @@ def numpy_numbers():
     for seed, size in itertools.product([0, 12345, 2**40 + 7], [1, 2, 7, 1000, 3_000_000_000]):
         random_numbers = numpy.random.default_rng(seed)
         chosen = random_numbers.choice(size, size=25, replace=True)
-        yield {"seed": seed, "size": size, "chosen": chosen.tolist(), "bits": random_numbers.integers(2, size=70, dtype=bool).astype(int).tolist()}
+        yield {"seed": seed, "size": size, "chosen": chosen.tolist(), "bits": random_numbers.integers(2, size=70, dtype=bool).astype(int).tolist(),
+               "later": random_numbers.choice(size, size=9001, replace=True)[-9:].tolist()}
 
 
 def shuffled_fractions():

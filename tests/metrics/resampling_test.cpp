@@ -19,6 +19,9 @@ TEST_CASE("random numbers are NumPy's") {
     CHECK(chosen == test["chosen"].get<std::vector<std::uint32_t>>());
     NumpyBits bits(random);
     for (const int bit : test["bits"]) CHECK(bits.next() == (bit == 1));
+    chosen.resize(9001);  // many are passed over where the size is large
+    random.choose(test["size"], chosen);
+    CHECK(std::vector(chosen.end() - 9, chosen.end()) == test["later"].get<std::vector<std::uint32_t>>());
   }
 }
 

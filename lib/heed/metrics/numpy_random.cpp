@@ -1,5 +1,6 @@
 #include "heed/metrics/numpy_random.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace heed {
@@ -42,41 +43,31 @@ std::array<std::uint32_t, count> seed_words(std::uint64_t seed) {
 }  // namespace
 
 NumpyRandom::NumpyRandom(std::uint64_t seed) {
+  constexpr Wide multiplier = Wide{0x2360ED051FC65DA4} << 64 | 0x4385DF649FCCF645;
   const auto words = seed_words<8>(seed);
   const auto word64 = [&words](std::size_t i) { return Wide{words[2 * i]} | Wide{words[2 * i + 1]} << 32; };
   const Wide start = word64(0) << 64 | word64(1), stream = word64(2) << 64 | word64(3);
-  increment_ = stream << 1 | 1;
-  step();
-  state_ += start;
-  step();
-}
-
-void NumpyRandom::step() {
-  constexpr Wide multiplier = Wide{0x2360ED051FC65DA4} << 64 | 0x4385DF649FCCF645;
-  state_ = state_ * multiplier + increment_;
-}
-
-std::uint64_t NumpyRandom::next64() {
-  step();
-  const auto high = static_cast<std::uint64_t>(state_ >> 64), low = static_cast<std::uint64_t>(state_);
-  return std::rotr(high ^ low, static_cast<int>(high >> 58));
-}
-
-std::uint32_t NumpyRandom::next32() {
-  if (has_high_half_) {
-    has_high_half_ = false;
-    return high_half_;
+  const Wide increment = stream << 1 | 1;
+  Wide state = (increment + start) * multiplier + increment;
+  for (Wide& each : states_) {
+    state = state * multiplier + increment;
+    each = state;
+    increment_ = increment_ * multiplier + increment;
+    multiplier_ *= multiplier;
   }
-  const std::uint64_t both = next64();
-  high_half_ = static_cast<std::uint32_t>(both >> 32);
-  has_high_half_ = true;
-  return static_cast<std::uint32_t>(both);
 }
 
-std::uint32_t NumpyRandom::bounded(std::uint32_t size, std::uint32_t threshold, std::uint32_t drawn) {
-  std::uint64_t product = std::uint64_t{drawn} * size;
-  while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{next32()} * size;
-  return static_cast<std::uint32_t>(product >> 32);
+void NumpyRandom::draw() {
+  for (std::size_t i = 0; i < drawn_.size(); i += 2 * kStreams) {
+    for (std::size_t k = 0; k < kStreams; ++k) {
+      const auto high = static_cast<std::uint64_t>(states_[k] >> 64), low = static_cast<std::uint64_t>(states_[k]);
+      const std::uint64_t drawn = std::rotr(high ^ low, static_cast<int>(high >> 58));
+      drawn_[i + 2 * k] = static_cast<std::uint32_t>(drawn);
+      drawn_[i + 2 * k + 1] = static_cast<std::uint32_t>(drawn >> 32);
+      states_[k] = states_[k] * multiplier_ + increment_;
+    }
+  }
+  at_ = 0;
 }
 
 void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
@@ -84,21 +75,26 @@ void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
     for (std::uint32_t& number : out) number = 0;
     return;
   }
+  // Lemire's way to a number below `size`; drawn numbers that would favour some of them are passed over.
   const std::uint32_t threshold = (UINT32_MAX - (size - 1)) % size;
   for (std::size_t at = 0; at < out.size();) {
-    if (has_high_half_ || at + 1 == out.size()) {
-      out[at++] = bounded(size, threshold, next32());
+    if (at_ == drawn_.size()) draw();
+    const std::size_t count = std::min(out.size() - at, drawn_.size() - at_);
+    const std::uint32_t* drawn = drawn_.data() + at_;
+    std::uint32_t least = UINT32_MAX;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t product = std::uint64_t{drawn[i]} * size;
+      least = std::min(least, static_cast<std::uint32_t>(product));
+      out[at + i] = static_cast<std::uint32_t>(product >> 32);
+    }
+    at_ += count;
+    if (least >= threshold) {
+      at += count;
       continue;
     }
-    const std::uint64_t both = next64();  // two at a time, unless one of them is drawn again
-    const std::uint64_t first = (both & UINT32_MAX) * size, second = (both >> 32) * size;
-    if (static_cast<std::uint32_t>(first) >= threshold && static_cast<std::uint32_t>(second) >= threshold) {
-      out[at++] = static_cast<std::uint32_t>(first >> 32);
-      out[at++] = static_cast<std::uint32_t>(second >> 32);
-    } else {
-      high_half_ = static_cast<std::uint32_t>(both >> 32);
-      has_high_half_ = true;
-      out[at++] = bounded(size, threshold, static_cast<std::uint32_t>(both));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t product = std::uint64_t{drawn[i]} * size;
+      if (static_cast<std::uint32_t>(product) >= threshold) out[at++] = static_cast<std::uint32_t>(product >> 32);
     }
   }
 }

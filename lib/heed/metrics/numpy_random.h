@@ -12,21 +12,25 @@ class NumpyRandom {
  public:
   explicit NumpyRandom(std::uint64_t seed);
 
-  std::uint64_t next64();
   /// The low half of a 64-bit number first, then its high half.
-  std::uint32_t next32();
+  std::uint32_t next32() {
+    if (at_ == drawn_.size()) draw();
+    return drawn_[at_++];
+  }
   /// Generator.choice(size, ...) with replacement: fills `out` with numbers below `size` (1 to 2^32 - 1).
   void choose(std::uint32_t size, std::span<std::uint32_t> out);
 
  private:
   __extension__ typedef unsigned __int128 Wide;  // ISO C++ has none
-  void step();
-  /// Lemire's way from a drawn number to one below `size`; those that would favour some numbers are drawn again.
-  std::uint32_t bounded(std::uint32_t size, std::uint32_t threshold, std::uint32_t drawn);
+  void draw();
 
-  Wide state_ = 0, increment_ = 0;
-  std::uint32_t high_half_ = 0;
-  bool has_high_half_ = false;
+  // A step waits for the multiplication of the step before: kStreams states, each that many steps behind the next, do
+  // not.
+  static constexpr std::size_t kStreams = 4;
+  std::array<Wide, kStreams> states_;
+  Wide multiplier_ = 1, increment_ = 0;  // of kStreams steps
+  std::array<std::uint32_t, 2048> drawn_;
+  std::size_t at_ = drawn_.size();
 };
 
 /// Generator.integers(2, dtype=bool) over and over: 32 of them from each 32-bit number, the lowest bit first.

@@ -78,15 +78,12 @@ double p_value(std::size_t at_least, std::size_t count) {
 /// without rounding, and so do integers, from a quarter of the memory.
 class ResampleRows {
  public:
-  ResampleRows(std::span<const double> rows, std::size_t width)
-      : stride_((width + kColumns - 1) / kColumns * kColumns) {
+  ResampleRows(std::span<const double> rows, std::size_t width) : width_(width) {
     constexpr double kExact = 1 << 24;  // float32 has all whole numbers up to here
-    const std::size_t segments = rows.size() / width;
-    const double most = std::min(255.0, kExact / static_cast<double>(segments));
+    const double most = std::min(255.0, kExact / static_cast<double>(rows.size() / width));
     const auto place = [&](auto& to) {
-      to.resize(segments * stride_);
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        to[i / width * stride_ + i % width] = static_cast<std::decay_t<decltype(to[0])>>(rows[i]);
+      to.resize(rows.size() + kColumns);
+      for (std::size_t i = 0; i < rows.size(); ++i) to[i] = static_cast<std::decay_t<decltype(to[0])>>(rows[i]);
     };
     if (std::all_of(rows.begin(), rows.end(), [&](double x) { return x >= 0 && x <= most && x == std::floor(x); }))
       place(bytes_);
@@ -94,13 +91,13 @@ class ResampleRows {
       place(floats_);
   }
 
-  /// Columns of a row, with those that fill it up.
-  std::size_t stride() const { return stride_; }
+  /// Numbers that sum() writes: those of a row and some behind them that mean nothing.
+  std::size_t columns() const { return (width_ + kColumns - 1) / kColumns * kColumns; }
 
-  /// Sums of the rows that `draws` names, in their order: [stride()].
+  /// Sums of the rows that `draws` names, in their order: [columns()].
   void sum(std::span<const std::uint32_t> draws, std::span<float> sums) const {
-    for (std::size_t at = 0; at < stride_;) {
-      const std::size_t blocks = std::min<std::size_t>(2, (stride_ - at) / kColumns);
+    for (std::size_t at = 0; at < columns();) {
+      const std::size_t blocks = std::min<std::size_t>(2, (columns() - at) / kColumns);
       if (blocks == 2)
         sum_columns<2 * kColumns>(draws, at, sums.data() + at);
       else
@@ -133,16 +130,16 @@ class ResampleRows {
   void add(std::span<const std::uint32_t> draws, const Stored* rows, Sum* totals) const {
     Sum sums[columns] = {};  // in registers
     for (const std::uint32_t draw : draws) {
-      const Stored* row = rows + draw * stride_;
+      const Stored* row = rows + draw * width_;
       for (std::size_t k = 0; k < columns; ++k) sums[k] = static_cast<Sum>(sums[k] + row[k]);
     }
     std::copy(std::begin(sums), std::end(sums), totals);
   }
 
   static constexpr std::size_t kShort = 256;  // bytes that 16 bits can sum
-  std::size_t stride_;
-  std::vector<std::uint8_t> bytes_;
-  std::vector<float> floats_;
+  std::size_t width_;
+  std::vector<std::uint8_t> bytes_;  // one row behind the other, and what the last row's columns() reach
+  std::vector<float> floats_;        // the same
 };
 
 /// Sums of one column for the two systems that a trial makes by shuffling.
@@ -219,7 +216,7 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
     draws.resize(static_cast<std::size_t>(round) * segments);
     random.choose(static_cast<std::uint32_t>(segments), draws);
     share(pool, round, [&](std::int64_t first, std::int64_t last) {
-      std::vector<float> sums(rows.stride());
+      std::vector<float> sums(rows.columns());
       for (std::int64_t r = first; r < last; ++r) {
         rows.sum(std::span(draws).subspan(static_cast<std::size_t>(r) * segments, segments), sums);
         const auto sample = static_cast<std::size_t>(done + r);
