@@ -1,10 +1,9 @@
 #include "heed/metrics/character_matcher.h"
 
-#include <hwy/contrib/sort/vqsort.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -14,7 +13,8 @@ constexpr std::uint32_t kHypothesisEnd = 0, kReferenceEnd = 1, kFirst = 2;
 constexpr std::size_t kCommon = 0x800;    // characters of one or two bytes
 constexpr std::size_t kLanes = 8;         // orders that are counted at once
 constexpr std::size_t kLongest = 0x7FFF;  // what a lane can count
-constexpr std::size_t kFew = 48;          // below, std::sort is faster
+constexpr std::size_t kMany = 1024;       // above, or with more digits, std::sort is faster
+constexpr int kDigit = 8;
 
 using Lanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
 
@@ -33,10 +33,7 @@ std::uint64_t CharacterMatcher::Character::hash() const {
   return product >> 32;
 }
 
-CharacterMatcher::CharacterMatcher(int max_order)
-    : max_order_(static_cast<std::size_t>(max_order)), common_(kCommon), sorter_(std::make_unique<hwy::Sorter>()) {}
-CharacterMatcher::~CharacterMatcher() = default;
-CharacterMatcher::CharacterMatcher(CharacterMatcher&&) noexcept = default;
+CharacterMatcher::CharacterMatcher(int max_order) : max_order_(static_cast<std::size_t>(max_order)), common_(kCommon) {}
 
 /// Appends a text's characters as numbers, and its end.
 void CharacterMatcher::number(std::span<const char32_t> text, std::uint32_t end) {
@@ -72,6 +69,33 @@ void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<con
     match_any(hypothesis.size(), matches);
 }
 
+/// Sorts the keys: by their second characters, by their first, and what these leave in disorder by insertion.
+void CharacterMatcher::sort_packed(int bits) {
+  if (keys_.size() > kMany || bits > kDigit) {
+    std::sort(keys_.begin(), keys_.end());
+    return;
+  }
+  sorted_.resize(keys_.size());
+  const int first = bits * static_cast<int>(max_order_ - 1) + 1;
+  for (int shift = std::max(1, first - bits); shift <= first; shift += bits) {
+    const auto digit = [&](std::uint64_t key) { return key >> shift & ((std::uint64_t{1} << bits) - 1); };
+    std::array<std::uint16_t, std::size_t{1} << kDigit> starts;
+    std::fill_n(starts.begin(), std::size_t{1} << bits, std::uint16_t{0});
+    for (const std::uint64_t key : keys_) ++starts[digit(key)];
+    std::uint16_t sum = 0;
+    for (std::size_t d = 0; d < std::size_t{1} << bits; ++d)
+      sum = static_cast<std::uint16_t>(sum + std::exchange(starts[d], sum));
+    for (const std::uint64_t key : keys_) sorted_[starts[digit(key)]++] = key;
+    keys_.swap(sorted_);
+  }
+  for (std::size_t i = 1; i < keys_.size(); ++i) {
+    const std::uint64_t key = keys_[i];
+    std::size_t at = i;
+    for (; at > 0 && keys_[at - 1] > key; --at) keys_[at] = keys_[at - 1];
+    keys_[at] = key;
+  }
+}
+
 /// With the characters of a beginning, and a bit for the text it is from, packed in 64 bits.
 void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches) {
   const int top = bits * static_cast<int>(max_order_ - 1);
@@ -86,10 +110,7 @@ void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<
   };
   pack(0, hypothesis, 0);
   pack(hypothesis + 1, numbers_.size() - 1, 1);
-  if (keys_.size() < kFew)
-    std::sort(keys_.begin(), keys_.end());
-  else
-    (*sorter_)(keys_.data(), keys_.size(), hwy::SortAscending());
+  sort_packed(bits);
 
   std::array<std::uint8_t, 65> shared{};  // characters that two keys share, by the width of their difference
   for (int width = 0; width <= top + bits; ++width)

@@ -1,15 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "heed/metrics/ngram_matcher.h"
-
-namespace hwy {
-class Sorter;
-}
 
 namespace heed {
 
@@ -19,8 +14,6 @@ namespace heed {
 class CharacterMatcher {
  public:
   explicit CharacterMatcher(int max_order);
-  ~CharacterMatcher();
-  CharacterMatcher(CharacterMatcher&&) noexcept;
 
   /// `matches[n - 1]` (n = 1 ... max_order) becomes the number of n-grams that `hypothesis` shares with `reference`,
   /// each at most as often as it is in either.
@@ -38,6 +31,7 @@ class CharacterMatcher {
   };
 
   void number(std::span<const char32_t> text, std::uint32_t end);
+  void sort_packed(int bits);
   void match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches);
   void match_any(std::size_t hypothesis, std::span<std::int64_t> matches);
 
@@ -46,8 +40,7 @@ class CharacterMatcher {
   std::uint32_t generation_ = 0, count_ = 0;
   GenerationTable<GenerationEntry<Character>> rare_;
   std::vector<std::uint32_t> numbers_;  // the hypothesis, its end, the reference, its end
-  std::vector<std::uint64_t> keys_;
-  std::unique_ptr<hwy::Sorter> sorter_;
+  std::vector<std::uint64_t> keys_, sorted_;
 };
 
 }  // namespace heed

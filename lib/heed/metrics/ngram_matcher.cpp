@@ -14,19 +14,28 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 32);
 }
 
+template <class Number>
+Number load(const char* bytes) {
+  Number number;
+  std::memcpy(&number, bytes, sizeof(number));
+  return number;
+}
+
 }  // namespace
 
 TokenKey::TokenKey(std::string_view token) : text(token) {
-  std::uint64_t hash = text.size();
-  std::size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, text.data() + at, 8);
-    hash = mix(hash ^ word);
+  const char* bytes = text.data();
+  const std::size_t size = text.size();
+  if (size > kShort) {
+    std::uint64_t hash = size;
+    for (std::size_t at = 0; at + 8 < size; at += 8) hash = mix(hash ^ load<std::uint64_t>(bytes + at));
+    hashed = mix(hash ^ load<std::uint64_t>(bytes + size - 8));
+  } else if (size >= 4) {  // both halves, which overlap where it is shorter than eight
+    hashed = mix(load<std::uint32_t>(bytes) | std::uint64_t{load<std::uint32_t>(bytes + size - 4)} << 32);
+  } else if (size > 0) {
+    const auto byte = [bytes](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(bytes[i])}; };
+    hashed = mix(byte(0) | byte(size / 2) << 8 | byte(size - 1) << 16 | std::uint64_t{size} << 24);
   }
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, text.data() + at, text.size() - at);
-  hashed = mix(hash ^ rest);
 }
 
 void TokenNumbers::clear() {

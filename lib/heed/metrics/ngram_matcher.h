@@ -65,13 +65,18 @@ class GenerationTable {
   std::uint32_t generation_ = 1;
 };
 
-/// The bytes of a token with their hash, as a key of a GenerationTable.
+/// The bytes of a token with their hash, as a key of a GenerationTable. Short tokens of one length have different
+/// hashes.
 struct TokenKey {
+  static constexpr std::size_t kShort = 8;
+
   TokenKey() = default;
   explicit TokenKey(std::string_view token);
 
   std::uint64_t hash() const { return hashed; }
-  bool operator==(const TokenKey& other) const { return hashed == other.hashed && text == other.text; }
+  bool operator==(const TokenKey& other) const {
+    return hashed == other.hashed && text.size() == other.text.size() && (text.size() <= kShort || text == other.text);
+  }
 
   std::string_view text;
   std::uint64_t hashed = 0;

@@ -213,6 +213,12 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
   bool taken = false;  // the previous character is a stop that the second rule has taken
   for (std::size_t i = 0; i < line.size(); ++i) {
     const Kind13a kind = kind_13a(line[i]);
+    if (kind == Kind13a::letter) {
+      if (start == kNone) start = i;
+      while (i + 1 < line.size() && kind_13a(line[i + 1]) == Kind13a::letter) ++i;
+      previous = kind;
+      continue;
+    }
     bool alone = kind == Kind13a::symbol || (kind == Kind13a::dash && previous == Kind13a::digit);
     if (kind == Kind13a::stop) {
       taken = (padded || i > 0) && previous != Kind13a::digit && !(previous == Kind13a::stop && taken);
