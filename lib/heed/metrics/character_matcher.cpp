@@ -37,16 +37,19 @@ CharacterMatcher::CharacterMatcher(int max_order) : max_order_(static_cast<std::
 
 /// Appends a text's characters as numbers, and its end.
 void CharacterMatcher::number(std::span<const char32_t> text, std::uint32_t end) {
+  const std::size_t start = numbers_.size();
+  numbers_.resize(start + text.size() + 1);
+  std::uint32_t* out = numbers_.data() + start;
   for (const char32_t c : text) {
     if (c >= kCommon) {
-      numbers_.push_back(rare_.intern(Character{c}, count_));
+      *out++ = rare_.intern(Character{c}, count_);
       continue;
     }
     Number& known = common_[c];
     if (known.generation != generation_) known = {generation_, count_++};
-    numbers_.push_back(known.number);
+    *out++ = known.number;
   }
-  numbers_.push_back(end);
+  *out = end;
 }
 
 void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<const char32_t> reference,
@@ -99,13 +102,14 @@ void CharacterMatcher::sort_packed(int bits) {
 /// With the characters of a beginning, and a bit for the text it is from, packed in 64 bits.
 void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches) {
   const int top = bits * static_cast<int>(max_order_ - 1);
-  keys_.clear();
+  keys_.resize(numbers_.size() - 2);
+  std::uint64_t* out = keys_.data();
   const auto pack = [&](std::size_t first, std::size_t end, std::uint64_t side) {
     std::uint64_t key = 0;
     for (std::size_t n = 0; n < max_order_; ++n) key = key << bits | numbers_[end];
     for (std::size_t i = end; i-- > first;) {
       key = key >> bits | std::uint64_t{numbers_[i]} << top;
-      keys_.push_back(key << 1 | side);
+      *out++ = key << 1 | side;
     }
   };
   pack(0, hypothesis, 0);

@@ -56,11 +56,12 @@ class Segment {
       lowered_ = to_lower(line);
       line = lowered_;
     }
-    characters_.clear();
+    characters_.resize(line.size());
+    char32_t* out = characters_.data();
     for (std::size_t at = 0; at < line.size();) {
       const auto byte = static_cast<unsigned char>(line[at]);
       if (byte > ' ' && byte < 0x80) {
-        characters_.push_back(byte);
+        *out++ = byte;
         ++at;
         continue;
       }
@@ -73,11 +74,12 @@ class Segment {
       const std::size_t start = at;
       const char32_t c = decode_utf8(line, at, &valid);
       if (valid) {
-        characters_.push_back(c);
+        *out++ = c;
       } else {  // each ill-formed byte is a character of its own, beyond all others
-        for (std::size_t i = start; i < at; ++i) characters_.push_back(0x110000 + static_cast<unsigned char>(line[i]));
+        for (std::size_t i = start; i < at; ++i) *out++ = 0x110000 + static_cast<unsigned char>(line[i]);
       }
     }
+    characters_.resize(static_cast<std::size_t>(out - characters_.data()));
     words_.clear();
     if (options.word_order > 0)
       for (const std::string_view word : words.tokens(line)) split_punctuation(word);

@@ -74,23 +74,11 @@ void NgramMatcher::clear() {
   sequence_ = 0;
 }
 
-void NgramMatcher::count_in_reference(std::uint32_t id) {
-  if (id >= nodes_.size()) nodes_.resize(id + 1);
-  Node& node = nodes_[id];
-  if (node.sequence != sequence_) node = {node.count, 0, sequence_};
-  node.count = std::max(node.count, ++node.seen);
-}
-
-std::int64_t NgramMatcher::count_in_hypothesis(std::uint32_t id) {
-  Node& node = nodes_[id];
-  if (node.sequence != sequence_) node = {node.count, 0, sequence_};
-  return ++node.seen <= node.count ? 1 : 0;
-}
-
 void NgramMatcher::add_reference(std::span<const std::string_view> tokens) {
   ++sequence_;
   token_ids_.clear();
   prefix_ids_.clear();
+  make_room(tokens.size());
   for (const std::string_view token : tokens) {
     token_ids_.push_back(tokens_.intern(TokenKey(token), node_count_));
     prefix_ids_.push_back(token_ids_.back());
@@ -102,6 +90,7 @@ void NgramMatcher::add_reference(std::span<const std::string_view> tokens) {
 void NgramMatcher::add_longer() {
   const std::size_t length = token_ids_.size();
   for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= length; ++n) {
+    make_room(length);
     for (std::size_t i = 0; i + n <= length; ++i) {
       prefix_ids_[i] = pairs_.intern(pair_key(prefix_ids_[i], token_ids_[i + n - 1]), node_count_);
       count_in_reference(prefix_ids_[i]);

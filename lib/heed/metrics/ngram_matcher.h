@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -129,8 +130,20 @@ class NgramMatcher {
   };
 
   static Pair pair_key(std::uint32_t prefix, std::uint32_t token);
-  void count_in_reference(std::uint32_t id);
-  std::int64_t count_in_hypothesis(std::uint32_t id);
+  /// For that many new n-grams.
+  void make_room(std::size_t count) {
+    if (nodes_.size() < node_count_ + count) nodes_.resize(node_count_ + count);
+  }
+  void count_in_reference(std::uint32_t id) {
+    Node& node = nodes_[id];
+    if (node.sequence != sequence_) node = {node.count, 0, sequence_};
+    node.count = std::max(node.count, ++node.seen);
+  }
+  std::int64_t count_in_hypothesis(std::uint32_t id) {
+    Node& node = nodes_[id];
+    if (node.sequence != sequence_) node = {node.count, 0, sequence_};
+    return ++node.seen <= node.count ? 1 : 0;
+  }
   void add_longer();
   void match_longer(std::span<std::int64_t> matches);
 
