@@ -89,19 +89,20 @@ class ResampleRows {
       place(bytes_);
     else
       place(floats_);
+    are_small_ = std::all_of(bytes_.begin(), bytes_.end(), [](std::uint8_t byte) { return byte < 64; });
   }
 
-  /// Numbers that sum() writes: those of a row and some behind them that mean nothing.
+  /// Numbers that add() writes: those of a row and some behind them that mean nothing.
   std::size_t columns() const { return (width_ + kColumns - 1) / kColumns * kColumns; }
 
-  /// Sums of the rows that `draws` names, in their order: [columns()].
-  void sum(std::span<const std::uint32_t> draws, std::span<float> sums) const {
+  /// Adds the rows that `draws` names, in their order, to `sums` [columns()].
+  void add(std::span<const std::uint32_t> draws, std::span<float> sums) const {
     for (std::size_t at = 0; at < columns();) {
       const std::size_t blocks = std::min<std::size_t>(2, (columns() - at) / kColumns);
       if (blocks == 2)
-        sum_columns<2 * kColumns>(draws, at, sums.data() + at);
+        add_columns<2 * kColumns>(draws, at, sums.data() + at);
       else
-        sum_columns<kColumns>(draws, at, sums.data() + at);
+        add_columns<kColumns>(draws, at, sums.data() + at);
       at += blocks * kColumns;
     }
   }
@@ -110,25 +111,28 @@ class ResampleRows {
   static constexpr std::size_t kColumns = 16;
 
   template <std::size_t columns>
-  void sum_columns(std::span<const std::uint32_t> draws, std::size_t at, float* sums) const {
+  void add_columns(std::span<const std::uint32_t> draws, std::size_t at, float* sums) const {
     if (bytes_.empty()) {
-      float totals[columns] = {};
-      add<columns>(draws, floats_.data() + at, totals);
-      std::copy(std::begin(totals), std::end(totals), sums);
+      add_stored<columns>(draws, floats_.data() + at, sums);
       return;
     }
     std::uint32_t totals[columns] = {};
     for (; !draws.empty(); draws = draws.subspan(std::min(kShort, draws.size()))) {
       std::uint16_t part[columns] = {};
-      add<columns>(draws.first(std::min(kShort, draws.size())), bytes_.data() + at, part);
+      const auto some = draws.first(std::min(kShort, draws.size()));
+      if (are_small_)
+        add_small<columns>(some, bytes_.data() + at, part);
+      else
+        add_stored<columns>(some, bytes_.data() + at, part);
       for (std::size_t k = 0; k < columns; ++k) totals[k] += part[k];
     }
-    for (std::size_t k = 0; k < columns; ++k) sums[k] = static_cast<float>(totals[k]);
+    for (std::size_t k = 0; k < columns; ++k) sums[k] += static_cast<float>(totals[k]);
   }
 
   template <std::size_t columns, class Stored, class Sum>
-  void add(std::span<const std::uint32_t> draws, const Stored* rows, Sum* totals) const {
-    Sum sums[columns] = {};  // in registers
+  void add_stored(std::span<const std::uint32_t> draws, const Stored* rows, Sum* totals) const {
+    Sum sums[columns];  // in registers
+    std::copy_n(totals, columns, sums);
     for (const std::uint32_t draw : draws) {
       const Stored* row = rows + draw * width_;
       for (std::size_t k = 0; k < columns; ++k) sums[k] = static_cast<Sum>(sums[k] + row[k]);
@@ -136,8 +140,23 @@ class ResampleRows {
     std::copy(std::begin(sums), std::end(sums), totals);
   }
 
+  /// Four rows at a time in bytes.
+  template <std::size_t columns>
+  void add_small(std::span<const std::uint32_t> draws, const std::uint8_t* rows, std::uint16_t* totals) const {
+    for (; draws.size() >= 4; draws = draws.subspan(4)) {
+      std::uint8_t four[columns] = {};
+      for (const std::uint32_t draw : draws.first<4>()) {
+        const std::uint8_t* row = rows + draw * width_;
+        for (std::size_t k = 0; k < columns; ++k) four[k] = static_cast<std::uint8_t>(four[k] + row[k]);
+      }
+      for (std::size_t k = 0; k < columns; ++k) totals[k] = static_cast<std::uint16_t>(totals[k] + four[k]);
+    }
+    add_stored<columns>(draws, rows, totals);
+  }
+
   static constexpr std::size_t kShort = 256;  // bytes that 16 bits can sum
   std::size_t width_;
+  bool are_small_ = false;           // the sum of any four bytes is one
   std::vector<std::uint8_t> bytes_;  // one row behind the other, and what the last row's columns() reach
   std::vector<float> floats_;        // the same
 };
@@ -208,27 +227,43 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
   std::vector<ResampledScores> out(series, {std::vector<double>(count), false});
   std::vector<char> single(series * count);
   NumpyRandom random(seed);
-  ThreadPool pool(threads);
   std::vector<std::uint32_t> draws;
-  const std::int64_t most = round_size(segments, threads);
-  for (std::int64_t done = 0; done < samples; done += most) {
-    const std::int64_t round = std::min(most, samples - done);
-    draws.resize(static_cast<std::size_t>(round) * segments);
-    random.choose(static_cast<std::uint32_t>(segments), draws);
-    share(pool, round, [&](std::int64_t first, std::int64_t last) {
-      std::vector<float> sums(rows.columns());
-      for (std::int64_t r = first; r < last; ++r) {
-        rows.sum(std::span(draws).subspan(static_cast<std::size_t>(r) * segments, segments), sums);
-        const auto sample = static_cast<std::size_t>(done + r);
-        for (std::size_t s = 0; s < series; ++s) {
-          const TranslationMetric& metric = *statistics.metrics()[s % metrics];
-          const ResampledScore score = metric.resampled_score(
-              std::span<const float>(sums).subspan(statistics.offset(s / metrics, s % metrics), metric.width()));
-          out[s].values[sample] = score.value;
-          single[s * count + sample] = score.single;
-        }
+  const auto keep = [&](std::size_t sample, std::span<const float> sums) {
+    for (std::size_t s = 0; s < series; ++s) {
+      const TranslationMetric& metric = *statistics.metrics()[s % metrics];
+      const ResampledScore score =
+          metric.resampled_score(sums.subspan(statistics.offset(s / metrics, s % metrics), metric.width()));
+      out[s].values[sample] = score.value;
+      single[s * count + sample] = score.single;
+    }
+  };
+  if (threads == 1) {  // pieces of a resample, so that the cache has room for the rows
+    std::vector<float> sums(rows.columns());
+    for (std::size_t sample = 0; sample < count; ++sample) {
+      std::fill(sums.begin(), sums.end(), 0.0F);
+      for (std::size_t done = 0; done < segments; done += draws.size()) {
+        draws.resize(std::min<std::size_t>(4096, segments - done));
+        random.choose(static_cast<std::uint32_t>(segments), draws);
+        rows.add(draws, sums);
       }
-    });
+      keep(sample, sums);
+    }
+  } else {
+    ThreadPool pool(threads);
+    const std::int64_t most = round_size(segments, threads);
+    for (std::int64_t done = 0; done < samples; done += most) {
+      const std::int64_t round = std::min(most, samples - done);
+      draws.resize(static_cast<std::size_t>(round) * segments);
+      random.choose(static_cast<std::uint32_t>(segments), draws);
+      share(pool, round, [&](std::int64_t first, std::int64_t last) {
+        std::vector<float> sums(rows.columns());
+        for (std::int64_t r = first; r < last; ++r) {
+          std::fill(sums.begin(), sums.end(), 0.0F);
+          rows.add(std::span(draws).subspan(static_cast<std::size_t>(r) * segments, segments), sums);
+          keep(static_cast<std::size_t>(done + r), sums);
+        }
+      });
+    }
   }
   for (std::size_t s = 0; s < series; ++s) {
     const auto first = single.begin() + static_cast<std::ptrdiff_t>(s * count);
