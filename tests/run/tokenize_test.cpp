@@ -484,129 +484,129 @@ TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
     CHECK(std::count(out.begin(), out.end(), '\n') == feeds);
     CHECK(out.back() == '\n');
   }
+}
 
-  TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too") {
-    const Folder folder;
-    std::string text;
-    for (int i = 0; i < 30; ++i) text += kEnglish;
-    const std::string english = folder.file("en", text), german = folder.file("de", kGerman);
-    const auto build = [&](std::string threads) {
-      return build_vocab({"--type", "unigram", "-s", "340", "--byte-fallback", "--user-symbols", "<a>,est", "-l",
-                          "en,de", "--pad-to-multiple", "8", "-j", std::move(threads), english, german});
-    };
-    const Result built = build("1");
-    CHECK(built.out == build("3").out);
-    const auto pieces = pieces_of(built.out);
-    CHECK(pieces.size() % 8 == 0);
-    CHECK(pieces[4] == "<a>");
-    CHECK(pieces[6] == "<0x00>");
-    CHECK(built.out.find("\ntype: unigram\n") != std::string::npos);
-    CHECK(built.out.find("\nlanguage: en,de\n") != std::string::npos);
-    CHECK(built.out.find("\nuser-symbols: <a>\nuser-symbols: est\n") != std::string::npos);
-    const std::string vocabulary = folder.file("vocab", built.out);
-    CHECK(slurp(vocabulary) == [&] {
-      std::ostringstream again;
-      TextModel::read(vocabulary).write(again);
-      return again.str();
-    }());
+TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += kEnglish;
+  const std::string english = folder.file("en", text), german = folder.file("de", kGerman);
+  const auto build = [&](std::string threads) {
+    return build_vocab({"--type", "unigram", "-s", "340", "--byte-fallback", "--user-symbols", "<a>,est", "-l", "en,de",
+                        "--pad-to-multiple", "8", "-j", std::move(threads), english, german});
+  };
+  const Result built = build("1");
+  CHECK(built.out == build("3").out);
+  const auto pieces = pieces_of(built.out);
+  CHECK(pieces.size() % 8 == 0);
+  CHECK(pieces[4] == "<a>");
+  CHECK(pieces[6] == "<0x00>");
+  CHECK(built.out.find("\ntype: unigram\n") != std::string::npos);
+  CHECK(built.out.find("\nlanguage: en,de\n") != std::string::npos);
+  CHECK(built.out.find("\nuser-symbols: <a>\nuser-symbols: est\n") != std::string::npos);
+  const std::string vocabulary = folder.file("vocab", built.out);
+  CHECK(slurp(vocabulary) == [&] {
+    std::ostringstream again;
+    TextModel::read(vocabulary).write(again);
+    return again.str();
+  }());
 
-    const std::vector<std::string> model = {"-m", vocabulary, "-l", "en"};
-    const auto with = [&](std::vector<std::string> more, const std::string& input) {
-      more.insert(more.end(), model.begin(), model.end());
-      return tokenize(std::move(more), input);
-    };
-    const std::string strange = "The newest \u65E5\u672C row!\n";
-    const Result cut = with({"--stats"}, strange);
-    CHECK(cut.out.find("\u2581The ") == 0);
-    CHECK(cut.out.find(" est ") != std::string::npos);
-    CHECK(cut.out.find(" <0xE6> <0x97> <0xA5> <0xE6> ") != std::string::npos);
-    CHECK(cut.log.find("5 tokens") != std::string::npos);
-    CHECK(cut.log.find("unknown 0 ") != std::string::npos);
-    CHECK(with({"-d"}, cut.out).out == strange);
-    const std::string ids = with({"--output-format", "id"}, strange).out;
-    CHECK(with({"-d", "--output-format", "id"}, ids).out == strange);
-    CHECK(with({"--check", "--output-format", "id"}, text + strange).code == 0);
-    CHECK(with({"--output-format", "tsv"}, "The est!\n").out.starts_with("\u2581The \u2581 est "));
-    CHECK(with({"--output-format", "tsv"}, "The est!\n").out.find("\t0:3 4:4 4:7 ") != std::string::npos);
+  const std::vector<std::string> model = {"-m", vocabulary, "-l", "en"};
+  const auto with = [&](std::vector<std::string> more, const std::string& input) {
+    more.insert(more.end(), model.begin(), model.end());
+    return tokenize(std::move(more), input);
+  };
+  const std::string strange = "The newest \u65E5\u672C row!\n";
+  const Result cut = with({"--stats"}, strange);
+  CHECK(cut.out.find("\u2581The ") == 0);
+  CHECK(cut.out.find(" est ") != std::string::npos);
+  CHECK(cut.out.find(" <0xE6> <0x97> <0xA5> <0xE6> ") != std::string::npos);
+  CHECK(cut.log.find("5 tokens") != std::string::npos);
+  CHECK(cut.log.find("unknown 0 ") != std::string::npos);
+  CHECK(with({"-d"}, cut.out).out == strange);
+  const std::string ids = with({"--output-format", "id"}, strange).out;
+  CHECK(with({"-d", "--output-format", "id"}, ids).out == strange);
+  CHECK(with({"--check", "--output-format", "id"}, text + strange).code == 0);
+  CHECK(with({"--output-format", "tsv"}, "The est!\n").out.starts_with("\u2581The \u2581 est "));
+  CHECK(with({"--output-format", "tsv"}, "The est!\n").out.find("\t0:3 4:4 4:7 ") != std::string::npos);
 
-    const TextModel text_model = TextModel::read(vocabulary).source();
-    TransformerConfig config;
-    config.source_vocabulary = config.target_vocabulary = text_model.size();
-    config.dim_emb = config.dim_ffn = 8;
-    config.heads = config.enc_depth = config.dec_depth = 1;
-    const auto network = std::make_shared<const Transformer<float>>(config);
-    save_checkpoint(folder / "m.h5", {network, ParameterValues<float>(network->layout()), text_model, text_model});
-    CHECK(tokenize({"-m", folder / "m.h5"}, strange).out == cut.out);
-    CHECK(tokenize({"-m", folder / "m.h5", "--output-format", "id"}, strange).out == ids);
-    CHECK(tokenize({"-d", "-m", folder / "m.h5"}, cut.out).out == strange);
-  }
+  const TextModel text_model = TextModel::read(vocabulary).source();
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = text_model.size();
+  config.dim_emb = config.dim_ffn = 8;
+  config.heads = config.enc_depth = config.dec_depth = 1;
+  const auto network = std::make_shared<const Transformer<float>>(config);
+  save_checkpoint(folder / "m.h5", {network, ParameterValues<float>(network->layout()), text_model, text_model});
+  CHECK(tokenize({"-m", folder / "m.h5"}, strange).out == cut.out);
+  CHECK(tokenize({"-m", folder / "m.h5", "--output-format", "id"}, strange).out == ids);
+  CHECK(tokenize({"-d", "-m", folder / "m.h5"}, cut.out).out == strange);
+}
 
-  TEST_CASE("segmentations of a unigram model: the n best, and samples") {
-    const Folder folder;
-    std::string text;
-    for (int i = 0; i < 30; ++i) text += kEnglish;
-    const std::string vocabulary = folder.file("vocab", build_vocab({"--type", "unigram", "-s", "60"}, text).out);
-    const Result best = tokenize({"-m", vocabulary, "--n-best", "3"}, "the lower\n\nrow\n");
-    CHECK(best.out.starts_with("0 ||| "));
-    CHECK(best.out.find("\n1 |||  ||| 0.0000\n2 ||| ") != std::string::npos);
-    CHECK(best.out.find("\n0 ||| ") != std::string::npos);
-    const std::string first = tokenize({"-m", vocabulary}, "the lower\n").out;
-    CHECK(best.out.starts_with("0 ||| " + first.substr(0, first.size() - 1) + " ||| -"));
-    CHECK(tokenize({"-m", vocabulary, "--n-best", "2", "--output-format", "id"}, "row\n").out.starts_with("0 ||| "));
+TEST_CASE("segmentations of a unigram model: the n best, and samples") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += kEnglish;
+  const std::string vocabulary = folder.file("vocab", build_vocab({"--type", "unigram", "-s", "60"}, text).out);
+  const Result best = tokenize({"-m", vocabulary, "--n-best", "3"}, "the lower\n\nrow\n");
+  CHECK(best.out.starts_with("0 ||| "));
+  CHECK(best.out.find("\n1 |||  ||| 0.0000\n2 ||| ") != std::string::npos);
+  CHECK(best.out.find("\n0 ||| ") != std::string::npos);
+  const std::string first = tokenize({"-m", vocabulary}, "the lower\n").out;
+  CHECK(best.out.starts_with("0 ||| " + first.substr(0, first.size() - 1) + " ||| -"));
+  CHECK(tokenize({"-m", vocabulary, "--n-best", "2", "--output-format", "id"}, "row\n").out.starts_with("0 ||| "));
 
-    const auto sample = [&](std::string alpha, std::string seed, std::string threads) {
-      return tokenize({"-m", vocabulary, "--sample-alpha", std::move(alpha), "--seed", std::move(seed), "-j",
-                       std::move(threads)},
-                      text)
-          .out;
-    };
-    CHECK(sample("0.1", "1", "1") == sample("0.1", "1", "3"));
-    CHECK(sample("0.1", "1", "1") != sample("0.1", "2", "1"));
-    CHECK(sample("1000", "1", "1") == tokenize({"-m", vocabulary}, text).out);
-    CHECK(tokenize({"-d", "-m", vocabulary}, sample("0", "1", "1")).out == text);
+  const auto sample = [&](std::string alpha, std::string seed, std::string threads) {
+    return tokenize({"-m", vocabulary, "--sample-alpha", std::move(alpha), "--seed", std::move(seed), "-j",
+                     std::move(threads)},
+                    text)
+        .out;
+  };
+  CHECK(sample("0.1", "1", "1") == sample("0.1", "1", "3"));
+  CHECK(sample("0.1", "1", "1") != sample("0.1", "2", "1"));
+  CHECK(sample("1000", "1", "1") == tokenize({"-m", vocabulary}, text).out);
+  CHECK(tokenize({"-d", "-m", vocabulary}, sample("0", "1", "1")).out == text);
 
-    const std::string words = folder.file("words", build_vocab({"--type", "words"}, "a b\n").out);
-    CHECK(usage_error({"-m", words, "--n-best", "2"})
-              .ends_with("words is no unigram model (build-vocab --type unigram makes one)"));
-    CHECK(usage_error({"--sample-alpha", "1"}) == "--sample-alpha: needs --model, a unigram model");
-    CHECK(usage_error({"--seed", "1"}) == "--seed: needs --dropout or --sample-alpha");
-    CHECK(usage_error({"-m", vocabulary, "--n-best", "2", "-d"}) == "--n-best: has no use with --detokenize");
-    CHECK(usage_error({"-m", vocabulary, "--n-best", "2", "--output-format", "tsv"}) ==
-          "--n-best: writes pieces or ids, not tsv or jsonl");
-    CHECK(usage_error({"-m", vocabulary, "--dropout", "0.1"}) ==
-          "--dropout: the type of the vocabulary, unigram, has no merges that can be left out");
-  }
+  const std::string words = folder.file("words", build_vocab({"--type", "words"}, "a b\n").out);
+  CHECK(usage_error({"-m", words, "--n-best", "2"})
+            .ends_with("words is no unigram model (build-vocab --type unigram makes one)"));
+  CHECK(usage_error({"--sample-alpha", "1"}) == "--sample-alpha: needs --model, a unigram model");
+  CHECK(usage_error({"--seed", "1"}) == "--seed: needs --dropout or --sample-alpha");
+  CHECK(usage_error({"-m", vocabulary, "--n-best", "2", "-d"}) == "--n-best: has no use with --detokenize");
+  CHECK(usage_error({"-m", vocabulary, "--n-best", "2", "--output-format", "tsv"}) ==
+        "--n-best: writes pieces or ids, not tsv or jsonl");
+  CHECK(usage_error({"-m", vocabulary, "--dropout", "0.1"}) ==
+        "--dropout: the type of the vocabulary, unigram, has no merges that can be left out");
+}
 
-  TEST_CASE("build-vocab: options of the unigram model") {
-    const std::string text = "ab ab ab ab ab ab ab ab ab \u00E9\n";
-    CHECK(build_vocab({"--type", "char", "--character-coverage", "0.9"}, text).out.find("\u00E9") == std::string::npos);
-    CHECK(build_vocab({"--type", "unigram", "--character-coverage", "1"}, text).out.find("\u00E9") !=
-          std::string::npos);
-    CHECK(build_vocab({"--type", "unigram", "--character-coverage", "0.9"}, text).out.find("\u00E9") ==
-          std::string::npos);
-    CHECK(build_vocab({"--type", "unigram"}, text).log.find("pieces only, fewer than --max-size 8000") !=
-          std::string::npos);
-    CHECK(vocab_error({"--type", "unigram", "-s", "6"}, text)
-              .starts_with("the text has 4 different characters, more than there is room for (2)"));
-    CHECK(vocab_error({"--type", "char", "--byte-fallback"}) ==
-          "--byte-fallback: --type char has no such thing (--type unigram has)");
-    CHECK(vocab_error({"--user-symbols", "a"}) == "--user-symbols: --type bpe has no such thing (--type unigram has)");
-    CHECK(vocab_error({"--type", "unigram", "--user-symbols", "a,,b"})
-              .starts_with("--user-symbols 'a,,b': '' cannot be"));
-    CHECK(vocab_error({"--type", "unigram", "--merges", "3"}) == "--merges: --type unigram has no merges");
-  }
+TEST_CASE("build-vocab: options of the unigram model") {
+  const std::string text = "ab ab ab ab ab ab ab ab ab \u00E9\n";
+  CHECK(build_vocab({"--type", "char", "--character-coverage", "0.9"}, text).out.find("\u00E9") == std::string::npos);
+  CHECK(build_vocab({"--type", "unigram", "--character-coverage", "1"}, text).out.find("\u00E9") != std::string::npos);
+  CHECK(build_vocab({"--type", "unigram", "--character-coverage", "0.9"}, text).out.find("\u00E9") ==
+        std::string::npos);
+  CHECK(build_vocab({"--type", "unigram"}, text).log.find("pieces only, fewer than --max-size 8000") !=
+        std::string::npos);
+  CHECK(vocab_error({"--type", "unigram", "-s", "6"}, text)
+            .starts_with("the text has 4 different characters, more than there is room for (2)"));
+  CHECK(vocab_error({"--type", "char", "--byte-fallback"}) ==
+        "--byte-fallback: --type char has no such thing (--type unigram has)");
+  CHECK(vocab_error({"--user-symbols", "a"}) == "--user-symbols: --type bpe has no such thing (--type unigram has)");
+  CHECK(
+      vocab_error({"--type", "unigram", "--user-symbols", "a,,b"}).starts_with("--user-symbols 'a,,b': '' cannot be"));
+  CHECK(vocab_error({"--type", "unigram", "--merges", "3"}) == "--merges: --type unigram has no merges");
+}
 
-  TEST_CASE("a SentencePiece model through the tool, and one that is damaged") {
-    const Folder folder;
-    const std::string model = HEED_TEST_DATA "/text/reference/sentencepiece/unigram_bytes.model";
-    const std::string line = "  The dog  sleeps \uFF41\u65E5<sep>\n";
-    const Result cut = tokenize({"-m", model, "--stats"}, line);
-    CHECK(cut.out == "\u2581the \u2581do g \u2581sleep s \u2581a <0xE6> <0x97> <0xA5> <sep>\n");
-    CHECK(tokenize({"-d", "-m", model}, cut.out).out == "the dog sleeps a\u65E5<sep>\n");
-    CHECK(tokenize({"-m", model, "--check"}, "the dog\nThe dog\n").out == "2\n");
-    CHECK(tokenize({"-m", model, "--output-format", "tsv"}, " A \uFF41\n").out.find("\t") != std::string::npos);
-    CHECK_THROWS_WITH_AS(tokenize({"-m", folder.file("cut", slurp(model).substr(0, 5000))}, ""),
-                         doctest::Contains("cut: is no SentencePiece model, or a damaged one"), Error);
-    CHECK_THROWS_WITH_AS(tokenize({"-m", folder.file("text", "\nno model\n")}, ""),
-                         doctest::Contains("text: is no SentencePiece model, or a damaged one"), Error);
-  }
+TEST_CASE("a SentencePiece model through the tool, and one that is damaged") {
+  const Folder folder;
+  const std::string model = HEED_TEST_DATA "/text/reference/sentencepiece/unigram_bytes.model";
+  const std::string line = "  The dog  sleeps \uFF41\u65E5<sep>\n";
+  const Result cut = tokenize({"-m", model, "--stats"}, line);
+  CHECK(cut.out == "\u2581the \u2581do g \u2581sleep s \u2581a <0xE6> <0x97> <0xA5> <sep>\n");
+  CHECK(tokenize({"-d", "-m", model}, cut.out).out == "the dog sleeps a\u65E5<sep>\n");
+  CHECK(tokenize({"-m", model, "--check"}, "the dog\nThe dog\n").out == "2\n");
+  CHECK(tokenize({"-m", model, "--output-format", "tsv"}, " A \uFF41\n").out.find("\t") != std::string::npos);
+  CHECK_THROWS_WITH_AS(tokenize({"-m", folder.file("cut", slurp(model).substr(0, 5000))}, ""),
+                       doctest::Contains("cut: is no SentencePiece model, or a damaged one"), Error);
+  CHECK_THROWS_WITH_AS(tokenize({"-m", folder.file("text", "\nno model\n")}, ""),
+                       doctest::Contains("text: is no SentencePiece model, or a damaged one"), Error);
+}
