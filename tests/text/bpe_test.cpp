@@ -78,6 +78,25 @@ std::string parse_error(const std::string& codes) {
 
 }  // namespace
 
+TEST_CASE("words counted on several threads: the counts, order and lines of one thread") {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += "w" + std::to_string(i * i % 911) + (i % 7 == 0 ? " \n\n" : "  x ");
+  text += "\n";
+  WordCounter one(1), three(3);
+  for (const std::string_view part : {std::string_view(text), std::string_view("a b\n"), std::string_view(text)}) {
+    one.add(part, 0);
+    for (const int thread : {2, 0, 1}) three.add(part, thread);
+  }
+  CHECK(one.sentences() == three.sentences());
+  const WordCounts expected = one.take(), got = three.take();
+  REQUIRE(got.size() == expected.size());
+  CHECK(got.total() == expected.total());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CHECK(got.word(i) == expected.word(i));
+    CHECK(got.count(i) == expected.count(i));
+  }
+}
+
 TEST_CASE("learnt merges are those of learn-bpe") {
   for (const json& test : reference()["learnt"]) {
     CAPTURE(test["name"].get<std::string>());

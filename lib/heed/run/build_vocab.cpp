@@ -41,23 +41,6 @@ struct Corpus {
   std::int64_t lines = 0, sentences = 0;  // sentences: lines with words
 };
 
-/// Counts the words of tokenised lines.
-void add_words(std::string_view text, Corpus& corpus) {
-  bool empty = true;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '\n') corpus.sentences += !empty, empty = true;
-    if (text[at] == '\n' || text[at] == ' ') {
-      ++at;
-      continue;
-    }
-    std::size_t end = at + 1;
-    while (end < text.size() && text[end] != ' ' && text[end] != '\n') ++end;
-    corpus.words.add(text.substr(at, end - at));
-    empty = false;
-    at = end;
-  }
-}
-
 std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
   std::vector<std::string> paths = options.files;
   paths.insert(paths.end(), options.input.begin(), options.input.end());
@@ -85,6 +68,7 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   LineReader reader = standard ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
                                : LineReader(corpus.path, options.utf8.on_invalid_utf8);
   Progress progress(log, "reading " + reader.name(), "lines", 0);
+  WordCounter counter(thread_count(options.threads));
   work_on_lines(reader, options.threads,
                 {.work =
                      [&](const std::string& line, std::int64_t, std::string& text) {
@@ -92,11 +76,15 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
                        pipeline.tokenize(line, tokens);
                        text.append(tokens).append(1, '\n');
                      },
-                 .take =
-                     [&](const std::string& text, std::int64_t lines) {
-                       add_words(text, corpus);
-                       progress.advance(lines);
+                 .take = [&](const std::string&, std::int64_t lines) { progress.advance(lines); },
+                 .take_round =
+                     [&](const std::vector<std::string_view>& texts, const RunOnThreads& run) {
+                       run([&](int thread) {
+                         for (const std::string_view text : texts) counter.add(text, thread);
+                       });
                      }});
+  corpus.sentences = counter.sentences();
+  corpus.words = counter.take();
   corpus.lines = reader.line_number();
   reader.report_invalid(log);
 }

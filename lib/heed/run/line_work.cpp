@@ -65,8 +65,12 @@ class Round {
 
 }  // namespace
 
+int thread_count(int threads) {
+  return threads > 0 ? threads : available_threads();
+}
+
 void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
-  if (threads <= 0) threads = available_threads();
+  threads = thread_count(threads);
   std::optional<ThreadPool> pool;  // started when there is work for more than one thread
   Round round;
   std::vector<Chunk> chunks;
@@ -81,6 +85,19 @@ void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
       pool->run(run);
     } else {
       run(0);
+    }
+    if (job.take_round) {
+      std::vector<std::string_view> texts;
+      for (std::size_t i = 0; i < round.chunks(); ++i) {
+        texts.emplace_back(chunks[i].out);
+        if (chunks[i].error) break;
+      }
+      job.take_round(texts, [&](const std::function<void(int)>& function) {
+        if (pool)
+          pool->run(function);
+        else
+          for (int thread = 0; thread < threads; ++thread) function(thread);
+      });
     }
     for (std::size_t i = 0; i < round.chunks(); ++i) {
       job.take(chunks[i].out, chunks[i].lines);

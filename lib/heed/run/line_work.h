@@ -3,10 +3,15 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "heed/base/line_io.h"
 
 namespace heed {
+
+/// Calls a function once on each thread, with its number, and waits.
+using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>;
 
 /// What work_on_lines() is given.
 struct LineWork {
@@ -14,6 +19,9 @@ struct LineWork {
   std::function<void(const std::string& line, std::int64_t number, std::string& out)> work;
   /// Takes the output of `lines` lines, in input order, on the calling thread.
   std::function<void(const std::string& text, std::int64_t lines)> take;
+  /// Takes the same for all lines of a round at once, where threads can share that work too: calls its argument once
+  /// for each thread.
+  std::function<void(const std::vector<std::string_view>& texts, const RunOnThreads& run)> take_round = {};
   /// Called when the input pauses, or fails, and everything before has been taken: the moment to flush.
   std::function<void()> idle = [] {};
 };
@@ -22,5 +30,8 @@ struct LineWork {
 /// constant. Errors of lines and of the input are thrown in input order, after the
 /// output of the lines before.
 void work_on_lines(LineReader& reader, int threads, const LineWork& job);
+
+/// What `threads` stands for: 0 is all of them.
+int thread_count(int threads);
 
 }  // namespace heed

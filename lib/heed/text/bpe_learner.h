@@ -15,7 +15,9 @@ namespace heed {
 /// How often each word occurs, in the order of first occurrence.
 class WordCounts {
  public:
-  void add(std::string_view word, std::int64_t count = 1);
+  void add(std::string_view word, std::int64_t count = 1) { add(word, count, hash_of(word)); }
+  /// The same where its hash_of() is at hand. Returns whether the word is new.
+  bool add(std::string_view word, std::int64_t count, std::uint64_t hash);
 
   std::size_t size() const { return counts_.size(); }
   /// The view lives until the next add().
@@ -30,6 +32,30 @@ class WordCounts {
   StringNumbering words_;
   std::vector<std::int64_t> counts_;
   std::int64_t total_ = 0;
+};
+
+/// Counts the words of a long text on several threads: each has a share of the words, by their hashes, so that a word
+/// is stored once.
+class WordCounter {
+ public:
+  explicit WordCounter(int threads) : shares_(static_cast<std::size_t>(threads)) {}
+
+  /// Counts the words of the thread's share in the next piece of the text: words between spaces and LFs, the last LF
+  /// included. Every thread must be called with the same pieces in the same order.
+  void add(std::string_view text, int thread);
+
+  /// Lines with words, so far.
+  std::int64_t sentences() const { return shares_.front().sentences; }
+  /// All words in the order of first occurrence. Leaves nothing behind.
+  WordCounts take();
+
+ private:
+  struct alignas(64) Share {
+    WordCounts words;
+    std::vector<std::int64_t> first;  // where each word occurred first
+    std::int64_t position = 0, sentences = 0;
+  };
+  std::vector<Share> shares_;
 };
 
 /// When learn_bpe() stops.

@@ -3,30 +3,36 @@
 #include <algorithm>
 #include <bit>
 
+#include "heed/base/error.h"
+
 namespace heed {
 namespace {
 
 constexpr std::size_t kFirstSlots = 1024;
 
-std::uint32_t short_hash_of(std::string_view text) {
-  return static_cast<std::uint32_t>(hash_of(text));
-}
+constexpr std::size_t kLongestText = (std::size_t{1} << 28) - 1, kMostBytes = (std::size_t{1} << 36) - 1;
 
 }  // namespace
 
 std::size_t StringNumbering::slot_of(std::string_view text, std::uint32_t hash) const {
-  std::size_t slot = hash & (slots_.size() - 1);
-  while (slots_[slot].number != kNoNumber && (slots_[slot].hash != hash || (*this)[slots_[slot].number] != text))
-    slot = (slot + 1) & (slots_.size() - 1);
-  return slot;
+  std::size_t at = hash & (slots_.size() - 1);
+  for (;; at = (at + 1) & (slots_.size() - 1)) {
+    const Slot& slot = slots_[at];
+    if (slot.number == kNoNumber) return at;
+    if (slot.hash == hash && slot.length == text.size() &&
+        std::memcmp(bytes_.data() + slot.start, text.data(), text.size()) == 0)
+      return at;
+  }
 }
 
-std::int32_t StringNumbering::add(std::string_view text) {
+std::int32_t StringNumbering::add(std::string_view text, std::uint64_t full_hash) {
   if (2 * (ends_.size() + 1) > slots_.size()) grow();
-  const std::uint32_t hash = short_hash_of(text);
+  const auto hash = static_cast<std::uint32_t>(full_hash);
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.number == kNoNumber) {
-    slot = {hash, size()};
+    if (text.size() > kLongestText || bytes_.size() > kMostBytes)
+      throw Error("a table of words is full (too much text)");
+    slot = {hash, size(), bytes_.size() & kMostBytes, text.size() & kLongestText};
     bytes_.append(text);
     ends_.push_back(bytes_.size());
   }
@@ -34,7 +40,7 @@ std::int32_t StringNumbering::add(std::string_view text) {
 }
 
 std::int32_t StringNumbering::find(std::string_view text) const {
-  return slots_.empty() ? kNoNumber : slots_[slot_of(text, short_hash_of(text))].number;
+  return slots_.empty() ? kNoNumber : slots_[slot_of(text, static_cast<std::uint32_t>(hash_of(text)))].number;
 }
 
 void StringNumbering::grow() {

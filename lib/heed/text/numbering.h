@@ -43,7 +43,9 @@ inline std::uint64_t hash_of(std::string_view text) {
 class StringNumbering {
  public:
   /// The number of `text`; a text not seen before gets the next one (then size() has grown).
-  std::int32_t add(std::string_view text);
+  std::int32_t add(std::string_view text) { return add(text, hash_of(text)); }
+  /// The same where its hash_of() is at hand.
+  std::int32_t add(std::string_view text, std::uint64_t hash);
   /// kNoNumber where it was never added.
   std::int32_t find(std::string_view text) const;
 
@@ -56,9 +58,12 @@ class StringNumbering {
   }
 
  private:
+  /// Tells of a text all that a look-up needs, so that it touches the slot and the bytes only.
   struct Slot {
     std::uint32_t hash = 0;
     std::int32_t number = kNoNumber;
+    std::uint64_t start : 36 = 0;
+    std::uint64_t length : 28 = 0;
   };
 
   /// Where `text` is or belongs.
