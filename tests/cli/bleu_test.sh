@@ -34,6 +34,20 @@ paste ref hyp >both
 expect 0 'BLEU|nrefs:2|* = 100.0 *' '' "$bleu" both -nr 2 -i hyp -f text
 expect 1 '' 'bleu: both:1: 2 references instead of 3 (TABs stand between them)' "$bleu" both -nr 3 -i hyp
 
+# JUnit's XML, read by a parser, with a name that XML cannot hold as it is.
+if command -v python3 >/dev/null; then
+  name=$'a&b<"\x01\xff\xef\xbf\xbf>.txt'
+  cp hyp "$name"
+  "$bleu" ref -i "$name" hyp -m bleu ter -f junit --fail-under 99 >report.xml 2>stderr
+  [ $? -eq 3 ] || fail "--format junit --fail-under: not 3"
+  parsed=$(python3 -c 'import xml.dom.minidom
+suite = xml.dom.minidom.parse("report.xml").documentElement
+cases = suite.getElementsByTagName("testcase")
+print(suite.getAttribute("tests"), suite.getAttribute("failures"), len(cases), len(suite.getElementsByTagName("failure")),
+      ascii(cases[0].getAttribute("classname")), cases[1].getAttribute("name"))' 2>&1)
+  [ "$parsed" = "4 2 4 2 'a&b<\"\\ufffd\\ufffd\\ufffd>.txt' TER" ] || fail "--format junit: $parsed"
+fi
+
 # A CI gate.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
 expect 3 53.9 'bleu: warning: 53.895* is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54

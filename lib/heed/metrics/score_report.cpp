@@ -101,10 +101,14 @@ std::string json_interval_number(double value, bool single) {
   return single ? json_number(static_cast<float>(value)) : json_number(value);
 }
 
-/// A text between XML tags or in an attribute's quotes; control characters XML cannot hold become U+FFFD.
+/// A text between XML tags or in an attribute's quotes; what XML cannot hold (control characters, U+FFFE, U+FFFF, bytes
+/// that are not UTF-8) becomes U+FFFD.
 std::string xml_text(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  std::string valid = replace_invalid_utf8(text);
+  for (const std::string_view none : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
+    for (std::size_t at = 0; (at = valid.find(none, at)) != std::string::npos;) valid.replace(at, 3, "\xEF\xBF\xBD");
+  for (const char c : valid) {
     switch (c) {
       case '&':
         out += "&amp;";
