@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 
@@ -33,10 +34,33 @@ class File {
   std::string path_;
 };
 
-void check_model(const TextModel& model) {
+/// Pieces in order, each from within the tokens; drawn at random too where the model can.
+void check_pieces(const TextModel& model, const std::string& tokens) {
+  const SubwordType type = model.subwords().type();
+  const bool merges = type == SubwordType::bpe;
+  SubwordSampler sampler{
+      .dropout = merges ? 0.5 : 0, .alpha = merges ? 0 : 0.5, .stream = RandomStream(1, RandomUse::subwords)};
+  for (SubwordSampler* with : {static_cast<SubwordSampler*>(nullptr), &sampler}) {
+    if (with && !merges && type != SubwordType::unigram) continue;
+    std::size_t at = 0;
+    model.subwords().split_spans(
+        tokens,
+        [&](std::string_view piece, int, ByteSpan span) {
+          fuzz::require(!piece.empty(), "pieces are not empty");
+          fuzz::require(span.begin >= at && span.begin <= span.end && span.end <= tokens.size(),
+                        "pieces come in order");
+          at = span.end;
+        },
+        with);
+  }
+}
+
+void check_model(const TextModel& model, const std::string& text) {
   for (const std::string& code : model.languages()) {
     const TextModel one = model.with_language(code);
-    for (const char* line : {"", "Hello, world!", "\u00e9t\u00e9 \u4e2d\u6587 low lower", "<unk> </s> @@ a@@"}) {
+    for (const std::string line :
+         {"", "Hello, world!", "\u00e9t\u00e9 \u4e2d\u6587 low lower", "<unk> </s> @@ a@@", text.c_str()}) {
+      check_pieces(one, one.tokens_of(line));
       const auto ids = one.encode(line);
       for (const auto id : ids) fuzz::require(id >= 0 && id < one.size(), "ids are in the vocabulary");
       one.decode(ids);
@@ -57,7 +81,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   const File file(text);
   try {
-    check_model(TextModel::read(file.path()));
+    // The end of the file is a text as hard as any.
+    std::string line =
+        replace_invalid_utf8(std::string_view(text).substr(text.size() - std::min<std::size_t>(text.size(), 100)));
+    std::erase_if(line, [](char c) { return c == '\n' || c == '\0'; });
+    check_model(TextModel::read(file.path()), line);
   } catch (const Error&) {
   }
   try {
