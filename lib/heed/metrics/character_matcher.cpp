@@ -65,7 +65,7 @@ void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<con
   count_ = kFirst;
   number(hypothesis, kHypothesisEnd);
   number(reference, kReferenceEnd);
-  const int bits = std::bit_width(count_ - 1);
+  const auto bits = static_cast<int>(std::bit_width(count_ - 1));
   if (max_order_ <= kLanes && max_order_ * static_cast<std::size_t>(bits) < 64 && numbers_.size() <= kLongest)
     match_packed(hypothesis.size(), bits, matches);
   else
