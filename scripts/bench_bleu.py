@@ -68,21 +68,36 @@ def make_inputs(text, folder, count):
     write("3000.hyp", references[3:3003])
 
 
-def run(command, folder):
-    """(processor seconds, wall seconds, peak memory in MB, output) of a command."""
+def run(command, folder, printed="printed"):
+    """(processor seconds, wall seconds, peak memory in MB) of a command; its output becomes the file `printed`."""
     start = time.perf_counter()
-    with open(os.path.join(folder, "printed"), "w+b") as out:
+    with open(os.path.join(folder, printed), "wb") as out:
         process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - start
         if process.returncode != 0:
             sys.exit(f"{' '.join(command)}: exit {process.returncode}")
-        out.seek(0)
-        return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024, out.read().decode()
+        return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024
 
 
-def neutral(text):
+def apart(function, *args):
+    """Whether function(*args) ends well in a process of its own: a process that is started inherits the peak memory of the
+    one that starts it, so this one stays small."""
+    process = multiprocessing.Process(target=function, args=args)
+    process.start()
+    process.join()
+    return process.exitcode == 0
+
+
+def check_same(folder, *names):
+    if len({neutral(os.path.join(folder, name)) for name in names}) > 1:
+        sys.exit(1)
+
+
+def neutral(path):
+    with open(path, encoding="utf-8", newline="\n") as file:
+        text = file.read()
     text = re.sub(r'(version(:|": "))(heed\.)?[0-9.]+', r"\1", text)
     return re.sub(r"-+\nPaired.*\n\n(?=-----------------\nMetric)", "", text, flags=re.S)
 
@@ -109,14 +124,14 @@ ROWS = [  # name, arguments, the factor wanted
 def compare(args, bleu, name, arguments, wanted):
     ours, theirs = [], []
     for _ in range(args.repeat):
-        ours.append(run([bleu, *arguments, "-j", "1", "-q"], args.folder))
+        ours.append(run([bleu, *arguments, "-j", "1", "-q"], args.folder, "ours"))
         if args.peer:
-            theirs.append(run([sys.executable, "-m", "sacrebleu", *arguments, "-q", "-nc"], args.folder))
+            theirs.append(run([sys.executable, "-m", "sacrebleu", *arguments, "-q", "-nc"], args.folder, "theirs"))
     seconds = statistics.median(r[0] for r in ours)
     line = f"{name:32} heed {seconds:8.3f} s {max(r[2] for r in ours):6.0f} MB"
     if theirs:
         peer = statistics.median(r[0] for r in theirs)
-        same = all(neutral(r[3]) == neutral(theirs[0][3]) for r in ours)
+        same = apart(check_same, args.folder, "ours", "theirs")
         line += f"   sacreBLEU {peer:8.2f} s {max(r[2] for r in theirs):6.0f} MB   {peer / seconds:6.1f} x (wanted {wanted})"
         line += "   same output" if same else "   OUTPUT DIFFERS"
     print(line, flush=True)
@@ -135,11 +150,7 @@ def main():
     if not args.peer:
         print("sacreBLEU is not installed for this Python: heed alone")
     bleu = os.path.join(args.bin, "bleu")
-    # In a process of its own: what a process starts counts that one's memory as the peak of its own.
-    inputs = multiprocessing.Process(target=make_inputs, args=(args.text, args.folder, args.lines))
-    inputs.start()
-    inputs.join()
-    if inputs.exitcode != 0:
+    if not apart(make_inputs, args.text, args.folder, args.lines):
         sys.exit(1)
     print(f"{args.lines} lines, one thread, processor seconds, median of {args.repeat}")
     for name, arguments, wanted in ROWS:
@@ -147,12 +158,12 @@ def main():
             compare(args, bleu, name, arguments, wanted)
     walls = sorted(run([bleu, "3000.ref", "-i", "3000.hyp"], args.folder)[1] for _ in range(4 * args.repeat))
     print(f"3,000 lines, start included      wall: median {1000 * walls[len(walls) // 2]:.1f} ms, max {1000 * walls[-1]:.1f} ms (wanted 60)")
-    outputs = {}
+    outputs = []
     for threads in range(1, (os.cpu_count() or 1) + 1):
-        runs = [run([bleu, *LONG, "-m", "ter", "-j", str(threads)], args.folder) for _ in range(args.repeat)]
-        outputs[threads] = runs[0][3]
+        outputs.append(f"threads.{threads}")
+        runs = [run([bleu, *LONG, "-m", "ter", "-j", str(threads)], args.folder, outputs[-1]) for _ in range(args.repeat)]
         print(f"TER, long lines, -j {threads:<12} wall: min {min(r[1] for r in runs):.3f} s")
-    print("the same output with any number of threads" if len(set(outputs.values())) == 1 else "OUTPUT DEPENDS ON THE THREADS")
+    print("the same output with any number of threads" if apart(check_same, args.folder, *outputs) else "OUTPUT DEPENDS ON THE THREADS")
 
 
 if __name__ == "__main__":
