@@ -1,7 +1,11 @@
 #include "heed/text/sentencepiece.h"
 
+#include <atomic>
+#include <cmath>
+
 #include "heed/base/utf8.h"
 #include "heed/text/bpe.h"
+#include "heed/text/sentencepiece_cache.h"
 
 namespace heed {
 namespace {
@@ -49,6 +53,8 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& where)
       normalizer_(model_.normalizer, model_.treat_whitespace_as_suffix, user_defined_pieces(model_), where) {
   if (model_.denormalizer && !model_.denormalizer->precompiled_charsmap.empty())
     denormalizer_.emplace(*model_.denormalizer, false, PieceTrie(), where);
+  static std::atomic<std::uint64_t> models = 0;
+  identity_ = ++models;
   if (model_.byte_fallback) byte_numbers_.resize(256);
   std::int32_t next_id = kReservedIds;
   for (std::size_t i = 0; i < model_.pieces.size(); ++i) {
@@ -57,6 +63,7 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& where)
     const bool text = entry.kind == Kind::normal || entry.kind == Kind::user_defined || entry.kind == Kind::unused;
     (text ? texts_ : reserved_).add(entry.text);
     (text ? text_numbers_ : reserved_numbers_).push_back(number);
+    if (text && entry.text.find(kSpaceSymbol, 1) != std::string::npos) by_words_ = false;
     if (entry.kind == Kind::unknown) unknown_ = number;
     if (entry.kind == Kind::byte) byte_numbers_[static_cast<std::size_t>(byte_of_piece(entry.text))] = number;
     const bool has_id = entry.kind == Kind::byte || (text && Vocabulary::is_piece(entry.text));
@@ -64,6 +71,7 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& where)
   }
   if (model_.type == SentencePieceModel::Type::unigram) {
     unigram_.emplace(model_);
+    by_words_ = by_words_ && unigram_->has_small_scores();
   } else {
     bpe_.emplace(model_);
   }
@@ -86,11 +94,72 @@ std::string SentencePiece::normalize(std::string_view line) const {
 void SentencePiece::segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const {
   if (unigram_ && sampler) {
     spans = unigram_->sample(normalized, *sampler).spans;
+  } else if (by_words_ && segment_words(normalized, spans)) {
+    return;
   } else if (unigram_) {
     unigram_->segment(normalized, spans);
   } else {
     bpe_->segment(normalized, spans);
   }
+}
+
+/// A thread keeps the caches of the few models it has used last.
+SentencePieceCache& SentencePiece::cache_of_thread() const {
+  constexpr std::size_t kCaches = 4;
+  thread_local std::vector<std::unique_ptr<SentencePieceCache>> caches;
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    if (caches[i]->identity() != identity_) continue;
+    if (i > 0) std::swap(caches[i], caches[i - 1]);
+    return *caches[i > 0 ? i - 1 : 0];
+  }
+  if (caches.size() == kCaches) caches.pop_back();
+  return *caches.emplace_back(std::make_unique<SentencePieceCache>(identity_));
+}
+
+/// Word by word, from one U+2581 to the next, with remembered segmentations. Of a unigram model one is taken only where
+/// its margin is greater than all that rounding can change in the sum of the line so far; otherwise, as for a word not
+/// seen, the search goes on from that very sum. So the result is that of the whole line. Returns false where sums grow
+/// so large that they would start again at 0.
+bool SentencePiece::segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const {
+  constexpr std::size_t kMostWordBytes = 1000;
+  constexpr float kMostSum = 50000;
+  constexpr float kRounding = 1.0f / (1 << 21);  // more than the error of adding a byte's piece, by the size of the sum
+  SentencePieceCache& cache = cache_of_thread();
+  thread_local std::vector<PieceSpan> word_spans;
+  spans.clear();
+  float sum = 0;
+  for (std::size_t begin = 0; begin < normalized.size();) {
+    const std::size_t end = std::min(normalized.find(kSpaceSymbol, begin + 1), normalized.size());
+    const std::string_view word = normalized.substr(begin, end - begin);
+    const bool remembers = word.size() <= SentencePieceCache::kLongestWord;
+    const std::uint64_t hash = remembers ? hash_of(word) : 0;
+    if (unigram_ && (word.size() > kMostWordBytes || std::abs(sum) > kMostSum)) return false;
+    const SentencePieceCache::Entry* known = remembers ? cache.find(word, hash) : nullptr;
+    const std::size_t spans_before = spans.size();
+    float after = sum;
+    for (std::size_t i = 0; known && i < known->count; ++i) {
+      spans.push_back({known->pieces[i], static_cast<std::uint32_t>(begin + known->ends[i])});
+      if (unigram_) after = unigram_->score(known->pieces[i]) + after;
+    }
+    const float rounding = kRounding * static_cast<float>(word.size()) * (std::abs(sum) + std::abs(after) + 8);
+    if (!known || (unigram_ && known->margin <= rounding)) {
+      spans.resize(spans_before);
+      if (unigram_) {
+        after = unigram_->segment(word, word_spans, sum);
+      } else {
+        bpe_->segment(word, word_spans);
+      }
+      for (const PieceSpan& span : word_spans)
+        spans.push_back({span.piece, span.end + static_cast<std::uint32_t>(begin)});
+      if (remembers && !known) {
+        if (unigram_) unigram_->segment(word, word_spans);
+        cache.remember(word, hash, word_spans, unigram_ ? static_cast<float>(unigram_->margin(word)) : 0);
+      }
+    }
+    sum = after;
+    begin = end;
+  }
+  return true;
 }
 
 std::int32_t SentencePiece::number_of(std::string_view piece) const {

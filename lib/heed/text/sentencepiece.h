@@ -18,6 +18,7 @@
 
 namespace heed {
 
+class SentencePieceCache;
 struct SubwordSampler;
 
 /// Encodes text with a SentencePieceModel and decodes it, piece for piece as SentencePiece 0.2.3. Immutable; serves any
@@ -72,6 +73,8 @@ class SentencePiece {
   /// The number of the piece in the model; the unknown one's where there is none.
   std::int32_t number_of(std::string_view piece) const;
   void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
+  bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
+  SentencePieceCache& cache_of_thread() const;
   /// With `take(piece, id, word, span)`, where the span is of normalised text.
   template <class Take>
   void pieces_with_ends(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const;
@@ -98,6 +101,8 @@ class SentencePiece {
   std::vector<std::int32_t> text_numbers_, reserved_numbers_;
   std::vector<std::int32_t> byte_numbers_;  // 256, or none
   std::int32_t unknown_ = -1;
+  std::uint64_t identity_;
+  bool by_words_ = true;  // no piece reaches beyond a U+2581 that it does not start with
   SentencePieceNormalizer normalizer_;
   std::optional<SentencePieceNormalizer> denormalizer_;
   std::optional<UnigramModel> unigram_;

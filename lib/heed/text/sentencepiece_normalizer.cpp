@@ -1,5 +1,7 @@
 #include "heed/text/sentencepiece_normalizer.h"
 
+#include <utility>
+
 #include "heed/base/error.h"
 #include "heed/base/utf8.h"
 
@@ -70,7 +72,6 @@ void SentencePieceNormalizer::read_map(std::string_view blob, const std::string&
 
 void SentencePieceNormalizer::find_plain_bytes() {
   for (std::uint32_t byte = 0; byte < 0x80; ++byte) {
-    if (byte == ' ') continue;
     if (!verbatim_.empty() && verbatim_.walk().step(static_cast<unsigned char>(byte))) continue;
     bool plain = true;
     if (!map_.empty()) {
@@ -84,6 +85,7 @@ void SentencePieceNormalizer::find_plain_bytes() {
     }
     plain_[byte] = plain;
   }
+  plain_space_ = std::exchange(plain_[' '], false);
 }
 
 bool SentencePieceNormalizer::longest_rule(std::string_view text, Part& part) const {
@@ -153,6 +155,12 @@ void SentencePieceNormalizer::normalize(std::string_view text, std::string& out,
       if (origins)
         for (std::size_t i = start; i < at; ++i) origins->push_back(i);
       after_space = false;
+      continue;
+    }
+    if (text[at] == ' ' && plain_space_ && (at + 1 == text.size() || static_cast<signed char>(text[at + 1]) >= 0)) {
+      if (!after_space) put(space_);
+      after_space = squeeze_;
+      ++at;
       continue;
     }
     const Part part = first_part(text.substr(at));

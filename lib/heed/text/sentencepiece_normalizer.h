@@ -42,6 +42,7 @@ class SentencePieceNormalizer {
   std::vector<std::uint32_t> map_;  // a Darts-clone double array; empty: no rules
   std::string replacements_;        // each ended by a NUL
   std::array<bool, 256> plain_{};   // per ASCII byte: stays as it is where no byte beyond ASCII follows
+  bool plain_space_ = false;        // the same of a space, which is then squeezed and written as space_
 };
 
 }  // namespace heed

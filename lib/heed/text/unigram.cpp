@@ -52,6 +52,8 @@ UnigramModel::UnigramModel(const SentencePieceModel& model)
   }
   trie_ = PieceTrie(std::move(keys));
   unknown_score_ = lowest - kUnknownPenalty;
+  largest_score_ = std::abs(unknown_score_);
+  for (const float score : scores_) largest_score_ = std::max(largest_score_, std::abs(score));
 }
 
 UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_t at) const {
@@ -66,7 +68,7 @@ UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_
   return {text.size(), text.size(), -1};
 }
 
-void UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans) const {
+float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans, float before) const {
   struct Best {
     float score;
     std::int32_t piece;
@@ -75,6 +77,7 @@ void UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans)
   constexpr std::uint32_t kNone = UINT32_MAX;
   thread_local std::vector<Best> best;
   best.assign(text.size() + 1, {0, -1, kNone});
+  best[0].score = before;
   std::size_t frontier = 0;
   Symbol symbol = next_symbol(text, 0);
   for (std::size_t start = 0; start < text.size();) {
@@ -113,6 +116,7 @@ void UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans)
   for (std::size_t end = text.size(); end > 0; end = best[end].start)
     spans.push_back({best[end].piece, static_cast<std::uint32_t>(end)});
   std::reverse(spans.begin(), spans.end());
+  return best.back().score;
 }
 
 /// All pieces of a text, as the edges of a graph over its characters' boundaries. Edges are in the order of their
@@ -165,32 +169,54 @@ struct UnigramModel::Lattice {
   }
 };
 
-UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
-  Lattice lattice;
-  lattice.edges.push_back({-1, 0, 0, 0});
+/// Calls take(start, end, piece, score) for every piece of a text, in the order of their starts, then of their ends.
+template <class Take>
+void UnigramModel::for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const {
   Symbol symbol = next_symbol(text, 0);
   for (std::size_t start = 0; start < text.size();) {
-    const std::size_t next = std::min(start + character_bytes(text[start]), symbol.begin);
-    bool known = false;
-    const auto add = [&](std::int32_t piece, float score, std::size_t end) {
-      lattice.edges.push_back({piece, score, static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
-      known |= end == next;
-    };
     if (start == symbol.begin) {
-      add(symbol.piece, lattice_scores_[static_cast<std::size_t>(symbol.piece)], symbol.end);
+      take(start, symbol.end, symbol.piece, scores[static_cast<std::size_t>(symbol.piece)]);
       start = symbol.end;
       symbol = next_symbol(text, start);
       continue;
     }
+    const std::size_t next = std::min(start + character_bytes(text[start]), symbol.begin);
+    bool known = false;
     trie_.prefixes(text.substr(start, symbol.begin - start), [&](std::size_t bytes, std::int32_t piece) {
-      add(piece, lattice_scores_[static_cast<std::size_t>(piece)], start + bytes);
+      take(start, start + bytes, piece, scores[static_cast<std::size_t>(piece)]);
+      known |= start + bytes == next;
       return true;
     });
-    if (!known) add(unknown_, unknown_score_, next);
+    if (!known) take(start, next, unknown_, unknown_score_);
     start = next;
   }
+}
+
+UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
+  Lattice lattice;
+  lattice.edges.push_back({-1, 0, 0, 0});
+  for_each_edge(text, lattice_scores_, [&](std::size_t start, std::size_t end, std::int32_t piece, float score) {
+    lattice.edges.push_back({piece, score, static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
+  });
   lattice.index(text.size());
   return lattice;
+}
+
+double UnigramModel::margin(std::string_view text) const {
+  struct Two {
+    double best = -std::numeric_limits<double>::infinity(), second = best;
+    void offer(double score) {
+      second = std::max(second, std::min(best, score));
+      best = std::max(best, score);
+    }
+  };
+  std::vector<Two> two(text.size() + 1);
+  two[0].best = 0;
+  for_each_edge(text, scores_, [&](std::size_t start, std::size_t end, std::int32_t, float score) {
+    two[end].offer(two[start].best + static_cast<double>(score));
+    two[end].offer(two[start].second + static_cast<double>(score));
+  });
+  return two.back().best - two.back().second;
 }
 
 namespace {

@@ -32,8 +32,17 @@ class UnigramModel {
  public:
   explicit UnigramModel(const SentencePieceModel& model);
 
-  /// Replaces `spans` by the most probable segmentation of a normalised text (Viterbi).
-  void segment(std::string_view text, std::vector<PieceSpan>& spans) const;
+  /// Replaces `spans` by the most probable segmentation of a normalised text (Viterbi). `before`: the score of what
+  /// stands in front of it. Returns the score up to its end.
+  float segment(std::string_view text, std::vector<PieceSpan>& spans, float before = 0) const;
+  /// By how much the best segmentation's score is above the second best's, in 64 bits; infinite where there is one
+  /// only.
+  double margin(std::string_view text) const;
+  float score(std::int32_t piece) const {
+    return piece == unknown_ ? unknown_score_ : scores_[static_cast<std::size_t>(piece)];
+  }
+  /// Whether sums of scores stay small enough that a text of a thousand bytes never makes them start again at 0.
+  bool has_small_scores() const { return largest_score_ < 40; }
   /// The `count` most probable segmentations, best first (A* from the end, with the Viterbi scores as heuristic). As in
   /// the reference, a search that grows beyond its limits goes on with the best partial paths, or gives one path only.
   std::vector<PiecePath> n_best(std::string_view text, int count) const;
@@ -50,12 +59,14 @@ class UnigramModel {
   };
   /// The first one from `at` on; behind the text where there is none.
   Symbol next_symbol(std::string_view text, std::size_t at) const;
+  template <class Take>
+  void for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const;
   Lattice lattice(std::string_view text) const;
 
   PieceTrie trie_, symbols_;
   std::vector<float> scores_;          // per piece; user-defined ones: the bonus for their bytes
   std::vector<float> lattice_scores_;  // the same; user-defined ones: for their characters, as the reference has it
-  float unknown_score_ = 0;
+  float unknown_score_ = 0, largest_score_ = 0;
   std::int32_t unknown_ = -1;
 };
 
