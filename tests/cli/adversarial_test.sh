@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Hard lines (adversarial.txt) through every text step: as many lines out as in, and the bytes of adversarial.sums.
 #
-# The sums were taken when all lines were equal to what Moses' scripts print, for every language with its abbreviations as
-# ours: tokenizer.perl (plain, -a, -penn, -x, -protected), detokenizer.perl (plain, -u). `adversarial_test.sh update`
-# takes them anew, for a change that is meant to change bytes; compare with the scripts first.
+# The sums were taken when all lines were equal to what Moses' scripts print: tokenizer.perl 1.1 with the rules of later
+# releases put in and our abbreviations (plain, -a, -penn, -x, -protected), detokenizer.perl (plain, -u; Korean apart).
+# `adversarial_test.sh update` takes them anew, for a change that is meant to change bytes; compare with the scripts first.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=${HEED_BIN:-$here/../../build/release/bin}
