@@ -29,7 +29,7 @@ class PieceTrie::Builder {
   }
 
  private:
-  static constexpr std::size_t kBlock = 256, kOpenBlocks = 16, kMostUnits = std::size_t{1} << 23;
+  static constexpr std::size_t kBlock = 256, kOpenBlocks = 4, kMostUnits = std::size_t{1} << 23;
   static constexpr std::size_t kNoUnit = SIZE_MAX;
 
   /// The keys that share their first `depth` bytes, and the unit of the node that these lead to.

@@ -141,8 +141,10 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
       spans.push_back({known->pieces[i], static_cast<std::uint32_t>(begin + known->ends[i])});
       if (unigram_) after = unigram_->score(known->pieces[i]) + after;
     }
-    const float rounding = kRounding * static_cast<float>(word.size()) * (std::abs(sum) + std::abs(after) + 8);
-    if (!known || (unigram_ && known->margin <= rounding)) {
+    const auto rounding_of = [&](float before, float behind) {
+      return kRounding * static_cast<float>(word.size()) * (std::abs(before) + std::abs(behind) + 8);
+    };
+    if (!known || (unigram_ && known->margin <= rounding_of(sum, after))) {
       spans.resize(spans_before);
       if (unigram_) {
         after = unigram_->segment(word, word_spans, sum);
@@ -152,8 +154,9 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
       for (const PieceSpan& span : word_spans)
         spans.push_back({span.piece, span.end + static_cast<std::uint32_t>(begin)});
       if (remembers && !known) {
-        if (unigram_) unigram_->segment(word, word_spans);
-        cache.remember(word, hash, word_spans, unigram_ ? static_cast<float>(unigram_->margin(word)) : 0);
+        const float margin = unigram_ ? static_cast<float>(unigram_->margin(word)) : 0;
+        if (unigram_ && margin <= rounding_of(sum, after)) unigram_->segment(word, word_spans);
+        cache.remember(word, hash, word_spans, margin);
       }
     }
     sum = after;

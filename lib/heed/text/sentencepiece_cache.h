@@ -13,10 +13,11 @@ namespace heed {
 /// The segmentations of the words of one thread: two places for each hash, of which the one used last stays.
 class SentencePieceCache {
  public:
-  static constexpr std::size_t kLongestWord = 42, kMostPieces = 12;
+  static constexpr std::size_t kLongestWord = 41, kMostPieces = 12;
 
   struct Entry {
     std::uint8_t length = 0, count = 0;
+    std::uint8_t used_last = 0;  ///< of a pair's first entry: which of the two
     char bytes[kLongestWord];
     std::uint8_t ends[kMostPieces];
     std::int32_t pieces[kMostPieces];
@@ -34,29 +35,32 @@ class SentencePieceCache {
   /// Of a word of at most kLongestWord bytes; nullptr where it is not there. Lives until the next call.
   const Entry* find(std::string_view word, std::uint64_t hash) {
     Entry* pair = pair_of(hash);
-    if (pair[0].is(word)) return pair;
-    if (!pair[1].is(word)) return nullptr;
-    std::swap(pair[0], pair[1]);
-    return pair;
+    for (std::uint8_t i = 0; i < 2; ++i) {
+      if (!pair[i].is(word)) continue;
+      pair->used_last = i;
+      return &pair[i];
+    }
+    return nullptr;
   }
 
   void remember(std::string_view word, std::uint64_t hash, const std::vector<PieceSpan>& spans, float margin) {
     if (spans.size() > kMostPieces) return;
     Entry* pair = pair_of(hash);
-    pair[1] = pair[0];
-    Entry& entry = pair[0];
+    pair->used_last ^= 1;
+    Entry& entry = pair[pair->used_last];
     entry.length = static_cast<std::uint8_t>(word.size());
     entry.count = static_cast<std::uint8_t>(spans.size());
     entry.margin = margin;
     std::copy(word.begin(), word.end(), entry.bytes);
-    for (std::size_t i = 0; i < spans.size(); ++i) {
-      entry.ends[i] = static_cast<std::uint8_t>(spans[i].end);
-      entry.pieces[i] = spans[i].piece;
+    for (std::size_t i = 0; i < kMostPieces; ++i) {
+      const bool there = i < spans.size();
+      entry.ends[i] = there ? static_cast<std::uint8_t>(spans[i].end) : std::uint8_t{0};
+      entry.pieces[i] = there ? spans[i].piece : 0;
     }
   }
 
  private:
-  static constexpr std::size_t kPairs = 8192;
+  static constexpr std::size_t kPairs = 16384;
 
   Entry* pair_of(std::uint64_t hash) { return &entries_[2 * (hash & (kPairs - 1))]; }
 

@@ -113,7 +113,7 @@ void read_trainer(Message message, SentencePieceModel& model, std::uint64_t& typ
   }
 }
 
-void read_normalizer(Message message, SentencePieceModel::Normalizer& normalizer) {
+void read_normalizer(Message message, SentencePieceRules& normalizer) {
   while (message.next()) {
     if (message.is(2, Wire::bytes)) normalizer.precompiled_charsmap = message.bytes();
     if (message.is(3, Wire::varint)) normalizer.add_dummy_prefix = message.number() != 0;

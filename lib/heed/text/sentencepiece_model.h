@@ -16,6 +16,12 @@ std::string byte_piece(unsigned char byte);
 /// The byte of such a piece, or -1.
 int byte_of_piece(std::string_view piece);
 
+/// How text is normalised before it is cut (or, the other way, after it is put together): NormalizerSpec.
+struct SentencePieceRules {
+  std::string precompiled_charsmap;  ///< empty: no character is changed
+  bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
+};
+
 /// What a SentencePiece `.model` file holds, as far as encoding and decoding need it; the names are those of its
 /// sentencepiece_model.proto. heed's own unigram models are such models too, with the normaliser's defaults.
 struct SentencePieceModel {
@@ -28,15 +34,10 @@ struct SentencePieceModel {
     Kind kind = Kind::normal;
   };
 
-  struct Normalizer {
-    std::string precompiled_charsmap;  ///< empty: no character is changed
-    bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
-  };
-
   Type type = Type::unigram;
   std::vector<Piece> pieces;
-  Normalizer normalizer;
-  std::optional<Normalizer> denormalizer;
+  SentencePieceRules normalizer;
+  std::optional<SentencePieceRules> denormalizer;
   bool byte_fallback = false, treat_whitespace_as_suffix = false;
   std::string unk_surface = " \xE2\x81\x87 ";  ///< what the unknown piece is decoded to
   std::string source;                          ///< the file, as parse() was given it; empty for heed's own models

@@ -43,7 +43,7 @@ std::size_t code_point_bytes(std::string_view text) {
 
 }  // namespace
 
-SentencePieceNormalizer::SentencePieceNormalizer(const SentencePieceModel::Normalizer& spec, bool whitespace_as_suffix,
+SentencePieceNormalizer::SentencePieceNormalizer(const SentencePieceRules& spec, bool whitespace_as_suffix,
                                                  PieceTrie verbatim, const std::string& where)
     : dummy_prefix_(spec.add_dummy_prefix),
       squeeze_(spec.remove_extra_whitespaces),

@@ -17,7 +17,7 @@ class SentencePieceNormalizer {
  public:
   /// `verbatim`: the pieces that are taken out of the text as they stand (user-defined symbols), with any numbers.
   /// Throws Error that names `where` for a map that is damaged.
-  SentencePieceNormalizer(const SentencePieceModel::Normalizer& spec, bool whitespace_as_suffix, PieceTrie verbatim,
+  SentencePieceNormalizer(const SentencePieceRules& spec, bool whitespace_as_suffix, PieceTrie verbatim,
                           const std::string& where);
 
   /// Replaces `out` by the normalised text. Ill-formed UTF-8 becomes U+FFFD, one for each byte. `origins` gets the byte
