@@ -588,6 +588,8 @@ TEST_CASE("build-vocab: options of the unigram model") {
         std::string::npos);
   CHECK(vocab_error({"--type", "unigram", "-s", "6"}, text)
             .starts_with("the text has 4 different characters, more than there is room for (2)"));
+  CHECK(vocab_error({"--type", "unigram", "-s", "200", "--byte-fallback"}) ==
+        "--max-size 200: the reserved pieces, bytes and user symbols take 260 already (a larger one is needed)");
   CHECK(vocab_error({"--type", "char", "--byte-fallback"}) ==
         "--byte-fallback: --type char has no such thing (--type unigram has)");
   CHECK(vocab_error({"--user-symbols", "a"}) == "--user-symbols: --type bpe has no such thing (--type unigram has)");

@@ -304,6 +304,9 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
                        .min_frequency = options.min_frequency.value_or(2),
                        .user_symbols = symbols,
                        .threads = options.threads > 0 ? options.threads : available_threads()};
+  if (limits.size <= 0)
+    throw Error("--max-size " + std::to_string(size) + ": the reserved pieces, bytes and user symbols take " +
+                std::to_string(size - limits.size) + " already (a larger one is needed)");
   if (options.character_coverage) limits.character_coverage = *options.character_coverage;
   Progress progress(log, "learning", "rounds", 0);
   std::int64_t rounds = 0;
