@@ -101,3 +101,39 @@ TEST_CASE_TEMPLATE("log_softmax_top_k: the log-probabilities of the best", T, fl
     }
   });
 }
+
+TEST_CASE_TEMPLATE("LogSoftmaxTopK: blocks of columns give what the whole rows give", T, float, double) {
+  for_each_simd_target([] {
+    Training<T> t;
+    const std::int64_t rows = 5, columns = 203;
+    const Tensor<T> logits = t.normal({rows, columns}).value;
+    for (std::int64_t j = 0; j < columns; ++j) logits.row(1)[j] = std::round(logits.row(1)[j]);  // many are equal
+    for (std::int64_t j = 0; j < columns; ++j) logits.row(2)[j] = static_cast<T>(j) / 4;         // the largest is last
+    for (std::int64_t j = 0; j < columns; ++j) logits.row(3)[j] -= static_cast<T>(j);            // the largest is first
+    for (std::int64_t j = 0; j < 150; ++j) logits.row(4)[j] = -std::numeric_limits<T>::infinity();
+    for (const std::int64_t k : {1, 7, 40}) {
+      const Best<T> whole = run(t, logits, k, true);
+      for (const std::int64_t width : {16, 64, 100, 203}) {
+        CAPTURE(k);
+        CAPTURE(width);
+        Best<T> best{whole.values, std::vector<std::int32_t>(whole.indices.size(), -1)};
+        LogSoftmaxTopK<T> blocks(t.arena, rows, k, best.values.data(), best.indices.data());
+        for (std::int64_t first = 0; first < columns; first += width) {
+          const std::int64_t count = std::min(width, columns - first);
+          const Tensor<T> block = t.arena.template tensor<T>({rows, count});
+          for (std::int64_t r = 0; r < rows; ++r) std::copy_n(logits.row(r) + first, count, block.row(r));
+          blocks.add(block, first);
+        }
+        REQUIRE(blocks.finish());
+        CHECK(best.indices == whole.indices);
+        for (std::size_t i = 0; i < whole.values.size(); ++i)
+          CHECK(best.values[i] == doctest::Approx(whole.values[i]).epsilon(1e-5));
+      }
+    }
+    Best<T> none{std::vector<T>(static_cast<std::size_t>(rows * 60)),
+                 std::vector<std::int32_t>(static_cast<std::size_t>(rows * 60))};
+    LogSoftmaxTopK<T> few(t.arena, rows, 60, none.values.data(), none.indices.data());
+    few.add(logits, 0);
+    CHECK_FALSE(few.finish());  // the last row has 53 numbers above minus infinity
+  });
+}

@@ -84,4 +84,8 @@ int available_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+int thread_count(int threads) {
+  return threads > 0 ? threads : available_threads();
+}
+
 }  // namespace heed

@@ -61,5 +61,7 @@ class ThreadPool {
 
 /// Processors that this process may use; at least 1.
 int available_threads();
+/// How many threads a tool's --threads asks for: 0 is all that are available.
+int thread_count(int threads);
 
 }  // namespace heed

@@ -120,7 +120,7 @@ BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
                .effective_order = options.effective_order.value_or(options.sentence_level || options.worst)};
   plan.format = options.format.value_or(lines ? BleuFormat::text : BleuFormat::json);
   plan.width = options.width.value_or(options.d2l ? 3 : 1);
-  plan.threads = options.threads > 0 ? options.threads : available_threads();
+  plan.threads = thread_count(options.threads);
   const bool paired = options.paired_bs || options.paired_ar || !options.baseline.empty();
   if (paired) {
     plan.test = Resampling{"bs", options.paired_bs_n, static_cast<std::uint64_t>(options.seed)};

@@ -64,9 +64,7 @@ std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
 void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
   steps.language = corpus.language;
   const TextPipeline pipeline(steps);
-  const bool standard = corpus.path == "-";
-  LineReader reader = standard ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
-                               : LineReader(corpus.path, options.utf8.on_invalid_utf8);
+  LineReader reader = open_lines(corpus.path, in, options.utf8.on_invalid_utf8);
   Progress progress(log, "reading " + reader.name(), "lines", 0);
   WordCounter counter(thread_count(options.threads));
   work_on_lines(reader, options.threads,
@@ -91,9 +89,7 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
 
 /// Reads words with their counts, as get-vocab writes them.
 void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream& in, Log& log) {
-  const bool standard = corpus.path == "-";
-  LineReader reader = standard ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
-                               : LineReader(corpus.path, options.utf8.on_invalid_utf8);
+  LineReader reader = open_lines(corpus.path, in, options.utf8.on_invalid_utf8);
   for (std::string line; reader.next(line);) {
     const auto [word, count] = parse_counted(line, reader.position());
     corpus.words.add(word, count);
@@ -303,7 +299,7 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
   UnigramLimits limits{.size = size - kReservedIds - std::ssize(model.pieces) + 1,
                        .min_frequency = options.min_frequency.value_or(2),
                        .user_symbols = symbols,
-                       .threads = options.threads > 0 ? options.threads : available_threads()};
+                       .threads = thread_count(options.threads)};
   if (limits.size <= 0)
     throw Error("--max-size " + std::to_string(size) + ": the reserved pieces, bytes and user symbols take " +
                 std::to_string(size - limits.size) + " already (a larger one is needed)");

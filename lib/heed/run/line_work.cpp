@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "heed/base/streams.h"
 #include "heed/base/threads.h"
 
 namespace heed {
@@ -153,8 +154,8 @@ class LineWorker {
 
 }  // namespace
 
-int thread_count(int threads) {
-  return threads > 0 ? threads : available_threads();
+LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy) {
+  return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
 }
 
 void work_on_lines(LineReader& reader, int threads, const LineWork& job) {

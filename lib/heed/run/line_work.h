@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <istream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 
 namespace heed {
 
+/// The input that a tool's option names: the tool's standard input `in` for "-" and "", otherwise a file.
+LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
+
 /// Calls a function once on each thread, with its number, and waits.
 using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>;
 
@@ -17,7 +21,7 @@ using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>
 struct LineWork {
   /// Appends what a line (number from 1) becomes to `out`. Called from several threads.
   std::function<void(const std::string& line, std::int64_t number, std::string& out)> work;
-  /// Takes the output of `lines` lines, in input order, on the calling thread.
+  /// Takes the output of `lines` lines, in input order, on the calling thread, while others may be at work already.
   std::function<void(const std::string& text, std::int64_t lines)> take;
   /// Takes the same for all lines of a round at once, where threads can share that work too: calls its argument once
   /// for each thread.
@@ -27,11 +31,7 @@ struct LineWork {
 };
 
 /// Runs every line of `reader` through `job` on `threads` threads (0: all) in rounds of bounded size, so that memory is
-/// constant. Errors of lines and of the input are thrown in input order, after the
-/// output of the lines before.
+/// constant. Errors of lines and of the input are thrown in input order, after the output of the lines before.
 void work_on_lines(LineReader& reader, int threads, const LineWork& job);
-
-/// What `threads` stands for: 0 is all of them.
-int thread_count(int threads);
 
 }  // namespace heed

@@ -374,9 +374,7 @@ void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader&
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
   const Way way(options);
-  const bool standard_input = options.input.empty() || options.input == "-";
-  LineReader reader = standard_input ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
-                                     : LineReader(options.input, options.utf8.on_invalid_utf8);
+  LineReader reader = open_lines(options.input, in, options.utf8.on_invalid_utf8);
   if (tells_offsets(options.output_format)) reader.leave_replacing();  // offsets count the line's own bytes
   if (!options.train_truecaser.empty()) {
     train_truecaser(options, way, reader, log);

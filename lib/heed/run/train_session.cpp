@@ -39,7 +39,7 @@ std::string joined(const std::vector<std::string>& words) {
 TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log)
     : options_(options),
       log_(log),
-      pool_(options.threads > 0 ? options.threads : available_threads()),
+      pool_(thread_count(options.threads)),
       source_(TextModel::read(options.vocabularies.front()).source()),
       target_(TextModel::read(options.vocabularies.back()).target()),
       config_(options.model_options.resolve(source_.size(), target_.size())),

@@ -15,6 +15,7 @@
 #include "heed/base/threads.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
+#include "heed/run/line_work.h"
 #include "heed/run/translate_output.h"
 #include "heed/text/unicode.h"
 #include "heed/text/vocabulary.h"
@@ -37,13 +38,12 @@ class TranslateRun {
         out_(out),
         log_(log),
         format_(make_format(options)),
-        reader_(options.input == "-" ? LineReader(in, input_name("-"), options.utf8.on_invalid_utf8)
-                                     : LineReader(options.input, options.utf8.on_invalid_utf8)),
+        reader_(open_lines(options.input, in, options.utf8.on_invalid_utf8)),
         references_(open_references(options)),
         translator_(options.models, options.precision),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
-        pool_(options.threads > 0 ? options.threads : available_threads()) {
+        pool_(thread_count(options.threads)) {
     if (const auto most = translator_.longest_sequence()) keep_within(*most);
     for (int i = 0; i < pool_.size(); ++i) models_.push_back(translator_.step_model());
   }

@@ -25,13 +25,13 @@ struct EnumNames<OverlongLine> {
                                                                          {OverlongLine::fail, "fail"}};
 };
 
-/// What the tool `translate` is asked for.
 template <>
 struct EnumNames<Precision> {
   static constexpr std::pair<Precision, std::string_view> values[] = {
       {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::int8, "int8"}};
 };
 
+/// What the tool `translate` is asked for.
 struct TranslateOptions {
   std::vector<std::string> models;
   std::string input = "-", output = "-";
