@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -49,5 +51,22 @@ inline void require(bool holds, const char* what) {
   std::fprintf(stderr, "fuzz: does not hold: %s\n", what);
   std::abort();
 }
+
+/// A file with the text, for readers that take a path; several may be there at a time.
+class File {
+ public:
+  explicit File(const std::string& text)
+      : path_("/tmp/heed-fuzz-" + std::to_string(::getpid()) + "-" + std::to_string(made++)) {
+    std::FILE* file = std::fopen(path_.c_str(), "wb");
+    require(file && std::fwrite(text.data(), 1, text.size(), file) == text.size(), "the input can be written");
+    std::fclose(file);
+  }
+  ~File() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  static inline int made = 0;
+  std::string path_;
+};
 
 }  // namespace heed::fuzz

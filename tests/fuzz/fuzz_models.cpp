@@ -1,7 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 
 #include "fuzz.h"
@@ -18,21 +15,6 @@
 namespace {
 
 using namespace heed;
-
-/// A file with the text, for readers that take a path.
-class File {
- public:
-  explicit File(const std::string& text) : path_("/tmp/heed-fuzz-" + std::to_string(::getpid())) {
-    std::FILE* file = std::fopen(path_.c_str(), "wb");
-    fuzz::require(file && std::fwrite(text.data(), 1, text.size(), file) == text.size(), "the input can be written");
-    std::fclose(file);
-  }
-  ~File() { std::remove(path_.c_str()); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Pieces in order, each from within the tokens; drawn at random too where the model can.
 void check_pieces(const TextModel& model, const std::string& tokens) {
@@ -69,7 +51,7 @@ void check_model(const TextModel& model, const std::string& text) {
   }
   std::ostringstream first, second;
   model.write(first);
-  const File again(first.str());
+  const fuzz::File again(first.str());
   TextModel::read(again.path()).write(second);
   fuzz::require(first.str() == second.str(), "a vocabulary is written as it was read");
 }
@@ -79,7 +61,7 @@ void check_model(const TextModel& model, const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // The file itself says what it is, as on the command line.
   const std::string text(reinterpret_cast<const char*>(data), size);
-  const File file(text);
+  const fuzz::File file(text);
   try {
     // The end of the file is a text as hard as any.
     std::string line =

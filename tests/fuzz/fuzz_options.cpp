@@ -1,7 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <sstream>
 
 #include "fuzz.h"
@@ -21,23 +18,6 @@ namespace {
 
 using namespace heed;
 
-/// A file with the text, for --config.
-class File {
- public:
-  explicit File(const std::string& text)
-      : path_("/tmp/heed-fuzz-config-" + std::to_string(::getpid()) + "-" + std::to_string(made++)) {
-    std::FILE* file = std::fopen(path_.c_str(), "wb");
-    fuzz::require(file && std::fwrite(text.data(), 1, text.size(), file) == text.size(), "the input can be written");
-    std::fclose(file);
-  }
-  ~File() { std::remove(path_.c_str()); }
-  const std::string& path() const { return path_; }
-
- private:
-  static inline int made = 0;
-  std::string path_;
-};
-
 template <class Options>
 std::string dump(const ToolInfo& tool, std::vector<std::string> words) {
   Options options;
@@ -56,7 +36,7 @@ void check(const ToolInfo& tool, const std::vector<std::string>& words) {
     return;
   }
   if (!dumped.starts_with("# ")) return;  // --help or --version
-  const File file(dumped);
+  const fuzz::File file(dumped);
   fuzz::require(dump<Options>(tool, {"--config", file.path()}) == dumped, "a dumped configuration says the same again");
 }
 
@@ -84,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t tool = input.choose(6);
   const bool from_file = input.flip();
   if (from_file) {
-    const File file(input.rest());
+    const fuzz::File file(input.rest());
     check_tool(tool, {"--config", file.path()});
     return 0;
   }
