@@ -9,27 +9,14 @@
 namespace heed {
 namespace {
 
-/// ASCII characters that separate_symbols leaves where they are.
-constexpr std::array<bool, 128> stay_attached() {
-  std::array<bool, 128> table{};
-  for (unsigned c = 0; c < 128; ++c)
-    table[c] = (unicode_detail::kAsciiClasses[c] & (char_class::alphanumeric | char_class::space)) != 0;
-  for (const unsigned char c : {'.', '\'', '`', ',', '-'}) table[c] = true;
+/// Bytes that collapse_space copies without a further look: all but white space, control characters and what white
+/// space beyond ASCII begins with in UTF-8 (U+0085, U+00A0, U+1680, U+2000-U+205F, U+3000).
+constexpr std::array<bool, 256> plain_bytes() {
+  std::array<bool, 256> table{};
+  for (unsigned c = '!'; c < 256; ++c) table[c] = c != 0xC2 && c != 0xE1 && c != 0xE2 && c != 0xE3;
   return table;
 }
-constexpr auto kAttached = stay_attached();
-
-/// Neither white space nor a control character, and a code point of one byte.
-constexpr bool is_plain_ascii(char c) {
-  return c > ' ' && static_cast<unsigned char>(c) < 0x80;
-}
-
-/// A loop without an early end, which compilers turn into a few wide comparisons.
-bool has_double_space(std::string_view text) {
-  bool found = false;
-  for (std::size_t i = 1; i < text.size(); ++i) found |= (text[i - 1] == ' ') & (text[i] == ' ');
-  return found;
-}
+constexpr auto kPlain = plain_bytes();
 
 /// Spaces around each `part` that no lower-case letter follows.
 void separate_unless_before_lowercase(std::string& text, std::string_view part) {
@@ -105,6 +92,31 @@ constexpr std::array<bool, 256> escaped_characters() {
 }
 constexpr auto kEscaped = escaped_characters();
 
+/// What separate_symbols needs to know of a byte: whether it stays where it is, or begins a character beyond ASCII, and
+/// which member of Seen it sets.
+namespace byte_kind {
+constexpr std::uint8_t attached = 1, beyond_ascii = 2, hyphen = 4, comma = 8, apostrophe = 16, full_stop = 32,
+                       escaped = 64, mark = 128;
+}
+
+constexpr std::array<std::uint8_t, 256> byte_kinds() {
+  std::array<std::uint8_t, 256> table{};
+  for (unsigned c = 0; c < 128; ++c) {
+    if ((unicode_detail::kAsciiClasses[c] & (char_class::alphanumeric | char_class::space)) != 0)
+      table[c] = byte_kind::attached;
+    if (kEscaped[c]) table[c] |= byte_kind::escaped;
+  }
+  for (unsigned c = 128; c < 256; ++c) table[c] = byte_kind::beyond_ascii;
+  table['`'] |= byte_kind::attached;
+  table['-'] |= byte_kind::attached | byte_kind::hyphen;
+  table[','] |= byte_kind::attached | byte_kind::comma;
+  table['\''] |= byte_kind::attached | byte_kind::apostrophe;
+  table['.'] |= byte_kind::attached | byte_kind::full_stop;
+  table['U'] |= byte_kind::mark;  // the rarest letter of kMark
+  return table;
+}
+constexpr auto kKinds = byte_kinds();
+
 std::string_view entity_of(char c) {
   return std::find_if(std::begin(kEntities), std::end(kEntities), [c](const Entity& e) { return e.character == c; })
       ->name;
@@ -123,68 +135,85 @@ bool is_tag(std::string_view line) {
   return line.size() > 2 && line.front() == '<' && line.back() == '>';
 }
 
-void collapse_space(std::string_view line, std::string& out) {
-  out.assign(1, ' ');
-  bool space = true;
+bool collapse_space(std::string_view line, std::string& out) {
+  out.resize(line.size());
+  char* put = out.data();
+  bool after_space = true, deleted = false;
   for (std::size_t at = 0; at < line.size();) {
-    const std::size_t start = at;
-    // Words with one space between them are copied at once.
-    while (at < line.size() && (is_plain_ascii(line[at]) || (line[at] == ' ' && at > start && at + 1 < line.size() &&
-                                                             is_plain_ascii(line[at + 1]))))
-      ++at;
-    if (at > start) {
-      out.append(line.substr(start, at - start));
-      space = false;
-      continue;
+    for (; at + 8 <= line.size(); at += 8) {
+      const std::uint64_t bytes = load_bytes(line.data() + at), spaces = equal_bytes(bytes, ' ');
+      // Bytes beyond ASCII, or below a space: those borrow.
+      const std::uint64_t strange = (bytes | (bytes - kEachByte * ' ')) & (kEachByte * 0x80);
+      if (strange || repeats_space(spaces, after_space)) break;
+      std::memcpy(put, line.data() + at, 8);
+      put += 8;
+      after_space = spaces >> 63;
     }
-    const char32_t c = next_code_point(line, at);
-    if (is_in(c, char_class::space)) {
-      if (!space) out += ' ';
-      space = true;
-    } else {
-      space = false;
-      if (c >= ' ') out.append(line.substr(start, at - start));
+    for (const std::size_t end = std::min(at + 8, line.size()); at < end;) {
+      const std::size_t start = at;
+      if (kPlain[static_cast<unsigned char>(line[at])]) {
+        *put++ = line[at++];
+        after_space = false;
+        continue;
+      }
+      const char32_t c = next_code_point(line, at);
+      if (is_in(c, char_class::space)) {
+        if (!after_space) *put++ = ' ';
+        after_space = true;
+        continue;
+      }
+      after_space = false;
+      if (c < ' ')
+        deleted = true;
+      else
+        put = std::copy(line.data() + start, line.data() + at, put);
     }
   }
-  if (!space) out += ' ';
+  if (after_space && put > out.data()) --put;
+  out.resize(static_cast<std::size_t>(put - out.data()));
+  return deleted;
 }
 
 void squeeze_spaces(std::string& text) {
-  if (!has_double_space(text)) {
-    if (text.ends_with(' ')) text.pop_back();
-    if (text.starts_with(' ')) text.erase(0, 1);
-    return;
-  }
-  std::size_t kept = 0;
-  for (const char c : text)
-    if (c != ' ' || (kept > 0 && text[kept - 1] != ' ')) text[kept++] = c;
-  if (kept > 0 && text[kept - 1] == ' ') --kept;
-  text.resize(kept);
+  bool after_space = true;
+  const char* const end = copy_squeezed(text, text.data(), after_space);
+  const auto size = static_cast<std::size_t>(end - text.data());
+  text.resize(size > 0 && after_space ? size - 1 : size);
 }
 
-void separate_symbols(std::string_view text, std::string_view language, std::string& out) {
+Seen separate_symbols(std::string_view text, std::string_view language, std::string& out) {
   const bool colon_in_words = language == "fi" || language == "sv";
   const bool middle_dot_in_words = language == "ca";
   out.clear();
+  unsigned kinds = 0;
+  std::size_t copied = 0;
   for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at;
-    while (end < text.size() && static_cast<unsigned char>(text[end]) < 0x80 &&
-           kAttached[static_cast<unsigned char>(text[end])])
-      ++end;
-    out.append(text.substr(at, end - at));
-    if (end == text.size()) break;
-    at = end;
+    const unsigned kind = kKinds[static_cast<unsigned char>(text[at])];
+    kinds |= kind;
+    if (kind & byte_kind::attached) {
+      ++at;
+      continue;
+    }
+    const std::size_t start = at;
     const char32_t c = next_code_point(text, at);
-    const std::string_view character = text.substr(end, at - end);
-    if (is_in(c, char_class::alphanumeric) || (colon_in_words && c == ':') || (middle_dot_in_words && c == 0xB7))
-      out.append(character);
-    else
-      out.append(1, ' ').append(character).append(1, ' ');
+    if ((kind & byte_kind::beyond_ascii) ? is_in(c, char_class::alphanumeric) || (middle_dot_in_words && c == 0xB7)
+                                         : colon_in_words && c == ':')
+      continue;
+    out.append(text.substr(copied, start - copied)).append(1, ' ');
+    out.append(text.substr(start, at - start)).append(1, ' ');
+    copied = at;
   }
+  out.append(text.substr(copied));
   if (colon_in_words) separate_unless_before_lowercase(out, ":");
   if (language == "tdt") separate_unless_before_lowercase(out, "'");
   // The script reads its own middle dot as the two Latin-1 characters of its UTF-8 form, so that only those are split.
   if (middle_dot_in_words) separate_unless_before_lowercase(out, "\u00C2\u00B7");
+  return {.hyphen = (kinds & byte_kind::hyphen) != 0,
+          .comma = (kinds & byte_kind::comma) != 0,
+          .apostrophe = (kinds & byte_kind::apostrophe) != 0,
+          .full_stop = (kinds & byte_kind::full_stop) != 0,
+          .escaped = (kinds & byte_kind::escaped) != 0,
+          .mark = (kinds & byte_kind::mark) != 0};
 }
 
 void split_hyphens(std::string_view text, std::string& out) {
@@ -200,8 +229,8 @@ void split_hyphens(std::string_view text, std::string& out) {
   out.append(text.substr(copied));
 }
 
-bool has_multi_dots(std::string_view text) {
-  return contains(text, "..") || contains(text, kMark);
+bool has_multi_dots(std::string_view text, const Seen& seen) {
+  return (seen.full_stop && contains(text, "..")) || (seen.mark && contains(text, kMark));
 }
 
 void hide_multi_dots(std::string_view text, std::string& out) {
@@ -289,20 +318,25 @@ void separate_apostrophes(std::string_view text, Apostrophes style, std::string&
 }
 
 void separate_full_stops(std::string_view text, const Prefixes& prefixes, std::string& out) {
-  out.clear();
   while (text.ends_with(' ')) text.remove_suffix(1);
+  // A full stop that gets a space before it has one behind it, or the end of the line: room for every second byte.
+  out.resize(text.size() + text.size() / 2 + 1);
+  char* put = out.data();
   std::size_t copied = 0;
+  bool after_space = true;
   for (std::size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
     const bool last = at + 1 == text.size();
     if (!last && text[at + 1] != ' ') continue;
     const std::size_t start = text.rfind(' ', at) + 1;  // 0 where there is none
     if (start == at || (!last && keeps_full_stop(text.substr(start, at - start), text.substr(at + 2), prefixes)))
       continue;
-    out.append(text.substr(copied, at - copied)).append(" .");
+    put = copy_squeezed(text.substr(copied, at - copied), put, after_space);
+    put = copy_squeezed(" .", put, after_space);
     copied = at + 1;
   }
-  out.append(text.substr(copied));
-  squeeze_spaces(out);
+  put = copy_squeezed(text.substr(copied), put, after_space);
+  if (after_space && put > out.data()) --put;
+  out.resize(static_cast<std::size_t>(put - out.data()));
   if (out.ends_with(".'")) out.replace(out.size() - 2, 2, " . ' ");
 }
 

@@ -24,14 +24,23 @@ Apostrophes apostrophes_of(std::string_view language);
 /// Whether a line is one tag, <...>: the scripts leave such lines alone.
 bool is_tag(std::string_view line);
 
-/// Between single spaces: white space collapsed, then U+0000-U+001F deleted (which joins their neighbours).
-void collapse_space(std::string_view line, std::string& out);
+/// White space collapsed to single spaces, none at the ends, then U+0000-U+001F deleted (which joins their neighbours).
+/// Returns whether a character was deleted: spaces may then be at the ends, or side by side.
+bool collapse_space(std::string_view line, std::string& out);
 
 /// Runs of spaces become one, and none stays at either end.
 void squeeze_spaces(std::string& text);
 
-/// Spaces around every character that is no letter, digit, space or one of . ' ` , - (and a few per language).
-void separate_symbols(std::string_view text, std::string_view language, std::string& out);
+/// ASCII characters that later rules look for.
+struct Seen {
+  bool hyphen = false, comma = false, apostrophe = false, full_stop = false;
+  bool escaped = false;  ///< one that escape_special() replaces
+  bool mark = false;     ///< a letter of the word that hide_multi_dots() puts in
+};
+
+/// Spaces around every character that is no letter, digit, space or one of . ' ` , - (and a few per language). Returns
+/// what is in the text.
+Seen separate_symbols(std::string_view text, std::string_view language, std::string& out);
 
 /// a-b becomes a @-@ b between letters and digits.
 void split_hyphens(std::string_view text, std::string& out);
@@ -41,7 +50,7 @@ void hide_multi_dots(std::string_view text, std::string& out);
 /// ... and come back.
 void restore_multi_dots(std::string& text);
 /// Whether either has something to do.
-bool has_multi_dots(std::string_view text);
+bool has_multi_dots(std::string_view text, const Seen& seen);
 
 /// Commas apart, except within numbers (5,300).
 void separate_commas(std::string_view text, std::string& out);

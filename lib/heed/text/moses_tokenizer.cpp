@@ -17,47 +17,51 @@ void MosesTokenizer::tokenize(std::string_view line, std::string& out) const {
     out.assign(line);
     return;
   }
+  bool may_escape = true;
   if (options_.penn)
     tokenize_penn(line, prefixes_, out);
   else
-    tokenize_words(line, out);
-  if (!options_.escape) return;
+    may_escape = tokenize_words(line, out);
+  if (!options_.escape || !may_escape) return;
   thread_local std::string escaped;
   escape_special(out, escaped);
   out.swap(escaped);
 }
 
-void MosesTokenizer::tokenize_words(std::string_view line, std::string& out) const {
+bool MosesTokenizer::tokenize_words(std::string_view line, std::string& out) const {
   // Two buffers take turns as the input and output of a rule; a rule runs only where its character occurs.
   thread_local std::string text, next;
-  collapse_space(line, text);
+  const bool deleted = collapse_space(line, text);
   std::vector<std::string> matches;
   if (!protected_.empty()) {
+    text.insert(0, 1, ' ').push_back(' ');  // for patterns that look at what is around
     matches = protected_.find(text);
     hide_protected(matches, text);
   }
-  squeeze_spaces(text);
-  separate_symbols(text, options_.language, next);
+  if (deleted || !protected_.empty()) squeeze_spaces(text);
+  const Seen seen = separate_symbols(text, options_.language, next);
   text.swap(next);
-  if (options_.aggressive_hyphens && contains(text, '-')) {
+  if (options_.aggressive_hyphens && seen.hyphen) {
     split_hyphens(text, next);
     text.swap(next);
   }
-  if (has_multi_dots(text)) {
+  const bool multi_dots = has_multi_dots(text, seen);
+  if (multi_dots) {
     hide_multi_dots(text, next);
     text.swap(next);
   }
-  if (contains(text, ',')) {
+  if (seen.comma) {
     separate_commas(text, next);
     text.swap(next);
   }
-  if (contains(text, '\'')) {
+  if (seen.apostrophe) {
     separate_apostrophes(text, apostrophes_, next);
     text.swap(next);
   }
   separate_full_stops(text, prefixes_, out);
-  restore_protected(matches, out);
-  restore_multi_dots(out);
+  if (!matches.empty()) restore_protected(matches, out);
+  if (multi_dots || !matches.empty()) restore_multi_dots(out);
+  return seen.escaped || !matches.empty();
 }
 
 }  // namespace heed

@@ -31,7 +31,8 @@ class MosesTokenizer {
   void tokenize(std::string_view line, std::string& out) const;
 
  private:
-  void tokenize_words(std::string_view line, std::string& out) const;
+  /// Returns whether there may be something to escape in `out`.
+  bool tokenize_words(std::string_view line, std::string& out) const;
 
   Options options_;
   Apostrophes apostrophes_;

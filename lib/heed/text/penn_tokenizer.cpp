@@ -176,8 +176,8 @@ void separate_word_stops(std::string_view text, const Prefixes& prefixes, std::s
 void tokenize_penn(std::string_view line, const Prefixes& prefixes, std::string& out) {
   std::string text;
   collapse_space(line, text);
-  if (!is_in(code_point_at(line, 0), char_class::space)) text.erase(0, 1);
-  if (text.ends_with(' ') && !is_in(code_point_before(line, line.size()), char_class::space)) text.pop_back();
+  if (is_in(code_point_at(line, 0), char_class::space)) text.insert(0, 1, ' ');
+  if (is_in(code_point_before(line, line.size()), char_class::space)) text += ' ';
   direct_start_quote(text);
   direct_quotes(text, "\"", " `` ", false);
   direct_quotes(text, "``", " `` ", false);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -39,6 +42,34 @@ inline bool contains(std::string_view text, char c) {
 inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
+
+// Eight bytes of a text at a time.
+
+constexpr std::uint64_t kEachByte = 0x0101010101010101u;
+
+/// Eight bytes as a number, the first one lowest.
+inline std::uint64_t load_bytes(const char* at) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return std::endian::native == std::endian::little ? bytes : __builtin_bswap64(bytes);
+}
+
+/// The highest bit of each byte that is c.
+constexpr std::uint64_t equal_bytes(std::uint64_t bytes, char c) {
+  constexpr std::uint64_t kLow = 0x7F * kEachByte;
+  const std::uint64_t different = bytes ^ (kEachByte * static_cast<unsigned char>(c));
+  return ~(((different & kLow) + kLow) | different | kLow);
+}
+
+/// Of the spaces among eight bytes, as equal_bytes() tells them: whether one follows another, or is the first byte
+/// `after_space`.
+constexpr bool repeats_space(std::uint64_t spaces, bool after_space) {
+  return (spaces & (spaces << 8 | (after_space ? 0x80u : 0u))) != 0;
+}
+
+/// Copies a text to `put`, which may be the text's own place, one space for each run of spaces; none where the text
+/// before ended `after_space`, which is kept up to date. Returns the end of the copy.
+char* copy_squeezed(std::string_view text, char* put, bool& after_space);
 
 /// Every `from` (not empty) becomes `to`, left to right; what is put in is not read again.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
