@@ -170,9 +170,10 @@ class Way {
       return;
     }
     if (ids_) {
-      const char* space = "";
+      std::string_view space;
       for (const std::int32_t id : model_->encode_tokens(tokens, sampler)) {
-        out.append(space).append(std::to_string(id));
+        char digits[16];
+        out.append(space).append(digits, std::to_chars(digits, std::end(digits), id).ptr);
         space = " ";
       }
       return;

@@ -34,71 +34,11 @@ void append_ends(const Symbols& symbols, std::vector<std::size_t>& ends) {
 
 }  // namespace
 
-/// What segment() gave for the words of one thread: two places for each hash, of which the one used last stays.
-class BpeEncoder::Cache {
- public:
-  static constexpr std::size_t kLongestWord = 42, kMostPieces = 16;
-
-  bool find(std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends) {
-    Entry* pair = pair_of(hash);
-    if (!pair[0].is(word)) {
-      if (!pair[1].is(word)) return false;
-      std::swap(pair[0], pair[1]);
-    }
-    ends.assign(pair[0].ends, pair[0].ends + pair[0].pieces);
-    return true;
-  }
-
-  void remember(std::string_view word, std::uint64_t hash, const std::vector<std::size_t>& ends) {
-    if (ends.size() > kMostPieces) return;
-    Entry* pair = pair_of(hash);
-    pair[1] = pair[0];
-    pair[0].length = static_cast<std::uint8_t>(word.size());
-    pair[0].pieces = static_cast<std::uint8_t>(ends.size());
-    std::copy(word.begin(), word.end(), pair[0].bytes);
-    for (std::size_t i = 0; i < std::min(ends.size(), kMostPieces); ++i)
-      pair[0].ends[i] = static_cast<std::uint8_t>(ends[i]);
-  }
-
-  std::uint64_t owner = 0;  // the encoder's identity
-
- private:
-  static constexpr std::size_t kPairs = 16384;
-  struct Entry {
-    std::uint8_t length = 0, pieces = 0;
-    char bytes[kLongestWord];
-    std::uint8_t ends[kMostPieces];
-
-    bool is(std::string_view word) const {
-      return length == word.size() && std::memcmp(bytes, word.data(), length) == 0;
-    }
-  };
-
-  Entry* pair_of(std::uint64_t hash) { return &entries_[2 * (hash & (kPairs - 1))]; }
-
-  std::vector<Entry> entries_ = std::vector<Entry>(2 * kPairs);
-};
-
 BpeEncoder::BpeEncoder(BpeMerges merges, BpeOptions options)
     : merges_(std::move(merges)), options_(std::move(options)) {
   static std::atomic<std::uint64_t> encoders = 0;
   identity_ = ++encoders;
   index_merges();
-}
-
-/// A thread keeps the caches of the few encoders it has used last.
-BpeEncoder::Cache& BpeEncoder::cache_of_thread() const {
-  constexpr std::size_t kCaches = 4;
-  thread_local std::vector<std::unique_ptr<Cache>> caches;
-  for (std::size_t i = 0; i < caches.size(); ++i) {
-    if (caches[i]->owner != identity_) continue;
-    if (i > 0) std::swap(caches[i], caches[i - 1]);
-    return *caches[i > 0 ? i - 1 : 0];
-  }
-  if (caches.size() == kCaches) caches.pop_back();
-  caches.push_back(std::make_unique<Cache>());
-  caches.back()->owner = identity_;
-  return *caches.back();
 }
 
 void BpeEncoder::Rules::reserve(std::size_t pairs) {
@@ -347,29 +287,85 @@ void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& e
   if (options_.allowed) split_unknown(part, ends);
 }
 
+/// segment() of a word that no cache knows.
+void BpeEncoder::segment_anew(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
+  if (options_.glossaries.empty()) return segment_part(word, ends, sampler);
+  std::vector<std::size_t> parts, inside;
+  options_.glossaries.isolate(word, parts);
+  ends.clear();
+  std::size_t start = 0;
+  for (const std::size_t end : parts) {
+    const std::string_view part = word.substr(start, end - start);
+    if (options_.glossaries.matches(part)) {
+      ends.push_back(end);
+    } else {
+      segment_part(part, inside, sampler);
+      for (const std::size_t inner : inside) ends.push_back(start + inner);
+    }
+    start = end;
+  }
+}
+
+/// Calls take(first, last) for the ends of the pieces of a word: those that `cache` knows, or `ends`, which it then
+/// remembers. `hash`: hash_of() the word.
+template <class Take>
+void BpeEncoder::segment_cached(Cache& cache, std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends,
+                                Take&& take) const {
+  const bool remembers = word.size() <= Cache::kLongestWord;
+  if (const Cache::Entry* known = remembers ? cache.find(word, hash) : nullptr)
+    return take(known->value.ends, known->value.ends + known->value.count);
+  segment_anew(word, ends, nullptr);
+  if (remembers && ends.size() <= Pieces::kMost) {
+    Pieces& pieces = cache.add(word, hash);
+    pieces.count = static_cast<std::uint8_t>(ends.size());
+    for (std::size_t i = 0; i < Pieces::kMost; ++i)
+      pieces.ends[i] = i < ends.size() ? static_cast<std::uint8_t>(ends[i]) : std::uint8_t{0};
+  }
+  take(ends.data(), ends.data() + ends.size());
+}
+
 void BpeEncoder::segment(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
-  Cache* const cache = !sampler && word.size() <= Cache::kLongestWord ? &cache_of_thread() : nullptr;
-  const std::uint64_t hash = cache ? hash_of(word) : 0;
-  if (cache && cache->find(word, hash, ends)) return;
-  if (options_.glossaries.empty()) {
-    segment_part(word, ends, sampler);
-  } else {
-    std::vector<std::size_t> parts, inside;
-    options_.glossaries.isolate(word, parts);
-    ends.clear();
-    std::size_t start = 0;
-    for (const std::size_t end : parts) {
-      const std::string_view part = word.substr(start, end - start);
-      if (options_.glossaries.matches(part)) {
-        ends.push_back(end);
+  if (sampler) return segment_anew(word, ends, sampler);
+  segment_cached(cache_of_thread<Cache>(identity_), word, hash_of(word), ends,
+                 [&](const auto* first, const auto* last) {
+                   if (ends.empty() || static_cast<const void*>(first) != ends.data()) ends.assign(first, last);
+                 });
+}
+
+void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSampler* sampler) const {
+  Cache& cache = cache_of_thread<Cache>(identity_);
+  thread_local std::vector<std::size_t> ends;
+  struct Token {
+    std::string_view text;
+    std::uint64_t hash;
+  };
+  std::array<Token, 16> some;  // so that the cache is told of a word well before it is asked
+  std::string_view space;
+  for (std::size_t at = tokens.find_first_not_of(' '); at != tokens.npos;) {
+    std::size_t count = 0;
+    for (; count < some.size() && at != tokens.npos; ++count) {
+      const std::size_t stop = std::min(tokens.find(' ', at), tokens.size());
+      const std::string_view text = tokens.substr(at, stop - at);
+      some[count] = {text, hash_of(text)};
+      cache.expect(some[count].hash);
+      at = tokens.find_first_not_of(' ', stop);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view token = some[i].text;
+      const auto append_pieces = [&](const auto* end, const auto* last) {
+        out.append(space).append(token.substr(0, *end));
+        for (std::size_t start = *end; ++end != last; start = *end)
+          out.append(options_.separator).append(1, ' ').append(token.substr(start, *end - start));
+        space = " ";
+      };
+      if (sampler) {
+        segment_anew(token, ends, sampler);
+        append_pieces(ends.data(), ends.data() + ends.size());
       } else {
-        segment_part(part, inside, sampler);
-        for (const std::size_t inner : inside) ends.push_back(start + inner);
+        segment_cached(cache, token, some[i].hash, ends, append_pieces);
       }
-      start = end;
     }
   }
-  if (cache) cache->remember(word, hash, ends);
 }
 
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {

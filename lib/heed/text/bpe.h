@@ -14,6 +14,7 @@
 #include "heed/base/random.h"
 #include "heed/text/glossaries.h"
 #include "heed/text/numbering.h"
+#include "heed/text/word_cache.h"
 
 namespace heed {
 
@@ -69,6 +70,10 @@ class BpeEncoder {
   /// left out at random; a word of more than 1,024 characters is then merged in parts of that length.
   void segment(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler = nullptr) const;
 
+  /// Appends the pieces of space-separated tokens with a space between them, the separator behind each but a token's
+  /// last.
+  void append(std::string_view tokens, std::string& out, SubwordSampler* sampler = nullptr) const;
+
   const BpeMerges& merges() const { return merges_; }
   const std::string& separator() const { return options_.separator; }
 
@@ -108,12 +113,16 @@ class BpeEncoder {
     std::size_t end;
     std::int32_t previous, next;
   };
-  class Cache;
+  /// The byte ends of the pieces of a word.
+  struct Pieces {
+    static constexpr std::size_t kMost = 16;
+    std::uint8_t count = 0, ends[kMost];
+  };
+  using Cache = WordCache<Pieces, 45>;
 
   static constexpr std::int32_t kNoRank = std::numeric_limits<std::int32_t>::max();
 
   void index_merges();
-  Cache& cache_of_thread() const;
   /// Calls take(symbol, byte end) for the characters of a word.
   template <class Take>
   void characters(std::string_view word, Take&& take) const;
@@ -130,6 +139,10 @@ class BpeEncoder {
   struct Part;
   bool take_apart(const Part& part, std::vector<Part>& open) const;
   void split_unknown(std::string_view word, std::vector<std::size_t>& ends) const;
+  void segment_anew(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const;
+  template <class Take>
+  void segment_cached(Cache& cache, std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends,
+                      Take&& take) const;
   void segment_part(std::string_view part, std::vector<std::size_t>& ends, SubwordSampler* sampler) const;
 
   BpeMerges merges_;

@@ -2,10 +2,39 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "heed/base/error.h"
 
 namespace heed {
+
+namespace {
+
+/// 256 bits.
+using Bits = std::array<std::uint64_t, 4>;
+
+constexpr Bits kAll{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
+
+void clear(Bits& bits, std::size_t at) {
+  bits[at / 64] &= ~(std::uint64_t{1} << at % 64);
+}
+
+/// The bits with bit i at i XOR label.
+Bits moved(const Bits& bits, unsigned char label) {
+  // Halves of each group of 2, 4, ... 64 bits that change places.
+  constexpr std::uint64_t kLower[6] = {0x5555555555555555u, 0x3333333333333333u, 0x0F0F0F0F0F0F0F0Fu,
+                                       0x00FF00FF00FF00FFu, 0x0000FFFF0000FFFFu, 0x00000000FFFFFFFFu};
+  Bits out{};
+  for (std::size_t word = 0; word < out.size(); ++word) {
+    std::uint64_t x = bits[word];
+    for (int i = 0; i < 6; ++i)
+      if (label >> i & 1) x = (x & kLower[i]) << (1 << i) | (x >> (1 << i) & kLower[i]);
+    out[word ^ (label >> 6)] = x;
+  }
+  return out;
+}
+
+}  // namespace
 
 /// Places the nodes one after the other, each with all its children at once, in the last blocks of 256 units.
 class PieceTrie::Builder {
@@ -14,7 +43,7 @@ class PieceTrie::Builder {
       : keys_(keys), units_(units) {
     std::sort(keys_.begin(), keys_.end());
     add_block();
-    is_base_[0] = true;  // of the nodes without children
+    clear(blocks_[0].no_base, 0);  // the base of the nodes without children
   }
 
   /// Returns the base of the root.
@@ -37,25 +66,29 @@ class PieceTrie::Builder {
     std::size_t begin, end, depth, unit;
   };
 
+  /// The units of a block that are free, and those that are the base of no node.
+  struct Block {
+    Bits free = kAll, no_base = kAll;
+  };
+
   void add_block() {
     if (units_.size() + kBlock > kMostUnits) throw Error("the pieces are too many or too long for one vocabulary");
     units_.resize(units_.size() + kBlock);
-    is_base_.resize(units_.size());
-    free_.push_back(kBlock);
+    blocks_.emplace_back();
   }
-
-  bool taken(std::size_t unit) const { return (units_[unit].link & kTaken) != 0; }
 
   /// A base under which all `labels` are free.
   std::uint32_t find_base() {
-    const std::size_t blocks = units_.size() / kBlock;
-    for (std::size_t block = blocks - std::min(blocks, kOpenBlocks); block < blocks; ++block) {
-      if (free_[block] < labels_.size()) continue;
-      for (std::size_t base = block * kBlock; base < (block + 1) * kBlock; ++base) {
-        if (is_base_[base]) continue;
-        const auto fits = [&](unsigned char label) { return !taken(base ^ label); };
-        if (std::all_of(labels_.begin(), labels_.end(), fits)) return static_cast<std::uint32_t>(base);
+    for (std::size_t block = blocks_.size() - std::min(blocks_.size(), kOpenBlocks); block < blocks_.size(); ++block) {
+      Bits fits = blocks_[block].no_base;
+      for (const unsigned char label : labels_) {
+        const Bits free = moved(blocks_[block].free, label);
+        for (std::size_t i = 0; i < fits.size(); ++i) fits[i] &= free[i];
       }
+      for (std::size_t i = 0; i < fits.size(); ++i)
+        if (fits[i] != 0)
+          return static_cast<std::uint32_t>(block * kBlock + 64 * i +
+                                            static_cast<std::size_t>(std::countr_zero(fits[i])));
     }
     add_block();
     return static_cast<std::uint32_t>(units_.size() - kBlock);
@@ -70,7 +103,7 @@ class PieceTrie::Builder {
     }
     if (labels_.empty()) return 0;
     const std::uint32_t base = find_base();
-    is_base_[base] = true;
+    clear(blocks_[base / kBlock].no_base, base % kBlock);
     if (range.unit != kNoUnit) units_[range.unit].link |= base << kLabelBits;
     for (std::size_t i = range.begin; i < range.end;) {
       const char byte = keys_[i].first[range.depth];
@@ -79,7 +112,7 @@ class PieceTrie::Builder {
       const std::size_t unit = base ^ static_cast<unsigned char>(byte);
       units_[unit].link = kTaken | static_cast<unsigned char>(byte);
       if (keys_[i].first.size() == range.depth + 1) units_[unit].value = keys_[i].second;
-      --free_[unit / kBlock];
+      clear(blocks_[unit / kBlock].free, unit % kBlock);
       open_.push_back({i, end, range.depth + 1, unit});
       i = end;
     }
@@ -88,8 +121,7 @@ class PieceTrie::Builder {
 
   std::vector<std::pair<std::string_view, std::int32_t>>& keys_;
   std::vector<Unit>& units_;
-  std::vector<bool> is_base_;      // per unit: whether it is the base of a node
-  std::vector<std::size_t> free_;  // per block
+  std::vector<Block> blocks_;
   std::vector<Range> open_;
   std::vector<unsigned char> labels_;
 };

@@ -5,7 +5,6 @@
 
 #include "heed/base/utf8.h"
 #include "heed/text/bpe.h"
-#include "heed/text/sentencepiece_cache.h"
 
 namespace heed {
 namespace {
@@ -103,19 +102,6 @@ void SentencePiece::segment(std::string_view normalized, std::vector<PieceSpan>&
   }
 }
 
-/// A thread keeps the caches of the few models it has used last.
-SentencePieceCache& SentencePiece::cache_of_thread() const {
-  constexpr std::size_t kCaches = 4;
-  thread_local std::vector<std::unique_ptr<SentencePieceCache>> caches;
-  for (std::size_t i = 0; i < caches.size(); ++i) {
-    if (caches[i]->identity() != identity_) continue;
-    if (i > 0) std::swap(caches[i], caches[i - 1]);
-    return *caches[i > 0 ? i - 1 : 0];
-  }
-  if (caches.size() == kCaches) caches.pop_back();
-  return *caches.emplace_back(std::make_unique<SentencePieceCache>(identity_));
-}
-
 /// Word by word, from one U+2581 to the next, with remembered segmentations. Of a unigram model one is taken only where
 /// its margin is greater than all that rounding can change in the sum of the line so far; otherwise, as for a word not
 /// seen, the search goes on from that very sum. So the result is that of the whole line. Returns false where sums grow
@@ -124,27 +110,39 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
   constexpr std::size_t kMostWordBytes = 1000;
   constexpr float kMostSum = 50000;
   constexpr float kRounding = 1.0f / (1 << 21);  // more than the error of adding a byte's piece, by the size of the sum
-  SentencePieceCache& cache = cache_of_thread();
+  Cache& cache = cache_of_thread<Cache>(identity_);
   thread_local std::vector<PieceSpan> word_spans;
   spans.clear();
   float sum = 0;
-  for (std::size_t begin = 0; begin < normalized.size();) {
+  struct Word {
+    std::string_view text;
+    std::uint64_t hash;
+  };
+  const auto word_at = [&](std::size_t begin) {
     const std::size_t end = std::min(normalized.find(kSpaceSymbol, begin + 1), normalized.size());
-    const std::string_view word = normalized.substr(begin, end - begin);
-    const bool remembers = word.size() <= SentencePieceCache::kLongestWord;
-    const std::uint64_t hash = remembers ? hash_of(word) : 0;
+    const std::string_view text = normalized.substr(begin, end - begin);
+    const Word word{text, hash_of(text)};
+    cache.expect(word.hash);
+    return word;
+  };
+  Word next = normalized.empty() ? Word{} : word_at(0);
+  for (std::size_t begin = 0; begin < normalized.size();) {
+    const auto [word, hash] = next;
+    const std::size_t end = begin + word.size();
+    if (end < normalized.size()) next = word_at(end);
+    const bool remembers = word.size() <= Cache::kLongestWord;
     if (unigram_ && (word.size() > kMostWordBytes || std::abs(sum) > kMostSum)) return false;
-    const SentencePieceCache::Entry* known = remembers ? cache.find(word, hash) : nullptr;
+    const Cache::Entry* known = remembers ? cache.find(word, hash) : nullptr;
     const std::size_t spans_before = spans.size();
     float after = sum;
-    for (std::size_t i = 0; known && i < known->count; ++i) {
-      spans.push_back({known->pieces[i], static_cast<std::uint32_t>(begin + known->ends[i])});
-      if (unigram_) after = unigram_->score(known->pieces[i]) + after;
+    for (std::size_t i = 0; known && i < known->value.count; ++i) {
+      spans.push_back({known->value.pieces[i], static_cast<std::uint32_t>(begin + known->value.ends[i])});
+      if (unigram_) after = unigram_->score(known->value.pieces[i]) + after;
     }
     const auto rounding_of = [&](float before, float behind) {
       return kRounding * static_cast<float>(word.size()) * (std::abs(before) + std::abs(behind) + 8);
     };
-    if (!known || (unigram_ && known->margin <= rounding_of(sum, after))) {
+    if (!known || (unigram_ && known->value.margin <= rounding_of(sum, after))) {
       spans.resize(spans_before);
       if (unigram_) {
         after = unigram_->segment(word, word_spans, sum);
@@ -156,7 +154,7 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
       if (remembers && !known) {
         const float margin = unigram_ ? static_cast<float>(unigram_->margin(word)) : 0;
         if (unigram_ && margin <= rounding_of(sum, after)) unigram_->segment(word, word_spans);
-        cache.remember(word, hash, word_spans, margin);
+        if (word_spans.size() <= Segmentation::kMost) cache.add(word, hash) = Segmentation(word_spans, margin);
       }
     }
     sum = after;

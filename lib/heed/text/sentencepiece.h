@@ -15,10 +15,10 @@
 #include "heed/text/sentencepiece_normalizer.h"
 #include "heed/text/unigram.h"
 #include "heed/text/vocabulary.h"
+#include "heed/text/word_cache.h"
 
 namespace heed {
 
-class SentencePieceCache;
 struct SubwordSampler;
 
 /// Encodes text with a SentencePieceModel and decodes it, piece for piece as SentencePiece 0.2.3. Immutable; serves any
@@ -74,7 +74,6 @@ class SentencePiece {
   std::int32_t number_of(std::string_view piece) const;
   void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
   bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
-  SentencePieceCache& cache_of_thread() const;
   /// With `take(piece, id, word, span)`, where the span is of normalised text.
   template <class Take>
   void pieces_with_ends(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const;
@@ -94,6 +93,25 @@ class SentencePiece {
     bool suffix_, first_ = true, ended_ = false;
     int word_ = 0;
   };
+
+  /// What segment_words() remembers of a word.
+  struct Segmentation {
+    static constexpr std::size_t kMost = 12;
+
+    Segmentation() = default;
+    Segmentation(const std::vector<PieceSpan>& spans, float margin_of_word)
+        : margin(margin_of_word), count(static_cast<std::uint8_t>(spans.size())) {
+      for (std::size_t i = 0; i < spans.size(); ++i) {
+        pieces[i] = spans[i].piece;
+        ends[i] = static_cast<std::uint8_t>(spans[i].end);
+      }
+    }
+
+    std::int32_t pieces[kMost];
+    float margin = 0;  ///< by which it is better than any other segmentation
+    std::uint8_t count = 0, ends[kMost];
+  };
+  using Cache = WordCache<Segmentation, 58>;
 
   SentencePieceModel model_;
   std::vector<std::int32_t> ids_;     // per piece of the model

@@ -36,24 +36,12 @@ void Subwords::append_pieces(std::string_view tokens, std::string& out, SubwordS
     };
     return sentencepiece_->encode(tokens, append, sampler);
   }
-  thread_local std::vector<std::size_t> ends;
-  bool begun = false;
-  for (std::size_t at = tokens.find_first_not_of(' '); at != tokens.npos;) {
-    const std::size_t stop = std::min(tokens.find(' ', at), tokens.size());
-    const std::string_view token = tokens.substr(at, stop - at);
-    if (begun) out += ' ';
-    if (begun && type_ == SubwordType::characters) out.append(kSpacePiece) += ' ';
-    begun = true;
-    if (type_ == SubwordType::words) {
-      out += token;
-    } else {
-      cut(token, ends, sampler);
-      out.append(token.substr(0, ends.front()));
-      for (std::size_t i = 1; i < ends.size(); ++i)
-        out.append(separator()).append(1, ' ').append(token.substr(ends[i - 1], ends[i] - ends[i - 1]));
-    }
-    at = tokens.find_first_not_of(' ', stop);
-  }
+  if (bpe_) return bpe_->append(tokens, out, sampler);
+  std::string_view space;
+  split_spans(tokens, [&](std::string_view piece, int, ByteSpan) {
+    out.append(space).append(piece);
+    space = " ";
+  });
 }
 
 std::string Subwords::join(const std::vector<std::string_view>& pieces) const {
