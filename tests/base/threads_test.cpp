@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <vector>
 
 #include "heed/base/error.h"
 #include "heed/base/signals.h"
+#include "heed/base/thread_team.h"
 
 using namespace heed;
 
@@ -41,6 +44,20 @@ TEST_CASE("the exception of the lowest thread comes out, and the pool goes on") 
   std::atomic<int> calls = 0;
   pool.run([&](int) { ++calls; });
   CHECK(calls == 4);
+}
+
+TEST_CASE("a team does every piece once before it returns, awake and after a sleep, one piece or many") {
+  for (const int size : {1, 2, 5}) {
+    ThreadTeam team(size);
+    CHECK(team.size() == size);
+    for (int round = 0; round < 3000; ++round) {
+      const int count = round % 23;
+      std::vector<int> calls(static_cast<std::size_t>(count));  // not atomic: a piece has one thread
+      team.run(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
+      for (const int n : calls) REQUIRE(n == 1);
+      if (round % 1000 == 999) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
 }
 
 TEST_CASE("a first interrupt only sets the flag") {

@@ -43,6 +43,7 @@ class TableModel : public StepModel {
     for (const std::int32_t parent : parents) next.push_back(rows_.at(static_cast<std::size_t>(parent)));
     rows_ = std::move(next);
   }
+  void share_with(ThreadTeam*) override {}
 
  private:
   std::int64_t vocabulary_;

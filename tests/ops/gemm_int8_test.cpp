@@ -25,7 +25,9 @@ std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Te
   quantize_weight(n, k, w.data(), k, weight.data());
   std::vector<float> y(static_cast<std::size_t>(rows * (n + 1)), 7);
   const ArenaScope scope(arena);
-  gemm_int8(quantize_rows(arena, rows, k, x.data(), x.columns()), n, {weight.data()}, bias, y.data(), n + 1);
+  const Int8Rows left = quantize_rows(arena, rows, k, x.data(), x.columns());
+  for (std::int64_t j = 0; j < n; j += kInt8Columns)  // in pieces, as threads share it
+    gemm_int8(left, n, j, std::min(n, j + kInt8Columns), {weight.data()}, bias, y.data(), n + 1);
   return y;
 }
 

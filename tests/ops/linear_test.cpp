@@ -34,6 +34,28 @@ TEST_CASE("linear: a wrong shape names the op, the argument and both shapes") {
   CHECK_THROWS_WITH_AS(linear(graph, x, w, {}), "internal: linear: weight has shape [5, 6], expected [5, 4]", Error);
 }
 
+TEST_CASE("linear: threads that share a product give the same bits, in every precision") {
+  Training<float> t;
+  ThreadTeam team(3);
+  const Tensor<float> x = t.normal({5, 310}).value, w = t.normal({1021, 310}).value, bias = t.normal({1021}).value;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+    for (const std::int64_t rows : {1, 2, 5}) {
+      CAPTURE(static_cast<int>(precision));
+      CAPTURE(rows);
+      std::vector<float> results[2];
+      for (ThreadTeam* const shared : {static_cast<ThreadTeam*>(nullptr), &team}) {
+        CpuContext device{t.arena, precision, shared};
+        ParameterLayout layout;
+        ParameterValues<float> none(layout);
+        Graph<float> graph(device, none);
+        const Tensor<float> y = t.arena.tensor<float>({rows, 1021});
+        LinearRows<float>(graph, Tensor<float>(x.data(), {rows, 310})).multiply(w, bias, Activation::relu, y);
+        results[shared ? 1 : 0].assign(y.data(), y.data() + y.size());
+      }
+      CHECK(results[0] == results[1]);
+    }
+}
+
 TEST_CASE("linear: as PyTorch, each activation") {
   for_each_torch_case("linear", [](auto& test, const auto& data) {
     const std::map<std::string, Activation> activations = {{"none", Activation::none},

@@ -93,4 +93,8 @@ void EnsembleStepModel::reorder(std::span<const std::int32_t> parents) {
   for (auto& model : models_) model->reorder(parents);
 }
 
+void EnsembleStepModel::share_with(ThreadTeam* team) {
+  for (auto& model : models_) model->share_with(team);
+}
+
 }  // namespace heed

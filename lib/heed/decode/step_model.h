@@ -31,6 +31,8 @@ class StepModel {
                     std::int32_t* ids);
   /// Row i becomes what row parents[i] was; the number of rows becomes parents.size().
   virtual void reorder(std::span<const std::int32_t> parents) = 0;
+  /// Threads that share the work of the next batches; null: none. The results stay the same, bit for bit.
+  virtual void share_with(ThreadTeam* team) = 0;
 };
 
 /// A Transformer with its weights, decoding on one thread.
@@ -47,6 +49,7 @@ class TransformerStepModel : public StepModel {
   void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
             std::int32_t* ids) override;
   void reorder(std::span<const std::int32_t> parents) override { cache_.select(parents); }
+  void share_with(ThreadTeam* team) override { device_.team = team; }
 
  private:
   const Transformer<float>& model_;
@@ -67,6 +70,7 @@ class EnsembleStepModel : public StepModel {
   void start(const PackedIds& source) override;
   Tensor<float> step(std::span<const std::int32_t> tokens) override;
   void reorder(std::span<const std::int32_t> parents) override;
+  void share_with(ThreadTeam* team) override;
 
  private:
   std::vector<std::unique_ptr<StepModel>> models_;

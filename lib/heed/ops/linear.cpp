@@ -47,6 +47,19 @@ const T* LinearRows<T>::packed(Tensor<T> weight, std::int64_t size, Pack pack) c
 }
 
 template <class T>
+template <class Product>
+void LinearRows<T>::for_columns(Tensor<T> weight, std::int64_t step, Product product) const {
+  ThreadTeam* const team = graph_.device().team;
+  const std::int64_t n = weight.dim(0);
+  // A piece is worth handing over where it takes some microseconds.
+  constexpr std::int64_t kPieceProducts = 1 << 16;
+  const std::int64_t columns = std::max<std::int64_t>(1, kPieceProducts / (x_.rows() * weight.dim(1)) / step) * step;
+  const std::int64_t pieces = (n + columns - 1) / columns;
+  if (!team || pieces < 2) return product(0, n);
+  team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });
+}
+
+template <class T>
 void LinearRows<T>::multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
   const std::int64_t n = weight.dim(0), k = weight.dim(1);
   const bool round = graph_.device().precision == Precision::bfloat16;
@@ -54,7 +67,10 @@ void LinearRows<T>::multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T>
     const ArenaScope scope(graph_.arena());
     pack_panels(n, k, (round ? rounded(graph_.arena(), weight) : weight).data(), k, memory);
   });
-  gemm_rows(x_.rows(), n, k, x_.data(), k, Panels<T>{panels}, bias.data(), y.data(), n);
+  for_columns(weight, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end) {
+    gemm_rows(x_.rows(), end - begin, k, x_.data(), k, Panels<T>{panels + begin * k},
+              bias ? bias.data() + begin : nullptr, y.data() + begin, n);
+  });
 }
 
 template <class T>
@@ -77,7 +93,9 @@ void LinearRows<T>::multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y)
     const float* integers = packed(weight, floats, [&](float* memory) {
       quantize_weight(n, k, weight.data(), k, reinterpret_cast<std::byte*>(memory));
     });
-    gemm_int8(int8_, n, {reinterpret_cast<const std::byte*>(integers)}, bias.data(), y.data(), n);
+    for_columns(weight, kInt8Columns, [&](std::int64_t begin, std::int64_t end) {
+      gemm_int8(int8_, n, begin, end, {reinterpret_cast<const std::byte*>(integers)}, bias.data(), y.data(), n);
+    });
   }
 }
 

@@ -42,6 +42,10 @@ class LinearRows {
  private:
   template <class Pack>
   const T* packed(Tensor<T> weight, std::int64_t size, Pack pack) const;
+  /// Calls product(begin, end) for ranges of the columns of y that begin at multiples of `step`: one, or shared by the
+  /// device's team.
+  template <class Product>
+  void for_columns(Tensor<T> weight, std::int64_t step, Product product) const;
   void multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
   void multiply_bfloat16(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
   void multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;

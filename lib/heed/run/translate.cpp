@@ -209,6 +209,7 @@ class TranslateRun {
       batches_.push_back({begin, end});
       begin = end;
     }
+    if (batches_.size() == 1 && !references_) return translate_alone();
     std::atomic<std::size_t> next{0};
     pool_.run([&](int thread) {
       for (std::size_t b = next++; b < batches_.size(); b = next++) {
@@ -221,6 +222,14 @@ class TranslateRun {
         }
       }
     });
+  }
+
+  /// The only batch there is, one line mostly: all threads share it.
+  void translate_alone() {
+    if (pool_.size() > 1 && !team_) team_.emplace(pool_.size());
+    models_.front()->share_with(team_ ? &*team_ : nullptr);
+    translate(order_, *models_.front());
+    models_.front()->share_with(nullptr);
   }
 
   int rows_per_sentence() const {
@@ -280,6 +289,7 @@ class TranslateRun {
   SearchOptions search_;  // options_.search within what the models can do
   std::size_t longest_;   // pieces of a source, or of a translation to score
   ThreadPool pool_;
+  std::optional<ThreadTeam> team_;  // as large, made when a batch is alone for the first time
   std::vector<std::unique_ptr<StepModel>> models_;
   std::vector<Line> lines_;
   std::vector<std::size_t> order_;

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "heed/base/thread_team.h"
 #include "heed/tensor/arena.h"
 
 namespace heed {
@@ -11,10 +12,12 @@ namespace heed {
 enum class Precision { float32, bfloat16, int8 };
 
 /// Where ops run and take their memory from: one CPU thread. Parallel work uses one context a thread; the kernels
-/// themselves are serial, so that a step has one barrier and not a thousand.
+/// themselves are serial, so that a step has one barrier and not a thousand. Only where one line is all there is to do,
+/// `team` shares the products of inference, with the same results.
 struct CpuContext {
   Arena& arena;
   Precision precision = Precision::float32;
+  ThreadTeam* team = nullptr;
 };
 
 }  // namespace heed

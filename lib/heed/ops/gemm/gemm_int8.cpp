@@ -29,8 +29,11 @@ namespace heed {
 namespace {
 
 constexpr std::int64_t kPanel = 16, kStep = 4, kDepth = 64;  // columns of a panel; along k in a step, and in a tile
-constexpr std::int64_t kColumns = 2 * kPanel, kRows = 32;    // of Y at a time
-constexpr int kZero = 128;                                   // of X
+constexpr std::int64_t kColumns = kInt8Columns, kRows = 32;  // of Y at a time
+static_assert(kColumns == 2 * kPanel);
+/// Up to so many rows of X, AMX's tiles are mostly empty, and dot products are as fast without their preparations.
+constexpr std::int64_t kFewRows = 4;
+constexpr int kZero = 128;  // of X
 
 std::int64_t padded(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
@@ -412,16 +415,17 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
   return {values, scales, rows, k};
 }
 
-void gemm_int8(const Int8Rows& x, std::int64_t n, Int8Weight weight, const float* bias, float* y,
-               std::int64_t y_stride) {
-  const Kernels kernels = kernels_of(unit());
+void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
+               const float* bias, float* y, std::int64_t y_stride) {
+  const Int8Unit used = unit() == Int8Unit::amx && x.rows <= kFewRows ? Int8Unit::avx512_vnni : unit();
+  const Kernels kernels = kernels_of(used);
   const auto parts = parts_of(weight.data, n);
   const std::int64_t depth = padded(x.k, kDepth);
 #if HEED_X86
-  if (unit() == Int8Unit::amx) open_tiles();
+  if (used == Int8Unit::amx) open_tiles();
 #endif
   alignas(64) Block block;
-  for (std::int64_t j = 0; j < n; j += kColumns)
+  for (std::int64_t j = begin; j < end; j += kColumns)
     for (std::int64_t r = 0; r < x.rows; r += kRows) {
       const std::int64_t count = std::min(kRows, x.rows - r);
       kernels.multiply(x.values + r * depth, count, depth, parts.panels + j * depth, block);
@@ -429,7 +433,7 @@ void gemm_int8(const Int8Rows& x, std::int64_t n, Int8Weight weight, const float
                              std::min(kColumns, n - j), y + r * y_stride + j, y_stride});
     }
 #if HEED_X86
-  if (unit() == Int8Unit::amx) close_tiles();
+  if (used == Int8Unit::amx) close_tiles();
 #endif
 }
 

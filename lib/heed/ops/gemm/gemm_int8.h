@@ -38,8 +38,10 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
 /// with every unit.
 ///
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
-/// row; k at most 65,536. Numbers that are not finite give rows that are not finite.
-void gemm_int8(const Int8Rows& x, std::int64_t n, Int8Weight weight, const float* bias, float* y,
-               std::int64_t y_stride);
+/// row; k at most 65,536. Numbers that are not finite give rows that are not finite. Of Y, the columns from `begin` (a
+/// multiple of kInt8Columns) to before `end` are written.
+constexpr std::int64_t kInt8Columns = 32;
+void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
+               const float* bias, float* y, std::int64_t y_stride);
 
 }  // namespace heed

@@ -1,0 +1,95 @@
+#include "heed/base/thread_team.h"
+
+#include <chrono>
+
+#include "heed/base/error.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace heed {
+namespace {
+
+/// Longer than the steps between the products of a line take, shorter than anyone else on the machine would notice.
+constexpr auto kLookOut = std::chrono::microseconds(100);
+constexpr int kLooks = 64;  // between two looks at the clock
+
+/// Tells the processor that this thread waits for another one.
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+/// Waits until done() holds, or for the time given. Returns whether it holds.
+template <class Done>
+bool look_out(std::chrono::microseconds time, Done done) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (done()) return true;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int size) {
+  if (size < 1) throw Error("internal: a team needs at least one thread");
+  for (int i = 1; i < size; ++i) helpers_.emplace_back([this] { help(); });
+}
+
+ThreadTeam::~ThreadTeam() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void ThreadTeam::run(int count, const Job& job) {
+  if (count <= 1 || helpers_.empty()) {
+    for (int i = 0; i < count; ++i) job.call(job.self, i);
+    return;
+  }
+  job_ = job;
+  done_.store(0, std::memory_order_relaxed);
+  pieces_.store(Pieces{static_cast<std::uint32_t>(count), 0}.bits());
+  if (sleeping_.load() > 0) {
+    // With the lock, a helper either sees the work before it sleeps, or sleeps already and hears of it.
+    const std::lock_guard lock(mutex_);
+    wake_.notify_all();
+  }
+  take();
+  const auto all_done = [&] { return done_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(count); };
+  while (!look_out(kLookOut, all_done)) std::this_thread::yield();
+}
+
+void ThreadTeam::take() {
+  while (Pieces::of(pieces_.load(std::memory_order_relaxed)).left()) {
+    const Pieces mine = Pieces::of(pieces_.fetch_add(1, std::memory_order_acquire));
+    if (!mine.left()) return;
+    job_.call(job_.self, static_cast<int>(mine.next));
+    done_.fetch_add(1, std::memory_order_release);
+  }
+}
+
+bool ThreadTeam::wait_for_work() {
+  const auto work = [this] { return ending_ || Pieces::of(pieces_.load()).left(); };
+  if (look_out(kLookOut, work)) return !ending_;
+  std::unique_lock lock(mutex_);
+  ++sleeping_;
+  wake_.wait(lock, work);
+  --sleeping_;
+  return !ending_;
+}
+
+void ThreadTeam::help() {
+  while (wait_for_work()) take();
+}
+
+}  // namespace heed
