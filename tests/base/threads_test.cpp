@@ -60,6 +60,23 @@ TEST_CASE("a team does every piece once before it returns, awake and after a sle
   }
 }
 
+TEST_CASE("an exception of a team's piece comes out when all pieces have ended, and the team goes on") {
+  ThreadTeam team(3);
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> calls = 0;
+    CHECK_THROWS_WITH_AS(team.run(10,
+                                  [&](int i) {
+                                    ++calls;
+                                    if (i == 7) throw Error("piece 7");
+                                  }),
+                         "piece 7", Error);
+    CHECK(calls == 10);
+  }
+  std::atomic<int> calls = 0;
+  team.run(10, [&](int) { ++calls; });
+  CHECK(calls == 10);
+}
+
 TEST_CASE("a first interrupt only sets the flag") {
   {
     const InterruptGuard guard;

@@ -95,7 +95,7 @@ TEST_CASE("forced scores are the search's, and do not depend on the batch either
     append_pair(all, source, found.back().ids);
   }
   const auto together = force_decode(*f.model, *f.parameters, Precision::float32, all);
-  PackedParameters<float> packed(f.model->layout());
+  PackedParameters<float> packed(*f.parameters);
   CHECK(force_decode(*f.model, *f.parameters, Precision::float32, all, nullptr, &packed) == together);
   for (int s = 0; s < 9; ++s) {
     const auto at = static_cast<std::size_t>(s);

@@ -22,11 +22,12 @@ struct UnitScope {
 std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Tensor<float> w, const float* bias) {
   const std::int64_t n = w.rows(), k = w.columns();
   AlignedVector<std::byte> weight(static_cast<std::size_t>(int8_weight_bytes(n, k)), std::byte{0x55});
-  quantize_weight(n, k, w.data(), k, weight.data());
+  for (std::int64_t j = 0; j < n; j += kInt8Columns)  // in pieces, as threads share it
+    quantize_weight(n, k, j, std::min(n, j + kInt8Columns), w.row(j), k, weight.data());
   std::vector<float> y(static_cast<std::size_t>(rows * (n + 1)), 7);
   const ArenaScope scope(arena);
   const Int8Rows left = quantize_rows(arena, rows, k, x.data(), x.columns());
-  for (std::int64_t j = 0; j < n; j += kInt8Columns)  // in pieces, as threads share it
+  for (std::int64_t j = 0; j < n; j += kInt8Columns)
     gemm_int8(left, n, j, std::min(n, j + kInt8Columns), {weight.data()}, bias, y.data(), n + 1);
   return y;
 }

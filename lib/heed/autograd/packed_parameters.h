@@ -1,8 +1,14 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "heed/autograd/parameters.h"
 #include "heed/tensor/arena.h"
@@ -10,31 +16,97 @@
 
 namespace heed {
 
+/// Reads elements first, first + 1, ... of all parameters' flat array from where they are stored. Called from several
+/// threads.
+template <class T>
+using ParameterSource = std::function<void(std::int64_t first, std::span<T> out)>;
+
+/// The rows of a weight [n, k] that is to be packed: in memory, or read piece by piece from a source.
+template <class T>
+class WeightRows {
+ public:
+  explicit WeightRows(Tensor<T> weight) : weight_(weight) {}
+  WeightRows(Tensor<T> weight, std::int64_t first, const ParameterSource<T>& source)
+      : weight_(weight), first_(first), source_(&source) {}
+
+  std::int64_t rows() const { return weight_.rows(); }
+  std::int64_t columns() const { return weight_.columns(); }
+
+  /// Rows begin ... end - 1 one after the other; `scratch` is where they are read to.
+  const T* get(std::int64_t begin, std::int64_t end, std::vector<T>& scratch) const {
+    if (!source_) return weight_.row(begin);
+    scratch.resize(static_cast<std::size_t>((end - begin) * columns()));
+    (*source_)(first_ + begin * columns(), scratch);
+    return scratch.data();
+  }
+
+ private:
+  Tensor<T> weight_;
+  std::int64_t first_ = 0;
+  const ParameterSource<T>* source_ = nullptr;
+};
+
 /// Parameters in the order in which inference reads them, packed when first asked for and kept. For parameters that do
 /// not change any more; shared by all threads that decode with them.
 template <class T>
 class PackedParameters {
  public:
-  /// Takes the memory of all parameters of `layout` at once, which is less work for the system than piece by piece.
-  explicit PackedParameters(const ParameterLayout& layout) {
+  /// Takes the memory of all parameters at once, which is less work for the system than piece by piece. Must not
+  /// outlive `parameters`; where a source is given, these need not be read yet: see read_rest().
+  explicit PackedParameters(const ParameterValues<T>& parameters, ParameterSource<T> source = {})
+      : parameters_(parameters), source_(std::move(source)) {
     const Arena::Mark empty = arena_.mark();
-    arena_.tensor<T>({layout.storage_size()});
+    arena_.tensor<T>({parameters.layout().storage_size()});
     arena_.release(empty);
+    if (source_) unread_[0] = parameters.layout().storage_size();
   }
 
-  /// `size` elements that pack(memory) wrote for this view of parameters, now or before. They stay where they are.
+  /// `size` elements that pack(rows, memory) wrote for this view of parameters, now or before. They stay where they
+  /// are.
   template <class Pack>
   const T* get(Tensor<T> view, std::int64_t size, Pack pack) {
     const std::lock_guard lock(mutex_);
     const auto [entry, is_new] = packed_.try_emplace({view.data(), view.size()});
     if (is_new) {
       entry->second = arena_.tensor<T>({size}).data();
-      pack(entry->second);
+      const std::int64_t first = view.data() - parameters_.flat().data();
+      pack(is_unread(first) ? WeightRows<T>(view, first, source_) : WeightRows<T>(view), entry->second);
     }
     return entry->second;
   }
 
+  /// Reads the parameters that have not been packed so far, and those for which keeps(name) holds, into `parameters`
+  /// (those of the constructor). The others are read again where another view of them is to be packed.
+  template <class Keeps>
+  void read_rest(ParameterValues<T>& parameters, Keeps keeps) {
+    unread_.clear();
+    for (const ParameterInfo& info : parameters.layout().all()) {
+      const auto size = static_cast<std::size_t>(info.shape.size());
+      if (is_packed(info) && !keeps(info.name))
+        unread_[info.offset] = info.offset + info.shape.size();
+      else
+        source_(info.offset, parameters.flat().subspan(static_cast<std::size_t>(info.offset), size));
+    }
+  }
+
  private:
+  bool is_unread(std::int64_t at) const {
+    const auto after = unread_.upper_bound(at);
+    return after != unread_.begin() && at < std::prev(after)->second;
+  }
+
+  /// Whether one of the views that are packed holds the parameter.
+  bool is_packed(const ParameterInfo& info) const {
+    const T* const begin = parameters_.flat().data() + info.offset;
+    return std::any_of(packed_.begin(), packed_.end(), [&](const auto& entry) {
+      const auto& [first, size] = entry.first;
+      return first <= begin && begin + info.shape.size() <= first + size;
+    });
+  }
+
+  const ParameterValues<T>& parameters_;
+  ParameterSource<T> source_;
+  std::map<std::int64_t, std::int64_t> unread_;  // where ranges of elements begin, and end
   std::mutex mutex_;
   Arena arena_;
   std::map<std::pair<const T*, std::int64_t>, T*> packed_;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "heed/tensor/aligned_vector.h"
 #include "heed/tensor/tensor.h"
+#include "heed/tensor/zeroed_array.h"
 
 namespace heed {
 
@@ -65,8 +65,9 @@ class ParameterLayout {
 template <class T>
 class ParameterValues {
  public:
-  explicit ParameterValues(const ParameterLayout& layout)
-      : layout_(&layout), data_(static_cast<std::size_t>(layout.storage_size())) {}
+  /// All 0. `pages`: small where few of the parameters will be written.
+  explicit ParameterValues(const ParameterLayout& layout, Pages pages = Pages::huge)
+      : layout_(&layout), data_(static_cast<std::size_t>(layout.storage_size()), pages) {}
 
   const ParameterLayout& layout() const { return *layout_; }
   /// All elements, gaps included.
@@ -82,7 +83,7 @@ class ParameterValues {
 
  private:
   const ParameterLayout* layout_;
-  AlignedVector<T> data_;
+  ZeroedArray<T> data_;
 };
 
 extern template class ParameterValues<float>;

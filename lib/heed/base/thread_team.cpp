@@ -1,6 +1,7 @@
 #include "heed/base/thread_team.h"
 
 #include <chrono>
+#include <utility>
 
 #include "heed/base/error.h"
 
@@ -67,13 +68,19 @@ void ThreadTeam::run(int count, const Job& job) {
   take();
   const auto all_done = [&] { return done_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(count); };
   while (!look_out(kLookOut, all_done)) std::this_thread::yield();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void ThreadTeam::take() {
   while (Pieces::of(pieces_.load(std::memory_order_relaxed)).left()) {
     const Pieces mine = Pieces::of(pieces_.fetch_add(1, std::memory_order_acquire));
     if (!mine.left()) return;
-    job_.call(job_.self, static_cast<int>(mine.next));
+    try {
+      job_.call(job_.self, static_cast<int>(mine.next));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
     done_.fetch_add(1, std::memory_order_release);
   }
 }

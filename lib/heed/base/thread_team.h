@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -24,7 +25,8 @@ class ThreadTeam {
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
   /// Calls piece(0) ... piece(count - 1), each once, on the threads that come first, and returns when all have ended.
-  /// To be called by one thread at a time; pieces must not throw. Takes no memory from the heap.
+  /// Where some throw, one of the exceptions is thrown again. To be called by one thread at a time. Takes no memory
+  /// from the heap.
   template <class Piece>
   void run(int count, Piece&& piece) {
     using Callable = std::remove_reference_t<Piece>;
@@ -62,6 +64,7 @@ class ThreadTeam {
   std::atomic<bool> ending_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::exception_ptr error_;
 };
 
 }  // namespace heed

@@ -1,6 +1,5 @@
 #include "heed/checkpoint/checkpoint.h"
 
-#include <bit>
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/text_iarchive.hpp>
 #include <boost/archive/text_oarchive.hpp>
@@ -15,7 +14,6 @@
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint_file.h"
 #include "heed/checkpoint/integrity.h"
-#include "heed/ops/gemm/bfloat16.h"
 
 namespace heed {
 namespace {
@@ -25,14 +23,6 @@ std::string utc_now() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   return text;
-}
-
-/// Free of branches on the numbers, so that the compiler makes vectors of it.
-bool all_finite(std::span<const float> data) {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::int32_t wrong = 0;
-  for (const float x : data) wrong |= (std::bit_cast<std::uint32_t>(x) & kExponent) == kExponent ? 1 : 0;
-  return wrong == 0;
 }
 
 void write_parameters(h5::File& file, const std::string& group, const ParameterValues<float>& values) {
@@ -108,28 +98,6 @@ std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string
   return datasets;
 }
 
-void read_parameters(const h5::File& file, const std::string& group, const std::vector<h5::Dataset>& datasets,
-                     ParameterValues<float>& values) {
-  std::size_t next = 0;
-  for (const ParameterInfo& info : values.layout().all()) {
-    const h5::Dataset& dataset = datasets[next++];
-    const std::string name = group + "/" + info.name;
-    const auto out =
-        values.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
-    if (dataset.type == h5::Type::float32) {
-      dataset.read(out);
-    } else {
-      const auto dtype = file.read_attribute(name, "dtype");
-      if (!dtype || *dtype != FieldValue(std::string("bfloat16")))
-        throw Error(Position{file.path()}, name + ": 16-bit integers without the attribute dtype = 'bfloat16'");
-      std::vector<std::uint16_t> half(out.size());
-      dataset.read(std::span(half));
-      for (std::size_t i = 0; i < half.size(); ++i) out[i] = from_bfloat16(half[i]);
-    }
-    if (!all_finite(out)) throw Error(Position{file.path()}, name + " holds numbers that are not finite");
-  }
-}
-
 /// Everything of a checkpoint but the arrays' elements, checked against each other.
 struct Outline {
   std::shared_ptr<const Transformer<float>> model;
@@ -153,11 +121,25 @@ Outline read_outline(const h5::File& file) {
   return {std::move(model), std::move(source), std::move(target), std::move(parameters)};
 }
 
-Checkpoint read_checkpoint(const h5::File& file) {
-  Outline outline = read_outline(file);
-  ParameterValues<float> parameters(outline.model->layout());
-  read_parameters(file, "/parameters", outline.parameters, parameters);
-  return {std::move(outline.model), std::move(parameters), std::move(outline.source), std::move(outline.target)};
+using SharedFile = std::shared_ptr<const h5::File>;
+
+SharedFile open_shared(const std::string& path) {
+  return std::make_shared<const h5::File>(open_checkpoint(path));
+}
+
+UnreadCheckpoint read_all_but_parameters(const SharedFile& file, Pages pages) {
+  Outline outline = read_outline(*file);
+  const ParameterLayout& layout = outline.model->layout();
+  auto reader = std::make_unique<ParameterReader>(file, "/parameters", std::move(outline.parameters), layout);
+  ParameterValues<float> parameters(layout, pages);
+  return {{std::move(outline.model), std::move(parameters), std::move(outline.source), std::move(outline.target)},
+          std::move(reader)};
+}
+
+Checkpoint read_checkpoint(const SharedFile& file) {
+  UnreadCheckpoint unread = read_all_but_parameters(file, Pages::huge);
+  unread.reader->read(0, unread.checkpoint.parameters.flat());
+  return std::move(unread.checkpoint);
 }
 
 void read_state(const h5::File& file, TrainingState& state) {
@@ -183,22 +165,27 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  return read_checked(path, [&] { return read_checkpoint(open_checkpoint(path)); });
+  return read_checked(path, [&] { return read_checkpoint(open_shared(path)); });
+}
+
+UnreadCheckpoint open_unread_checkpoint(const std::string& path) {
+  return read_checked(path, [&] { return read_all_but_parameters(open_shared(path), Pages::small); });
 }
 
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {
   return read_checked(path, [&]() -> std::optional<ResumableCheckpoint> {
-    const h5::File file = open_checkpoint(path);
-    if (!file.exists("/training/state")) return std::nullopt;
+    const SharedFile file = open_shared(path);
+    if (!file->exists("/training/state")) return std::nullopt;
     ResumableCheckpoint out{read_checkpoint(file), {}, {}};
-    for (const std::string& name : file.members("/training")) {
+    const ParameterLayout& layout = out.checkpoint.model->layout();
+    for (const std::string& name : file->members("/training")) {
       if (name == "state") continue;
       const std::string group = "/training/" + name;
-      const auto datasets = open_parameters(file, group, out.checkpoint.model->layout());
-      auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(out.checkpoint.model->layout()));
-      read_parameters(file, group, datasets, entry->second);
+      const ParameterReader reader(file, group, open_parameters(*file, group, layout), layout);
+      auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(layout));
+      reader.read(0, entry->second.flat());
     }
-    read_state(file, out.state);
+    read_state(*file, out.state);
     return out;
   });
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "heed/checkpoint/parameter_reader.h"
 #include "heed/checkpoint/training_state.h"
 #include "heed/model/transformer.h"
 #include "heed/text/text_model.h"
@@ -19,6 +20,13 @@ struct Checkpoint {
   std::shared_ptr<const Transformer<float>> model;
   ParameterValues<float> parameters;
   TextModel source, target;
+};
+
+/// A checkpoint whose parameters are read when and where they are wanted: the memory for them is there, and nothing is
+/// in it. The reader serves as long as the checkpoint's model lives.
+struct UnreadCheckpoint {
+  Checkpoint checkpoint;
+  std::unique_ptr<const ParameterReader> reader;
 };
 
 /// What a resumable checkpoint holds besides.
@@ -37,6 +45,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 /// Reads a checkpoint. Throws Error that names the file: not HDF5, not a checkpoint, damaged, of another task, or with
 /// missing, extra and wrongly shaped datasets, all listed in one message. Sizes are checked before memory is taken.
 Checkpoint load_checkpoint(const std::string& path);
+UnreadCheckpoint open_unread_checkpoint(const std::string& path);
 
 /// Absent where the checkpoint is not resumable.
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path);

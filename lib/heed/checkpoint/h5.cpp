@@ -317,6 +317,15 @@ Dataset::~Dataset() {
   if (id_ >= 0) H5Dclose(id_);
 }
 
+std::int64_t Dataset::offset_of_floats() const {
+  const Id element(H5Dget_type(id_), H5Tclose), creation(H5Dget_create_plist(id_), H5Pclose);
+  if (H5Tequal(element, H5T_NATIVE_FLOAT) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
+      H5Pget_external_count(creation) != 0)
+    return -1;
+  const haddr_t offset = H5Dget_offset(id_);
+  return offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
+}
+
 void Dataset::read(std::int64_t element, void* out) const {
   if (H5Dread(id_, element, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
     throw Error(Position{file_}, path_ + ": cannot read (the file is damaged): " + reason());

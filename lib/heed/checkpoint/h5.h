@@ -25,6 +25,9 @@ class Dataset {
   Dataset& operator=(Dataset&&) = delete;
   ~Dataset();
 
+  /// Where in the file its numbers begin, one after the other as they would lie in the memory; -1 where they are stored
+  /// in any other way, or are no float32.
+  std::int64_t offset_of_floats() const;
   /// `out` has room for all elements of `shape`.
   void read(std::span<float> out) const;
   void read(std::span<std::uint16_t> out) const;

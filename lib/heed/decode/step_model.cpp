@@ -16,7 +16,7 @@ void StepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, s
 TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
                                            Precision precision, std::shared_ptr<PackedParameters<float>> packed)
     : model_(model),
-      packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters.layout())),
+      packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
       cache_(model.make_cache()) {}

@@ -41,20 +41,47 @@ void check_same_text(const std::string& first, const std::string& other, const c
 
 }  // namespace
 
-Translator::Translator(const std::vector<std::string>& paths, Precision precision) : precision_(precision) {
+Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads)
+    : precision_(precision) {
+  checkpoints_.reserve(paths.size());  // their parameters stay where they are
+  ThreadTeam team(threads);
   for (const std::string& path : paths) {
-    checkpoints_.push_back(load_checkpoint(path));
-    packed_.push_back(std::make_shared<PackedParameters<float>>(checkpoints_.back().parameters.layout()));
-    if (checkpoints_.size() == 1) continue;
-    check_same_text(paths.front(), path, "source", source(), checkpoints_.back().source);
-    check_same_text(paths.front(), path, "target", target(), checkpoints_.back().target);
+    checkpoints_.push_back(open_unread_checkpoint(path));
+    if (checkpoints_.size() > 1) {
+      const Checkpoint& last = checkpoints_.back().checkpoint;
+      check_same_text(paths.front(), path, "source", source(), last.source);
+      check_same_text(paths.front(), path, "target", target(), last.target);
+    }
+    pack(checkpoints_.size() - 1, team);
   }
+}
+
+/// Packs all weights of layers, by a step of decoding that asks for each one, straight from the file; then reads the
+/// rest. What only has to be packed never takes memory as it is.
+void Translator::pack(std::size_t i, ThreadTeam& team) {
+  auto& [checkpoint, reader] = checkpoints_[i];
+  packed_.push_back(std::make_shared<PackedParameters<float>>(
+      checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); }));
+  TransformerStepModel model(*checkpoint.model, checkpoint.parameters, precision_, packed_.back());
+  model.share_with(&team);
+  PackedIds source;
+  source.append(std::vector<std::int32_t>{kEndId});
+  model.start(source);
+  Arena arena;
+  CpuContext device{arena, precision_};
+  float log_probability = 0;
+  std::int32_t id = 0;
+  model.step(std::vector<std::int32_t>{kStartId}, device, 1, &log_probability, &id);
+  const auto is_layer = [](const std::string& name) {
+    return name.starts_with("encoder/layers/") || name.starts_with("decoder/layers/");
+  };
+  packed_.back()->read_rest(checkpoint.parameters, [&](const std::string& name) { return !is_layer(name); });
 }
 
 std::optional<int> Translator::longest_sequence() const {
   std::optional<int> longest;
-  for (const Checkpoint& checkpoint : checkpoints_) {
-    const TransformerConfig& config = checkpoint.model->config();
+  for (const UnreadCheckpoint& each : checkpoints_) {
+    const TransformerConfig& config = each.checkpoint.model->config();
     if (config.positions == PositionEncoding::learned)
       longest = std::min(longest.value_or(config.max_positions), config.max_positions);
   }
@@ -63,9 +90,10 @@ std::optional<int> Translator::longest_sequence() const {
 
 std::unique_ptr<StepModel> Translator::step_model() {
   std::vector<std::unique_ptr<StepModel>> models;
-  for (std::size_t i = 0; i < checkpoints_.size(); ++i)
-    models.push_back(std::make_unique<TransformerStepModel>(*checkpoints_[i].model, checkpoints_[i].parameters,
-                                                            precision_, packed_[i]));
+  for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
+    Checkpoint& one = checkpoints_[i].checkpoint;
+    models.push_back(std::make_unique<TransformerStepModel>(*one.model, one.parameters, precision_, packed_[i]));
+  }
   if (models.size() == 1) return std::move(models.front());
   return std::make_unique<EnsembleStepModel>(std::move(models));
 }
@@ -74,8 +102,8 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
   std::vector<std::vector<float>> mean;
   const float share = 1 / static_cast<float>(checkpoints_.size());
   for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
-    auto scores =
-        force_decode(*checkpoints_[i].model, checkpoints_[i].parameters, precision_, batch, nullptr, packed_[i].get());
+    Checkpoint& one = checkpoints_[i].checkpoint;
+    auto scores = force_decode(*one.model, one.parameters, precision_, batch, nullptr, packed_[i].get());
     if (checkpoints_.size() == 1) return scores;
     if (mean.empty()) {
       mean = scores;
@@ -91,7 +119,7 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
 
 std::vector<std::vector<float>> Translator::attention(const Batch& batch) {
   LastCrossAttention trace;
-  Checkpoint& first = checkpoints_.front();
+  Checkpoint& first = checkpoints_.front().checkpoint;
   force_decode(*first.model, first.parameters, precision_, batch, &trace, packed_.front().get());
   return trace.take();
 }

@@ -14,12 +14,13 @@ namespace heed {
 class Translator {
  public:
   /// Reads the checkpoints; throws Error where one cannot be read or where their vocabularies or text steps differ.
-  Translator(const std::vector<std::string>& paths, Precision precision);
+  /// Weights are kept in the form that the precision wants alone, which `threads` threads bring them into.
+  Translator(const std::vector<std::string>& paths, Precision precision, int threads = 1);
 
-  const TextModel& source() const { return checkpoints_.front().source; }
-  const TextModel& target() const { return checkpoints_.front().target; }
+  const TextModel& source() const { return checkpoints_.front().checkpoint.source; }
+  const TextModel& target() const { return checkpoints_.front().checkpoint.target; }
   std::size_t models() const { return checkpoints_.size(); }
-  const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i]; }
+  const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i].checkpoint; }
   Precision precision() const { return precision_; }
 
   /// The most tokens (</s> or <s> included) of a sequence that all models take: learned positions end somewhere.
@@ -35,7 +36,9 @@ class Translator {
   std::vector<std::vector<float>> attention(const Batch& batch);
 
  private:
-  std::vector<Checkpoint> checkpoints_;
+  void pack(std::size_t i, ThreadTeam& team);
+
+  std::vector<UnreadCheckpoint> checkpoints_;
   std::vector<std::shared_ptr<PackedParameters<float>>> packed_;  // of each checkpoint
   Precision precision_;
 };

@@ -10,13 +10,13 @@
 namespace heed {
 namespace {
 
-/// A copy with every element rounded to bfloat16.
+/// Every element rounded to bfloat16, in `out`.
 template <class T>
-Tensor<T> rounded(Arena& arena, Tensor<T> x) {
-  const Tensor<T> copy = arena.tensor<T>(x.shape());
-  std::transform(x.data(), x.data() + x.size(), copy.data(),
+const T* rounded(const T* from, std::int64_t size, std::vector<T>& out) {
+  out.resize(static_cast<std::size_t>(size));
+  std::transform(from, from + size, out.begin(),
                  [](T value) { return static_cast<T>(round_to_bfloat16(static_cast<float>(value))); });
-  return copy;
+  return out.data();
 }
 
 }  // namespace
@@ -31,19 +31,38 @@ LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), x_(x) {
     if (has_fast_bfloat16()) {
       bfloat16_ = bfloat16_left(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
     } else {
-      x_ = rounded(graph.arena(), x);
+      x_ = graph.arena().template tensor<T>(x.shape());
+      std::vector<T> copy;
+      std::copy_n(rounded(static_cast<const T*>(x.data()), x.size(), copy), x.size(), x_.data());
     }
   }
 }
 
-/// `size` elements that pack(memory) writes of a weight.
+/// `size` elements that pack(rows, memory) writes of a weight.
 template <class T>
 template <class Pack>
 const T* LinearRows<T>::packed(Tensor<T> weight, std::int64_t size, Pack pack) const {
   if (graph_.packed()) return graph_.packed()->get(weight, size, pack);
   T* memory = graph_.arena().template tensor<T>({size}).data();
-  pack(memory);
+  pack(WeightRows<T>(weight), memory);
   return memory;
+}
+
+template <class T>
+template <class Pack>
+void LinearRows<T>::for_rows(const WeightRows<T>& rows, std::int64_t step, Pack pack) const {
+  constexpr std::int64_t kPieceElements = 1 << 15;  // what is read stays in the cache until it is packed
+  const std::int64_t count = std::max<std::int64_t>(1, kPieceElements / rows.columns() / step) * step;
+  const std::int64_t pieces = (rows.rows() + count - 1) / count;
+  const auto piece = [&](int i) {
+    thread_local std::vector<T> scratch;
+    const std::int64_t begin = i * count, end = std::min(rows.rows(), begin + count);
+    pack(begin, end, rows.get(begin, end, scratch));
+  };
+  if (ThreadTeam* const team = graph_.device().team)
+    team->run(static_cast<int>(pieces), piece);
+  else
+    for (int i = 0; i < pieces; ++i) piece(i);
 }
 
 template <class T>
@@ -63,9 +82,12 @@ template <class T>
 void LinearRows<T>::multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
   const std::int64_t n = weight.dim(0), k = weight.dim(1);
   const bool round = graph_.device().precision == Precision::bfloat16;
-  const T* panels = packed(weight, Panels<T>::size(n, k), [&](T* memory) {
-    const ArenaScope scope(graph_.arena());
-    pack_panels(n, k, (round ? rounded(graph_.arena(), weight) : weight).data(), k, memory);
+  const T* panels = packed(weight, Panels<T>::size(n, k), [&](const WeightRows<T>& rows, T* memory) {
+    for_rows(rows, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end, const T* from) {
+      std::vector<T> copy;
+      if (round) from = rounded(from, (end - begin) * k, copy);
+      pack_panels(end - begin, k, from, k, memory + begin * k);
+    });
   });
   for_columns(weight, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end) {
     gemm_rows(x_.rows(), end - begin, k, x_.data(), k, Panels<T>{panels + begin * k},
@@ -77,8 +99,9 @@ template <class T>
 void LinearRows<T>::multiply_bfloat16(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
   if constexpr (std::is_same_v<T, float>) {
     const std::int64_t n = weight.dim(0), k = weight.dim(1);
-    const float* tiles = packed(weight, bfloat16_tile_words(k, n), [&](float* memory) {
-      bfloat16_tiles(reinterpret_cast<std::uint32_t*>(memory), k, n, {weight.data(), k, true});
+    const float* tiles = packed(weight, bfloat16_tile_words(k, n), [&](const WeightRows<float>& rows, float* memory) {
+      std::vector<float> scratch;
+      bfloat16_tiles(reinterpret_cast<std::uint32_t*>(memory), k, n, {rows.get(0, n, scratch), k, true});
     });
     gemm_bfloat16(1, bfloat16_, {reinterpret_cast<const std::uint32_t*>(tiles), k, n}, 0, y.data(), n);
     add_bias_activate(y, bias, Activation::none);
@@ -90,8 +113,10 @@ void LinearRows<T>::multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y)
   if constexpr (std::is_same_v<T, float>) {
     const std::int64_t n = weight.dim(0), k = weight.dim(1);
     const auto floats = int8_weight_bytes(n, k) / static_cast<std::int64_t>(sizeof(float));
-    const float* integers = packed(weight, floats, [&](float* memory) {
-      quantize_weight(n, k, weight.data(), k, reinterpret_cast<std::byte*>(memory));
+    const float* integers = packed(weight, floats, [&](const WeightRows<float>& rows, float* memory) {
+      for_rows(rows, kInt8Columns, [&](std::int64_t begin, std::int64_t end, const float* from) {
+        quantize_weight(n, k, begin, end, from, k, reinterpret_cast<std::byte*>(memory));
+      });
     });
     for_columns(weight, kInt8Columns, [&](std::int64_t begin, std::int64_t end) {
       gemm_int8(int8_, n, begin, end, {reinterpret_cast<const std::byte*>(integers)}, bias.data(), y.data(), n);

@@ -42,6 +42,10 @@ class LinearRows {
  private:
   template <class Pack>
   const T* packed(Tensor<T> weight, std::int64_t size, Pack pack) const;
+  /// Calls pack(begin, end, from) for pieces of the rows, which begin at multiples of `step`; `from` is row begin and
+  /// what follows.
+  template <class Pack>
+  void for_rows(const WeightRows<T>& rows, std::int64_t step, Pack pack) const;
   /// Calls product(begin, end) for ranges of the columns of y that begin at multiples of `step`: one, or shared by the
   /// device's team.
   template <class Product>

@@ -40,7 +40,7 @@ class TranslateRun {
         format_(make_format(options)),
         reader_(open_lines(options.input, in, options.utf8.on_invalid_utf8)),
         references_(open_references(options)),
-        translator_(options.models, options.precision),
+        translator_(options.models, options.precision, thread_count(options.threads)),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {

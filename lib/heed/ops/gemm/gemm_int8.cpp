@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "heed/base/error.h"
 #include "heed/tensor/tensor.h"
@@ -386,22 +387,32 @@ std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k) {
   return padded(n, kColumns) * (8 + padded(k, kDepth));
 }
 
-void quantize_weight(std::int64_t n, std::int64_t k, const float* weight, std::int64_t stride, std::byte* out) {
+void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
+                     std::int64_t stride, std::byte* out) {
   const auto parts = parts_of(out, n);
-  const std::int64_t columns = padded(n, kColumns), depth = padded(k, kDepth);
-  std::fill(parts.panels, parts.panels + columns * depth, std::int8_t{0});
-  std::vector<std::uint8_t> row(static_cast<std::size_t>(depth));
-  for (std::int64_t j = 0; j < columns; ++j) {
-    parts.scales[j] = 0;
-    parts.sums[j] = 0;
-    if (j >= n) continue;
-    parts.scales[j] = kernels_of(unit()).quantize_row(weight + j * stride, k, depth, row.data());
-    std::int8_t* const to = parts.panels + j / kPanel * kPanel * depth + j % kPanel * kStep;
-    for (std::int64_t i = 0; i < k; ++i) {
-      const int q = row[static_cast<std::size_t>(i)] - kZero;
-      to[i / kStep * kPanel * kStep + i % kStep] = static_cast<std::int8_t>(q);
-      parts.sums[j] += q;
+  const auto quantize_row = kernels_of(unit()).quantize_row;
+  const std::int64_t depth = padded(k, kDepth), steps = depth / kStep;
+  std::vector<std::uint8_t> panel(static_cast<std::size_t>(kPanel * depth));
+  for (std::int64_t first = begin; first < padded(end, kColumns); first += kPanel) {
+    for (std::int64_t j = 0; j < kPanel; ++j) {
+      const std::int64_t row = first + j;
+      std::uint8_t* const values = panel.data() + j * depth;
+      const bool there = row < end;
+      if (!there) std::fill(values, values + depth, static_cast<std::uint8_t>(kZero));
+      parts.scales[row] = there ? quantize_row(rows + (row - begin) * stride, k, depth, values) : 0;
+      std::int32_t sum = 0;
+      for (std::int64_t i = 0; i < depth; ++i) sum += values[i];
+      parts.sums[row] = sum - kZero * static_cast<std::int32_t>(depth);
     }
+    // Four neighbours at a time to where they belong; 128 less in each is the highest bit turned round.
+    std::int8_t* const to = parts.panels + first * depth;
+    for (std::int64_t i = 0; i < steps; ++i)
+      for (std::int64_t j = 0; j < kPanel; ++j) {
+        std::uint32_t four = 0;
+        std::memcpy(&four, panel.data() + j * depth + i * kStep, sizeof four);
+        four ^= 0x80808080u;
+        std::memcpy(to + (i * kPanel + j) * kStep, &four, sizeof four);
+      }
   }
 }
 

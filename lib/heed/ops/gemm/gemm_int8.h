@@ -17,13 +17,18 @@ Int8Unit int8_unit();
 std::vector<Int8Unit> int8_units();
 void set_int8_unit(Int8Unit unit);
 
+/// Columns of Y that pieces of a product begin at multiples of.
+constexpr std::int64_t kInt8Columns = 32;
+
 /// A weight W [n, k] as 8-bit integers, each row w divided by its scale max |w| / 127 and rounded to the nearest. Made
-/// by quantize_weight in int8_weight_bytes(n, k) bytes that start at a cache line.
+/// by quantize_weight, which fills the rows from `begin` (a multiple of kInt8Columns) to before `end` (another one, or
+/// n) of int8_weight_bytes(n, k) bytes that start at a cache line; `rows` is row `begin` and what follows.
 struct Int8Weight {
   const std::byte* data = nullptr;
 };
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
-void quantize_weight(std::int64_t n, std::int64_t k, const float* weight, std::int64_t stride, std::byte* out);
+void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
+                     std::int64_t stride, std::byte* out);
 
 /// Rows of X as 8-bit integers, each by its own scale, likewise: once for any number of weights. Lives in the arena of
 /// its making.
@@ -40,7 +45,6 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
 /// row; k at most 65,536. Numbers that are not finite give rows that are not finite. Of Y, the columns from `begin` (a
 /// multiple of kInt8Columns) to before `end` are written.
-constexpr std::int64_t kInt8Columns = 32;
 void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride);
 
