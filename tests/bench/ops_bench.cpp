@@ -55,7 +55,7 @@ void dropout_mask(benchmark::State& state) {
 void dropout_both_ways(benchmark::State& state) {
   measure(state, [](Rows& r) {
     dropout_forward(r.device, r.a.value, r.mask, r.y.value);
-    dropout_backward(r.device, r.dy.value, r.mask, r.a.gradient);
+    dropout_backward(r.device, r.dy.value, r.mask, r.a.gradient.sum());
   });
 }
 
@@ -75,7 +75,8 @@ void residual_norm_forward(benchmark::State& state) {
 void residual_norm_backward(benchmark::State& state) {
   measure(state, [](Rows& r) {
     residual_norm_backward(r.device, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
-                           r.a.gradient, r.b.gradient, r.scale.gradient, r.bias.gradient);
+                           r.a.gradient.sum(), true, r.b.gradient.sum(), true, r.scale.gradient.sum(),
+                           r.bias.gradient.sum());
   });
 }
 

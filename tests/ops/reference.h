@@ -48,11 +48,11 @@ class TorchCase {
     const Tensor<T> weights = tensor(data_.at("output_gradients").at("y"));
     const Variable<T> loss = graph_.result({});
     graph_.record([loss, weights, y] {
-      for (std::int64_t i = 0; i < weights.size(); ++i) y.gradient[i] += loss.gradient[0] * weights[i];
+      for (std::int64_t i = 0; i < weights.size(); ++i) y.gradient.sum()[i] += loss.gradient.sum()[0] * weights[i];
     });
     graph_.backward(loss);
     for (const auto& [name, variable] : inputs_)
-      check_tensor("gradient of " + name, variable.gradient, data_.at("gradients").at(name));
+      check_tensor("gradient of " + name, variable.gradient.sum(), data_.at("gradients").at(name));
   }
 
   static void check_tensor(const std::string& what, Tensor<T> actual, const nlohmann::json& expected) {

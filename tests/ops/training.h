@@ -30,7 +30,7 @@ struct Training {
   void backward(const Variable<T>& y, Tensor<T> dy) {
     const Variable<T> loss = graph.result({});
     graph.record([y, dy] {
-      for (std::int64_t i = 0; i < dy.size(); ++i) y.gradient[i] += dy[i];
+      for (std::int64_t i = 0; i < dy.size(); ++i) y.gradient.sum()[i] += dy[i];
     });
     graph.backward(loss);
   }

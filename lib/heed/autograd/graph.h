@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "heed/autograd/gradient.h"
 #include "heed/autograd/packed_parameters.h"
 #include "heed/autograd/parameters.h"
 #include "heed/base/random.h"
@@ -17,7 +18,7 @@ namespace heed {
 template <class T>
 struct Variable {
   Tensor<T> value;
-  Tensor<T> gradient;  ///< absent where no gradient is wanted; ops add to it, never overwrite
+  Gradient<T> gradient;
 
   const Shape& shape() const { return value.shape(); }
   bool tracked() const { return static_cast<bool>(gradient); }
@@ -57,17 +58,13 @@ class Graph {
   /// A parameter; with `shape`, the view over it and those that follow it (see ParameterLayout).
   Variable<T> parameter(ParameterId id) { return parameter(id, parameters_.layout()[id].shape); }
   Variable<T> parameter(ParameterId id, const Shape& shape) {
-    return {parameters_.view(id, shape), gradients_ ? gradients_->view(id, shape) : Tensor<T>()};
+    return {parameters_.view(id, shape), gradients_ ? Gradient<T>(gradients_->view(id, shape)) : Gradient<T>()};
   }
 
-  /// An op's result: uninitialised value, zero gradient (none when not recording).
-  Variable<T> result(const Shape& shape) {
-    return {arena().template tensor<T>(shape), recording() ? arena().template zeros<T>(shape) : Tensor<T>()};
-  }
+  /// An op's result: uninitialised value, empty gradient (none when not recording).
+  Variable<T> result(const Shape& shape) { return {arena().template tensor<T>(shape), empty_gradient(shape, true)}; }
   /// A given value; its gradient is computed where `tracked`.
-  Variable<T> input(Tensor<T> value, bool tracked = false) {
-    return {value, tracked && recording() ? arena().template zeros<T>(value.shape()) : Tensor<T>()};
-  }
+  Variable<T> input(Tensor<T> value, bool tracked = false) { return {value, empty_gradient(value.shape(), tracked)}; }
 
   /// Keeps `backward()` for the way back. What it captures must be trivially destructible: views and numbers.
   template <class Backward>
@@ -81,7 +78,7 @@ class Graph {
 
   /// Goes back from a scalar: sets its gradient to 1 and runs what was recorded, last first.
   void backward(const Variable<T>& loss) {
-    loss.gradient[0] = 1;
+    loss.gradient.sum()[0] = 1;
     for (auto entry = tape_.rbegin(); entry != tape_.rend(); ++entry) entry->run(entry->state);
   }
 
@@ -104,6 +101,11 @@ class Graph {
     void (*run)(void*);
     void* state;
   };
+
+  Gradient<T> empty_gradient(const Shape& shape, bool wanted) {
+    if (!wanted || !recording()) return {};
+    return {arena().template tensor<T>(shape), new (arena().allocate(sizeof(bool))) bool(false)};
+  }
 
   CpuContext& device_;
   ParameterValues<T>& parameters_;

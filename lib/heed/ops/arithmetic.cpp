@@ -11,8 +11,8 @@ Variable<T> add(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) {
   scale_into(graph.device(), a.value, T(1), T(0), y.value);
   scale_into(graph.device(), b.value, T(1), T(1), y.value);
   graph.record([&device = graph.device(), a, b, y] {
-    if (a.tracked()) scale_into(device, y.gradient, T(1), T(1), a.gradient);
-    if (b.tracked()) scale_into(device, y.gradient, T(1), T(1), b.gradient);
+    if (a.tracked()) scale_into(device, y.gradient.sum(), T(1), T(1), a.gradient.sum());
+    if (b.tracked()) scale_into(device, y.gradient.sum(), T(1), T(1), b.gradient.sum());
   });
   return y;
 }
@@ -23,8 +23,8 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b
   const Variable<T> y = graph.result(a.shape());
   multiply_into(graph.device(), a.value, b.value, T(0), y.value);
   graph.record([&device = graph.device(), a, b, y] {
-    if (a.tracked()) multiply_into(device, y.gradient, b.value, T(1), a.gradient);
-    if (b.tracked()) multiply_into(device, y.gradient, a.value, T(1), b.gradient);
+    if (a.tracked()) multiply_into(device, y.gradient.sum(), b.value, T(1), a.gradient.sum());
+    if (b.tracked()) multiply_into(device, y.gradient.sum(), a.value, T(1), b.gradient.sum());
   });
   return y;
 }
@@ -34,7 +34,7 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t
   const Variable<T> y = graph.result(x.shape());
   scale_into(graph.device(), x.value, factor, T(0), y.value);
   graph.record([&device = graph.device(), x, factor, y] {
-    if (x.tracked()) scale_into(device, y.gradient, factor, T(1), x.gradient);
+    if (x.tracked()) scale_into(device, y.gradient.sum(), factor, T(1), x.gradient.sum());
   });
   return y;
 }
@@ -44,7 +44,7 @@ Variable<T> sum(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result({});
   y.value[0] = sum_forward(graph.device(), x.value);
   graph.record([&device = graph.device(), x, y] {
-    if (x.tracked()) sum_backward(device, y.gradient[0], x.gradient);
+    if (x.tracked()) sum_backward(device, y.gradient.sum()[0], x.gradient.sum());
   });
   return y;
 }

@@ -34,6 +34,28 @@ T* slice(const Tensor<T>& matrix, std::int64_t column) {
   return matrix ? matrix.data() + column : nullptr;
 }
 
+/// Sets the gradients of an attention over `arrays`. An empty one that query, key and value fill between them, each its
+/// slice, is left to them.
+template <class T>
+void set_gradients(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
+                   AttentionArrays<T>& arrays) {
+  const auto is_filled = [&](const HeadsInput<T>& input) {
+    std::int64_t columns = 0;
+    for (const HeadsInput<T>* each : {&query, &key, &value})
+      if (each->matrix.value.data() == input.matrix.value.data()) columns += arrays.width;
+    return input.matrix.gradient.empty() && columns == input.matrix.value.columns();
+  };
+  arrays.query_gradient_empty = is_filled(query);
+  arrays.key_gradient_empty = is_filled(key);
+  arrays.value_gradient_empty = is_filled(value);
+  const auto gradient = [](const HeadsInput<T>& input, bool is_empty) {
+    return slice(is_empty ? input.matrix.gradient.fill() : input.matrix.gradient.sum(), input.column);
+  };
+  arrays.query_gradient = gradient(query, arrays.query_gradient_empty);
+  arrays.key_gradient = gradient(key, arrays.key_gradient_empty);
+  arrays.value_gradient = gradient(value, arrays.value_gradient_empty);
+}
+
 }  // namespace
 
 std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads) {
@@ -58,9 +80,12 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
   const AttentionArrays<T> arrays{.query = slice(query.matrix.value, query.column),
                                   .key = slice(key.matrix.value, key.column),
                                   .value = slice(value.matrix.value, value.column),
-                                  .query_gradient = slice(query.matrix.gradient, query.column),
-                                  .key_gradient = slice(key.matrix.gradient, key.column),
-                                  .value_gradient = slice(value.matrix.gradient, value.column),
+                                  .query_gradient = nullptr,
+                                  .key_gradient = nullptr,
+                                  .value_gradient = nullptr,
+                                  .query_gradient_empty = false,
+                                  .key_gradient_empty = false,
+                                  .value_gradient_empty = false,
                                   .query_stride = query.matrix.value.columns(),
                                   .key_stride = key.matrix.value.columns(),
                                   .value_stride = value.matrix.value.columns(),
@@ -75,8 +100,10 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
   if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
   attention_forward(graph.device(), arrays, weights, out.value.data());
   if (weights_out) std::copy(weights, weights + size, weights_out);
-  graph.record([&device = graph.device(), arrays, weights, out] {
-    attention_backward(device, arrays, weights, out.gradient.data());
+  graph.record([&device = graph.device(), query, key, value, arrays, weights, out] {
+    AttentionArrays<T> back = arrays;
+    set_gradients(query, key, value, back);
+    attention_backward(device, back, weights, static_cast<const T*>(out.gradient.sum().data()));
   });
   return out;
 }

@@ -43,6 +43,8 @@ template <class T>
 struct AttentionArrays {
   const T *query, *key, *value;
   T *query_gradient, *key_gradient, *value_gradient;  ///< strides as the values'
+  /// Whether there is nothing in a gradient yet, so that it is written and not added to.
+  bool query_gradient_empty, key_gradient_empty, value_gradient_empty;
   std::int64_t query_stride, key_stride, value_stride;
   std::int64_t width;  ///< D
   int heads;
@@ -58,7 +60,8 @@ constexpr std::int64_t kAttentionSlack = 16;
 template <class T>
 void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out);
 
-/// Adds to the gradients that are present; `weights` as attention_forward left them.
+/// Adds to the gradients that are present, or writes them where they are empty; `weights` as attention_forward left
+/// them.
 template <class T>
 void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* weights, const T* out_gradient);
 

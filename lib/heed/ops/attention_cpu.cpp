@@ -129,6 +129,11 @@ HWY_INLINE void softmax_gradient_row(T* HWY_RESTRICT g, const T* HWY_RESTRICT p,
 }
 
 template <class T>
+HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int64_t stride) {
+  for (std::int64_t r = 0; r < count; ++r) std::fill_n(rows + r * stride, n, T(0));
+}
+
+template <class T>
 void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
                      const T* out_gradient) {
   const AttentionArrays<T>& a = *arrays;
@@ -139,6 +144,8 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
   std::fill(zeros, zeros + d, T(0));
   for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
     transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed, stride);
+    if (a.value_gradient_empty) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
+    if (a.key_gradient_empty) zero_rows(a.key_gradient + head.key_at, head.keys, d, a.key_stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kQueryBlock) {
       const std::int64_t rows = std::min(kQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
@@ -155,7 +162,7 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
                    a.value_stride, true);
       if (a.query_gradient)
         small_gemm(rows, d, keys, LeftMatrix<T>{g, stride, 1}, head.key, a.key_stride, a.query_gradient + query_at,
-                   a.query_stride, true);
+                   a.query_stride, !a.query_gradient_empty);
       if (a.key_gradient)
         small_gemm(keys, d, rows, LeftMatrix<T>{g, 1, stride}, a.query + query_at, a.query_stride,
                    a.key_gradient + head.key_at, a.key_stride, true);

@@ -17,17 +17,18 @@ Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden,
       throw Error("internal: cross-entropy: target " + std::to_string(target) + " is outside a vocabulary of " +
                   std::to_string(vocabulary));
   const Variable<T> loss = graph.result({});
-  const CrossEntropySums found = cross_entropy_cpu(graph.device(), hidden.value, weight.value, bias.value, targets,
-                                                   options, hidden.gradient, weight.gradient, bias.gradient);
+  const CrossEntropySums found =
+      cross_entropy_cpu(graph.device(), hidden.value, weight.value, bias.value, targets, options, hidden.gradient.sum(),
+                        weight.gradient.sum(), bias.gradient.sum());
   loss.value[0] = static_cast<T>(options.scale * found.loss);
   if (sums) *sums = found;
   graph.record([&device = graph.device(), hidden, weight, bias, targets, options, loss] {
-    const T arrived = loss.gradient[0];
+    const T arrived = loss.gradient.sum()[0];
     if (arrived == 1) return;
     CrossEntropyOptions rest = options;
     rest.scale *= static_cast<double>(arrived) - 1;
-    cross_entropy_cpu(device, hidden.value, weight.value, bias.value, targets, rest, hidden.gradient, weight.gradient,
-                      bias.gradient);
+    cross_entropy_cpu(device, hidden.value, weight.value, bias.value, targets, rest, hidden.gradient.sum(),
+                      weight.gradient.sum(), bias.gradient.sum());
   });
   return loss;
 }

@@ -9,7 +9,7 @@ Variable<T> dropout(Graph<T>& graph, const Variable<T>& x, double p) {
   const Variable<T> y = graph.result(x.shape());
   dropout_forward(graph.device(), x.value, mask, y.value);
   graph.record([&device = graph.device(), x, mask, y] {
-    if (x.tracked()) dropout_backward(device, y.gradient, mask, x.gradient);
+    if (x.tracked()) dropout_backward(device, y.gradient.sum(), mask, x.gradient.sum());
   });
   return y;
 }

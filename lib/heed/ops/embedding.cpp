@@ -30,7 +30,8 @@ Variable<T> embedding(Graph<T>& graph, std::span<const std::int32_t> ids, std::s
   const Variable<T> y = graph.result({count, width});
   embedding_forward(graph.device(), rows, weight.value, position_table.value, scale, mask, y.value);
   graph.record([&device = graph.device(), rows, weight, position_table, scale, mask, y] {
-    embedding_backward(device, rows, scale, mask, y.gradient, weight.gradient, position_table.gradient);
+    embedding_backward(device, rows, scale, mask, y.gradient.sum(), weight.gradient.sum(),
+                       position_table.gradient.sum());
   });
   return y;
 }

@@ -13,8 +13,8 @@ Variable<T> layer_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>&
   const Tensor<T> statistics = graph.recording() ? graph.arena().template tensor<T>({x.value.rows(), 2}) : Tensor<T>();
   layer_norm_forward(graph.device(), x.value, scale.value, bias.value, epsilon, y.value, statistics);
   graph.record([&device = graph.device(), x, scale, bias, statistics, y] {
-    layer_norm_backward(device, x.value, scale.value, statistics, y.gradient, x.gradient, scale.gradient,
-                        bias.gradient);
+    layer_norm_backward(device, x.value, scale.value, statistics, y.gradient.sum(), x.gradient.sum(),
+                        scale.gradient.sum(), bias.gradient.sum());
   });
   return y;
 }

@@ -152,8 +152,9 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   const Tensor<T> before = keeps_input ? graph.arena().template tensor<T>(y.shape()) : Tensor<T>();
   linear_forward(graph.device(), x.value, weight.value, bias.value, activation, before, y.value);
   graph.record([&device = graph.device(), x, weight, bias, activation, kept = keeps_input ? before : y.value, y] {
-    linear_backward(device, x.value, weight.value, activation, kept, y.gradient, x.gradient, weight.gradient,
-                    bias.gradient);
+    const bool adds = !x.gradient.empty();
+    linear_backward(device, x.value, weight.value, activation, kept, y.gradient.sum(), x.gradient.fill(), adds,
+                    weight.gradient.sum(), bias.gradient.sum());
   });
   return y;
 }

@@ -64,9 +64,10 @@ class LinearRows {
 template <class T>
 void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 
-/// Adds to dx, dweight and dbias, each where present. `kept` is y for relu, z for gelu and swish, unused for none.
+/// Adds to dweight and dbias, and to dx where `adds_to_dx`; otherwise writes it. Each where present. `kept` is y for
+/// relu, z for gelu and swish, unused for none.
 template <class T>
 void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activation activation, Tensor<T> kept,
-                     Tensor<T> dy, Tensor<T> dx, Tensor<T> dweight, Tensor<T> dbias);
+                     Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight, Tensor<T> dbias);
 
 }  // namespace heed

@@ -111,7 +111,7 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation) {
 
 template <class T>
 void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activation activation, Tensor<T> kept,
-                     Tensor<T> dy, Tensor<T> dx, Tensor<T> dweight, Tensor<T> dbias) {
+                     Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight, Tensor<T> dbias) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   Tensor<T> dz = dy;
@@ -119,7 +119,7 @@ void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activati
     dz = device.arena.tensor<T>(dy.shape());
     simd::activation_gradient(dy.data(), kept.data(), activation, dz.data(), dy.size());
   }
-  if (dx) gemm(device, rows, in, out, T(1), {dz.data(), out}, {weight.data(), in}, T(1), dx.data(), in);
+  if (dx) gemm(device, rows, in, out, T(1), {dz.data(), out}, {weight.data(), in}, T(adds_to_dx), dx.data(), in);
   if (dweight) gemm(device, out, in, rows, T(1), {dz.data(), out, true}, {x.data(), in}, T(1), dweight.data(), in);
   if (dbias) simd::add_column_sums(dz.data(), rows, out, dbias.data());
 }
@@ -131,9 +131,9 @@ template void linear_forward(CpuContext&, Tensor<double>, Tensor<double>, Tensor
 template void add_bias_activate(Tensor<float>, Tensor<float>, Activation);
 template void add_bias_activate(Tensor<double>, Tensor<double>, Activation);
 template void linear_backward(CpuContext&, Tensor<float>, Tensor<float>, Activation, Tensor<float>, Tensor<float>,
-                              Tensor<float>, Tensor<float>, Tensor<float>);
+                              Tensor<float>, bool, Tensor<float>, Tensor<float>);
 template void linear_backward(CpuContext&, Tensor<double>, Tensor<double>, Activation, Tensor<double>, Tensor<double>,
-                              Tensor<double>, Tensor<double>, Tensor<double>);
+                              Tensor<double>, bool, Tensor<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -39,7 +39,7 @@ Variable<T> masked_softmax(Graph<T>& graph, const Variable<T>& x, const SoftmaxM
   const Variable<T> y = graph.result(scores);
   masked_softmax_forward(graph.device(), x.value, mask, y.value);
   graph.record([&device = graph.device(), x, y] {
-    if (x.tracked()) softmax_backward(device, y.value, y.gradient, x.gradient);
+    if (x.tracked()) softmax_backward(device, y.value, y.gradient.sum(), x.gradient.sum());
   });
   return y;
 }

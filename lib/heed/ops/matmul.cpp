@@ -26,7 +26,7 @@ Variable<T> matmul(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) 
   const Variable<T> y = graph.result(matrices(a.shape(), a.value.dim(a.shape().rank() - 2), b.value.columns()));
   matmul_forward(graph.device(), a.value, b.value, y.value);
   graph.record([&device = graph.device(), a, b, y] {
-    matmul_backward(device, a.value, b.value, y.gradient, a.gradient, b.gradient);
+    matmul_backward(device, a.value, b.value, y.gradient.sum(), a.gradient.sum(), b.gradient.sum());
   });
   return y;
 }
@@ -37,7 +37,7 @@ Variable<T> transpose(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result(matrices(x.shape(), x.value.columns(), x.value.dim(x.shape().rank() - 2)));
   transpose_into(graph.device(), x.value, T(0), y.value);
   graph.record([&device = graph.device(), x, y] {
-    if (x.tracked()) transpose_into(device, y.gradient, T(1), x.gradient);
+    if (x.tracked()) transpose_into(device, y.gradient.sum(), T(1), x.gradient.sum());
   });
   return y;
 }

@@ -12,8 +12,8 @@ Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variabl
   const Variable<T> y = graph.result(residual.shape());
   residual_forward(graph.device(), residual.value, branch.value, mask, y.value);
   graph.record([&device = graph.device(), residual, branch, mask, y] {
-    if (residual.tracked()) dropout_backward(device, y.gradient, {}, residual.gradient);
-    if (branch.tracked()) dropout_backward(device, y.gradient, mask, branch.gradient);
+    if (residual.tracked()) dropout_backward(device, y.gradient.sum(), {}, residual.gradient.sum());
+    if (branch.tracked()) dropout_backward(device, y.gradient.sum(), mask, branch.gradient.sum());
   });
   return y;
 }

@@ -17,8 +17,13 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, cons
   residual_norm_forward(graph.device(), residual.value, branch.value, mask, scale.value, bias.value, epsilon,
                         y.sum.value, y.normed.value, statistics);
   graph.record([&device = graph.device(), residual, branch, scale, bias, mask, statistics, y] {
-    residual_norm_backward(device, y.sum.value, mask, scale.value, statistics, y.sum.gradient, y.normed.gradient,
-                           residual.gradient, branch.gradient, scale.gradient, bias.gradient);
+    const bool adds_to_residual = !residual.gradient.empty();
+    const Tensor<T> dresidual = residual.gradient.fill();
+    const bool adds_to_branch = !branch.gradient.empty();  // true where it is the residual too, which is written first
+    const Tensor<T> dsum = y.sum.gradient.empty() ? Tensor<T>() : y.sum.gradient.sum();
+    residual_norm_backward(device, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(), dresidual,
+                           adds_to_residual, branch.gradient.fill(), adds_to_branch, scale.gradient.sum(),
+                           bias.gradient.sum());
   });
   return y;
 }

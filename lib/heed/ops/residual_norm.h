@@ -26,10 +26,12 @@ void residual_norm_forward(CpuContext& device, Tensor<T> residual, Tensor<T> bra
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
                            Tensor<T> statistics);
 
-/// Adds to dresidual, dbranch, dscale and dbias, each where present.
+/// Adds to dscale and dbias, and to dresidual and dbranch where so told; otherwise writes these. Each where present,
+/// dsum too.
 template <class T>
 void residual_norm_backward(CpuContext& device, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
-                            Tensor<T> dbranch, Tensor<T> dscale, Tensor<T> dbias);
+                            bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
+                            Tensor<T> dbias);
 
 }  // namespace heed

@@ -33,20 +33,23 @@ void add_and_normalise(const T* residual, const T* branch, DropoutMask<T> mask, 
 
 template <class T>
 void add_and_normalise_backward(const T* sum, DropoutMask<T> mask, const T* scale, const T* statistics, const T* dsum,
-                                const T* dnormed, T* dresidual, T* dbranch, T* dscale, T* dbias, std::int64_t rows,
-                                std::int64_t n) {
+                                const T* dnormed, T* dresidual, bool adds_to_residual, T* dbranch, bool adds_to_branch,
+                                T* dscale, T* dbias, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const RowStatistics<T> row{statistics[2 * r], statistics[2 * r + 1]};
-    const T* HWY_RESTRICT from = dsum + r * n;
+    const T* HWY_RESTRICT from = dsum ? dsum + r * n : nullptr;
     // may be one array: x + f(x) twice in a row
     T* to_residual = dresidual ? dresidual + r * n : nullptr;
     T* to_branch = dbranch ? dbranch + r * n : nullptr;
     const DropoutMask<T> row_mask = mask.from(r * n);
     normalise_row_backward(
         sum + r * n, row, scale, dnormed + r * n, dscale, dbias, n, [&](auto d, std::int64_t i, auto g) HWY_ATTR {
-          const auto t = hn::Add(g, hn::LoadU(d, from + i));
-          if (to_residual) hn::StoreU(hn::Add(hn::LoadU(d, to_residual + i), t), d, to_residual + i);
-          if (to_branch) hn::StoreU(hn::Add(hn::LoadU(d, to_branch + i), drop(d, t, row_mask, i)), d, to_branch + i);
+          const auto t = from ? hn::Add(g, hn::LoadU(d, from + i)) : g;
+          if (to_residual)
+            hn::StoreU(adds_to_residual ? hn::Add(hn::LoadU(d, to_residual + i), t) : t, d, to_residual + i);
+          if (!to_branch) return;
+          const auto dropped = drop(d, t, row_mask, i);
+          hn::StoreU(adds_to_branch ? hn::Add(hn::LoadU(d, to_branch + i), dropped) : dropped, d, to_branch + i);
         });
   }
 }
@@ -59,11 +62,12 @@ HEED_INSTANTIATE_SIMD(add_and_normalise,
                       (a, b, m, w, c, e, y, z, s, r, n))
 HEED_INSTANTIATE_SIMD(add_and_normalise_backward,
                       (const float* y, DropoutMask<float> m, const float* w, const float* s, const float* dy,
-                       const float* dz, float* da, float* db, float* dw, float* dc, std::int64_t r, std::int64_t n),
-                      (const double* y, DropoutMask<double> m, const double* w, const double* s, const double* dy,
-                       const double* dz, double* da, double* db, double* dw, double* dc, std::int64_t r,
+                       const float* dz, float* da, bool fa, float* db, bool fb, float* dw, float* dc, std::int64_t r,
                        std::int64_t n),
-                      (y, m, w, s, dy, dz, da, db, dw, dc, r, n))
+                      (const double* y, DropoutMask<double> m, const double* w, const double* s, const double* dy,
+                       const double* dz, double* da, bool fa, double* db, bool fb, double* dw, double* dc,
+                       std::int64_t r, std::int64_t n),
+                      (y, m, w, s, dy, dz, da, fa, db, fb, dw, dc, r, n))
 
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -83,11 +87,11 @@ void residual_norm_forward(CpuContext&, Tensor<T> residual, Tensor<T> branch, Dr
 
 template <class T>
 void residual_norm_backward(CpuContext&, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale, Tensor<T> statistics,
-                            Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual, Tensor<T> dbranch, Tensor<T> dscale,
-                            Tensor<T> dbias) {
+                            Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual, bool adds_to_residual,
+                            Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale, Tensor<T> dbias) {
   simd::add_and_normalise_backward(sum.data(), mask, scale.data(), statistics.data(), dsum.data(), dnormed.data(),
-                                   dresidual.data(), dbranch.data(), dscale.data(), dbias.data(), sum.rows(),
-                                   sum.columns());
+                                   dresidual.data(), adds_to_residual, dbranch.data(), adds_to_branch, dscale.data(),
+                                   dbias.data(), sum.rows(), sum.columns());
 }
 
 template void residual_norm_forward(CpuContext&, Tensor<float>, Tensor<float>, DropoutMask<float>, Tensor<float>,
@@ -95,11 +99,11 @@ template void residual_norm_forward(CpuContext&, Tensor<float>, Tensor<float>, D
 template void residual_norm_forward(CpuContext&, Tensor<double>, Tensor<double>, DropoutMask<double>, Tensor<double>,
                                     Tensor<double>, double, Tensor<double>, Tensor<double>, Tensor<double>);
 template void residual_norm_backward(CpuContext&, Tensor<float>, DropoutMask<float>, Tensor<float>, Tensor<float>,
-                                     Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>,
-                                     Tensor<float>);
+                                     Tensor<float>, Tensor<float>, Tensor<float>, bool, Tensor<float>, bool,
+                                     Tensor<float>, Tensor<float>);
 template void residual_norm_backward(CpuContext&, Tensor<double>, DropoutMask<double>, Tensor<double>, Tensor<double>,
-                                     Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>,
-                                     Tensor<double>);
+                                     Tensor<double>, Tensor<double>, Tensor<double>, bool, Tensor<double>, bool,
+                                     Tensor<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

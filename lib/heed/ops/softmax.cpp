@@ -7,7 +7,7 @@ Variable<T> softmax(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result(x.shape());
   softmax_forward(graph.device(), x.value, y.value);
   graph.record([&device = graph.device(), x, y] {
-    if (x.tracked()) softmax_backward(device, y.value, y.gradient, x.gradient);
+    if (x.tracked()) softmax_backward(device, y.value, y.gradient.sum(), x.gradient.sum());
   });
   return y;
 }
@@ -17,7 +17,7 @@ Variable<T> log_softmax(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result(x.shape());
   log_softmax_forward(graph.device(), x.value, y.value);
   graph.record([&device = graph.device(), x, y] {
-    if (x.tracked()) log_softmax_backward(device, y.value, y.gradient, x.gradient);
+    if (x.tracked()) log_softmax_backward(device, y.value, y.gradient.sum(), x.gradient.sum());
   });
   return y;
 }
