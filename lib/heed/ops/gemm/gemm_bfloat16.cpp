@@ -98,18 +98,24 @@ std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
 /// Writes all tiles of one side and returns where. `along_rows`: k runs along the stored rows.
 const std::uint32_t* make_tiles(std::uint32_t* const tiles, const float* x, std::int64_t stride, std::int64_t size,
                                 std::int64_t k, bool along_rows, bool right) {
-  const std::int64_t across = tiles_over(size, kBlock) * 2;
-  std::uint32_t* out = tiles;
-  for (std::int64_t i = 0; i < across * kSide; i += kSide)
-    for (std::int64_t j = 0; j < k; j += kDepth, out += kTile) {
-      __m512i tile[kSide];
-      if (along_rows)
-        tile_of_rows(x + i * stride + j, stride, size - i, k - j, tile);
-      else
-        tile_of_row_pairs(x + j * stride + i, stride, k - j, size - i, tile);
-      if (along_rows == right) transpose(tile);
-      for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
-    }
+  const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
+  const auto make = [&](std::int64_t i, std::int64_t j) {
+    __m512i tile[kSide];
+    if (along_rows)
+      tile_of_rows(x + i * kSide * stride + j * kDepth, stride, size - i * kSide, k - j * kDepth, tile);
+    else
+      tile_of_row_pairs(x + j * kDepth * stride + i * kSide, stride, k - j * kDepth, size - i * kSide, tile);
+    if (along_rows == right) transpose(tile);
+    std::uint32_t* const out = tiles + (i * depth + j) * kTile;
+    for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
+  };
+  // Along the stored rows, whose memory the processor fetches ahead.
+  if (along_rows)
+    for (std::int64_t i = 0; i < across; ++i)
+      for (std::int64_t j = 0; j < depth; ++j) make(i, j);
+  else
+    for (std::int64_t j = 0; j < depth; ++j)
+      for (std::int64_t i = 0; i < across; ++i) make(i, j);
   return tiles;
 }
 
