@@ -86,12 +86,13 @@ struct TranslateOptions {
                              .max = 1e8});
     visit(maxi_batch,
           {.name = "maxi-batch", .help = "lines read ahead and sorted by length", .value = "N", .min = 1, .max = 1e7});
-    visit(threads, {.name = "threads",
-                    .help = "batches translated at a time (0: one for each processor)",
-                    .value = "N",
-                    .letter = 'j',
-                    .min = 0,
-                    .max = 1024});
+    visit(threads,
+          {.name = "threads",
+           .help = "threads, each with batches of its own, or all with the only one (0: one for each processor)",
+           .value = "N",
+           .letter = 'j',
+           .min = 0,
+           .max = 1024});
     visit(stats, {.name = "stats", .help = "say how much was translated and how fast"});
     common.fields(visit);
   }
