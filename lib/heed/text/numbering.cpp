@@ -56,8 +56,7 @@ void StringNumbering::grow() {
 
 std::int32_t PairNumbering::add(std::int32_t first, std::int32_t second) {
   if (3 * (keys_.size() + 1) > 2 * slots_.size()) grow();
-  const std::uint64_t wanted =
-      static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
+  const std::uint64_t wanted = key_of(first, second);
   Slot& slot = slots_[slot_of(wanted)];
   if (slot.number == kNoNumber) {
     slot = {wanted, size()};

@@ -79,6 +79,10 @@ class StringNumbering {
 class PairNumbering {
  public:
   std::int32_t add(std::int32_t first, std::int32_t second);
+  /// kNoNumber where it was never added.
+  std::int32_t find(std::int32_t first, std::int32_t second) const {
+    return slots_.empty() ? kNoNumber : slots_[slot_of(key_of(first, second))].number;
+  }
 
   std::int32_t size() const { return static_cast<std::int32_t>(keys_.size()); }
   std::int32_t first(std::int32_t pair) const {
@@ -93,6 +97,9 @@ class PairNumbering {
     std::uint64_t key = 0;
     std::int32_t number = kNoNumber;
   };
+  static std::uint64_t key_of(std::int32_t first, std::int32_t second) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
+  }
   std::size_t slot_of(std::uint64_t key) const {
     std::size_t slot = (key * 0x9E3779B97F4A7C15u) >> shift_;
     while (slots_[slot].number != kNoNumber && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);

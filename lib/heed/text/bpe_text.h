@@ -1,0 +1,171 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace heed {
+
+/// Words that are being merged, in memory order: each is a cell with its count, its symbols, and kEnd. Some words stand
+/// together in a block, short enough to be searched whole; within its room a block has no gaps. `Cell` is unsigned.
+template <class Cell>
+class BpeText {
+ public:
+  static constexpr Cell kEnd = std::numeric_limits<Cell>::max();
+  static constexpr std::size_t kMostSymbols = kEnd;
+
+  struct Block {
+    std::uint32_t start;  // in cells
+    std::uint32_t length;
+    std::uint32_t first_word;
+  };
+
+  /// Room for so many cells at most; memory is taken as they are written.
+  explicit BpeText(std::size_t capacity) : cells_(allocate(nullptr, capacity + kSlack)) {}
+
+  /// Another text in the same blocks, with room for as many cells at most.
+  template <class Other>
+  BpeText(const BpeText<Other>& other, std::size_t capacity) : BpeText(capacity) {
+    size_ = other.size();
+    words_ = other.words();
+    for (std::uint32_t number = 0; number < other.blocks(); ++number) {
+      const auto& block = other.block(number);
+      blocks_.push_back({block.start, block.length, block.first_word});
+      Cell* at = cells_.get() + block.start;
+      other.each_word(number, [&](std::uint32_t, std::int64_t count, std::span<const Other> symbols) {
+        *at++ = cell_of(count);
+        at = std::copy(symbols.begin(), symbols.end(), at);
+        *at++ = kEnd;
+      });
+    }
+  }
+
+  /// Adds a word of a count that has_room().
+  template <class Symbols>
+  void add(std::int64_t count, const Symbols& symbols) {
+    const std::size_t start = size_;
+    cells_[size_++] = cell_of(count);
+    for (const auto symbol : symbols) cells_[size_++] = static_cast<Cell>(symbol);
+    cells_[size_++] = kEnd;
+    place_word(start, size_);
+  }
+  /// Whether a count can be stored still.
+  bool has_room(std::int64_t count) const {
+    return count < std::int64_t{kTable} || table_.size() < static_cast<std::size_t>(kEnd - kTable);
+  }
+
+  std::size_t size() const { return size_; }
+  std::uint32_t words() const { return words_; }
+  std::uint32_t blocks() const { return static_cast<std::uint32_t>(blocks_.size()); }
+  Block& block(std::uint32_t number) { return blocks_[number]; }
+  const Block& block(std::uint32_t number) const { return blocks_[number]; }
+  void prefetch(std::uint32_t number) const {
+    const Cell* const at = cells_.get() + blocks_[number].start;
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + 64 / sizeof(Cell), 1);
+  }
+  Cell* cells(const Block& block) { return cells_.get() + block.start; }
+  std::int64_t count(Cell cell) const { return cell < kTable ? std::int64_t{cell} : table_[cell - kTable]; }
+
+  /// The block that a word stands in.
+  std::uint32_t block_of(std::uint32_t word) const {
+    const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), word,
+                                        [](std::uint32_t w, const Block& block) { return w < block.first_word; });
+    return static_cast<std::uint32_t>(after - blocks_.begin() - 1);
+  }
+
+  /// Calls take(word, count, symbols) for the words of a block.
+  template <class Take>
+  void each_word(std::uint32_t number, Take&& take) const {
+    const Block& block = blocks_[number];
+    const Cell* at = cells_.get() + block.start;
+    const Cell* const end = at + block.length;
+    for (std::uint32_t word = block.first_word; at < end; ++word) {
+      const Cell* const symbols = at + 1;
+      const Cell* last = symbols;
+      while (*last != kEnd) ++last;
+      take(word, count(*at), std::span<const Cell>(symbols, last));
+      at = last + 1;
+    }
+  }
+
+  /// Moves the words together into blocks of full length again, and gives the room behind them back.
+  void compact() {
+    const std::vector<Block> old = std::move(blocks_);
+    blocks_.clear();
+    size_ = 0;
+    words_ = 0;
+    for (const Block& block : old) {
+      const Cell* at = cells_.get() + block.start;
+      for (const Cell* const end = at + block.length; at < end;) {
+        const Cell* last = at + 1;
+        while (*last != kEnd) ++last;
+        const std::size_t start = size_, length = static_cast<std::size_t>(++last - at);
+        std::memmove(cells_.get() + size_, at, length * sizeof(Cell));
+        size_ += length;
+        place_word(start, size_);
+        at = last;
+      }
+    }
+    cells_.reset(allocate(cells_.release(), size_ + kSlack));
+    blocks_.shrink_to_fit();
+  }
+
+  /// From `at` on, the first place of a cell `first` with `second` behind it among `size` cells; `size` where there is
+  /// none. Reads a little past the end.
+  static std::size_t find(const Cell* cells, std::size_t size, std::size_t at, Cell first, Cell second) {
+    constexpr std::size_t wide = 32 / sizeof(Cell);
+    for (; at < size; at += wide) {
+      unsigned any = 0;
+      for (std::size_t i = 0; i < wide; ++i)
+        any |= static_cast<unsigned>((cells[at + i] == first) & (cells[at + i + 1] == second));
+      if (any == 0) continue;
+      while (cells[at] != first || cells[at + 1] != second) ++at;
+      return std::min(at, size);
+    }
+    return size;
+  }
+
+ private:
+  static constexpr Cell kTable = static_cast<Cell>(kEnd - kEnd / 4);  // counts from here on are places in table_
+  static constexpr std::size_t kBlock = 128;                          // cells, unless a word is longer
+  static constexpr std::size_t kSlack = 64;                           // find() may read these
+
+  struct Free {
+    void operator()(Cell* cells) const { std::free(cells); }
+  };
+
+  static Cell* allocate(Cell* old, std::size_t size) {
+    auto* const cells = static_cast<Cell*>(std::realloc(old, size * sizeof(Cell)));
+    if (!cells) throw std::bad_alloc();
+    return cells;
+  }
+
+  Cell cell_of(std::int64_t count) {
+    if (count < std::int64_t{kTable}) return static_cast<Cell>(count);
+    table_.push_back(count);
+    return static_cast<Cell>(kTable + (table_.size() - 1));
+  }
+
+  void place_word(std::size_t start, std::size_t end) {
+    if (blocks_.empty() || end - blocks_.back().start > kBlock)
+      blocks_.push_back({static_cast<std::uint32_t>(start), 0, words_});
+    blocks_.back().length = static_cast<std::uint32_t>(end) - blocks_.back().start;
+    ++words_;
+  }
+
+  std::unique_ptr<Cell[], Free> cells_;
+  std::size_t size_ = 0;
+  std::uint32_t words_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<std::int64_t> table_;
+};
+
+}  // namespace heed
