@@ -28,4 +28,8 @@ TEST_CASE("pairs are numbered as they come; the order within a pair counts") {
     REQUIRE(pairs.second(i) == i / 70);
   }
   CHECK(pairs.size() == 5000);
+  CHECK(pairs.find(69, 0) == 69);
+  CHECK(pairs.find(0, 69) == 69 * 70);
+  CHECK(pairs.find(70, 0) == kNoNumber);
+  CHECK(PairNumbering().find(0, 0) == kNoNumber);
 }

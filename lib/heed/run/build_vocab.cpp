@@ -75,12 +75,8 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
                        text.append(tokens).append(1, '\n');
                      },
                  .take = [&](const std::string&, std::int64_t lines) { progress.advance(lines); },
-                 .take_round =
-                     [&](const std::vector<std::string_view>& texts, const RunOnThreads& run) {
-                       run([&](int thread) {
-                         for (const std::string_view text : texts) counter.add(text, thread);
-                       });
-                     }});
+                 .take_round = [&](const std::vector<std::string_view>& texts,
+                                   const RunOnThreads& run) { counter.add(texts, run); }});
   corpus.sentences = counter.sentences();
   corpus.words = counter.take();
   corpus.lines = reader.line_number();
@@ -98,11 +94,16 @@ void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream&
   reader.report_invalid(log);
 }
 
-/// All corpora as one, in the order of first occurrence.
-WordCounts join_counts(const std::vector<Corpus>& corpora) {
+/// All corpora as one, in the order of first occurrence. Without `keep` none of theirs is left.
+WordCounts join_counts(std::vector<Corpus>& corpora, bool keep) {
+  if (corpora.size() == 1 && !keep) return std::exchange(corpora.front().words, {});
   WordCounts all;
-  for (const Corpus& corpus : corpora)
-    for (std::size_t i = 0; i < corpus.words.size(); ++i) all.add(corpus.words.word(i), corpus.words.count(i));
+  for (Corpus& corpus : corpora) {
+    if (keep)
+      for (std::size_t i = 0; i < corpus.words.size(); ++i) all.add(corpus.words.word(i), corpus.words.count(i));
+    else
+      corpus.words.consume([&](std::string_view word, std::int64_t count) { all.add(word, count); });
+  }
   return all;
 }
 
@@ -113,24 +114,6 @@ WordCounts count_pieces(const WordCounts& words, const Subwords& subwords, std::
   for (std::size_t i = 0; i < words.size(); ++i)
     subwords.split(words.word(i), [&](std::string_view piece, int) { pieces.add(piece, words.count(i)); });
   return pieces;
-}
-
-/// Adds the single characters that merges have used up, as pieces that do not occur.
-void add_characters(const WordCounts& words, const Subwords& subwords, WordCounts& counts) {
-  std::array<std::array<bool, 128>, 2> ascii{};  // added already: within words, at their ends
-  std::string piece;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view word = words.word(i);
-    for (std::size_t at = 0; at < word.size();) {
-      const std::size_t start = at;
-      const char32_t c = decode_utf8(word, at);
-      const bool final = at == word.size();
-      if (c < 128 && std::exchange(ascii[final][c], true)) continue;
-      piece.assign(word, start, at - start);
-      if (!final) piece += subwords.bpe()->separator();
-      counts.add(piece, 0);
-    }
-  }
 }
 
 void write_counts(const WordCounts& pieces, const std::string& path) {
@@ -154,7 +137,8 @@ std::int64_t count_characters(const WordCounts& words) {
   return inside.size() + final.size();
 }
 
-BpeMerges learn_merges(const WordCounts& words, const BuildVocabOptions& options, Log& log) {
+/// `keep`: the words are needed later.
+BpeLearnt learn_merges(WordCounts& words, bool keep, const BuildVocabOptions& options, Log& log) {
   BpeLimits limits;
   limits.min_frequency = options.min_frequency.value_or(2);
   if (options.merges) limits.merges = *options.merges;
@@ -168,12 +152,14 @@ BpeMerges learn_merges(const WordCounts& words, const BuildVocabOptions& options
   const std::int64_t size = options.max_size.value_or(options.merges ? 0 : kDefaultSize);
   if (size > 0) limits.symbols = size - kReservedIds;
   Progress progress(log, "learning", "merges", options.merges.value_or(0));
-  BpeLearnt learnt = learn_bpe(words, limits, [&](std::int64_t done) { progress.to(done); });
+  const auto report = [&](std::int64_t done) { progress.to(done); };
+  BpeLearnt learnt =
+      keep ? learn_bpe(std::as_const(words), limits, report) : learn_bpe(std::move(words), limits, report);
   if (learnt.exhausted)
     log.warn("the text gives " + std::to_string(learnt.merges.pairs.size()) +
              " merges only, fewer than asked for: no other pair occurs " + std::to_string(limits.min_frequency) +
              " times (more text, or a lower --min-frequency)");
-  return std::move(learnt.merges);
+  return learnt;
 }
 
 /// Adds pieces that no text has until their number is a multiple.
@@ -252,7 +238,7 @@ void check_options(const BuildVocabOptions& options) {
 struct Learning {
   std::vector<Corpus> corpora;
   WordCounts words = {};  // of all of them
-  std::int64_t lines = 0, sentences = 0;
+  std::int64_t lines = 0, sentences = 0, occurrences = 0, different = 0;
 };
 
 Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
@@ -265,8 +251,9 @@ Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, st
     read.lines += corpus.lines;
     read.sentences += corpus.sentences;
   }
-  const bool only = read.corpora.size() == 1 && options.write_vocabulary.empty();
-  read.words = only ? std::move(read.corpora.front().words) : join_counts(read.corpora);
+  read.words = join_counts(read.corpora, !options.write_vocabulary.empty());
+  read.occurrences = read.words.total();
+  read.different = static_cast<std::int64_t>(read.words.size());
   return read;
 }
 
@@ -320,8 +307,8 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
                    std::make_shared<const Vocabulary>(padded));
 }
 
-/// A model of the size options.max_size, with the counts of its pieces.
-std::pair<TextModel, WordCounts> learn_model(const Learning& learning, const TextSteps& steps,
+/// A model of the size options.max_size, with the counts of its pieces. Without `keep` a bpe model uses the words up.
+std::pair<TextModel, WordCounts> learn_model(Learning& learning, bool keep, const TextSteps& steps,
                                              const BuildVocabOptions& options, Log& log) {
   if (options.type == SubwordType::unigram) {
     TextModel model = learn_unigram_model(learning.words, steps, options, log);
@@ -329,12 +316,15 @@ std::pair<TextModel, WordCounts> learn_model(const Learning& learning, const Tex
     return {std::move(model), std::move(counts)};
   }
   Subwords subwords(options.type);
-  if (options.type == SubwordType::bpe)
-    subwords = Subwords(std::make_shared<const BpeEncoder>(learn_merges(learning.words, options, log)));
-  WordCounts counts = count_pieces(learning.words, subwords, learning.sentences);
-  WordCounts candidates = counts;
-  if (options.type == SubwordType::bpe) add_characters(learning.words, subwords, candidates);
-  const auto vocabulary = std::make_shared<const Vocabulary>(choose_pieces(candidates, options, log));
+  WordCounts counts;
+  if (options.type == SubwordType::bpe) {
+    BpeLearnt learnt = learn_merges(learning.words, keep, options, log);
+    subwords = Subwords(std::make_shared<const BpeEncoder>(std::move(learnt.merges)));
+    counts = std::move(learnt.pieces);
+  } else {
+    counts = count_pieces(learning.words, subwords, learning.sentences);
+  }
+  const auto vocabulary = std::make_shared<const Vocabulary>(choose_pieces(counts, options, log));
   return {TextModel(steps, subwords, vocabulary), std::move(counts)};
 }
 
@@ -365,7 +355,7 @@ struct Coverage {
 };
 
 /// Learns vocabularies of a quarter to twice the size and tells how each covers the raw lines of options.dev.
-void report_coverage(const Learning& learning, const TextSteps& steps, const BuildVocabOptions& options,
+void report_coverage(Learning& learning, const TextSteps& steps, const BuildVocabOptions& options,
                      std::vector<std::string> lines, Log& log) {
   TextSteps dev_steps = steps;
   dev_steps.language = split_languages(steps.language).front();
@@ -379,7 +369,7 @@ void report_coverage(const Learning& learning, const TextSteps& steps, const Bui
   for (const std::int64_t asked : {size / 4, size / 2, size, 2 * size}) {
     BuildVocabOptions one = options;
     one.max_size = std::max<std::int64_t>(asked, kReservedIds + 1);
-    const TextModelParts learnt = learn_model(learning, steps, one, quiet).first.parts();
+    const TextModelParts learnt = learn_model(learning, true, steps, one, quiet).first.parts();
     // As it will be read from a file: merges that lead to no piece are undone.
     const Coverage coverage(TextModel::from_parts(learnt, "vocabulary"), lines);
     char text[160];
@@ -402,8 +392,8 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   const TextSteps steps = options.first_stage.resolved();
   std::vector<std::string> dev;
   if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
-  const Learning learning = read_texts(steps, options, in, log);
-  const auto [model, counts] = learn_model(learning, steps, options, log);
+  Learning learning = read_texts(steps, options, in, log);
+  const auto [model, counts] = learn_model(learning, !options.dev.empty(), steps, options, log);
   if (!options.codes_output.empty()) {
     OutputFile file(options.codes_output);
     file.stream() << model.subwords().bpe()->merges().text();
@@ -415,8 +405,7 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
                  options.write_vocabulary[i]);
   model.write(out);
   log.info(format_count(model.size()) + " pieces from " + format_count(learning.lines) + " lines, " +
-           format_count(learning.words.total()) + " words (" +
-           format_count(static_cast<std::int64_t>(learning.words.size())) + " different)");
+           format_count(learning.occurrences) + " words (" + format_count(learning.different) + " different)");
   if (!options.dev.empty()) report_coverage(learning, steps, options, std::move(dev), log);
   return 0;
 }

@@ -4,74 +4,16 @@
 #include <array>
 #include <bit>
 #include <memory>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "heed/base/error.h"
 #include "heed/text/bpe_text.h"
+#include "heed/text/numbering.h"
 #include "heed/text/place_lists.h"
 #include "heed/text/scan.h"
 
 namespace heed {
-
-bool WordCounts::add(std::string_view word, std::int64_t count, std::uint64_t hash) {
-  total_ += count;
-  const auto index = static_cast<std::size_t>(words_.add(word, hash));
-  const bool is_new = index == counts_.size();
-  if (is_new) counts_.push_back(0);
-  counts_[index] += count;
-  return is_new;
-}
-
-std::vector<std::size_t> WordCounts::by_count() const {
-  std::vector<std::size_t> order(size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts_[a] > counts_[b]; });
-  return order;
-}
-
-void WordCounter::add(std::string_view text, int thread) {
-  Share& share = shares_[static_cast<std::size_t>(thread)];
-  bool empty = true;
-  for (std::size_t at = 0; at < text.size();) {
-    if (text[at] == '\n') share.sentences += !empty, empty = true;
-    if (text[at] == '\n' || text[at] == ' ') {
-      ++at;
-      continue;
-    }
-    std::size_t end = at + 1;
-    while (end < text.size() && text[end] != ' ' && text[end] != '\n') ++end;
-    const std::string_view word = text.substr(at, end - at);
-    const std::uint64_t hash = hash_of(word);
-    // The table takes the lower half of a hash.
-    if ((hash >> 32) % shares_.size() == static_cast<std::size_t>(thread) && share.words.add(word, 1, hash) &&
-        shares_.size() > 1)
-      share.first.push_back(share.position);
-    ++share.position;
-    empty = false;
-    at = end;
-  }
-}
-
-WordCounts WordCounter::take() {
-  if (shares_.size() == 1) return std::move(shares_.front().words);
-  WordCounts all;
-  std::vector<std::size_t> next(shares_.size(), 0);
-  for (;;) {
-    std::size_t earliest = shares_.size();
-    for (std::size_t i = 0; i < shares_.size(); ++i)
-      if (next[i] < shares_[i].first.size() &&
-          (earliest == shares_.size() || shares_[i].first[next[i]] < shares_[earliest].first[next[earliest]]))
-        earliest = i;
-    if (earliest == shares_.size()) break;
-    const WordCounts& words = shares_[earliest].words;
-    all.add(words.word(next[earliest]), words.count(next[earliest]));
-    ++next[earliest];
-  }
-  shares_.clear();
-  return all;
-}
 
 namespace {
 
@@ -104,7 +46,9 @@ Symbol second_of(Key key) {
 /// from the frequency and the decreases since the last pruning (decreases_).
 class Learner {
  public:
-  Learner(const WordCounts& words, const BpeLimits& limits);
+  /// `cells`: what BpeText needs for the words at most. `each_word` calls its argument with each word and its count.
+  template <class EachWord>
+  Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits);
   BpeLearnt run(const std::function<void(std::int64_t)>& progress);
 
  private:
@@ -146,7 +90,7 @@ class Learner {
   using Corrections =
       std::unordered_map<std::uint32_t, std::int32_t>;  // per word: places in the index, less those in the text
 
-  void read_words(const WordCounts& words);
+  void read_word(std::string_view word, std::int64_t count, std::size_t cells);
   void widen_for(std::int64_t count, std::size_t capacity);
   Symbol intern(std::string_view text);
   Pair& pair(PairId id) { return pairs_[static_cast<std::size_t>(id)]; }
@@ -186,6 +130,9 @@ class Learner {
   PairId follow(Key key);
   void apply_exactly();
 
+  template <class Cell>
+  WordCounts count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const;
+
   template <class Function>
   auto with_text(Function&& function) {
     return wide_ ? function(*wide_) : function(*narrow_);
@@ -197,7 +144,8 @@ class Learner {
   // Words that occur 0 times change frequencies by 0, which lets the reference forget them: all pairs are followed.
   bool follows_all_ = false;
   StringNumbering texts_;
-  std::vector<std::int64_t> uses_;    // per symbol: occurrences in different words
+  std::array<std::array<Symbol, 128>, 2> ascii_;  // symbols of ASCII characters within and at the end of words
+  std::vector<std::int64_t> uses_;                // per symbol: occurrences in different words
   std::vector<std::int64_t> births_;  // per symbol: number of the merge that made it first; 0 for characters
   std::size_t characters_ = 0;        // symbols there from the start
   std::int64_t alive_ = 0;            // those, and the merged ones in use
@@ -227,8 +175,11 @@ class Learner {
   std::vector<bool> recut_;  // words that the merges cut in another way when they are applied by rank
 };
 
-Learner::Learner(const WordCounts& words, const BpeLimits& limits) : limits_(limits) {
-  read_words(words);
+template <class EachWord>
+Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits)
+    : limits_(limits), narrow_(std::make_unique<BpeText<std::uint16_t>>(cells)) {
+  for (auto& table : ascii_) table.fill(kNoNumber);
+  each_word([&](std::string_view word, std::int64_t count) { read_word(word, count, cells); });
   characters_ = static_cast<std::size_t>(texts_.size());
   alive_ = static_cast<std::int64_t>(characters_);
   if (follows_all_) {
@@ -243,37 +194,25 @@ Learner::Learner(const WordCounts& words, const BpeLimits& limits) : limits_(lim
   fill_heap();
 }
 
-void Learner::read_words(const WordCounts& words) {
-  std::array<std::array<Symbol, 128>, 2> ascii;  // symbols of ASCII characters within and at the end of words
-  for (auto& table : ascii) table.fill(kNoNumber);
-  std::string text;
-  std::size_t cells = 0;
-  for (std::size_t i = 0; i < words.size(); ++i) cells += words.word(i).size() + 2;
-  if (cells >= PlaceLists::kNone)
-    throw Error("the text has too many different words to learn from (" + std::to_string(words.size()) +
-                "; leave out lines that are no sentences)");
-  narrow_ = std::make_unique<BpeText<std::uint16_t>>(cells);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view word = words.word(i);
-    old_.clear();
-    for (std::size_t at = 0; at < word.size();) {
-      const std::size_t begin = at;
-      const char32_t c = next_code_point(word, at);
-      const bool final = at == word.size();
-      Symbol symbol = c < 128 ? ascii[final][c] : kNoNumber;
-      if (symbol == kNoNumber) {
-        text.assign(word, begin, at - begin);
-        if (final) text += kWordEnd;
-        symbol = intern(text);
-        if (c < 128) ascii[final][c] = symbol;
-      }
-      old_.push_back(symbol);
-      ++uses_[static_cast<std::size_t>(symbol)];
+void Learner::read_word(std::string_view word, std::int64_t count, std::size_t cells) {
+  old_.clear();
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t begin = at;
+    const char32_t c = next_code_point(word, at);
+    const bool final = at == word.size();
+    Symbol symbol = c < 128 ? ascii_[final][c] : kNoNumber;
+    if (symbol == kNoNumber) {
+      std::string text(word, begin, at - begin);
+      if (final) text += kWordEnd;
+      symbol = intern(text);
+      if (c < 128) ascii_[final][c] = symbol;
     }
-    follows_all_ |= words.count(i) == 0;
-    widen_for(words.count(i), cells);
-    with_text([&](auto& to) { to.add(words.count(i), old_); });
+    old_.push_back(symbol);
+    ++uses_[static_cast<std::size_t>(symbol)];
   }
+  follows_all_ |= count == 0;
+  widen_for(count, cells);
+  with_text([&](auto& to) { to.add(count, old_); });
 }
 
 /// Wider cells, where a symbol or a count needs them.
@@ -752,6 +691,49 @@ void Learner::apply_exactly() {
   unstored_.clear();
 }
 
+/// Counts the pieces that the merges cut the words into, in the order of first occurrence, then the characters that do
+/// not occur.
+template <class Cell>
+WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const {
+  const BpeEncoder encoder(recut_.empty() ? BpeMerges() : merges);
+  WordCounts pieces;
+  const auto name = [&](Symbol symbol, bool final) {
+    const std::string_view named = texts_[symbol];
+    return final ? std::string(named.substr(0, named.size() - kWordEnd.size()))
+                 : std::string(named) + encoder.separator();
+  };
+  std::array<std::vector<WordCounts::Place>, 2>
+      numbers;  // where the pieces are of symbols within and at the end of words
+  for (auto& each : numbers) each.resize(uses_.size(), WordTable::kNoPlace);
+  std::string whole;
+  std::vector<std::size_t> ends;
+  const auto cut_again = [&](std::span<const Cell> symbols, std::int64_t count) {
+    whole.clear();
+    for (const Cell symbol : symbols) whole += texts_[static_cast<Symbol>(symbol)];
+    whole.resize(whole.size() - kWordEnd.size());
+    encoder.segment(whole, ends);
+    for (std::size_t i = 0, start = 0; i < ends.size(); start = ends[i++]) {
+      const std::string piece = whole.substr(start, ends[i] - start);
+      pieces.add(i + 1 < ends.size() ? piece + encoder.separator() : piece, count);
+    }
+  };
+  for (Place block = 0; block < text.blocks(); ++block)
+    text.each_word(block, [&](std::uint32_t word, std::int64_t count, std::span<const Cell> symbols) {
+      if (!recut_.empty() && recut_[word]) return cut_again(symbols, count);
+      for (std::size_t i = 0; i < symbols.size(); ++i) {
+        const bool final = i + 1 == symbols.size();
+        WordCounts::Place& number = numbers[final][symbols[i]];
+        if (number == WordTable::kNoPlace) number = pieces.add(name(static_cast<Symbol>(symbols[i]), final), 0);
+        pieces.add_to(number, count);
+      }
+    });
+  for (std::size_t i = 0; i < characters_; ++i) {
+    const auto symbol = static_cast<Symbol>(i);
+    pieces.add(name(symbol, texts_[symbol].size() > kWordEnd.size()), 0);
+  }
+  return pieces;
+}
+
 BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
   BpeLearnt learnt;
   auto& merges = learnt.merges.pairs;
@@ -773,15 +755,34 @@ BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
       if (progress) progress(i + 1);
     }
   }
+  learnt.pieces = with_text([&](const auto& text) { return count_pieces(text, learnt.merges); });
   return learnt;
+}
+
+/// What BpeText needs for the words at most. Checks the limits too.
+std::size_t most_cells(const WordCounts& words, const BpeLimits& limits) {
+  if (limits.min_frequency < 1) throw UsageError("--min-frequency: must be at least 1");
+  std::size_t cells = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) cells += words.word(i).size() + 2;
+  if (cells >= PlaceLists::kNone)
+    throw Error("the text has too many different words to learn from (" + std::to_string(words.size()) +
+                "; leave out lines that are no sentences)");
+  return cells;
 }
 
 }  // namespace
 
 BpeLearnt learn_bpe(const WordCounts& words, const BpeLimits& limits,
                     const std::function<void(std::int64_t)>& progress) {
-  if (limits.min_frequency < 1) throw UsageError("--min-frequency: must be at least 1");
-  return Learner(words, limits).run(progress);
+  const auto each_word = [&](auto&& take) {
+    for (std::size_t i = 0; i < words.size(); ++i) take(words.word(i), words.count(i));
+  };
+  return Learner(most_cells(words, limits), each_word, limits).run(progress);
+}
+
+BpeLearnt learn_bpe(WordCounts&& words, const BpeLimits& limits, const std::function<void(std::int64_t)>& progress) {
+  const auto each_word = [&](auto&& take) { words.consume(take); };
+  return Learner(most_cells(words, limits), each_word, limits).run(progress);
 }
 
 }  // namespace heed

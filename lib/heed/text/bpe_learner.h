@@ -3,60 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "heed/text/bpe.h"
-#include "heed/text/numbering.h"
+#include "heed/text/word_counts.h"
 
 namespace heed {
-
-/// How often each word occurs, in the order of first occurrence.
-class WordCounts {
- public:
-  void add(std::string_view word, std::int64_t count = 1) { add(word, count, hash_of(word)); }
-  /// The same where its hash_of() is at hand. Returns whether the word is new.
-  bool add(std::string_view word, std::int64_t count, std::uint64_t hash);
-
-  std::size_t size() const { return counts_.size(); }
-  /// The view lives until the next add().
-  std::string_view word(std::size_t index) const { return words_[static_cast<std::int32_t>(index)]; }
-  std::int64_t count(std::size_t index) const { return counts_[index]; }
-  std::int64_t total() const { return total_; }
-
-  /// Indices by falling count; equal counts in the order of first occurrence (as get-vocab lists them).
-  std::vector<std::size_t> by_count() const;
-
- private:
-  StringNumbering words_;
-  std::vector<std::int64_t> counts_;
-  std::int64_t total_ = 0;
-};
-
-/// Counts the words of a long text on several threads: each has a share of the words, by their hashes, so that a word
-/// is stored once.
-class WordCounter {
- public:
-  explicit WordCounter(int threads) : shares_(static_cast<std::size_t>(threads)) {}
-
-  /// Counts the words of the thread's share in the next piece of the text: words between spaces and LFs, the last LF
-  /// included. Every thread must be called with the same pieces in the same order.
-  void add(std::string_view text, int thread);
-
-  /// Lines with words, so far.
-  std::int64_t sentences() const { return shares_.front().sentences; }
-  /// All words in the order of first occurrence. Leaves nothing behind.
-  WordCounts take();
-
- private:
-  struct alignas(64) Share {
-    WordCounts words;
-    std::vector<std::int64_t> first;  // where each word occurred first
-    std::int64_t position = 0, sentences = 0;
-  };
-  std::vector<Share> shares_;
-};
 
 /// When learn_bpe() stops.
 struct BpeLimits {
@@ -69,6 +20,9 @@ struct BpeLimits {
 
 struct BpeLearnt {
   BpeMerges merges;
+  /// How often each piece occurs in the words when BpeEncoder cuts them, in the order of first occurrence; and, behind
+  /// those, 0 for each single character that merges have used up. With the usual separator.
+  WordCounts pieces;
   bool exhausted = false;  ///< stopped because no pair was frequent enough
 };
 
@@ -76,6 +30,9 @@ struct BpeLearnt {
 /// of equally frequent pairs the greatest by code points comes first, and its pruning of rare pairs is followed where
 /// it decides between them. `progress` is told the number of merges so far.
 BpeLearnt learn_bpe(const WordCounts& words, const BpeLimits& limits,
+                    const std::function<void(std::int64_t)>& progress = {});
+/// The same, giving the memory of the words back on the way: they are needed no more.
+BpeLearnt learn_bpe(WordCounts&& words, const BpeLimits& limits,
                     const std::function<void(std::int64_t)>& progress = {});
 
 }  // namespace heed

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
+
+#include "heed/base/pages.h"
 
 namespace heed {
 
@@ -28,7 +27,8 @@ class BpeText {
   };
 
   /// Room for so many cells at most; memory is taken as they are written.
-  explicit BpeText(std::size_t capacity) : cells_(allocate(nullptr, capacity + kSlack)) {}
+  explicit BpeText(std::size_t capacity)
+      : pages_((capacity + kSlack) * sizeof(Cell)), cells_(reinterpret_cast<Cell*>(pages_.data())) {}
 
   /// Another text in the same blocks, with room for as many cells at most.
   template <class Other>
@@ -38,7 +38,7 @@ class BpeText {
     for (std::uint32_t number = 0; number < other.blocks(); ++number) {
       const auto& block = other.block(number);
       blocks_.push_back({block.start, block.length, block.first_word});
-      Cell* at = cells_.get() + block.start;
+      Cell* at = cells_ + block.start;
       other.each_word(number, [&](std::uint32_t, std::int64_t count, std::span<const Other> symbols) {
         *at++ = cell_of(count);
         at = std::copy(symbols.begin(), symbols.end(), at);
@@ -67,11 +67,11 @@ class BpeText {
   Block& block(std::uint32_t number) { return blocks_[number]; }
   const Block& block(std::uint32_t number) const { return blocks_[number]; }
   void prefetch(std::uint32_t number) const {
-    const Cell* const at = cells_.get() + blocks_[number].start;
+    const Cell* const at = cells_ + blocks_[number].start;
     __builtin_prefetch(at, 1);
     __builtin_prefetch(at + 64 / sizeof(Cell), 1);
   }
-  Cell* cells(const Block& block) { return cells_.get() + block.start; }
+  Cell* cells(const Block& block) { return cells_ + block.start; }
   std::int64_t count(Cell cell) const { return cell < kTable ? std::int64_t{cell} : table_[cell - kTable]; }
 
   /// The block that a word stands in.
@@ -85,7 +85,7 @@ class BpeText {
   template <class Take>
   void each_word(std::uint32_t number, Take&& take) const {
     const Block& block = blocks_[number];
-    const Cell* at = cells_.get() + block.start;
+    const Cell* at = cells_ + block.start;
     const Cell* const end = at + block.length;
     for (std::uint32_t word = block.first_word; at < end; ++word) {
       const Cell* const symbols = at + 1;
@@ -103,18 +103,18 @@ class BpeText {
     size_ = 0;
     words_ = 0;
     for (const Block& block : old) {
-      const Cell* at = cells_.get() + block.start;
+      const Cell* at = cells_ + block.start;
       for (const Cell* const end = at + block.length; at < end;) {
         const Cell* last = at + 1;
         while (*last != kEnd) ++last;
         const std::size_t start = size_, length = static_cast<std::size_t>(++last - at);
-        std::memmove(cells_.get() + size_, at, length * sizeof(Cell));
+        std::memmove(cells_ + size_, at, length * sizeof(Cell));
         size_ += length;
         place_word(start, size_);
         at = last;
       }
     }
-    cells_.reset(allocate(cells_.release(), size_ + kSlack));
+    pages_.shrink((size_ + kSlack) * sizeof(Cell));
     blocks_.shrink_to_fit();
   }
 
@@ -138,16 +138,6 @@ class BpeText {
   static constexpr std::size_t kBlock = 128;                          // cells, unless a word is longer
   static constexpr std::size_t kSlack = 64;                           // find() may read these
 
-  struct Free {
-    void operator()(Cell* cells) const { std::free(cells); }
-  };
-
-  static Cell* allocate(Cell* old, std::size_t size) {
-    auto* const cells = static_cast<Cell*>(std::realloc(old, size * sizeof(Cell)));
-    if (!cells) throw std::bad_alloc();
-    return cells;
-  }
-
   Cell cell_of(std::int64_t count) {
     if (count < std::int64_t{kTable}) return static_cast<Cell>(count);
     table_.push_back(count);
@@ -161,7 +151,8 @@ class BpeText {
     ++words_;
   }
 
-  std::unique_ptr<Cell[], Free> cells_;
+  Pages pages_;
+  Cell* cells_;
   std::size_t size_ = 0;
   std::uint32_t words_ = 0;
   std::vector<Block> blocks_;

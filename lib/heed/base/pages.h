@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace heed {
+
+/// Memory from the system in whole pages, zeros at first. It costs nothing before it is written, and goes back to the
+/// system, not to the heap, so that what is given back does not count as memory in use.
+class Pages {
+ public:
+  Pages() = default;
+  /// Throws std::bad_alloc.
+  explicit Pages(std::size_t bytes);
+  Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Pages& operator=(Pages&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Pages();
+
+  char* data() const { return data_; }
+  /// Gives the pages behind the first `bytes` back.
+  void shrink(std::size_t bytes);
+
+ private:
+  char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace heed
