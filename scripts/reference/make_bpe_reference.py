@@ -79,6 +79,20 @@ def learnt_cases(rng):
         }
 
 
+def counted_cases(rng):
+    """Words with their counts: frequencies far apart, symbols made again of other parts, words that occur 0 times."""
+    for name, alphabet, length, merges, least in (("two letters", "ab", 25, 400, 1), ("three letters", "abc", 12, 300, 1),
+                                                  ("words that occur 0 times", "abc", 20, 300, 0)):
+        words = sorted({"".join(rng.choice(alphabet) for _ in range(rng.randint(1, length))) for _ in range(120)})
+        counts = {word: min(int(rng.paretovariate(0.35)), 1 << 40) for word in words}
+        for word in words[::9]:
+            counts[word] = min(counts[word], least)
+        out = io.StringIO()
+        lines = io.StringIO("".join(f"{word} {count}\n" for word, count in counts.items()))
+        quiet(learn_bpe.learn_bpe, lines, out, merges, 1, is_dict=True)
+        yield {"name": name, "words": counts, "merges": merges, "codes": out.getvalue()}
+
+
 OLD_CODES = "l o\nlo w\ne r\ner </w>\nn e\nlow </w>\nl o\nx x\nxx x\n"
 TWO_WAYS = "#version: 0.2\na b\nb c\nab c\na bc\nabc d</w>\nabc a\nabc abc\n"
 
@@ -115,7 +129,8 @@ def main():
     reference = {"made_by": "scripts/reference/make_bpe_reference.py",
                  "subword-nmt": importlib.metadata.version("subword-nmt"),
                  "learnt": list(learnt_cases(rng)), "given": list(applied_cases()),
-                 "glossaries": list(glossary_cases()), "bytes": bytes_case()}
+                 "glossaries": list(glossary_cases()), "bytes": bytes_case(),
+                 "counted": list(counted_cases(random.Random(SEED)))}
     path = ROOT / "tests" / "text" / "reference" / "bpe.json"
     path.write_text(json.dumps(reference, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
 

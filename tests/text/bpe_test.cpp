@@ -49,6 +49,19 @@ std::vector<std::pair<std::string, std::int64_t>> listed(const WordCounts& words
   return list;
 }
 
+/// The pieces a learner counts are those of an encoder with its merges, and the characters.
+void check_pieces(const WordCounts& words, const BpeLearnt& learnt) {
+  WordCounts pieces;
+  for (const auto& merges : {learnt.merges, BpeMerges()}) {
+    const Subwords subwords(std::make_shared<const BpeEncoder>(merges));
+    for (std::size_t i = 0; i < words.size(); ++i)
+      subwords.split(words.word(i), [&](std::string_view piece, int) {
+        pieces.add(piece, merges.pairs.empty() ? 0 : words.count(i));
+      });
+  }
+  CHECK(listed(learnt.pieces) == listed(pieces));
+}
+
 /// The pieces of a line without the spaces around it.
 std::string applied(const Subwords& subwords, const std::string& line) {
   std::string out;
@@ -95,6 +108,37 @@ TEST_CASE("learnt merges are those of learn-bpe") {
     CHECK(frequent.merges.text() == test["codes_min_frequency_5"].get<std::string>());
     CHECK(frequent.exhausted == (frequent.merges.pairs.size() < static_cast<std::size_t>(merges)));
   }
+}
+
+TEST_CASE("learnt merges and pieces where symbols are made again, and where words occur 0 times") {
+  for (const json& test : reference()["counted"]) {
+    CAPTURE(test["name"].get<std::string>());
+    WordCounts words;
+    for (const auto& [word, count] : test["words"].items()) words.add(word, count);
+    const BpeLearnt learnt = learn_bpe(words, {.merges = test["merges"], .min_frequency = 1});
+    CHECK(learnt.merges.text() == test["codes"].get<std::string>());
+    check_pieces(words, learnt);
+    CHECK(learn_bpe(std::move(words), {.merges = test["merges"], .min_frequency = 1}).merges.pairs ==
+          learnt.merges.pairs);
+    CHECK(words.size() == 0);
+  }
+}
+
+TEST_CASE("more symbols, or more large counts, than 16 bits can tell apart") {
+  WordCounts characters;
+  for (char32_t c = 0x10000; c < 0x20000 + 5000; ++c) characters.add(to_utf8(std::u32string{c, 'a', 'b', c}), c % 7);
+  const BpeLearnt learnt = learn_bpe(characters, {.merges = 50});
+  CHECK(learnt.merges.pairs.front() == std::pair<std::string, std::string>("a", "b"));
+  check_pieces(characters, learnt);
+
+  WordCounts small, large;
+  for (std::int64_t i = 0; i < 20000; ++i) {
+    small.add(std::to_string(i * 7919), 1 + i % 5);
+    large.add(std::to_string(i * 7919), (1 + i % 5) * 50000);
+  }
+  const BpeLearnt of_large = learn_bpe(large, {.merges = 500, .min_frequency = 100000});
+  CHECK(of_large.merges.pairs == learn_bpe(small, {.merges = 500}).merges.pairs);
+  check_pieces(large, of_large);
 }
 
 TEST_CASE("words are cut as apply-bpe cuts them: seen ones, unseen ones, fewer merges, a restricted vocabulary") {
@@ -230,17 +274,10 @@ TEST_CASE("the pieces that occur are get-vocab's, in its order") {
 
 TEST_CASE("learning stops at a number of symbols, characters included") {
   const WordCounts words = count_words(reference()["learnt"][0]["lines"]);
-  const Subwords cut = encoder("#version: 0.2\n");
   for (const std::int64_t symbols : {100, 150, 200}) {
     const BpeLearnt learnt = learn_bpe(words, {.symbols = symbols});
-    const Subwords subwords = encoder(learnt.merges.text());
-    WordCounts pieces;
-    for (std::size_t i = 0; i < words.size(); ++i)
-      subwords.split(words.word(i), [&](std::string_view piece, int) { pieces.add(piece, words.count(i)); });
-    for (std::size_t i = 0; i < words.size(); ++i)
-      cut.split(words.word(i), [&](std::string_view piece, int) { pieces.add(piece, 0); });
-    CHECK(pieces.size() == static_cast<std::size_t>(symbols));
-    CHECK(listed(learnt.pieces) == listed(pieces));
+    CHECK(learnt.pieces.size() == static_cast<std::size_t>(symbols));
+    check_pieces(words, learnt);
   }
 }
 

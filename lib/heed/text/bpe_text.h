@@ -135,7 +135,7 @@ class BpeText {
 
  private:
   static constexpr Cell kTable = static_cast<Cell>(kEnd - kEnd / 4);  // counts from here on are places in table_
-  static constexpr std::size_t kBlock = 128;                          // cells, unless a word is longer
+  static constexpr std::size_t kBlock = 96;                           // cells, unless a word is longer
   static constexpr std::size_t kSlack = 64;                           // find() may read these
 
   Cell cell_of(std::int64_t count) {
