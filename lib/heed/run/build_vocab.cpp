@@ -186,12 +186,14 @@ void cover(double share, const WordCounts& counts, std::vector<std::size_t>& ord
 /// model stay even where merges have used them all up, so that no word of known characters is unknown.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
   const std::int64_t least = options.type == SubwordType::bpe ? 0 : options.min_frequency.value_or(1);
-  std::vector<std::size_t> order;
+  std::vector<std::pair<std::int64_t, std::size_t>> ranked;  // counts beside the indices: they decide mostly
   for (std::size_t i = 0; i < counts.size(); ++i)
-    if (counts.count(i) >= least && Vocabulary::is_piece(counts.word(i))) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return counts.count(a) != counts.count(b) ? counts.count(a) > counts.count(b) : counts.word(a) < counts.word(b);
+    if (counts.count(i) >= least && Vocabulary::is_piece(counts.word(i))) ranked.emplace_back(counts.count(i), i);
+  std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : counts.word(a.second) < counts.word(b.second);
   });
+  std::vector<std::size_t> order;
+  for (const auto& [count, index] : ranked) order.push_back(index);
   if (options.character_coverage) cover(*options.character_coverage, counts, order);
   const std::size_t found = order.size();
   const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
