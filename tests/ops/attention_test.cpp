@@ -6,7 +6,6 @@
 #include "heed/base/error.h"
 #include "op_test.h"
 #include "reference.h"
-#include "targets.h"
 #include "training.h"
 
 using namespace heed;
@@ -104,25 +103,23 @@ TEST_CASE("attention: as PyTorch") {
 }
 
 TEST_CASE_TEMPLATE("attention: the definition, every instruction set, head sizes and lengths", T, float, double) {
-  for_each_simd_target([] {
-    for (const int d : {1, 5, 8, 12, 16, 24, 32, 64, 100, 128})
-      for (const bool causal : {false, true}) {
-        CAPTURE(d);
-        CAPTURE(causal);
-        const Offsets offsets = ends({14, 1, 0, 17, 7, 100, 16, 49});
-        const int heads = d < 64 ? 3 : 1;
-        Training<T> t;
-        const auto q = t.normal({offsets.back(), heads * d}), k = t.normal(q.shape()), v = t.normal(q.shape());
-        const std::int64_t size = attention_weights_size({offsets}, {offsets}, heads);
-        const Tensor<T> weights = t.arena.template tensor<T>({size});
-        const auto y =
-            attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal}, weights.data());
-        const Expected e = plain_attention(q.value, k.value, v.value, offsets, offsets, heads, causal);
-        const double bound = sizeof(T) == 4 ? 2e-5 : 1e-12;
-        require_close(y.value, e.out, bound);
-        require_close(weights, e.weights, bound);
-      }
-  });
+  for (const int d : {1, 5, 8, 12, 16, 24, 32, 64, 100, 128})
+    for (const bool causal : {false, true}) {
+      CAPTURE(d);
+      CAPTURE(causal);
+      const Offsets offsets = ends({14, 1, 0, 17, 7, 100, 16, 49});
+      const int heads = d < 64 ? 3 : 1;
+      Training<T> t;
+      const auto q = t.normal({offsets.back(), heads * d}), k = t.normal(q.shape()), v = t.normal(q.shape());
+      const std::int64_t size = attention_weights_size({offsets}, {offsets}, heads);
+      const Tensor<T> weights = t.arena.template tensor<T>({size});
+      const auto y =
+          attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal}, weights.data());
+      const Expected e = plain_attention(q.value, k.value, v.value, offsets, offsets, heads, causal);
+      const double bound = sizeof(T) == 4 ? 2e-5 : 1e-12;
+      require_close(y.value, e.out, bound);
+      require_close(weights, e.weights, bound);
+    }
 }
 
 TEST_CASE_TEMPLATE("attention: a sequence by itself has the bits it has in a batch, forward and back", T, float,

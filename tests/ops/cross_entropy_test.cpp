@@ -6,7 +6,6 @@
 #include "heed/base/error.h"
 #include "op_test.h"
 #include "reference.h"
-#include "targets.h"
 #include "training.h"
 
 using namespace heed;
@@ -47,44 +46,42 @@ TEST_CASE("cross-entropy: as PyTorch") {
 
 TEST_CASE_TEMPLATE("cross-entropy: sums and gradients by the definition, every instruction set, several chunks", T,
                    float, double) {
-  for_each_simd_target([] {
-    const std::int64_t rows = 150, width = 6, vocabulary = 53;
-    const double smoothing = 0.1, scale = 0.5;
-    Training<T> t;
-    const auto h = t.normal({rows, width}), w = t.normal({vocabulary, width}), b = t.normal({vocabulary});
-    const Targets targets = some_targets(rows, vocabulary);
-    CrossEntropySums sums;
-    const auto loss = projection_cross_entropy(t.graph, h, w, b, targets, {smoothing, scale}, &sums);
-    t.graph.backward(loss);
-    double smooth = 0, plain = 0, correct = 0;
-    std::vector<double> dbias(static_cast<std::size_t>(vocabulary));
-    for (std::int64_t r = 0; r < rows; ++r) {
-      std::vector<double> x, p;
-      double sum = 0;
-      for (std::int64_t v = 0; v < vocabulary; ++v) {
-        x.push_back(double(b.value[v]));
-        for (std::int64_t c = 0; c < width; ++c) x.back() += double(h.value.row(r)[c]) * double(w.value.row(v)[c]);
-        sum += std::exp(x.back());
-      }
-      const auto y = static_cast<std::size_t>(targets[static_cast<std::size_t>(r)]);
-      plain += std::log(sum) - x[y];
-      smooth += (1 - smoothing) * (std::log(sum) - x[y]);
-      correct += std::max_element(x.begin(), x.end()) - x.begin() == static_cast<std::int64_t>(y);
-      for (std::size_t v = 0; v < x.size(); ++v) {
-        smooth += smoothing / static_cast<double>(vocabulary) * (std::log(sum) - x[v]);
-        dbias[v] +=
-            scale * (std::exp(x[v]) / sum - smoothing / static_cast<double>(vocabulary) - (v == y ? 1 - smoothing : 0));
-      }
+  const std::int64_t rows = 150, width = 6, vocabulary = 53;
+  const double smoothing = 0.1, scale = 0.5;
+  Training<T> t;
+  const auto h = t.normal({rows, width}), w = t.normal({vocabulary, width}), b = t.normal({vocabulary});
+  const Targets targets = some_targets(rows, vocabulary);
+  CrossEntropySums sums;
+  const auto loss = projection_cross_entropy(t.graph, h, w, b, targets, {smoothing, scale}, &sums);
+  t.graph.backward(loss);
+  double smooth = 0, plain = 0, correct = 0;
+  std::vector<double> dbias(static_cast<std::size_t>(vocabulary));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::vector<double> x, p;
+    double sum = 0;
+    for (std::int64_t v = 0; v < vocabulary; ++v) {
+      x.push_back(double(b.value[v]));
+      for (std::int64_t c = 0; c < width; ++c) x.back() += double(h.value.row(r)[c]) * double(w.value.row(v)[c]);
+      sum += std::exp(x.back());
     }
-    const double bound = sizeof(T) == 4 ? 1e-5 : 1e-12;
-    CHECK(sums.tokens == rows);
-    CHECK(double(sums.correct) == correct);
-    CHECK(sums.negative_log_likelihood == doctest::Approx(plain).epsilon(bound));
-    CHECK(sums.loss == doctest::Approx(smooth).epsilon(bound));
-    CHECK(double(loss.value[0]) == doctest::Approx(scale * smooth).epsilon(bound));
-    for (std::size_t v = 0; v < dbias.size(); ++v)
-      CHECK(std::abs(double(b.gradient.sum().data()[v]) - dbias[v]) < 10 * bound);
-  });
+    const auto y = static_cast<std::size_t>(targets[static_cast<std::size_t>(r)]);
+    plain += std::log(sum) - x[y];
+    smooth += (1 - smoothing) * (std::log(sum) - x[y]);
+    correct += std::max_element(x.begin(), x.end()) - x.begin() == static_cast<std::int64_t>(y);
+    for (std::size_t v = 0; v < x.size(); ++v) {
+      smooth += smoothing / static_cast<double>(vocabulary) * (std::log(sum) - x[v]);
+      dbias[v] +=
+          scale * (std::exp(x[v]) / sum - smoothing / static_cast<double>(vocabulary) - (v == y ? 1 - smoothing : 0));
+    }
+  }
+  const double bound = sizeof(T) == 4 ? 1e-5 : 1e-12;
+  CHECK(sums.tokens == rows);
+  CHECK(double(sums.correct) == correct);
+  CHECK(sums.negative_log_likelihood == doctest::Approx(plain).epsilon(bound));
+  CHECK(sums.loss == doctest::Approx(smooth).epsilon(bound));
+  CHECK(double(loss.value[0]) == doctest::Approx(scale * smooth).epsilon(bound));
+  for (std::size_t v = 0; v < dbias.size(); ++v)
+    CHECK(std::abs(double(b.gradient.sum().data()[v]) - dbias[v]) < 10 * bound);
 }
 
 TEST_CASE("cross-entropy: of equal logits the first is the prediction; extreme logits stay finite") {
@@ -112,29 +109,27 @@ TEST_CASE("cross-entropy: an empty batch has no loss") {
 }
 
 TEST_CASE_TEMPLATE("log-probabilities: as the loss, and a row's bits whatever its neighbours", T, float, double) {
-  for_each_simd_target([] {
-    const std::int64_t rows = 131, width = 20, vocabulary = 67;
-    Training<T> t;
-    const Tensor<T> h = t.normal({rows, width}).value, w = t.normal({vocabulary, width}).value,
-                    b = t.normal({vocabulary}).value;
-    const Targets targets = some_targets(rows, vocabulary);
-    const Tensor<T> all = t.arena.template tensor<T>({rows, vocabulary}),
-                    one = t.arena.template tensor<T>({1, vocabulary}), tokens = t.arena.template tensor<T>({rows});
-    projection_log_probabilities(t.device, h, w, b, all);
-    token_log_probabilities<T>(t.device, h, w, b, targets, tokens.data());
-    const CrossEntropySums sums = cross_entropy_cpu<T>(t.device, h, w, b, targets, {}, {}, {}, {});
-    double total = 0;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      projection_log_probabilities(t.device, h.row_block(r, 1), w, b, one);
-      CHECK(std::memcmp(one.data(), all.row(r), static_cast<std::size_t>(vocabulary) * sizeof(T)) == 0);
-      CHECK(tokens[r] == all.row(r)[targets[static_cast<std::size_t>(r)]]);
-      total -= double(tokens[r]);
-      double sum = 0;
-      for (const T x : one.span()) sum += std::exp(double(x));
-      CHECK(sum == doctest::Approx(1).epsilon(1e-5));
-    }
-    CHECK(total == doctest::Approx(sums.negative_log_likelihood).epsilon(1e-5));
-  });
+  const std::int64_t rows = 131, width = 20, vocabulary = 67;
+  Training<T> t;
+  const Tensor<T> h = t.normal({rows, width}).value, w = t.normal({vocabulary, width}).value,
+                  b = t.normal({vocabulary}).value;
+  const Targets targets = some_targets(rows, vocabulary);
+  const Tensor<T> all = t.arena.template tensor<T>({rows, vocabulary}),
+                  one = t.arena.template tensor<T>({1, vocabulary}), tokens = t.arena.template tensor<T>({rows});
+  projection_log_probabilities(t.device, h, w, b, all);
+  token_log_probabilities<T>(t.device, h, w, b, targets, tokens.data());
+  const CrossEntropySums sums = cross_entropy_cpu<T>(t.device, h, w, b, targets, {}, {}, {}, {});
+  double total = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    projection_log_probabilities(t.device, h.row_block(r, 1), w, b, one);
+    CHECK(std::memcmp(one.data(), all.row(r), static_cast<std::size_t>(vocabulary) * sizeof(T)) == 0);
+    CHECK(tokens[r] == all.row(r)[targets[static_cast<std::size_t>(r)]]);
+    total -= double(tokens[r]);
+    double sum = 0;
+    for (const T x : one.span()) sum += std::exp(double(x));
+    CHECK(sum == doctest::Approx(1).epsilon(1e-5));
+  }
+  CHECK(total == doctest::Approx(sums.negative_log_likelihood).epsilon(1e-5));
 }
 
 TEST_CASE("cross-entropy: wrong arguments are named") {

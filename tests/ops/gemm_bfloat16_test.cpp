@@ -20,19 +20,6 @@ Numbers numbers(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-/// The units of this CPU, each in turn.
-template <class Body>
-void with_each_unit(Body body) {
-  const Bfloat16Unit best = bfloat16_unit();
-  for (const Bfloat16Unit unit : {Bfloat16Unit::avx512, Bfloat16Unit::amx}) {
-    if (unit > best) continue;
-    INFO("unit ", static_cast<int>(unit));
-    set_bfloat16_unit(unit);
-    body();
-  }
-  set_bfloat16_unit(best);
-}
-
 /// A product in double of the rounded operands, and what the hardware gives.
 struct Case {
   std::int64_t m, n, k;
@@ -74,52 +61,46 @@ struct Case {
 
 TEST_CASE("bfloat16 products: all transpositions, sizes on and beside the tiles' edges") {
   if (!has_fast_bfloat16()) {
-    MESSAGE("skipped: this CPU has no bfloat16 products");
+    MESSAGE("skipped: the instruction set has no bfloat16 products");
     return;
   }
-  with_each_unit([] {
-    for (const bool a : {false, true})
-      for (const bool b : {false, true}) {
-        for (const std::int64_t m : {1, 16, 33, 64})
-          for (const std::int64_t n : {1, 31, 32, 70})
-            for (const std::int64_t k : {1, 31, 32, 100}) Case{m, n, k, a, b}.check(1, 0);
-        Case{40, 50, 60, a, b}.check(1, 1);
-        Case{64, 64, 64, a, b}.check(1, 1);
-        Case{64, 40, 64, a, b}.check(0.5F, 2);
-      }
-  });
+  for (const bool a : {false, true})
+    for (const bool b : {false, true}) {
+      for (const std::int64_t m : {1, 16, 33, 64})
+        for (const std::int64_t n : {1, 31, 32, 70})
+          for (const std::int64_t k : {1, 31, 32, 100}) Case{m, n, k, a, b}.check(1, 0);
+      Case{40, 50, 60, a, b}.check(1, 1);
+      Case{64, 64, 64, a, b}.check(1, 1);
+      Case{64, 40, 64, a, b}.check(0.5F, 2);
+    }
 }
 
 TEST_CASE("bfloat16 products: a row's bits do not depend on the other rows") {
   if (!has_fast_bfloat16()) {
-    MESSAGE("skipped: this CPU has no bfloat16 products");
+    MESSAGE("skipped: the instruction set has no bfloat16 products");
     return;
   }
-  with_each_unit([] {
-    const std::int64_t m = 50, n = 45, k = 77;
-    const Numbers a = numbers(m * k, 1), b = numbers(k * n, 2);
-    Arena arena;
-    const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, {b.data(), n});
-    Numbers all(m * n), one(n);
-    gemm_bfloat16(arena, m, 1, {a.data(), k}, right, 0, all.data(), n);
-    for (std::int64_t i = 0; i < m; ++i) {
-      gemm_bfloat16(arena, 1, 1, {a.data() + i * k, k}, right, 0, one.data(), n);
-      REQUIRE(std::equal(one.begin(), one.end(), all.begin() + i * n));
-    }
-  });
+  const std::int64_t m = 50, n = 45, k = 77;
+  const Numbers a = numbers(m * k, 1), b = numbers(k * n, 2);
+  Arena arena;
+  const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, {b.data(), n});
+  Numbers all(m * n), one(n);
+  gemm_bfloat16(arena, m, 1, {a.data(), k}, right, 0, all.data(), n);
+  for (std::int64_t i = 0; i < m; ++i) {
+    gemm_bfloat16(arena, 1, 1, {a.data() + i * k, k}, right, 0, one.data(), n);
+    REQUIRE(std::equal(one.begin(), one.end(), all.begin() + i * n));
+  }
 }
 
 TEST_CASE("bfloat16 products: numbers that are not finite stay so") {
   if (!has_fast_bfloat16()) return;
-  with_each_unit([] {
-    for (const float bad : {std::nanf(""), HUGE_VALF}) {
-      Numbers a = numbers(64, 1), c(64);
-      a[5] = bad;
-      const Numbers b = numbers(64, 2);
-      Arena arena;
-      gemm_bfloat16(arena, 8, 1, {a.data(), 8}, bfloat16_tiles(arena, 8, 8, {b.data(), 8}), 0, c.data(), 8);
-      CHECK(!std::isfinite(c[3]));
-      CHECK(std::isfinite(c[8]));
-    }
-  });
+  for (const float bad : {std::nanf(""), HUGE_VALF}) {
+    Numbers a = numbers(64, 1), c(64);
+    a[5] = bad;
+    const Numbers b = numbers(64, 2);
+    Arena arena;
+    gemm_bfloat16(arena, 8, 1, {a.data(), 8}, bfloat16_tiles(arena, 8, 8, {b.data(), 8}), 0, c.data(), 8);
+    CHECK(!std::isfinite(c[3]));
+    CHECK(std::isfinite(c[8]));
+  }
 }

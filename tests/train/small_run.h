@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -51,7 +53,8 @@ inline BatchLoss loss_of(const Transformer<float>& model) {
 }
 
 struct TemporaryFolder {
-  explicit TemporaryFolder(const std::string& name) : path(std::filesystem::temp_directory_path() / name) {
+  explicit TemporaryFolder(const std::string& name)
+      : path(std::filesystem::temp_directory_path() / (name + "_" + std::to_string(::getpid()))) {
     std::filesystem::remove_all(path);
     std::filesystem::create_directories(path);
   }

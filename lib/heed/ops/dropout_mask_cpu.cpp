@@ -9,6 +9,8 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/simd-inl.h"
+
 #include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
@@ -112,7 +114,7 @@ void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std:
   }
   const auto key = stream.key();
   const auto counter = stream.counter();
-  HWY_DYNAMIC_DISPATCH(fill_mask)(key.data(), counter.data(), threshold, n, kept);
+  HEED_DISPATCH(fill_mask)(key.data(), counter.data(), threshold, n, kept);
 }
 
 }  // namespace heed

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "heed/ops/instruction_set.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -46,7 +48,10 @@ HWY_AFTER_NAMESPACE();
     kernel<double> arguments;                                                         \
   }
 
-// HEED_EXPORT_SIMD(kernel): simd::kernel(...), overloaded for float and double, calls the best instance for this CPU.
+// HEED_DISPATCH(kernel)(...): calls the instance of an exported kernel for instruction_set().
+#define HEED_DISPATCH(kernel) (static_cast<void>(heed::instruction_set()), HWY_DYNAMIC_DISPATCH(kernel))
+
+// HEED_EXPORT_SIMD(kernel): simd::kernel(...), overloaded for float and double, calls that instance.
 #define HEED_EXPORT_SIMD(kernel)                                 \
   HWY_EXPORT(kernel##_float);                                    \
   HWY_EXPORT(kernel##_double);                                   \
@@ -54,9 +59,9 @@ HWY_AFTER_NAMESPACE();
   template <class T, class... Rest>                              \
   void kernel(T* first, Rest... rest) {                          \
     if constexpr (std::is_same_v<std::remove_const_t<T>, float>) \
-      HWY_DYNAMIC_DISPATCH(kernel##_float)(first, rest...);      \
+      HEED_DISPATCH(kernel##_float)(first, rest...);             \
     else                                                         \
-      HWY_DYNAMIC_DISPATCH(kernel##_double)(first, rest...);     \
+      HEED_DISPATCH(kernel##_double)(first, rest...);            \
   }                                                              \
   }
 #endif

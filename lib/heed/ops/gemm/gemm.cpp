@@ -1,9 +1,8 @@
 #include "heed/ops/gemm/gemm.h"
 
-#include <cblas.h>
-
 #include "heed/ops/gemm/bfloat16.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
+#include "heed/ops/gemm/gemm_openblas.h"
 #if HEED_HAS_ONEDNN
 #include "heed/ops/gemm/gemm_onednn.h"
 #endif
@@ -11,25 +10,12 @@
 namespace heed {
 namespace {
 
-CBLAS_TRANSPOSE blas_transpose(bool transposed) {
-  return transposed ? CblasTrans : CblasNoTrans;
-}
-
-/// OpenBLAS keeps its thread count for the process; heed's kernels are serial.
-void use_one_blas_thread() {
-  [[maybe_unused]] static const bool done = (openblas_set_num_threads(1), true);
-}
-
-blasint to_blas(std::int64_t n) {
-  return static_cast<blasint>(n);
-}
-
 void gemm_float32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                   GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
 #if HEED_HAS_ONEDNN
   gemm_onednn(m, n, k, alpha, a, b, beta, c, c_stride);
 #else
-  gemm_reference(m, n, k, alpha, a, b, beta, c, c_stride);
+  gemm_openblas(m, n, k, alpha, a, b, beta, c, c_stride);
 #endif
 }
 
@@ -43,13 +29,6 @@ GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_
 }
 
 }  // namespace
-
-void gemm_reference(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
-                    GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
-  use_one_blas_thread();
-  cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
-              to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
-}
 
 GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
   if (device.precision != Precision::bfloat16) return {k, n, b};
@@ -87,22 +66,19 @@ void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, fl
 void gemm(CpuContext&, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
           GemmOperand<double> b, double beta, double* c, std::int64_t c_stride) {
   if (m == 0 || n == 0) return;
-  use_one_blas_thread();
-  cblas_dgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
-              to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
+  gemm_openblas(m, n, k, alpha, a, b, beta, c, c_stride);
 }
 
 std::string gemm_library() {
 #if HEED_HAS_ONEDNN
   return onednn_description();
 #else
-  std::string config = openblas_get_config();
-  return config.substr(0, config.find(' ', config.find(' ') + 1)) + " (" + openblas_get_corename() + ")";
+  return openblas_description();
 #endif
 }
 
 bool has_fast_bfloat16() {
-  return bfloat16_unit() != Bfloat16Unit::none;
+  return instruction_set() >= InstructionSet::avx512_bf16;
 }
 
 }  // namespace heed

@@ -42,10 +42,6 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
           double beta, double* c, std::int64_t c_stride);
 
-/// The same with OpenBLAS in float32: the reference of the tests.
-void gemm_reference(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
-                    GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
-
 /// "oneDNN 2.6.3 (AVX2)" or "OpenBLAS 0.3.21 (Zen)": for logs and benchmarks.
 std::string gemm_library();
 

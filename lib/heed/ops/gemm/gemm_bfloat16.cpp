@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include "heed/base/error.h"
+#include "heed/ops/instruction_set.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
 #endif
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 // Both sides are cut into tiles of 16 x 16 pairs of bfloat16 numbers, a pair being two neighbours along k: of A 16 rows
 // with 32 numbers each, of B 16 pairs of rows with 16 columns. That is what AMX multiplies; AVX-512's dot products take
@@ -245,38 +243,6 @@ void multiply_amx(const Product& p) {
 #endif
 
 namespace heed {
-namespace {
-
-/// Linux gives a process the tiles' registers on request.
-bool may_use_tiles() {
-  constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
-Bfloat16Unit best_unit() {
-  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")) return Bfloat16Unit::none;
-  constexpr unsigned kAvx512Bf16 = 1u << 5, kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) == 0 || (eax & kAvx512Bf16) == 0) return Bfloat16Unit::none;
-  __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx);
-  const bool tiles = (edx & kAmxBf16) != 0 && (edx & kAmxTile) != 0 && may_use_tiles();
-  return tiles ? Bfloat16Unit::amx : Bfloat16Unit::avx512;
-}
-
-Bfloat16Unit& unit() {
-  static Bfloat16Unit chosen = best_unit();
-  return chosen;
-}
-
-}  // namespace
-
-Bfloat16Unit bfloat16_unit() {
-  return unit();
-}
-
-void set_bfloat16_unit(Bfloat16Unit chosen) {
-  unit() = chosen;
-}
 
 std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n) {
   return words_of_tiles(n, k);
@@ -298,7 +264,7 @@ Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOpe
 void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,
                    std::int64_t c_stride) {
   const Product product{a.m, b.n, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
-  unit() == Bfloat16Unit::amx ? multiply_amx(product) : multiply_avx512(product);
+  instruction_set() == InstructionSet::amx ? multiply_amx(product) : multiply_avx512(product);
 }
 
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
@@ -310,12 +276,6 @@ void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<floa
 }  // namespace heed
 #else
 namespace heed {
-
-Bfloat16Unit bfloat16_unit() {
-  return Bfloat16Unit::none;
-}
-
-void set_bfloat16_unit(Bfloat16Unit) {}
 
 std::int64_t bfloat16_tile_words(std::int64_t, std::int64_t) {
   return 0;

@@ -6,14 +6,6 @@
 
 namespace heed {
 
-/// What multiplies bfloat16 in hardware: the dot products of AVX-512 BF16, or AMX's tiles.
-enum class Bfloat16Unit { none, avx512, amx };
-
-/// The best one this CPU and system have.
-Bfloat16Unit bfloat16_unit();
-/// For tests: another one that the CPU has too.
-void set_bfloat16_unit(Bfloat16Unit unit);
-
 /// The right side B [k, n] of products, rounded to bfloat16 and laid in tiles: once for any number of left sides.
 /// Lives in the arena of its making.
 struct Bfloat16Tiles {
@@ -34,8 +26,8 @@ struct Bfloat16Left {
 Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
 
 /// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
-/// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. Not for
-/// Bfloat16Unit::none.
+/// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. By
+/// the dot products of AVX-512 BF16 or AMX's tiles; only where has_fast_bfloat16().
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
 void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,

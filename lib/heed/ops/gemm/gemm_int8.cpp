@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "heed/base/error.h"
+#include "heed/ops/instruction_set.h"
 #include "heed/tensor/tensor.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -13,10 +15,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #else
 #define HEED_X86 0
 #endif
@@ -315,11 +314,6 @@ HEED_AMX void close_tiles() {
   _tile_release();
 }
 
-/// Linux gives a process the tiles' registers on request.
-bool may_use_tiles() {
-  constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
 #endif
 
 struct Kernels {
@@ -328,16 +322,18 @@ struct Kernels {
   void (*finish)(const Block& block, const Finish& f);
 };
 
-Kernels kernels_of(Int8Unit unit) {
-  switch (unit) {
+Kernels kernels_of(InstructionSet set) {
+  switch (set) {
 #if HEED_X86
-    case Int8Unit::avx2:
+    case InstructionSet::avx2:
+    case InstructionSet::avx512:  // which has no dot products of integers
       return {multiply_avx2, quantize_row_avx2, finish_avx2};
-    case Int8Unit::avx_vnni:
+    case InstructionSet::avx2_vnni:
       return {multiply_avx_vnni, quantize_row_avx2, finish_avx2};
-    case Int8Unit::avx512_vnni:
+    case InstructionSet::avx512_vnni:
+    case InstructionSet::avx512_bf16:
       return {multiply_avx512, quantize_row_avx512, finish_avx512};
-    case Int8Unit::amx:
+    case InstructionSet::amx:
       return {multiply_amx, quantize_row_avx512, finish_avx512};
 #endif
     default:
@@ -345,43 +341,7 @@ Kernels kernels_of(Int8Unit unit) {
   }
 }
 
-std::vector<Int8Unit> find_units() {
-  std::vector<Int8Unit> units = {Int8Unit::portable};
-#if HEED_X86
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return units;
-  units.push_back(Int8Unit::avx2);
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  constexpr unsigned kAvxVnni = 1u << 4, kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;
-  if (__get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnni) != 0)
-    units.push_back(Int8Unit::avx_vnni);
-  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") ||
-      !__builtin_cpu_supports("avx512vnni"))
-    return units;
-  units.push_back(Int8Unit::avx512_vnni);
-  __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx);
-  if ((edx & kAmxTile) != 0 && (edx & kAmxInt8) != 0 && may_use_tiles()) units.push_back(Int8Unit::amx);
-#endif
-  return units;
-}
-
-Int8Unit& unit() {
-  static Int8Unit chosen = find_units().back();
-  return chosen;
-}
-
 }  // namespace
-
-Int8Unit int8_unit() {
-  return unit();
-}
-
-std::vector<Int8Unit> int8_units() {
-  return find_units();
-}
-
-void set_int8_unit(Int8Unit chosen) {
-  unit() = chosen;
-}
 
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k) {
   return padded(n, kColumns) * (8 + padded(k, kDepth));
@@ -390,7 +350,7 @@ std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k) {
 void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
                      std::int64_t stride, std::byte* out) {
   const auto parts = parts_of(out, n);
-  const auto quantize_row = kernels_of(unit()).quantize_row;
+  const auto quantize_row = kernels_of(instruction_set()).quantize_row;
   const std::int64_t depth = padded(k, kDepth), steps = depth / kStep;
   std::vector<std::uint8_t> panel(static_cast<std::size_t>(kPanel * depth));
   for (std::int64_t first = begin; first < padded(end, kColumns); first += kPanel) {
@@ -420,7 +380,7 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
   const std::int64_t depth = padded(k, kDepth), all_rows = padded(rows, 16);
   auto* const values = reinterpret_cast<std::uint8_t*>(arena.tensor<float>({all_rows, depth / 4}).data());
   float* const scales = arena.tensor<float>({rows}).data();
-  const auto quantize_row = kernels_of(unit()).quantize_row;
+  const auto quantize_row = kernels_of(instruction_set()).quantize_row;
   for (std::int64_t r = 0; r < rows; ++r) scales[r] = quantize_row(x + r * stride, k, depth, values + r * depth);
   std::fill(values + rows * depth, values + all_rows * depth, std::uint8_t{0});
   return {values, scales, rows, k};
@@ -428,23 +388,25 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
 
 void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride) {
-  const Int8Unit used = unit() == Int8Unit::amx && x.rows <= kFewRows ? Int8Unit::avx512_vnni : unit();
-  const Kernels kernels = kernels_of(used);
+  const InstructionSet set = instruction_set();
+  const bool tiles = set == InstructionSet::amx && x.rows > kFewRows;
+  const auto [multiply, quantize_row, finish] =
+      kernels_of(set == InstructionSet::amx && !tiles ? InstructionSet::avx512_vnni : set);
   const auto parts = parts_of(weight.data, n);
   const std::int64_t depth = padded(x.k, kDepth);
 #if HEED_X86
-  if (used == Int8Unit::amx) open_tiles();
+  if (tiles) open_tiles();
 #endif
   alignas(64) Block block;
   for (std::int64_t j = begin; j < end; j += kColumns)
     for (std::int64_t r = 0; r < x.rows; r += kRows) {
       const std::int64_t count = std::min(kRows, x.rows - r);
-      kernels.multiply(x.values + r * depth, count, depth, parts.panels + j * depth, block);
-      kernels.finish(block, {parts.sums + j, parts.scales + j, x.scales + r, bias ? bias + j : nullptr, count,
-                             std::min(kColumns, n - j), y + r * y_stride + j, y_stride});
+      multiply(x.values + r * depth, count, depth, parts.panels + j * depth, block);
+      finish(block, {parts.sums + j, parts.scales + j, x.scales + r, bias ? bias + j : nullptr, count,
+                     std::min(kColumns, n - j), y + r * y_stride + j, y_stride});
     }
 #if HEED_X86
-  if (used == Int8Unit::amx) close_tiles();
+  if (tiles) close_tiles();
 #endif
 }
 

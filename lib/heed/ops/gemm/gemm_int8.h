@@ -2,20 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "heed/tensor/arena.h"
 
 namespace heed {
-
-/// What multiplies 8-bit integers: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, AMX's tiles.
-enum class Int8Unit { portable, avx2, avx_vnni, avx512_vnni, amx };
-
-/// The best one this CPU and system have.
-Int8Unit int8_unit();
-/// For tests: those the CPU has, and to choose one of them.
-std::vector<Int8Unit> int8_units();
-void set_int8_unit(Int8Unit unit);
 
 /// Columns of Y that pieces of a product begin at multiples of.
 constexpr std::int64_t kInt8Columns = 32;
@@ -40,7 +30,7 @@ struct Int8Rows {
 Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const float* x, std::int64_t stride);
 
 /// Y = X W^T + b. Sums are exact integers, so a row of Y depends on its row of X alone, and is the same, bit for bit,
-/// with every unit.
+/// with every instruction set: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, AMX's tiles.
 ///
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
 /// row; k at most 65,536. Numbers that are not finite give rows that are not finite. Of Y, the columns from `begin` (a

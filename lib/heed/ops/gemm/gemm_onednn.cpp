@@ -5,12 +5,38 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "heed/base/error.h"
+#include "heed/ops/instruction_set.h"
 
 namespace heed {
 namespace {
 
-/// oneDNN's loops take as many threads as OpenMP says in the calling thread; heed's kernels are serial.
-void use_one_thread() {
+dnnl_cpu_isa_t onednn_isa(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::baseline:
+      return dnnl_cpu_isa_sse41;  // the least it has
+    case InstructionSet::avx2:
+      return dnnl_cpu_isa_avx2;
+    case InstructionSet::avx2_vnni:
+      return dnnl_cpu_isa_avx2_vnni;
+    case InstructionSet::avx512:
+      return dnnl_cpu_isa_avx512_core;
+    case InstructionSet::avx512_vnni:
+      return dnnl_cpu_isa_avx512_core_vnni;
+    case InstructionSet::avx512_bf16:
+      return dnnl_cpu_isa_avx512_core_bf16;
+    case InstructionSet::amx:
+      return dnnl_cpu_isa_all;
+  }
+  throw Error("internal: unknown instruction set");
+}
+
+/// oneDNN may use less than the CPU has where HEED_ISA says so, and as many threads as OpenMP says in the calling
+/// thread: one, since heed's kernels are serial.
+void set_up() {
+  [[maybe_unused]] static const bool limited = [] {
+    const InstructionSet set = instruction_set();
+    return set == available_instruction_sets().back() || dnnl_set_max_cpu_isa(onednn_isa(set)) == dnnl_success;
+  }();
   thread_local const bool done = (omp_set_num_threads(1), true);
   (void)done;
 }
@@ -19,7 +45,7 @@ void use_one_thread() {
 
 void gemm_onednn(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                  GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
-  use_one_thread();
+  set_up();
   if (dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, a.stride, b.data, b.stride,
                  beta, c, c_stride) != dnnl_success)
     throw Error("internal: oneDNN refused a product of [" + std::to_string(m) + ", " + std::to_string(k) + "] and [" +
@@ -27,6 +53,7 @@ void gemm_onednn(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Ge
 }
 
 std::string onednn_description() {
+  set_up();
   const dnnl_version_t* version = dnnl_version();
   const auto isa = [] {
     switch (dnnl::get_effective_cpu_isa()) {

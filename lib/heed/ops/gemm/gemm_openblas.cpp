@@ -1,0 +1,85 @@
+#include "heed/ops/gemm/gemm_openblas.h"
+
+#include <cblas.h>
+
+#include <cstdlib>
+#include <string_view>
+
+// OpenBLAS's own way into and out of its kernels for a core (driver/others/dynamic.c); it exports them where it was
+// built with several.
+#if defined(__linux__)
+extern "C" void gotoblas_dynamic_init() __attribute__((weak));
+extern "C" void gotoblas_dynamic_quit() __attribute__((weak));
+#endif
+
+namespace heed {
+namespace {
+
+constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
+
+/// The level of the kernels that OpenBLAS has for a core, by its name: SSE2 to AVX, AVX2 or AVX-512.
+InstructionSet level_of_core(std::string_view core) {
+  if (core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids") return InstructionSet::avx512;
+  if (core == "Haswell" || core == "Zen" || core == "Excavator") return InstructionSet::avx2;
+  return InstructionSet::baseline;
+}
+
+/// Once: kernels as the instruction set wants them, and one thread, since heed's kernels are serial.
+void set_up() {
+  [[maybe_unused]] static const bool done = [] {
+    if (!std::getenv(kCoreVariable)) choose_openblas_core(instruction_set());
+    openblas_set_num_threads(1);
+    return true;
+  }();
+}
+
+CBLAS_TRANSPOSE blas_transpose(bool transposed) {
+  return transposed ? CblasTrans : CblasNoTrans;
+}
+
+blasint to_blas(std::int64_t n) {
+  return static_cast<blasint>(n);
+}
+
+}  // namespace
+
+void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
+                   GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
+  set_up();
+  cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
+              to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
+}
+
+void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
+                   GemmOperand<double> b, double beta, double* c, std::int64_t c_stride) {
+  set_up();
+  cblas_dgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
+              to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
+}
+
+void choose_openblas_core(InstructionSet set) {
+#if defined(__linux__) && defined(__x86_64__)
+  struct Core {
+    InstructionSet level;
+    const char* name;
+  };
+  const Core core = set >= InstructionSet::avx512 ? Core{InstructionSet::avx512, "SkylakeX"}
+                    : set >= InstructionSet::avx2 ? Core{InstructionSet::avx2, "Haswell"}
+                                                  : Core{InstructionSet::baseline, "Prescott"};
+  if (!gotoblas_dynamic_init || !gotoblas_dynamic_quit || level_of_core(openblas_get_corename()) == core.level) return;
+  gotoblas_dynamic_quit();
+  ::setenv(kCoreVariable, core.name, 1);
+  gotoblas_dynamic_init();
+  ::unsetenv(kCoreVariable);
+#else
+  (void)set;
+#endif
+}
+
+std::string openblas_description() {
+  set_up();
+  const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE ..."
+  return config.substr(0, config.find(' ', config.find(' ') + 1)) + " (" + openblas_get_corename() + ")";
+}
+
+}  // namespace heed

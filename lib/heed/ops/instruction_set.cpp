@@ -1,0 +1,107 @@
+#include "heed/ops/instruction_set.h"
+
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "heed/base/error.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#define HEED_X86 1
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#else
+#define HEED_X86 0
+#endif
+
+namespace heed {
+namespace {
+
+constexpr std::string_view kNames[] = {
+    HEED_X86 ? "sse2" : "native", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+
+#if HEED_X86
+/// Linux gives a process the tiles' registers on request.
+bool may_use_tiles() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+/// Highway knows whether the CPU and the system have the vectors; what works on them is a matter of the CPU alone
+/// (Intel 64 manual, CPUID leaf 7).
+std::vector<InstructionSet> find_sets() {
+  std::vector<InstructionSet> sets = {InstructionSet::baseline};
+  const auto targets = hwy::SupportedTargets();
+  if ((targets & HWY_AVX2) == 0) return sets;
+  sets.push_back(InstructionSet::avx2);
+  constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;                        // leaf 7.1, EAX
+  constexpr unsigned kAvx512Vnni = 1u << 11;                                           // leaf 7.0, ECX
+  constexpr unsigned kTiles = 1u << 24, kTilesBf16 = 1u << 22, kTilesInt8 = 1u << 25;  // leaf 7.0, EDX
+  constexpr unsigned kAmx = kTiles | kTilesBf16 | kTilesInt8;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const unsigned more = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 ? eax : 0;
+  __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx);
+  if ((more & kAvxVnni) != 0) sets.push_back(InstructionSet::avx2_vnni);
+  if ((targets & HWY_AVX3) == 0) return sets;
+  sets.push_back(InstructionSet::avx512);
+  if ((ecx & kAvx512Vnni) == 0) return sets;
+  sets.push_back(InstructionSet::avx512_vnni);
+  if ((more & kAvx512Bf16) == 0) return sets;
+  sets.push_back(InstructionSet::avx512_bf16);
+  if ((edx & kAmx) == kAmx && may_use_tiles()) sets.push_back(InstructionSet::amx);
+  return sets;
+}
+
+/// Highway's own dispatch goes no higher. Its better targets are lower bits.
+void limit_highway(InstructionSet set) {
+  if (set == InstructionSet::baseline) hwy::DisableTargets(HWY_AVX2 | (HWY_AVX2 - 1));
+  if (set == InstructionSet::avx2 || set == InstructionSet::avx2_vnni) hwy::DisableTargets(HWY_AVX2 - 1);
+  if (set == InstructionSet::avx512) hwy::DisableTargets(HWY_AVX3 - 1);
+}
+#else
+std::vector<InstructionSet> find_sets() {
+  return {InstructionSet::baseline};
+}
+
+void limit_highway(InstructionSet) {}
+#endif
+
+}  // namespace
+
+std::string_view instruction_set_name(InstructionSet set) {
+  return kNames[static_cast<std::size_t>(set)];
+}
+
+std::span<const InstructionSet> available_instruction_sets() {
+  static const std::vector<InstructionSet> sets = find_sets();
+  return sets;
+}
+
+InstructionSet choose_instruction_set(std::string_view name, std::span<const InstructionSet> available) {
+  if (name.empty()) return available.back();
+  std::string names;
+  for (const InstructionSet set : available) {
+    if (instruction_set_name(set) == name) return set;
+    names += (names.empty() ? "" : ", ") + std::string(instruction_set_name(set));
+  }
+  const bool known = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  throw UsageError("HEED_ISA=" + std::string(name) +
+                   (known ? ": not on this machine (it has: " : ": unknown instruction set (this machine has: ") +
+                   names + ")");
+}
+
+InstructionSet instruction_set() {
+  static const InstructionSet chosen = [] {
+    const char* name = std::getenv("HEED_ISA");
+    const InstructionSet set = choose_instruction_set(name ? name : "", available_instruction_sets());
+    limit_highway(set);
+    return set;
+  }();
+  return chosen;
+}
+
+}  // namespace heed

@@ -1,0 +1,91 @@
+#include "heed/ops/instruction_set.h"
+
+#include <cblas.h>
+#include <doctest/doctest.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_openblas.h"
+
+using namespace heed;
+
+namespace {
+
+std::string message(std::string_view name, std::span<const InstructionSet> available) {
+  try {
+    choose_instruction_set(name, available);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("choose_instruction_set: the best, the one that is named, or what there is") {
+  const std::vector<InstructionSet> old = {InstructionSet::baseline, InstructionSet::avx2};
+  CHECK(choose_instruction_set("", old) == InstructionSet::avx2);
+  CHECK(choose_instruction_set("avx2", old) == InstructionSet::avx2);
+  const std::string baseline(instruction_set_name(InstructionSet::baseline));
+  CHECK(choose_instruction_set(baseline, old) == InstructionSet::baseline);
+  CHECK(message("amx", old) == "HEED_ISA=amx: not on this machine (it has: " + baseline + ", avx2)");
+  CHECK(message("AVX2", old) == "HEED_ISA=AVX2: unknown instruction set (this machine has: " + baseline + ", avx2)");
+}
+
+TEST_CASE("instruction_set: HEED_ISA, else the best, and bfloat16 in hardware from AVX-512 BF16 on") {
+  const auto available = available_instruction_sets();
+  REQUIRE(!available.empty());
+  CHECK(available.front() == InstructionSet::baseline);
+  CHECK(std::is_sorted(available.begin(), available.end()));
+  const char* name = std::getenv("HEED_ISA");
+  CHECK(instruction_set() == choose_instruction_set(name ? name : "", available));
+  CHECK(has_fast_bfloat16() == (instruction_set() >= InstructionSet::avx512_bf16));
+}
+
+TEST_CASE("the library of matrix products uses no more than the instruction set") {
+  const std::string library = gemm_library();
+  CAPTURE(library);
+  const auto has = [&](const char* text) { return library.find(text) != std::string::npos; };
+  if (instruction_set() < InstructionSet::avx512) CHECK_FALSE((has("AVX-512") || has("AMX") || has("SkylakeX")));
+  if (instruction_set() < InstructionSet::avx2) CHECK_FALSE((has("AVX2") || has("Haswell") || has("Zen")));
+  if (instruction_set() < InstructionSet::amx) CHECK_FALSE(has("AMX"));
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+TEST_CASE("Highway's kernels use no more than the instruction set") {
+  CHECK(((hwy::SupportedTargets() & HWY_AVX3) != 0) == (instruction_set() >= InstructionSet::avx512));
+  CHECK(((hwy::SupportedTargets() & HWY_AVX2) != 0) == (instruction_set() >= InstructionSet::avx2));
+}
+
+TEST_CASE("OpenBLAS takes the kernels it is told, from the oldest up and back, and multiplies by them") {
+  if (std::getenv("OPENBLAS_CORETYPE")) return;
+  openblas_description();  // its own choice is made by now
+  const std::string before = openblas_get_corename();
+  choose_openblas_core(InstructionSet::baseline);
+  if (openblas_get_corename() == before && instruction_set() >= InstructionSet::avx2) {
+    MESSAGE("skipped: this OpenBLAS has one core only");
+    return;
+  }
+  const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 0, 2, 1, -1, 3};  // [2, 3] and [3, 2]
+  for (const InstructionSet set : available_instruction_sets()) {
+    CAPTURE(instruction_set_name(set));
+    choose_openblas_core(set);
+    const std::string core = openblas_get_corename();
+    if (set >= InstructionSet::avx512)
+      CHECK(core == "SkylakeX");
+    else if (set >= InstructionSet::avx2)
+      CHECK(core == "Haswell");
+    std::vector<float> c(4);
+    gemm_openblas(2, 2, 3, 1, {a.data(), 3}, {b.data(), 2}, 0, c.data(), 2);
+    CHECK(c == std::vector<float>{2, 11, 8, 23});
+  }
+  CHECK(std::getenv("OPENBLAS_CORETYPE") == nullptr);
+  choose_openblas_core(instruction_set());
+}
+#endif
