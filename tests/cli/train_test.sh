@@ -26,6 +26,17 @@ expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in t
 [ -e MODEL.h5 ] && fail "--check wrote a model"
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
 
+# The instruction set is said, and can be named; a wrong one is said before anything is read.
+if [ "$(uname -m)" = x86_64 ]; then
+  expect 0 '*, float32 on 2 threads with sse2 and *' '' env HEED_ISA=sse2 \
+    "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --dry-run
+  expect 0 '' 'translate: 60 lines, *, sse2' env HEED_ISA=sse2 "$HEED_BIN/translate" -m m.h5 -i a.en -o a.out --stats
+fi
+expect 2 '' 'train: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx \
+  "$train" "${small[@]}" -t a.en missing -v vocab -m x.h5 --precision float32
+expect 2 '' 'inspect-attention: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx \
+  "$HEED_BIN/inspect-attention" -m missing.h5 -i a.en
+
 # Usage: exit 2.
 expect 2 '' 'train: no text to train on (*' "$train" -v vocab -m x.h5
 expect 2 '' 'train: no vocabulary (*' "$train" -t a.en a.fr -m x.h5

@@ -5,6 +5,7 @@
 
 #include "heed/base/error.h"
 #include "heed/decode/force.h"
+#include "heed/ops/instruction_set.h"
 
 namespace heed {
 namespace {
@@ -43,7 +44,8 @@ void check_same_text(const std::string& first, const std::string& other, const c
 
 Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads)
     : precision_(precision) {
-  checkpoints_.reserve(paths.size());  // their parameters stay where they are
+  static_cast<void>(instruction_set());  // a wrong HEED_ISA is said before models are read
+  checkpoints_.reserve(paths.size());    // their parameters stay where they are
   ThreadTeam team(threads);
   for (const std::string& path : paths) {
     checkpoints_.push_back(open_unread_checkpoint(path));

@@ -10,6 +10,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/search.h"
+#include "heed/ops/instruction_set.h"
 #include "heed/run/number_ranges.h"
 #include "heed/text/vocabulary.h"
 
@@ -257,6 +258,7 @@ void check_options(const InspectAttentionOptions& options) {
 int run_inspect_attention(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
                           std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
+  static_cast<void>(instruction_set());  // a wrong HEED_ISA is said before the model is read
   return InspectRun(options, environment, columns, in, out, log).run();
 }
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "heed/data/corpus_statistics.h"
+#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/instruction_set.h"
 #include "heed/train/model_files.h"
 
 namespace heed {
@@ -86,7 +88,8 @@ std::string describe_model(TrainSession& session) {
          std::to_string(config.dim_emb) + ", " + std::to_string(config.heads) + " heads, feed-forward " +
          std::to_string(config.dim_ffn) + "), " +
          (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on " +
-         std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads");
+         std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads") + " with " +
+         std::string(instruction_set_name(instruction_set())) + " and " + gemm_library();
 }
 
 void print_plan(TrainSession& session, std::ostream& out) {
@@ -122,8 +125,9 @@ void print_check(TrainSession& session, Log& log, std::ostream& out) {
   Table table(out);
   print_data(session, table);
   out.flush();
-  const double speed = trainer.measure_speed(kUpdates);
   table.line("model", describe_model(session));
+  out.flush();
+  const double speed = trainer.measure_speed(kUpdates);
   table.line("batches an epoch", format_count(trainer.batches_per_epoch()));
   table.line("memory", text("%.1f MB", static_cast<double>(session.memory()) / 1e6));
   table.line("speed",

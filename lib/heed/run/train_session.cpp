@@ -13,13 +13,15 @@ namespace {
 constexpr int kNoLengthLimit = 1 << 30;
 
 Precision resolve(PrecisionChoice choice) {
+  const bool fast =
+      has_fast_bfloat16();  // asked for every choice, so that a wrong HEED_ISA is said before text is read
   switch (choice) {
     case PrecisionChoice::float32:
       return Precision::float32;
     case PrecisionChoice::bfloat16:
       return Precision::bfloat16;
     case PrecisionChoice::automatic:
-      return has_fast_bfloat16() ? Precision::bfloat16 : Precision::float32;
+      return fast ? Precision::bfloat16 : Precision::float32;
   }
   throw Error("internal: unknown precision");
 }

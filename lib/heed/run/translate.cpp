@@ -15,6 +15,7 @@
 #include "heed/base/threads.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
+#include "heed/ops/instruction_set.h"
 #include "heed/run/line_work.h"
 #include "heed/run/translate_output.h"
 #include "heed/text/unicode.h"
@@ -272,9 +273,10 @@ class TranslateRun {
 
   void report(double seconds) {
     char text[160];
-    std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %d threads",
+    std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %d threads, %s",
                   format_count(done_).c_str(), format_count(pieces_).c_str(), format_duration(seconds).c_str(),
-                  static_cast<double>(done_) / seconds, static_cast<double>(pieces_) / seconds, pool_.size());
+                  static_cast<double>(done_) / seconds, static_cast<double>(pieces_) / seconds, pool_.size(),
+                  std::string(instruction_set_name(instruction_set())).c_str());
     log_.info(text);
   }
 
