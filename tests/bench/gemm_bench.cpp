@@ -1,14 +1,34 @@
-// The machine's matrix-product peak as heed reaches it: GFLOP/s of gemm() and gemm_rows() for the shapes of training
-// and decoding, on one thread and on all at once (each its own product, as heed works). Run by hand: heed_gemm_bench
+// The machine's matrix-product peak and heed's share of it. Run by hand, or all of it by scripts/bench gemm:
+//   heed_gemm_bench         GFLOP/s of gemm() and gemm_rows() for the shapes of training and decoding
+//   heed_gemm_bench peak    rows of a table, of the instruction set that HEED_ISA names: the libraries' products of
+//   large
+//                           matrices (operands as they like them) and heed's own, as the tools call them
+//   heed_gemm_bench sets    the instruction sets of this machine
+// On one thread and on all at once, each its own product, as heed works.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
+#if HEED_HAS_ONEDNN
+#include <omp.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#endif
+
+#include "heed/base/error.h"
 #include "heed/base/threads.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_bfloat16.h"
+#include "heed/ops/gemm/gemm_int8.h"
 #include "heed/ops/gemm/gemm_rows.h"
+#include "heed/ops/instruction_set.h"
 #include "heed/tensor/aligned_vector.h"
 
 using namespace heed;
@@ -19,59 +39,164 @@ struct Product {
   std::int64_t m, n, k;
 };
 
+using Run = std::function<void()>;
+
 /// Seconds of one call, the least of several tries of about 50 ms.
-template <class Function>
-double seconds(Function function) {
+double seconds(const Run& run) {
   using Clock = std::chrono::steady_clock;
-  double best = 1e9;
-  for (int attempt = 0; attempt < 7; ++attempt) {
+  double best = 1e9, all = 0;
+  for (int attempt = 0; attempt < 7 && all < 1.5; ++attempt) {
     int calls = 0;
     const auto start = Clock::now();
     double spent = 0;
     do {
-      function();
+      run();
       ++calls;
       spent = std::chrono::duration<double>(Clock::now() - start).count();
     } while (spent < 0.05);
     best = std::min(best, spent / calls);
+    all += spent;
   }
   return best;
 }
 
-/// GFLOP/s of a product, of all threads together.
-double rate(ThreadPool& pool, const Product& p, bool rows, Precision precision) {
+/// What a thread needs for a product of m rows with weights [n, k].
+struct Memory {
+  explicit Memory(const Product& product)
+      : p(product),
+        a(static_cast<std::size_t>(p.m * p.k), 0.5F),
+        b(static_cast<std::size_t>(p.n * p.k), 0.25F),
+        c(static_cast<std::size_t>(p.m * p.n)) {}
+
+  Product p;
+  AlignedVector<float> a, b, c;
+  AlignedVector<std::byte> weight;
+  Arena arena;
+};
+
+/// A way to multiply: prepares what is prepared once and gives what is timed; nothing where there is no such way.
+using Way = Run (*)(Memory& memory);
+
+Run library_float32(Memory& memory) {
+  return [&memory] {
+    const auto& [p, a, b, c, weight, arena] = memory;
+    CpuContext device{memory.arena, Precision::float32};
+    gemm(device, p.m, p.n, p.k, 1.0F, GemmOperand<float>{a.data(), p.k}, GemmOperand<float>{b.data(), p.k, true}, 0.0F,
+         memory.c.data(), p.n);
+  };
+}
+
+Run heed_float32(Memory& memory) {
+  const Product p = memory.p;
+  memory.weight.resize(static_cast<std::size_t>(Panels<float>::size(p.n, p.k)) * sizeof(float));
+  auto* const panels = reinterpret_cast<float*>(memory.weight.data());
+  pack_panels(p.n, p.k, memory.b.data(), p.k, panels);
+  return [&memory, p, panels] {
+    gemm_rows(p.m, p.n, p.k, memory.a.data(), p.k, Panels<float>{panels}, nullptr, memory.c.data(), p.n);
+  };
+}
+
+Run heed_bfloat16(Memory& memory) {
+  if (!has_fast_bfloat16()) return {};
+  const Product p = memory.p;
+  memory.weight.resize(static_cast<std::size_t>(bfloat16_tile_words(p.k, p.n)) * sizeof(std::uint32_t));
+  const Bfloat16Tiles tiles =
+      bfloat16_tiles(reinterpret_cast<std::uint32_t*>(memory.weight.data()), p.k, p.n, {memory.b.data(), p.k, true});
+  return [&memory, p, tiles] {
+    gemm_bfloat16(memory.arena, p.m, 1, {memory.a.data(), p.k}, tiles, 0, memory.c.data(), p.n);
+  };
+}
+
+Run heed_int8(Memory& memory) {
+  const Product p = memory.p;
+  memory.weight.resize(static_cast<std::size_t>(int8_weight_bytes(p.n, p.k)));
+  quantize_weight(p.n, p.k, 0, p.n, memory.b.data(), p.k, memory.weight.data());
+  return [&memory, p] {
+    const ArenaScope scope(memory.arena);
+    gemm_int8(quantize_rows(memory.arena, p.m, p.k, memory.a.data(), p.k), p.n, 0, p.n, {memory.weight.data()}, nullptr,
+              memory.c.data(), p.n);
+  };
+}
+
+#if HEED_HAS_ONEDNN
+/// oneDNN's matrix product of operands in its types and its layout of weights; nothing where it has no kernel for it.
+Run onednn(const Product& p, dnnl::memory::data_type left, dnnl::memory::data_type right,
+           dnnl::memory::data_type result) {
+  using dnnl::memory;
+  using tag = memory::format_tag;
+  omp_set_num_threads(1);
+  try {
+    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    const dnnl::matmul::primitive_desc best(
+        dnnl::matmul::desc({{p.m, p.k}, left, tag::ab}, {{p.k, p.n}, right, tag::any}, {{p.m, p.n}, result, tag::ab}),
+        engine);
+    if (std::string_view(best.impl_info_str()).starts_with("ref")) return {};
+    std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, memory(best.src_desc(), engine)},
+                                                 {DNNL_ARG_WEIGHTS, memory(best.weights_desc(), engine)},
+                                                 {DNNL_ARG_DST, memory(best.dst_desc(), engine)}};
+    for (auto& [index, argument] : arguments) {
+      auto* const bytes = static_cast<std::uint8_t*>(argument.get_data_handle());
+      std::fill(bytes, bytes + argument.get_desc().get_size(), std::uint8_t{1});
+    }
+    return [product = dnnl::matmul(best), stream = dnnl::stream(engine), arguments]() mutable {
+      product.execute(stream, arguments);
+      stream.wait();
+    };
+  } catch (const dnnl::error&) {
+    return {};
+  }
+}
+
+Run library_bfloat16(Memory& memory) {
+  using type = dnnl::memory::data_type;
+  return onednn(memory.p, type::bf16, type::bf16, type::f32);
+}
+
+Run library_int8(Memory& memory) {
+  using type = dnnl::memory::data_type;
+  return onednn(memory.p, type::u8, type::s8, type::s32);
+}
+#else
+Run library_bfloat16(Memory&) {
+  return {};
+}
+
+Run library_int8(Memory&) {
+  return {};
+}
+#endif
+
+/// 1e9 operations a second of all threads together.
+std::optional<double> rate(ThreadPool& pool, const Product& p, Way way) {
   std::vector<double> rates(static_cast<std::size_t>(pool.size()));
   pool.run([&](int thread) {
-    const AlignedVector<float> a(static_cast<std::size_t>(p.m * p.k), 0.5F),
-        b(static_cast<std::size_t>(p.n * p.k), 0.25F);
-    AlignedVector<float> panels(static_cast<std::size_t>(Panels<float>::size(p.n, p.k)));
-    pack_panels(p.n, p.k, b.data(), p.k, panels.data());
-    AlignedVector<float> c(static_cast<std::size_t>(p.m * p.n));
-    Arena arena;
-    CpuContext device{arena, precision};
-    const double spent = seconds([&] {
-      if (rows) {
-        gemm_rows(p.m, p.n, p.k, a.data(), p.k, Panels<float>{panels.data()}, nullptr, c.data(), p.n);
-      } else {
-        gemm(device, p.m, p.n, p.k, 1.0F, GemmOperand<float>{a.data(), p.k}, GemmOperand<float>{b.data(), p.k, true},
-             0.0F, c.data(), p.n);
-      }
-    });
-    rates[static_cast<std::size_t>(thread)] = 2e-9 * static_cast<double>(p.m * p.n * p.k) / spent;
+    Memory memory(p);
+    if (const Run run = way(memory))
+      rates[static_cast<std::size_t>(thread)] = 2e-9 * static_cast<double>(p.m * p.n * p.k) / seconds(run);
   });
   double sum = 0;
   for (const double r : rates) sum += r;
-  return sum;
+  return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-}  // namespace
+void print_peak(ThreadPool& pool) {
+  constexpr Product kLarge = {1024, 1024, 512};
+  std::printf("| %s | %d |", std::string(instruction_set_name(instruction_set())).c_str(), pool.size());
+  for (const auto& [library, ours] : {std::pair<Way, Way>{library_float32, heed_float32},
+                                      {library_bfloat16, heed_bfloat16},
+                                      {library_int8, heed_int8}}) {
+    const auto peak = rate(pool, kLarge, library), reached = rate(pool, kLarge, ours);
+    peak ? std::printf(" %.1f |", *peak) : std::printf(" |");
+    reached ? std::printf(" %.1f |", *reached) : std::printf(" |");
+    peak&& reached ? std::printf(" %.0f %% |", 100 * *reached / *peak) : std::printf(" |");
+  }
+  std::printf("\n");
+}
 
-int main() {
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  ThreadPool one(1), all(threads);
-  std::printf("%s; bfloat16 in hardware: %s\n", gemm_library().c_str(), has_fast_bfloat16() ? "yes" : "no");
-  std::printf("%22s %12s %12s %14s %14s\n", "GFLOP/s", "gemm 1", "gemm all", "gemm_rows 1", "gemm_rows all");
-  double peak = 0;
+void print_shapes(ThreadPool& one, ThreadPool& all) {
+  std::printf("%s; %s; GFLOP/s on 1 and on %d threads\n", std::string(instruction_set_name(instruction_set())).c_str(),
+              gemm_library().c_str(), all.size());
+  std::printf("%22s %12s %12s %14s %14s\n", "", "gemm 1", "gemm all", "gemm_rows 1", "gemm_rows all");
   for (const Product& p : {Product{2048, 2048, 512},
                            {1024, 128, 128},
                            {1024, 384, 128},
@@ -83,14 +208,34 @@ int main() {
                            {64, 9700, 128},
                            {5, 9700, 128},
                            {1, 512, 512}}) {
-    const double both = rate(all, p, false, Precision::float32);
-    peak = std::max(peak, both);
     std::printf("%7lld x %5lld x %4lld %12.1f %12.1f %14.1f %14.1f\n", static_cast<long long>(p.m),
-                static_cast<long long>(p.n), static_cast<long long>(p.k), rate(one, p, false, Precision::float32), both,
-                rate(one, p, true, Precision::float32), rate(all, p, true, Precision::float32));
+                static_cast<long long>(p.n), static_cast<long long>(p.k), rate(one, p, library_float32).value(),
+                rate(all, p, library_float32).value(), rate(one, p, heed_float32).value(),
+                rate(all, p, heed_float32).value());
   }
-  if (has_fast_bfloat16())
-    std::printf("bfloat16 2048 x 2048 x 512, all threads: %.1f\n",
-                rate(all, {2048, 2048, 512}, false, Precision::bfloat16));
-  std::printf("peak: %.1f GFLOP/s float32 on %d threads\n", peak, threads);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::string_view what = argc > 1 ? argv[1] : "shapes";
+    if (what == "sets") {
+      for (const InstructionSet set : available_instruction_sets())
+        std::printf("%s\n", std::string(instruction_set_name(set)).c_str());
+      return 0;
+    }
+    static_cast<void>(gemm_library());  // HEED_ISA limits a library before its first other use
+    ThreadPool one(1), all(available_threads());
+    if (what == "peak") {
+      print_peak(one);
+      if (all.size() > 1) print_peak(all);
+    } else {
+      print_shapes(one, all);
+    }
+    return 0;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "heed_gemm_bench: %s\n", error.what());
+    return 1;
+  }
 }
