@@ -3,10 +3,12 @@
 #include <cblas.h>
 #include <doctest/doctest.h>
 #include <hwy/targets.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "heed/base/error.h"
@@ -55,6 +57,17 @@ TEST_CASE("the library of matrix products uses no more than the instruction set"
   if (instruction_set() < InstructionSet::avx512) CHECK_FALSE((has("AVX-512") || has("AMX") || has("SkylakeX")));
   if (instruction_set() < InstructionSet::avx2) CHECK_FALSE((has("AVX2") || has("Haswell") || has("Zen")));
   if (instruction_set() < InstructionSet::amx) CHECK_FALSE(has("AMX"));
+}
+
+TEST_CASE("OpenBLAS is serial in every thread that calls it") {
+  int threads = 0;
+  std::thread([&] {
+    const float a = 2, b = 3;
+    float c = 0;
+    gemm_openblas(1, 1, 1, 1, {&a, 1}, {&b, 1}, 0, &c, 1);
+    threads = omp_get_max_threads();
+  }).join();
+  CHECK(threads == 1);
 }
 
 #if defined(__x86_64__) && defined(__linux__)

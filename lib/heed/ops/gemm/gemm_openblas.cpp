@@ -1,6 +1,7 @@
 #include "heed/ops/gemm/gemm_openblas.h"
 
 #include <cblas.h>
+#include <omp.h>
 
 #include <cstdlib>
 #include <string_view>
@@ -24,13 +25,16 @@ InstructionSet level_of_core(std::string_view core) {
   return InstructionSet::baseline;
 }
 
-/// Once: kernels as the instruction set wants them, and one thread, since heed's kernels are serial.
+/// Kernels as the instruction set wants them, and one thread, since heed's kernels are serial: built with OpenMP,
+/// OpenBLAS takes as many as OpenMP says in the calling thread, whatever it was told itself.
 void set_up() {
-  [[maybe_unused]] static const bool done = [] {
+  [[maybe_unused]] static const bool chosen = [] {
     if (!std::getenv(kCoreVariable)) choose_openblas_core(instruction_set());
     openblas_set_num_threads(1);
     return true;
   }();
+  thread_local const bool serial = (omp_set_num_threads(1), true);
+  (void)serial;
 }
 
 CBLAS_TRANSPOSE blas_transpose(bool transposed) {
