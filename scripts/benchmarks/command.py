@@ -1,0 +1,186 @@
+"""The command line of `scripts/bench`: chooses sections, prepares peers and materials, prints the report."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import gemm, growth, learning, loading, machine, memory, neighbour, pieces, report, scores, text, training, translation, venv
+from .materials import HERE, ROOT, Materials
+from .measure import ProgramError, Row, alternate, run
+
+# Name: the function, its share of the time, the peers it wants, what it measures.
+SECTIONS = {
+    "gemm": (gemm.measure, 1, [], "the machine's peak in matrix products, in GFLOP/s; other sections give shares of it"),
+    "train": (training.measure, 10, ["torch"], "target tokens a second beside PyTorch, tuned for the processor"),
+    "translate": (translation.measure, 8, ["ctranslate2", "h5py"], "output pieces a second beside CTranslate2, greedy and beam"),
+    "latency": (loading.latency, 3, ["ctranslate2", "h5py"], "one sentence after the other, median and 95th percentile"),
+    "load": (loading.load, 1, ["ctranslate2", "h5py"], "from the start of the process to the first translation of a base model"),
+    "memory": (memory.measure, 2, ["torch", "ctranslate2", "h5py"], "peak of training and translating"),
+    "neighbour": (neighbour.measure, 4, ["torch", "ctranslate2", "h5py"], "what is left of the speed beside a busy foreign thread"),
+    "growth": (growth.measure, 2, [], "time against batch, length and vocabulary; --svg FILE draws it"),
+    "text": (text.measure, 3, ["sacremoses"], "Moses' steps on a raw text, one thread; threads and memory"),
+    "learn": (learning.measure, 3, ["youtokentome", "tokenizers", "subword_nmt"], "learning and applying BPE"),
+    "pieces": (pieces.measure, 2, ["sentencepiece"], "unigram and BPE pieces beside SentencePiece, one thread"),
+    "bleu": (scores.measure, 4, ["sacrebleu"], "scores of a corrupted text beside sacreBLEU"),
+}
+
+
+def parser():
+    listing = "\n".join(f"  {name:10} {help}" for name, (_, _, _, help) in SECTIONS.items())
+    result = argparse.ArgumentParser(
+        prog="scripts/bench",
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measures heed beside the field's programs, one run after the other in turn, on the same work. Prints Markdown:\n"
+        "for each measurement the best and the median run, and how many times better heed's median is.\n"
+        f"Everything takes less than half an hour on two processors.\n\nsections:\n{listing}",
+        epilog="examples:\n  scripts/bench --multi30k ~/multi30k --moses ~/mosesdecoder/scripts > bench.md\n"
+        "  scripts/bench --only train,translate --repeat 5 --minutes 0\n  scripts/bench --only text --text news.de --language de --no-peers",
+    )
+    add = result.add_argument
+    add("--only", metavar="SECTION[,..]", help="these sections instead of all")
+    add("--quick", action="store_true", help="one run of each, the tiny configuration, less work")
+    add("--repeat", type=int, metavar="N", help="runs of each measurement (default 3)")
+    add("--minutes", type=float, default=26, metavar="M", help="runs are left out, but the first, to end within M minutes; 0: never (default 26)")
+    add("--tsv", metavar="FILE", help="write all rows as tab-separated values too")
+    add("--svg", metavar="FILE", help="draw the growth curves")
+    add("--bin", metavar="DIR", default=os.environ.get("HEED_BIN"), help="heed's programs (default $HEED_BIN, else they are built)")
+    add("--venv", metavar="DIR", help="a virtual environment with the peers (default build/bench-venv, which is made)")
+    add("--no-peers", action="store_true", help="measure heed alone")
+    add("--moses", metavar="DIR", help="Moses' scripts: tokenizer/*.perl, recaser/truecase.perl")
+    add("--multi30k", metavar="DIR", help="Multi30k's train, val and test_2016_flickr .gz (default the project's data/)")
+    add("--model", metavar="FILE", help="a trained model to translate with (default: a tiny one is trained)")
+    add("--configs", default=None, metavar="C[,..]", help="to train: tiny, mini, small, base, big (default tiny,mini,base)")
+    add("--updates", type=int, metavar="N", help="updates of a training run (default 20, fewer for larger models)")
+    add("--precisions", default="float32,int8", metavar="P[,..]", help="to translate with: float32, bfloat16, int8")
+    add("--text", metavar="FILE", help="raw text of the text sections, also .gz (default: the training text)")
+    add("--language", metavar="L", help="of the text")
+    add("--unseen", metavar="FILE", help="another raw text, to apply learned pieces to")
+    add("--sizes", default="8000", metavar="N[,..]", help="of the vocabularies to learn (default 8000)")
+    add("--threads", type=int, default=1, metavar="N", help="for learning BPE; more than 1 is measured by the wall clock (default 1)")
+    add("--lines", type=int, metavar="N", help="lines to score (default 20000)")
+    add("--rows", metavar="REGEX", help="only the measurements of the section bleu whose name this finds")
+    return result
+
+
+class Bench:
+    """What every section gets: the options, heed's programs, the peers, the materials, and the rows measured so far."""
+
+    def __init__(self, options, tools, peers, work):
+        self.options, self.tools, self.peers, self.work = options, tools, peers, work
+        self.quick = options.quick
+        self.repeat = options.repeat or (1 if options.quick else 3)
+        self.threads = machine.processors()
+        self.rows, self.notes, self.peaks = [], [], {}
+        self.section, self.until = "", float("inf")
+        given = (options.multi30k, options.model, options.text, options.unseen, options.language)
+        self.materials = Materials(work, self.tool, self.say, *given)
+
+    def tool(self, name):
+        return os.path.join(self.tools, name)
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def say(self, message):
+        print(f"bench: {message}", file=sys.stderr, flush=True)
+
+    def note(self, text):
+        """A paragraph below the section's table."""
+        self.notes.append(text)
+
+    def peer(self, program, *arguments, source=None, environment=None):
+        """Runs one of peers/ with the peers' Python."""
+        command = [self.peers.python, "-W", "ignore", os.path.join(HERE, "peers", program), *arguments]
+        return run(command, source=source, environment=environment)
+
+    def add(self, what, unit, heed, more=False, **other):
+        self.rows.append(Row(self.section, what, unit, more, heed, **other))
+        return self.rows[-1]
+
+    def compare(self, what, unit, programs, more=False):
+        """Rows for heed (the first of the programs) beside each of the others, taken in turn; without others one row."""
+        values, failed = alternate(programs, self.repeat, lambda: time.monotonic() > self.until)
+        heed, *others = programs
+        rows = [self.add(what, unit, values[heed], more, peer=name, theirs=values[name], note=failed.get(name, "")) for name in others]
+        rows = rows or [self.add(what, unit, values[heed], more)]
+        shown = [f"{name} {report.number(rows[0].best(numbers))}" for name, numbers in values.items() if numbers]
+        self.say(f"{self.section}: {what}: {', '.join(shown)} {unit}" + "".join(f"; {name} failed: {why}" for name, why in failed.items()))
+        return rows
+
+
+def built_tools(chosen, say):
+    """The folder of heed's programs, built where none is named."""
+    if chosen:
+        missing = [name for name in ("train", "translate") if not os.access(os.path.join(chosen, name), os.X_OK)]
+        if missing:
+            raise FileNotFoundError(f"{chosen}: no {missing[0]} in it (name the folder with heed's programs)")
+        return os.path.abspath(chosen)
+    say("building heed (build/release)")
+    targets = ["tokenize", "build-vocab", "train", "translate", "bleu", "heed_gemm_bench"]
+    for command in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *targets]):
+        made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if made.returncode != 0:
+            sys.stderr.write(made.stdout + made.stderr)
+            raise ProgramError(f"{' '.join(command[:4])} failed (scripts/setup installs what building needs)")
+    return os.path.join(ROOT, "build", "release", "bin")
+
+
+def get_peers(options, sections, say):
+    if options.no_peers:
+        return venv.Peers(None)
+    if options.venv:
+        return venv.existing(options.venv)
+    wanted = {module for name in sections for module in SECTIONS[name][2]}
+    return venv.fetched(os.path.join(ROOT, "build", "bench-venv"), wanted, say)
+
+
+def measure(bench, sections, minutes):
+    """Runs the sections, each within its share of the time that is left, and prints each as it ends."""
+    end = time.monotonic() + 60 * minutes if minutes else float("inf")
+    for at, name in enumerate(sections):
+        function, weight, _, help = SECTIONS[name]
+        rest = sum(SECTIONS[later][1] for later in sections[at:])
+        now = time.monotonic()
+        bench.section, bench.until, bench.notes = name, now + (end - now) * weight / rest, []
+        function(bench)
+        rows = [row for row in bench.rows if row.section == name]
+        print(f"\n## {name}: {help}\n")
+        if rows:
+            print(report.markdown(rows), end="")
+        for note in bench.notes:
+            print(f"\n{note}")
+        sys.stdout.flush()
+
+
+def main():
+    options = parser().parse_args()
+    sections = options.only.split(",") if options.only else list(SECTIONS)
+    unknown = [name for name in sections if name not in SECTIONS]
+    if unknown:
+        parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
+    say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
+    start = time.monotonic()
+    work = tempfile.mkdtemp(prefix="heed-bench-")
+    try:
+        tools = built_tools(options.bin, say)
+        peers = get_peers(options, sections, say)
+        bench = Bench(options, tools, peers, work)
+        print(f"# heed beside its peers\n\n{machine.head(tools, peers)}", end="", flush=True)
+        measure(bench, sections, options.minutes)
+        if options.tsv:
+            with open(options.tsv, "w", encoding="utf-8") as file:
+                file.write(report.tsv(bench.rows))
+        print(f"\n{(time.monotonic() - start) / 60:.1f} minutes; load {os.getloadavg()[0]:.2f} at the end")
+        return 0
+    except (ProgramError, OSError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

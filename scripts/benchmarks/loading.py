@@ -1,0 +1,108 @@
+"""Waiting: for a model to load, and for the translation of one sentence."""
+
+import subprocess
+import time
+
+from .measure import ProgramError
+from .translation import LENGTH, Peer, fixed, has_peer
+
+
+class Coprocess:
+    """`translate` as a program that answers each line before it gets the next."""
+
+    def __init__(self, bench, model, precision, threads, length):
+        command = [bench.tool("translate"), "-q", "-m", model, "-b", 1, "--precision", precision, "-j", threads, *fixed(length)]
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def ask(self, line):
+        """Seconds until the answer."""
+        start = time.perf_counter()
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+        if not self.process.stdout.readline().endswith(b"\n"):
+            raise ProgramError("translate does not answer a line that it is given")
+        return time.perf_counter() - start
+
+
+def percentiles(milliseconds):
+    ordered = sorted(milliseconds)
+    return {"p50_ms": ordered[len(ordered) // 2], "p95_ms": ordered[int(0.95 * len(ordered))]}
+
+
+def heed_latency(bench, model, text, precision, threads, length):
+    with open(text, "rb") as file:
+        lines = file.read().splitlines(keepends=True)
+    with Coprocess(bench, model, precision, threads, length) as translator:
+        for line in lines[:5]:
+            translator.ask(line)
+        return percentiles([1000 * translator.ask(line) for line in lines])
+
+
+def latency(bench):
+    """Both percentiles come from the same run: one row each."""
+    materials = bench.materials
+    models = [("the model given" if materials.model_given else "tiny", materials.tiny, None, 100 if bench.quick else 300)]
+    if not bench.quick:
+        models.append((f"base, {LENGTH} pieces", materials.untrained("base"), LENGTH, 20))
+    for name, model, length, count in models:
+        text = materials.first_lines(materials.test, count)
+        peer = Peer(bench, model, text) if has_peer(bench) else None
+        for precision in bench.options.precisions.split(","):
+            for threads in sorted({1, bench.threads}):
+                runs = {"heed": [], "CTranslate2": []}
+
+                def once(program, measured):
+                    runs[program].append(measured)
+                    return measured["p50_ms"]
+
+                programs = {"heed": lambda: once("heed", heed_latency(bench, model, text, precision, threads, length))}
+                if peer:
+                    programs["CTranslate2"] = lambda: once(
+                        "CTranslate2", peer.call("latency", precision, 1, length, "--threads", threads, "--lines", count)
+                    )
+                what = f"{name}, {precision}, {threads} thread{'s' if threads > 1 else ''}"
+                for row in bench.compare(f"{what}, median", "ms", programs):
+                    theirs = [measured["p95_ms"] for measured in runs[row.peer]] if row.theirs else []
+                    ours = [measured["p95_ms"] for measured in runs["heed"]]
+                    bench.add(f"{what}, 95th percentile", "ms", ours, peer=row.peer if theirs else "", theirs=theirs)
+
+
+def load(bench):
+    """The peer's process starts Python and imports the library; its note says what opening the model alone takes."""
+    materials = bench.materials
+    config = "tiny" if bench.quick else "base"
+    model = materials.untrained(config, name=f"load-{config}")
+    text = materials.first_lines(materials.test, 1)
+    with open(text, "rb") as file:
+        line = file.read()
+    peer = Peer(bench, model, text) if has_peer(bench) else None
+    for precision in bench.options.precisions.split(","):
+
+        def ours():
+            start = time.perf_counter()
+            with Coprocess(bench, model, precision, 0, LENGTH) as translator:
+                translator.ask(line)
+                return 1000 * (time.perf_counter() - start)
+
+        loaded = []
+
+        def theirs():
+            start = time.perf_counter()
+            said = peer.call("first", precision, 1, LENGTH, "--threads", bench.threads)
+            loaded.append(1000 * said["load_seconds"])
+            return 1000 * (time.perf_counter() - start)
+
+        if peer:
+            peer.folder(precision)  # is made before the clock starts
+        programs = {"heed": ours, **({"CTranslate2": theirs} if peer else {})}
+        for row in bench.compare(f"{config}, {precision}, {LENGTH} pieces", "ms", programs):
+            if loaded:
+                row.note = f"CTranslate2 opens the model in {min(loaded):.0f} ms"

@@ -1,0 +1,115 @@
+"""Translating: output pieces a second with the same weights, beam and text."""
+
+import json
+import os
+import re
+from statistics import median
+
+from .materials import CONFIGS
+from .measure import ProgramError, run
+
+LENGTH = 30  # output pieces of every line of a model that was not trained
+
+
+def fixed(length):
+    return ["--min-output-length", length, "--max-output-length", length] if length else []
+
+
+def heed(bench, model, text, beam, precision, length=None, output=None, threads=0, words=None):
+    """Runs `translate`; (pieces a second, pieces, peak in MB). The clock is heed's own: reading, tokenising, translating and
+    writing, without the start of the process."""
+    command = [bench.tool("translate"), "-m", model, "-b", beam, "--precision", precision, "--stats", "-j", threads]
+    command += ["--no-detokenize", "-i", text, *fixed(length), *(["--mini-batch-words", words] if words else [])]
+    done = run(command, target=output or bench.path("translated"))
+    found = re.search(r"([\d,]+) pieces in .*?([\d.]+) pieces/s", done.messages)
+    if not found:
+        raise ProgramError("translate --stats does not say how many pieces a second")
+    return float(found[2]), int(found[1].replace(",", "")), done.peak_mb
+
+
+class Peer:
+    """CTranslate2 with the weights of a heed model, and the text in pieces."""
+
+    def __init__(self, bench, model, text):
+        self.bench, self.model, self.pieces, self.tuned = bench, model, bench.path("source.pieces"), {}
+        run([bench.tool("tokenize"), "-q", "-m", model, "-i", text, "-o", self.pieces])
+
+    def folder(self, precision):
+        """The converted model: weights as this precision keeps them."""
+        folder = self.bench.path(f"ct2-{os.path.basename(self.model)}-{precision}")
+        if not os.path.isdir(folder):
+            quantization = [] if precision == "float32" else ["--quantization", precision]
+            self.bench.peer("translate_ctranslate2.py", "convert", self.model, folder, *quantization)
+        return folder
+
+    def call(self, command, precision, beam, length, *more):
+        forced = ["--fixed-length", length] if length else []
+        arguments = [command, self.folder(precision), self.pieces, "--precision", precision, "--beam", beam, *forced, *more]
+        return json.loads(self.bench.peer("translate_ctranslate2.py", *arguments).output)
+
+    def settings(self, precision, beam, length):
+        """Threads and batch that a short sweep finds fastest."""
+        key = (precision, beam)
+        if key not in self.tuned:
+            lines = 64 if length else 256
+            best = self.call("tune", precision, beam, length, "--lines", lines, "--threads", self.bench.threads)
+            self.tuned[key] = ["--inter", best["inter"], "--intra", best["intra"], "--batch", best["batch"]]
+        return self.tuned[key]
+
+    def translate(self, precision, beam, length, *more):
+        return self.call("translate", precision, beam, length, *self.settings(precision, beam, length), *more)
+
+
+def has_peer(bench):
+    return bench.peers.has("ctranslate2") and bench.peers.has("h5py")
+
+
+def differing(ours, theirs):
+    """(lines that differ, lines) of two files; theirs is in pieces."""
+    with open(ours, encoding="utf-8", newline="\n") as one, open(theirs, encoding="utf-8", newline="\n") as other:
+        pairs = [(a.rstrip("\n"), b.rstrip("\n").replace("@@ ", "")) for a, b in zip(one, other, strict=True)]
+    return sum(a != b for a, b in pairs), len(pairs)
+
+
+def share_of_peak(bench, config, rate, precision, count, text, beam, length):
+    """From heed's pieces a second; source lengths are those of the training text."""
+    if precision not in bench.peaks or config is None:
+        return None
+    with open(text, "rb") as file:
+        lines = sum(1 for _ in file)
+    lengths = bench.materials.lengths
+    source = sum(s for s, _ in lengths) / len(lengths)
+    target = count / lines + (0 if length else 1)
+    return CONFIGS[config].flops(bench.materials.pieces, source, target, beam) * rate * lines / count / 1e9 / bench.peaks[precision]
+
+
+def measure_model(bench, name, config, model, text, length):
+    peer = Peer(bench, model, text) if has_peer(bench) else None
+    for precision in bench.options.precisions.split(","):
+        for beam in (1, 4):
+            count, ours, theirs = {}, bench.path("ours"), bench.path("theirs")
+
+            def run_heed():
+                rate, count["pieces"], _ = heed(bench, model, text, beam, precision, length, ours)
+                return rate
+
+            programs = {"heed": run_heed}
+            if peer:
+                programs["CTranslate2"] = lambda: peer.translate(precision, beam, length, "--output", theirs)["pieces_per_second"]
+            what = f"{name}, {precision}, {'greedy' if beam == 1 else f'beam {beam}'}"
+            for row in bench.compare(what, "pieces/s", programs, more=True):
+                row.share = share_of_peak(bench, config, median(row.heed), precision, count["pieces"], text, beam, length)
+                if row.theirs and not length:
+                    different, lines = differing(ours, theirs)
+                    row.note = f"{different} of {lines} lines differ"
+                    os.remove(theirs)
+
+
+def measure(bench):
+    materials = bench.materials
+    given = materials.model_given is not None
+    text = materials.first_lines(materials.test, 200 if bench.quick else 2000)
+    measure_model(bench, "the model given" if given else "tiny", None if given else "tiny", materials.tiny, text, None)
+    if not bench.quick:
+        text = materials.first_lines(materials.test, 300)
+        measure_model(bench, f"base, {LENGTH} pieces a line", "base", materials.untrained("base"), text, LENGTH)

@@ -1,0 +1,85 @@
+"""The peers' programs: a Python environment that has them."""
+
+import json
+import os
+import subprocess
+import sys
+
+# Module, and pip's arguments that install it. torch has no processor-only build on pip's normal index.
+PACKAGES = {
+    "sacrebleu": ["sacrebleu==2.6.0"],
+    "subword_nmt": ["subword-nmt==0.3.8"],
+    "sacremoses": ["sacremoses==0.2.0"],
+    "sentencepiece": ["sentencepiece==0.2.3"],
+    "tokenizers": ["tokenizers==0.23.3"],
+    "ctranslate2": ["ctranslate2==4.8.5"],
+    "h5py": ["h5py==3.16.0"],
+    "youtokentome": ["--no-build-isolation", "youtokentome==1.0.6"],
+    "torch": ["torch==2.15.0"],
+}
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+DISTRIBUTION = {"subword_nmt": "subword-nmt"}
+
+
+class Peers:
+    """A Python with peers in it: `python` runs them, `versions` says which are there, `missing` why others are not."""
+
+    def __init__(self, python):
+        self.python, self.versions, self.missing = python, {}, {}
+        if python is None:
+            return
+        names = [DISTRIBUTION.get(module, module) for module in PACKAGES]
+        program = (
+            "import importlib.metadata as m, json, sys\n"
+            "def v(n):\n try: return m.version(n)\n except m.PackageNotFoundError: return None\n"
+            "print(json.dumps([v(n) for n in sys.argv[1:]]))"
+        )
+        found = json.loads(subprocess.run([python, "-c", program, *names], check=True, capture_output=True).stdout)
+        self.versions = {module: version for module, version in zip(PACKAGES, found) if version}
+        self.missing = {module: f"not installed for {python}" for module in PACKAGES if module not in self.versions}
+
+    def has(self, module):
+        return module in self.versions
+
+
+def existing(folder):
+    """The peers of a virtual environment that is there."""
+    python = os.path.join(folder, "bin", "python")
+    if not os.access(python, os.X_OK):
+        raise FileNotFoundError(f"{folder}: no bin/python in it (name a virtual environment, or leave --venv out and one is made)")
+    return Peers(python)
+
+
+def fetched(folder, wanted, say):
+    """The peers of the virtual environment in `folder`, which is made where it is not there; the modules in `wanted` that
+    are not in it are installed, each by itself, so that one that cannot be had takes no other with it."""
+    python = os.path.join(folder, "bin", "python")
+    if not os.access(python, os.X_OK):
+        say(f"making the virtual environment {folder}")
+        made = subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True, text=True)
+        if made.returncode != 0:
+            peers = Peers(None)
+            peers.missing = dict.fromkeys(PACKAGES, "python3 -m venv fails (Debian: apt-get install python3-venv)")
+            return peers
+    peers, reasons = Peers(python), {}
+    for module in [m for m in PACKAGES if m in wanted and not peers.has(m)]:
+        say(f"fetching {PACKAGES[module][-1]}")
+        reasons[module] = install(python, module)
+    peers = Peers(python)
+    peers.missing.update({module: why for module, why in reasons.items() if module in peers.missing})
+    return peers
+
+
+def install(python, module):
+    """Installs one peer; gives the reason where that fails."""
+    tries = [PACKAGES[module]]
+    if module == "torch":
+        tries.insert(0, ["--index-url", TORCH_INDEX, *PACKAGES[module]])
+    if module == "youtokentome":  # built from source, with what is in the environment
+        subprocess.run([python, "-m", "pip", "install", "-q", "Cython", "setuptools", "wheel"], capture_output=True)
+    for arguments in tries:
+        pip = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments], capture_output=True, text=True)
+        if pip.returncode == 0:
+            return ""
+    said = [line for line in pip.stderr.splitlines() if line.lower().startswith("error")] or ["pip fails"]
+    return said[-1][:160]

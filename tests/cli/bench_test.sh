@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# scripts/bench on toy work, heed alone: its sections run, their tables and the TSV hold what was measured.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
+bench=$HEED_SOURCE/scripts/bench
+
+expect 0 '*--only SECTION*--moses DIR*' '' "$bench" --help
+for section in gemm train translate latency load memory neighbour growth text learn pieces bleu; do
+  "$bench" --help | grep -q "^  $section  *[a-zA-Z]" || fail "--help does not say what $section is"
+done
+expect 2 '' "*no section 'speed' (there are gemm, *" "$bench" --only speed
+expect 1 '' "bench: nowhere: no train in it (name the folder with heed's programs)" "$bench" --bin nowhere --only bleu
+expect 1 '' '*nowhere: no train.en.gz in it (name the folder *' "$bench" --bin "$HEED_BIN" --no-peers --multi30k nowhere --only bleu
+expect 1 '' '*nowhere: no bin/python in it (name a virtual *' "$bench" --bin "$HEED_BIN" --venv nowhere --only bleu
+
+export TMPDIR=$PWD
+toy=(--quick --no-peers --bin "$HEED_BIN" --lines 40 --rows '^(BLEU|TER)$' --tsv rows.tsv)
+expect 0 '# heed beside its peers*- machine: *## load: *| tiny, int8, 30 pieces | ms |*## learn: *| learn BPE 8000 | MB/s |*
+## bleu: *| BLEU | s |*| TER | s |*| the same output |*minutes; load*' '*bench: bleu: TER: heed *' "$bench" "${toy[@]}" --only load,learn,bleu
+[ "$(head -n 1 rows.tsv | cut -f 1-4,8)" = "section	measurement	unit	heed best	peer median" ] || fail "the TSV begins with $(head -n 1 rows.tsv)"
+awk -F '\t' 'NF != 12 || (NR > 1 && !($4 > 0 && $5 > 0 && $11 == 1)) { exit 1 }' rows.tsv || fail "rows without numbers: $(cat rows.tsv)"
+[ "$(cut -f 1 rows.tsv | sort -u | tr '\n' ' ')" = 'bleu learn load section ' ] || fail "sections in the TSV: $(cut -f 1 rows.tsv | sort -u)"
+[ "$(find . -maxdepth 1 -name 'heed-bench-*')" = '' ] || fail "the folder it worked in is still there"
+finish
