@@ -3,7 +3,7 @@
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 360, 300  # of a panel
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 36, 48  # around its axes
+LEFT, RIGHT, TOP, BOTTOM = 64, 28, 52, 48  # around its axes
 COLOURS = ["#1f6fb2", "#d1722c", "#3a9150"]
 
 
@@ -53,7 +53,8 @@ def panel(title, x_label, y_label, curves):
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
         if not reference:
             parts += ['<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>'.format(*at(*point), colour) for point in curve]
-        parts.append(text(LEFT + 10, TOP + 14 + 16 * number, name.removeprefix("-"), "start", more=f' fill="{colour}"'))
+        across = LEFT + (right - LEFT) * (number + 0.5) / len(curves)
+        parts.append(text(across, 40, name.removeprefix("-"), more=f' fill="{colour}"'))
     return "".join(parts)
 
 

@@ -10,7 +10,7 @@ import time
 
 from . import gemm, growth, learning, loading, machine, memory, neighbour, pieces, report, scores, text, training, translation, venv
 from .materials import HERE, ROOT, Materials
-from .measure import ProgramError, Row, alternate, run
+from .measure import PeerError, ProgramError, Row, alternate, run
 
 # Name: the function, its share of the time, the peers it wants, what it measures.
 SECTIONS = {
@@ -57,10 +57,11 @@ def parser():
     add("--configs", default=None, metavar="C[,..]", help="to train: tiny, mini, small, base, big (default tiny,mini,base)")
     add("--updates", type=int, metavar="N", help="updates of a training run (default 20, fewer for larger models)")
     add("--precisions", default="float32,int8", metavar="P[,..]", help="to translate with: float32, bfloat16, int8")
+    add("--source", metavar="FILE", help="raw text to translate, also .gz (default: the test set)")
     add("--text", metavar="FILE", help="raw text of the text sections, also .gz (default: the training text)")
     add("--language", metavar="L", help="of the text")
     add("--unseen", metavar="FILE", help="another raw text, to apply learned pieces to")
-    add("--sizes", default="8000", metavar="N[,..]", help="of the vocabularies to learn (default 8000)")
+    add("--sizes", metavar="N[,..]", help="of the vocabularies to learn (default 8000; 1000 from the project's small text)")
     add("--threads", type=int, default=1, metavar="N", help="for learning BPE; more than 1 is measured by the wall clock (default 1)")
     add("--lines", type=int, metavar="N", help="lines to score (default 20000)")
     add("--rows", metavar="REGEX", help="only the measurements of the section bleu whose name this finds")
@@ -77,8 +78,10 @@ class Bench:
         self.threads = machine.processors()
         self.rows, self.notes, self.peaks = [], [], {}
         self.section, self.until = "", float("inf")
-        given = (options.multi30k, options.model, options.text, options.unseen, options.language)
+        given = (options.multi30k, options.model, options.source, options.text, options.unseen, options.language)
         self.materials = Materials(work, self.tool, self.say, *given)
+        small = not options.multi30k and not options.text
+        self.sizes = [int(size) for size in (options.sizes or ("1000" if small else "8000")).split(",")]
 
     def tool(self, name):
         return os.path.join(self.tools, name)
@@ -95,8 +98,11 @@ class Bench:
 
     def peer(self, program, *arguments, source=None, environment=None):
         """Runs one of peers/ with the peers' Python."""
-        command = [self.peers.python, "-W", "ignore", os.path.join(HERE, "peers", program), *arguments]
-        return run(command, source=source, environment=environment)
+        command = [self.peers.python, os.path.join(HERE, "peers", program), *arguments]
+        try:
+            return run(command, source=source, environment={"PYTHONWARNINGS": "ignore", **(environment or {})})
+        except ProgramError as error:
+            raise PeerError(str(error)) from None
 
     def add(self, what, unit, heed, more=False, **other):
         self.rows.append(Row(self.section, what, unit, more, heed, **other))
@@ -131,11 +137,11 @@ def built_tools(chosen, say):
 
 
 def get_peers(options, sections, say):
-    if options.no_peers:
-        return venv.Peers(None)
-    if options.venv:
-        return venv.existing(options.venv)
     wanted = {module for name in sections for module in SECTIONS[name][2]}
+    if options.no_peers or not wanted:
+        return venv.Peers(None, wanted)
+    if options.venv:
+        return venv.existing(options.venv, wanted)
     return venv.fetched(os.path.join(ROOT, "build", "bench-venv"), wanted, say)
 
 
@@ -147,7 +153,11 @@ def measure(bench, sections, minutes):
         rest = sum(SECTIONS[later][1] for later in sections[at:])
         now = time.monotonic()
         bench.section, bench.until, bench.notes = name, now + (end - now) * weight / rest, []
-        function(bench)
+        try:
+            function(bench)
+        except PeerError as error:
+            bench.note(f"The rest of this section is left out: {error}")
+            bench.say(f"{name}: the rest is left out: {error}")
         rows = [row for row in bench.rows if row.section == name]
         print(f"\n## {name}: {help}\n")
         if rows:

@@ -4,22 +4,34 @@ import os
 import re
 
 from .measure import run
+from .report import counted
 
 PRECISIONS = ("float32", "bfloat16", "int8")
 
 
 def peaks(printed):
-    """{precision: GFLOP/s} of all threads: the greatest number of a line that names the precision, or of its last line."""
+    """{precision: GFLOP/s} of all threads, from the lines that end the list of shapes."""
     result = {}
     for line in printed.splitlines():
-        found = re.match(r"\s*(?:peak: )?(?P<start>.*?)(?P<precision>float32|bfloat16|int8)\b(?P<rest>.*)", line)
-        if not found or "in hardware" in line:
-            continue
-        text = found["start"] if line.startswith("peak") else found["rest"].rpartition(":")[2]
-        numbers = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
-        if numbers:
-            result[found["precision"]] = max(result.get(found["precision"], 0), *numbers)
+        found = re.match(r"peak: (?P<rate>[\d.]+) GFLOP/s (?P<precision>\w+) ", line) or re.match(
+            r"(?P<precision>bfloat16|int8) .*: (?P<rate>[\d.]+)$", line
+        )
+        if found:
+            result[found["precision"]] = float(found["rate"])
     return result
+
+
+def add_products(bench, printed):
+    """Rows of `heed_gemm_bench peak`: instruction set, threads, then for each precision the library's GFLOP/s, heed's and
+    its share; empty where there is no such product. The greatest of all are the machine's peaks."""
+    for line in printed.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for precision, library, own in zip(PRECISIONS, cells[2::3], cells[3::3]):
+            rates = [float(rate) for rate in (library, own) if rate]
+            bench.peaks[precision] = max([bench.peaks.get(precision, 0), *rates])
+            if own:
+                theirs = {"peer": "library", "theirs": [float(library)]} if library else {}
+                bench.add(f"{precision}, {cells[0]}, {counted(int(cells[1]))}", "GFLOP/s", [float(own)], more=True, **theirs)
 
 
 def measure(bench):
@@ -27,10 +39,15 @@ def measure(bench):
     if not os.access(program, os.X_OK):
         bench.note("No heed_gemm_bench beside heed's programs (cmake --build --preset release --target heed_gemm_bench).")
         return
-    bench.say("gemm: a quarter of a minute")
-    printed = run([program]).output
-    bench.peaks = peaks(printed)
-    for precision in PRECISIONS:
-        if precision in bench.peaks:
-            bench.add(f"peak in {precision}, {bench.threads} threads", "GFLOP/s", [bench.peaks[precision]], more=True)
+    bench.say("gemm: about a minute")
+    printed = run([program, "sets"]).output
+    if all(len(line.split()) == 1 for line in printed.splitlines()):
+        for name in printed.split():
+            if os.environ.get("HEED_ISA") in (None, name):
+                add_products(bench, run([program, "peak"], environment={"HEED_ISA": name}).output)
+        printed = run([program]).output
+    else:
+        bench.peaks = peaks(printed)
+        for precision, rate in bench.peaks.items():
+            bench.add(f"peak in {precision}, {counted(bench.threads)}", "GFLOP/s", [rate], more=True)
     bench.note(f"```\n{printed.rstrip()}\n```")

@@ -45,8 +45,7 @@ def measure(bench):
     for what, text in texts.items():
         texts[what] = bench.path(what)
         run(tokenize(bench, "-l", bench.materials.language, "-i", text, "-o", texts[what]))
-    sizes = [int(size) for size in bench.options.sizes.split(",")]
-    for size in sizes:
+    for size in bench.sizes:
         learn(bench, texts["apply BPE"], size)
     for what, tokens in texts.items():
-        apply(bench, tokens, what, sizes[0])
+        apply(bench, tokens, what, bench.sizes[0])

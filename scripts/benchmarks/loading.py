@@ -4,6 +4,7 @@ import subprocess
 import time
 
 from .measure import ProgramError
+from .report import counted
 from .translation import LENGTH, Peer, fixed, has_peer
 
 
@@ -68,7 +69,7 @@ def latency(bench):
                     programs["CTranslate2"] = lambda: once(
                         "CTranslate2", peer.call("latency", precision, 1, length, "--threads", threads, "--lines", count)
                     )
-                what = f"{name}, {precision}, {threads} thread{'s' if threads > 1 else ''}"
+                what = f"{name}, {precision}, {counted(threads)}"
                 for row in bench.compare(f"{what}, median", "ms", programs):
                     theirs = [measured["p95_ms"] for measured in runs[row.peer]] if row.theirs else []
                     ours = [measured["p95_ms"] for measured in runs["heed"]]
@@ -77,8 +78,12 @@ def latency(bench):
 
 def load(bench):
     """The peer's process starts Python and imports the library; its note says what opening the model alone takes."""
+    for config in ["tiny"] if bench.quick else ["tiny", "base"]:
+        load_model(bench, config)
+
+
+def load_model(bench, config):
     materials = bench.materials
-    config = "tiny" if bench.quick else "base"
     model = materials.untrained(config, name=f"load-{config}")
     text = materials.first_lines(materials.test, 1)
     with open(text, "rb") as file:

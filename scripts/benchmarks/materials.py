@@ -48,7 +48,7 @@ def unpacked(path):
 class Materials:
     """Everything lies in the folder `work`; `tool` gives the path of one of heed's programs, `say` tells what is done."""
 
-    def __init__(self, work, tool, say, multi30k=None, model=None, text=None, unseen=None, language=None):
+    def __init__(self, work, tool, say, multi30k=None, model=None, source=None, text=None, unseen=None, language=None):
         self.work, self.tool, self.say, self.model_given = work, tool, say, model
         if multi30k and not os.path.exists(os.path.join(multi30k, "train.en.gz")):
             raise FileNotFoundError(f"{multi30k}: no train.en.gz in it (name the folder with Multi30k's .gz files)")
@@ -56,7 +56,7 @@ class Materials:
         ending = ".gz" if multi30k else ""
         folder = multi30k or os.path.join(ROOT, "data")
         self.train = [os.path.join(folder, f"train.{language}{ending}") for language in self.languages]
-        self.test = os.path.join(folder, ("test_2016_flickr.en" if multi30k else "test.en") + ending)
+        self.test = source or os.path.join(folder, ("test_2016_flickr.en" if multi30k else "test.en") + ending)
         self.unseen_given, self.text_given, self.language = unseen, text, language or ("en" if text else self.languages[1])
 
     def path(self, name):

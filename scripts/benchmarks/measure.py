@@ -14,6 +14,10 @@ class ProgramError(Exception):
     """A measured program that ended with an error; says which and why."""
 
 
+class PeerError(ProgramError):
+    """The same of another program than heed's: what needs it is left out."""
+
+
 @dataclass
 class Run:
     """One run of a program: its output as text, seconds of the processor (user and system) and of the wall clock, and

@@ -7,7 +7,7 @@ UPDATES = 4
 
 def measure(bench):
     materials = bench.materials
-    training_precision = "bfloat16" if training.in_hardware(bench) else "float32"
+    training_precision = training.fast_precision(bench)
     for config in ["tiny"] if bench.quick else ["tiny", "base"]:
         programs = {"heed": lambda: training.heed(bench, config, UPDATES, training_precision)[1]}
         if bench.peers.has("torch"):

@@ -39,7 +39,7 @@ def compare(bench, what, unit, programs):
 
 def measure(bench):
     materials, updates = bench.materials, 6 if bench.quick else 12
-    precision = "bfloat16" if training.in_hardware(bench) else "float32"
+    precision = training.fast_precision(bench)
     programs = {"heed": lambda: training.heed(bench, "tiny", updates, precision)[0]}
     if bench.peers.has("torch"):
         # A barrier that spins makes a step take many seconds: few of them, and an end.

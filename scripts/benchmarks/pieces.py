@@ -5,7 +5,7 @@ from .text import different_lines, library, megabytes, per_second, tokenize
 
 
 def measure(bench):
-    raw, size = bench.materials.text, bench.options.sizes.split(",")[0]
+    raw, size = bench.materials.text, bench.sizes[0]
     command = [bench.tool("build-vocab"), "-q", "--type", "unigram", "-s", size, "--mode", "none", "-j", 1, "-o", bench.path("unigram.vocab"), raw]
     programs = {"heed": lambda: megabytes(raw) / run(command).cpu}
     peer = bench.peers.has("sentencepiece")

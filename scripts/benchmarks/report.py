@@ -14,6 +14,10 @@ def number(x):
     return f"{x:.3g}" if abs(x) >= 0.001 else f"{x:.2e}"
 
 
+def counted(threads):
+    return f"{threads} thread{'s' if threads != 1 else ''}"
+
+
 def cells(row, show):
     theirs = [row.peer, show(row.best(row.theirs)), show(median(row.theirs))] if row.theirs else [row.peer, "", ""]
     return [

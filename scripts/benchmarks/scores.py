@@ -13,6 +13,7 @@ import random
 import re
 
 from .measure import ProgramError, run
+from .report import counted
 
 SHORT, LONG = ["short.ref", "-i", "short.hyp"], ["long.ref", "-i", "long.hyp"]
 SYSTEMS, ALL = ["systems.ref", "-i", "systems.one", "systems.two", "-f", "text"], ["-m", "bleu", "chrf", "ter"]
@@ -136,7 +137,7 @@ def scaling(bench, bleu, arguments):
     outputs = []
     for threads in sorted({1, bench.threads}):
         outputs.append(bench.path(f"threads.{threads}"))
-        what = f"TER, long lines, {threads} thread{'s' if threads > 1 else ''}, wall clock"
+        what = f"TER, long lines, {counted(threads)}, wall clock"
         row = bench.compare(what, "s", {"heed": lambda: run([bleu, *arguments, "-j", threads], target=outputs[-1]).wall})[0]
         if len(outputs) > 1:
             same = filecmp.cmp(outputs[0], outputs[-1], shallow=False)

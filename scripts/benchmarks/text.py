@@ -4,6 +4,7 @@ import filecmp
 import os
 
 from .measure import run
+from .report import counted
 
 # What Moses users protect: tags, e-mail addresses, URLs.
 PATTERNS = r"""<\/?\S+\/?>
@@ -91,7 +92,7 @@ def threads(bench, raw, language):
             out.write(text)
     for count in sorted({1, bench.threads}):
         command = [bench.tool("tokenize"), "-q", "-j", count, "-l", language, "-i", long, "-o", os.devnull]
-        bench.compare(f"tokenise, {count} thread{'s' if count > 1 else ''}", "MB/s", {"heed": lambda: megabytes(long) / run(command).wall}, more=True)
+        bench.compare(f"tokenise, {counted(count)}", "MB/s", {"heed": lambda: megabytes(long) / run(command).wall}, more=True)
     for path in (raw, long):
         command = [bench.tool("tokenize"), "-q", "-l", language, "-i", path, "-o", os.devnull]
         bench.compare(f"memory for {megabytes(path):.0f} MB", "MB", {"heed": lambda: run(command, small=True).peak_mb})

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import cache
 from statistics import median
 
 from .materials import CONFIGS
@@ -34,14 +35,19 @@ def pytorch(bench, config, updates, precision, seed=1, seconds=60):
     return json.loads(bench.peer("train_pytorch.py", *bench.materials.ids, *pieces, *sizes, *work, "--precision", precision).output)
 
 
-def in_hardware(bench):
-    """Whether heed takes bfloat16 when it is free to choose."""
-    said = run([part for part in bench.materials.train_command("tiny", "--after", "1u", model=bench.path("speed.h5")) if part != "-q"])
-    os.remove(bench.path("speed.h5"))
-    found = re.search(r"with ([\d,]+) parameters.*?\b(float32|bfloat16) on", said.messages)
+@cache
+def description(bench):
+    """What `train` says of a tiny model and of itself where it is free to choose."""
+    said = run([part for part in bench.materials.train_command("tiny", "--dry-run") if part != "-q"]).messages
+    found = re.search(r"^(?:train: )?(Transformer with .* parameters .*(?:float32|bfloat16) on .*)$", said, re.M)
     if not found:
-        raise ProgramError("train does not say which precision it takes")
-    return found[2] == "bfloat16"
+        raise ProgramError("train --dry-run does not say which precision it takes")
+    return found[1]
+
+
+def fast_precision(bench):
+    """What `train` takes where it is free to choose."""
+    return "bfloat16" if "bfloat16" in description(bench) else "float32"
 
 
 def flops_of_a_token(bench, config):
@@ -60,7 +66,8 @@ def configs(bench):
 
 
 def measure(bench):
-    precisions = ["bfloat16", "float32"] if in_hardware(bench) else ["float32"]
+    bench.note(f"train says of tiny: {description(bench)}")
+    precisions = dict.fromkeys([fast_precision(bench), "float32"])
     for config in configs(bench):
         flops = flops_of_a_token(bench, config)
         updates = bench.options.updates or UPDATES[config]

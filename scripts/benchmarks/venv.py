@@ -24,30 +24,31 @@ DISTRIBUTION = {"subword_nmt": "subword-nmt"}
 class Peers:
     """A Python with peers in it: `python` runs them, `versions` says which are there, `missing` why others are not."""
 
-    def __init__(self, python):
+    def __init__(self, python, wanted):
         self.python, self.versions, self.missing = python, {}, {}
         if python is None:
             return
-        names = [DISTRIBUTION.get(module, module) for module in PACKAGES]
+        modules = [module for module in PACKAGES if module in wanted]
+        names = [DISTRIBUTION.get(module, module) for module in modules]
         program = (
             "import importlib.metadata as m, json, sys\n"
             "def v(n):\n try: return m.version(n)\n except m.PackageNotFoundError: return None\n"
             "print(json.dumps([v(n) for n in sys.argv[1:]]))"
         )
         found = json.loads(subprocess.run([python, "-c", program, *names], check=True, capture_output=True).stdout)
-        self.versions = {module: version for module, version in zip(PACKAGES, found) if version}
-        self.missing = {module: f"not installed for {python}" for module in PACKAGES if module not in self.versions}
+        self.versions = {module: version for module, version in zip(modules, found) if version}
+        self.missing = {module: f"not installed for {python}" for module in modules if module not in self.versions}
 
     def has(self, module):
         return module in self.versions
 
 
-def existing(folder):
-    """The peers of a virtual environment that is there."""
+def existing(folder, wanted):
+    """Those of the wanted modules that a virtual environment has."""
     python = os.path.join(folder, "bin", "python")
     if not os.access(python, os.X_OK):
         raise FileNotFoundError(f"{folder}: no bin/python in it (name a virtual environment, or leave --venv out and one is made)")
-    return Peers(python)
+    return Peers(python, wanted)
 
 
 def fetched(folder, wanted, say):
@@ -58,14 +59,14 @@ def fetched(folder, wanted, say):
         say(f"making the virtual environment {folder}")
         made = subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True, text=True)
         if made.returncode != 0:
-            peers = Peers(None)
-            peers.missing = dict.fromkeys(PACKAGES, "python3 -m venv fails (Debian: apt-get install python3-venv)")
+            peers = Peers(None, wanted)
+            peers.missing = dict.fromkeys(sorted(wanted), "python3 -m venv fails (Debian: apt-get install python3-venv)")
             return peers
-    peers, reasons = Peers(python), {}
-    for module in [m for m in PACKAGES if m in wanted and not peers.has(m)]:
+    peers, reasons = Peers(python, wanted), {}
+    for module in [m for m in PACKAGES if m in peers.missing]:
         say(f"fetching {PACKAGES[module][-1]}")
         reasons[module] = install(python, module)
-    peers = Peers(python)
+    peers = Peers(python, wanted)
     peers.missing.update({module: why for module, why in reasons.items() if module in peers.missing})
     return peers
 

@@ -15,7 +15,7 @@ expect 1 '' '*nowhere: no bin/python in it (name a virtual *' "$bench" --bin "$H
 
 export TMPDIR=$PWD
 toy=(--quick --no-peers --bin "$HEED_BIN" --lines 40 --rows '^(BLEU|TER)$' --tsv rows.tsv)
-expect 0 '# heed beside its peers*- machine: *## load: *| tiny, int8, 30 pieces | ms |*## learn: *| learn BPE 8000 | MB/s |*
+expect 0 '# heed beside its peers*- machine: *## load: *| tiny, int8, 30 pieces | ms |*## learn: *| learn BPE 1000 | MB/s |*
 ## bleu: *| BLEU | s |*| TER | s |*| the same output |*minutes; load*' '*bench: bleu: TER: heed *' "$bench" "${toy[@]}" --only load,learn,bleu
 [ "$(head -n 1 rows.tsv | cut -f 1-4,8)" = "section	measurement	unit	heed best	peer median" ] || fail "the TSV begins with $(head -n 1 rows.tsv)"
 awk -F '\t' 'NF != 12 || (NR > 1 && !($4 > 0 && $5 > 0 && $11 == 1)) { exit 1 }' rows.tsv || fail "rows without numbers: $(cat rows.tsv)"

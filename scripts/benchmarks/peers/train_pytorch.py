@@ -35,7 +35,7 @@ def arguments():
     parser.add_argument("--precision", choices=["float32", "bfloat16"], required=True)
     parser.add_argument("--batch-words", type=int, default=4096, help="padded target tokens of a batch")
     parser.add_argument("--updates", type=int, default=20, help="to measure, each on a batch of its own")
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop measuring after that long")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop getting warm, and measuring, after that long each")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
@@ -262,8 +262,11 @@ def main():
     longest = max(max(b.source.shape[1], b.decoder_input.shape[1]) for b in batches)
     model = Transformer(options.pieces, options.layers, options.width, options.heads, options.ffn, longest)
     trainer = Trainer(model)
+    start = time.perf_counter()
     for batch in batches:  # makes the kernels of all shapes
         first_loss = trainer.update(batch)
+        if time.perf_counter() - start > options.seconds:
+            break
     tokens, updates, start = 0, 0, time.perf_counter()
     while updates < options.updates and time.perf_counter() - start < options.seconds:
         batch = batches[updates % len(batches)]
