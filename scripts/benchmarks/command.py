@@ -3,6 +3,7 @@
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -174,6 +175,7 @@ def main():
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
     say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder it works in goes away then too
     start = time.monotonic()
     work = tempfile.mkdtemp(prefix="heed-bench-")
     try:

@@ -93,7 +93,7 @@ def load_model(bench, config):
 
         def ours():
             start = time.perf_counter()
-            with Coprocess(bench, model, precision, 0, LENGTH) as translator:
+            with Coprocess(bench, model, precision, bench.threads, LENGTH) as translator:
                 translator.ask(line)
                 return 1000 * (time.perf_counter() - start)
 

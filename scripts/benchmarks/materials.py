@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from .machine import processors
 from .measure import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -130,7 +131,7 @@ class Materials:
     def train_command(self, config, *more, model=None, vocabulary=None):
         command = [self.tool("train"), "-q", "-t", *self.train, "-v", vocabulary or self.vocabulary]
         command += ["-m", model or self.path("trained.h5"), "--task", f"transformer-{config}", "--tied-embeddings-all"]
-        return [*command, "--dropout", CONFIGS[config].dropout, "--save-freq", "1Gu", *more]
+        return [*command, "--dropout", CONFIGS[config].dropout, "--save-freq", "1Gu", "-j", processors(), *more]
 
     def untrained(self, config, vocabulary=None, name=None):
         """A model after one update, without what training needs to go on: for speed with a fixed number of pieces."""

@@ -38,11 +38,11 @@ def pytorch(bench, config, updates, precision, seed=1, seconds=60):
 @cache
 def description(bench):
     """What `train` says of a tiny model and of itself where it is free to choose."""
-    said = run([part for part in bench.materials.train_command("tiny", "--dry-run") if part != "-q"]).messages
-    found = re.search(r"^(?:train: )?(Transformer with .* parameters .*(?:float32|bfloat16) on .*)$", said, re.M)
+    said = run([part for part in bench.materials.train_command("tiny", "--dry-run") if part != "-q"])
+    found = re.search(r"Transformer with .* parameters .*(?:float32|bfloat16) on .*", said.output + said.messages)
     if not found:
         raise ProgramError("train --dry-run does not say which precision it takes")
-    return found[1]
+    return found[0]
 
 
 def fast_precision(bench):
