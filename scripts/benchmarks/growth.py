@@ -7,7 +7,14 @@ from .chart import chart
 from .materials import unpacked
 from .measure import run
 
-LINES = 100
+LINES = 400
+
+
+def translating(bench, model, source, target):
+    """A function that gives the milliseconds of a sentence of so many source and target pieces: sentences of as many words,
+    which are as many pieces or more, are cut."""
+    text, cut = joined(bench, source), ["--max-length", source, "--on-long", "crop"]
+    return lambda: 1000 * target / translation.heed(bench, model, text, 1, "float32", target, more=cut)[0]
 
 
 def joined(bench, words):
@@ -38,31 +45,22 @@ def batches(bench):
 
 
 def lengths(bench):
-    """Milliseconds of a sentence against its length, source words and output pieces."""
-    model = bench.materials.untrained("tiny", name="growth")
+    """Milliseconds of a sentence against its length in pieces, on both sides."""
+    model = bench.materials.untrained("tiny")
     for length in [8, 32, 64] if bench.quick else [8, 16, 32, 64, 128]:
-        text = joined(bench, length)
-        row = bench.compare(
-            f"translating tiny greedily, {length} words to {length} pieces",
-            "ms/sentence",
-            {"heed": lambda: 1000 * length / translation.heed(bench, model, text, 1, "float32", length)[0]},
-        )[0]
+        what = f"translating tiny greedily, {length} pieces to {length}"
+        row = bench.compare(what, "ms/sentence", {"heed": translating(bench, model, length, length)})[0]
         yield length, median(row.heed)
 
 
 def vocabularies(bench):
-    """Milliseconds of a sentence of 20 pieces against pieces in the vocabulary."""
-    text, length = joined(bench, 16), 20
+    """Milliseconds of a sentence of 16 pieces against the merges of the vocabulary."""
     for merges in [500, 4000] if bench.quick else [1000, 2000, 4000, 8000, 16000]:
         path = bench.path(f"vocabulary.{merges}")
         command = [bench.tool("build-vocab"), "-q", "--merges", merges, "--language", ",".join(bench.materials.languages)]
         run([*command, "-o", path, *bench.materials.train])
-        model = bench.materials.untrained("tiny", path, f"growth-{merges}")
-        row = bench.compare(
-            f"translating tiny greedily, {merges} merges",
-            "ms/sentence",
-            {"heed": lambda: 1000 * length / translation.heed(bench, model, text, 1, "float32", length)[0]},
-        )[0]
+        model = bench.materials.untrained("tiny", path, f"tiny-{merges}")
+        row = bench.compare(f"translating tiny greedily, {merges} merges", "ms/sentence", {"heed": translating(bench, model, 16, 16)})[0]
         yield merges, median(row.heed)
 
 
@@ -70,13 +68,13 @@ def measure(bench):
     panels = []
     for title, x_label, y_label, points in (
         ("Training: batch", "target tokens of a batch", "ms an update", list(batches(bench))),
-        ("Translating: length", "words in, pieces out", "ms a sentence", list(lengths(bench))),
+        ("Translating: length", "pieces in and out", "ms a sentence", list(lengths(bench))),
         ("Translating: vocabulary", "merges", "ms a sentence", list(vocabularies(bench))),
     ):
         x, y = points[-1]
         panels.append((title, x_label, y_label, {"heed": points, "-in proportion": [(0, 0), (x, y)]}))
         x0, y0 = points[0]
-        bench.note(f"{title}: {x / x0:.3g} times the {x_label} takes {y / y0:.3g} times the time.")
+        bench.note(f"{title}: {x / x0:.3g} times the size takes {y / y0:.3g} times the time.")
     if bench.options.svg:
         with open(bench.options.svg, "w", encoding="utf-8") as file:
             file.write(chart(panels))

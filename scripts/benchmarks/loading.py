@@ -84,7 +84,7 @@ def load(bench):
 
 def load_model(bench, config):
     materials = bench.materials
-    model = materials.untrained(config, name=f"load-{config}")
+    model = materials.untrained(config)
     text = materials.first_lines(materials.test, 1)
     with open(text, "rb") as file:
         line = file.read()

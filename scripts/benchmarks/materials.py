@@ -135,7 +135,7 @@ class Materials:
 
     def untrained(self, config, vocabulary=None, name=None):
         """A model after one update, without what training needs to go on: for speed with a fixed number of pieces."""
-        path, raw = self.path(f"{name or config}.h5"), self.path("raw.h5")
+        path, raw = self.path(f"untrained-{name or config}.h5"), self.path("raw.h5")
         if not os.path.exists(path):
             self.say(f"making a model of the {config} configuration")
             run(self.train_command(config, "--after", "1u", "--mini-batch-words", 256, model=raw, vocabulary=vocabulary))

@@ -15,11 +15,11 @@ def fixed(length):
     return ["--min-output-length", length, "--max-output-length", length] if length else []
 
 
-def heed(bench, model, text, beam, precision, length=None, output=None):
+def heed(bench, model, text, beam, precision, length=None, output=None, more=()):
     """Runs `translate`; (pieces a second, pieces, peak in MB). The clock is heed's own: reading, tokenising, translating and
     writing, without the start of the process."""
     command = [bench.tool("translate"), "-m", model, "-b", beam, "--precision", precision, "--stats", "-j", bench.threads]
-    command += ["--no-detokenize", "-i", text, *fixed(length)]
+    command += ["--no-detokenize", "-i", text, *fixed(length), *more]
     done = run(command, target=output or bench.path("translated"))
     found = re.search(r"([\d,]+) pieces in .*?([\d.]+) pieces/s", done.messages)
     if not found:
