@@ -1,24 +1,11 @@
-"""The peak in matrix products that heed's own benchmark finds; the other sections' shares are of it."""
+"""The peak in matrix products on each instruction set, the library's and heed's; the other sections' shares are of it."""
 
 import os
-import re
 
 from .measure import run
 from .report import counted
 
 PRECISIONS = ("float32", "bfloat16", "int8")
-
-
-def peaks(printed):
-    """{precision: GFLOP/s} of all threads, from the lines that end the list of shapes."""
-    result = {}
-    for line in printed.splitlines():
-        found = re.match(r"peak: (?P<rate>[\d.]+) GFLOP/s (?P<precision>\w+) ", line) or re.match(
-            r"(?P<precision>bfloat16|int8) .*: (?P<rate>[\d.]+)$", line
-        )
-        if found:
-            result[found["precision"]] = float(found["rate"])
-    return result
 
 
 def add_products(bench, printed):
@@ -28,7 +15,8 @@ def add_products(bench, printed):
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         for precision, library, own in zip(PRECISIONS, cells[2::3], cells[3::3]):
             rates = [float(rate) for rate in (library, own) if rate]
-            bench.peaks[precision] = max([bench.peaks.get(precision, 0), *rates])
+            if rates:
+                bench.peaks[precision] = max(bench.peaks.get(precision, 0), *rates)
             if own:
                 theirs = {"peer": "library", "theirs": [float(library)]} if library else {}
                 bench.add(f"{precision}, {cells[0]}, {counted(int(cells[1]))}", "GFLOP/s", [float(own)], more=True, **theirs)
@@ -40,14 +28,8 @@ def measure(bench):
         bench.note("No heed_gemm_bench beside heed's programs (cmake --build --preset release --target heed_gemm_bench).")
         return
     bench.say("gemm: about a minute")
-    printed = run([program, "sets"]).output
-    if all(len(line.split()) == 1 for line in printed.splitlines()):
-        for name in printed.split():
-            if os.environ.get("HEED_ISA") in (None, name):
-                add_products(bench, run([program, "peak"], environment={"HEED_ISA": name}).output)
-        printed = run([program]).output
-    else:
-        bench.peaks = peaks(printed)
-        for precision, rate in bench.peaks.items():
-            bench.add(f"peak in {precision}, {counted(bench.threads)}", "GFLOP/s", [rate], more=True)
+    for name in run([program, "sets"]).output.split():
+        if os.environ.get("HEED_ISA") in (None, name):
+            add_products(bench, run([program, "peak"], environment={"HEED_ISA": name}).output)
+    printed = run([program]).output
     bench.note(f"```\n{printed.rstrip()}\n```")
