@@ -127,7 +127,8 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
   };
   Word next = normalized.empty() ? Word{} : word_at(0);
   for (std::size_t begin = 0; begin < normalized.size();) {
-    const auto [word, hash] = next;
+    const std::string_view word = next.text;
+    const std::uint64_t hash = next.hash;
     const std::size_t end = begin + word.size();
     if (end < normalized.size()) next = word_at(end);
     const bool remembers = word.size() <= Cache::kLongestWord;
