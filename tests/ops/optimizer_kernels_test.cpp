@@ -75,7 +75,7 @@ TEST_CASE("adam_update: the result does not depend on where the array is cut; ze
   const AdamUpdate update{.learning_rate = 0.01, .weight_decay = 0.1};
   adam_update(std::span(whole), g, m1, v1, update);
   for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 13}, {13, 14}, {14, 101}}) {
-    const auto part = [&](auto& x) { return std::span(x).subspan(begin, end - begin); };
+    const auto part = [from = begin, size = end - begin](auto& x) { return std::span(x).subspan(from, size); };
     adam_update(part(parts), part(g), part(m2), part(v2), update);
   }
   CHECK(whole == parts);
