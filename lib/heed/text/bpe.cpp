@@ -336,36 +336,47 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
   Cache& cache = cache_of_thread<Cache>(identity_);
   thread_local std::vector<std::size_t> ends;
   struct Token {
-    std::string_view text;
+    std::size_t start, end;
     std::uint64_t hash;
   };
   std::array<Token, 16> some;  // so that the cache is told of a word well before it is asked
-  std::string_view space;
-  for (std::size_t at = tokens.find_first_not_of(' '); at != tokens.npos;) {
+  // The output is the text with something between pieces: what is between two such places is copied at once.
+  std::size_t at = after_spaces(tokens, 0), copied = at, last = at;
+  const auto copy = [&](std::size_t end) {
+    out.append(tokens.substr(copied, end - copied));
+    copied = end;
+  };
+  while (at < tokens.size()) {
     std::size_t count = 0;
-    for (; count < some.size() && at != tokens.npos; ++count) {
-      const std::size_t stop = std::min(tokens.find(' ', at), tokens.size());
-      const std::string_view text = tokens.substr(at, stop - at);
-      some[count] = {text, hash_of(text)};
+    for (; count < some.size() && at < tokens.size(); ++count) {
+      const std::size_t end = next_space(tokens, at);
+      some[count] = {at, end, hash_of(tokens.substr(at, end - at))};
       cache.expect(some[count].hash);
-      at = tokens.find_first_not_of(' ', stop);
+      at = after_spaces(tokens, end);
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const std::string_view token = some[i].text;
-      const auto append_pieces = [&](const auto* end, const auto* last) {
-        out.append(space).append(token.substr(0, *end));
-        for (std::size_t start = *end; ++end != last; start = *end)
-          out.append(options_.separator).append(1, ' ').append(token.substr(start, *end - start));
-        space = " ";
+      const Token token = some[i];
+      if (token.start > last + 1) {  // of several spaces one stays
+        copy(last);
+        copied = token.start - 1;
+      }
+      last = token.end;
+      const auto separate_pieces = [&](const auto* end, const auto* last_end) {
+        for (; end + 1 < last_end; ++end) {
+          copy(token.start + *end);
+          out.append(options_.separator).append(1, ' ');
+        }
       };
+      const std::string_view text = tokens.substr(token.start, token.end - token.start);
       if (sampler) {
-        segment_anew(token, ends, sampler);
-        append_pieces(ends.data(), ends.data() + ends.size());
+        segment_anew(text, ends, sampler);
+        separate_pieces(ends.data(), ends.data() + ends.size());
       } else {
-        segment_cached(cache, token, some[i].hash, ends, append_pieces);
+        segment_cached(cache, text, token.hash, ends, separate_pieces);
       }
     }
   }
+  copy(last);
 }
 
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {

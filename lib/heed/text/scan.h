@@ -61,6 +61,20 @@ constexpr std::uint64_t equal_bytes(std::uint64_t bytes, char c) {
   return ~(((different & kLow) + kLow) | different | kLow);
 }
 
+/// The first space at `at` or behind it; the text's size where there is none.
+inline std::size_t next_space(std::string_view text, std::size_t at) {
+  for (; at + 8 <= text.size(); at += 8)
+    if (const std::uint64_t spaces = equal_bytes(load_bytes(text.data() + at), ' '))
+      return at + static_cast<std::size_t>(std::countr_zero(spaces)) / 8;
+  while (at < text.size() && text[at] != ' ') ++at;
+  return at;
+}
+/// The first byte at `at` or behind it that is no space, likewise.
+inline std::size_t after_spaces(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] == ' ') ++at;
+  return at;
+}
+
 /// Of the spaces among eight bytes, as equal_bytes() tells them: whether one follows another, or is the first byte
 /// `after_space`.
 constexpr bool repeats_space(std::uint64_t spaces, bool after_space) {

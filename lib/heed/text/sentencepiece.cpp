@@ -135,28 +135,29 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
     if (unigram_ && (word.size() > kMostWordBytes || std::abs(sum) > kMostSum)) return false;
     const Cache::Entry* known = remembers ? cache.find(word, hash) : nullptr;
     const std::size_t spans_before = spans.size();
-    float after = sum;
-    for (std::size_t i = 0; known && i < known->value.count; ++i) {
-      spans.push_back({known->value.pieces[i], static_cast<std::uint32_t>(begin + known->value.ends[i])});
-      if (unigram_) after = unigram_->score(known->value.pieces[i]) + after;
-    }
-    const auto rounding_of = [&](float before, float behind) {
-      return kRounding * static_cast<float>(word.size()) * (std::abs(before) + std::abs(behind) + 8);
+    float after = sum, margin = 0;
+    const auto add = [&](std::int32_t piece, std::size_t piece_end) {
+      spans.push_back({piece, static_cast<std::uint32_t>(begin + piece_end)});
+      if (unigram_) after = unigram_->score(piece) + after;
     };
-    if (!known || (unigram_ && known->value.margin <= rounding_of(sum, after))) {
-      spans.resize(spans_before);
-      if (unigram_) {
-        after = unigram_->segment(word, word_spans, sum);
-      } else {
+    if (known) {
+      margin = known->value.margin;
+      for (std::size_t i = 0; i < known->value.count; ++i) add(known->value.pieces[i], known->value.ends[i]);
+    } else {
+      if (unigram_)
+        margin = static_cast<float>(unigram_->segment_with_margin(word, word_spans));
+      else
         bpe_->segment(word, word_spans);
-      }
+      for (const PieceSpan& span : word_spans) add(span.piece, span.end);
+      if (remembers && word_spans.size() <= Segmentation::kMost)
+        cache.add(word, hash) = Segmentation(word_spans, margin);
+    }
+    const float size_of_sums = std::abs(sum) + std::abs(after) + 8;
+    if (unigram_ && margin <= kRounding * static_cast<float>(word.size()) * size_of_sums) {
+      spans.resize(spans_before);
+      after = unigram_->segment(word, word_spans, sum);
       for (const PieceSpan& span : word_spans)
         spans.push_back({span.piece, span.end + static_cast<std::uint32_t>(begin)});
-      if (remembers && !known) {
-        const float margin = unigram_ ? static_cast<float>(unigram_->margin(word)) : 0;
-        if (unigram_ && margin <= rounding_of(sum, after)) unigram_->segment(word, word_spans);
-        if (word_spans.size() <= Segmentation::kMost) cache.add(word, hash) = Segmentation(word_spans, margin);
-      }
     }
     sum = after;
     begin = end;

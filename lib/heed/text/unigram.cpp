@@ -202,20 +202,30 @@ UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
   return lattice;
 }
 
-double UnigramModel::margin(std::string_view text) const {
+double UnigramModel::segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const {
   struct Two {
     double best = -std::numeric_limits<double>::infinity(), second = best;
-    void offer(double score) {
-      second = std::max(second, std::min(best, score));
-      best = std::max(best, score);
-    }
+    std::int32_t piece = -1;  // the last of the best segmentation, and where it starts
+    std::uint32_t start = 0;
   };
-  std::vector<Two> two(text.size() + 1);
+  thread_local std::vector<Two> two;
+  two.assign(text.size() + 1, {});
   two[0].best = 0;
-  for_each_edge(text, scores_, [&](std::size_t start, std::size_t end, std::int32_t, float score) {
-    two[end].offer(two[start].best + static_cast<double>(score));
-    two[end].offer(two[start].second + static_cast<double>(score));
+  for_each_edge(text, scores_, [&](std::size_t start, std::size_t end, std::int32_t piece, float score) {
+    const Two& before = two[start];
+    Two& here = two[end];
+    const double best = before.best + static_cast<double>(score), second = before.second + static_cast<double>(score);
+    here.second = std::max({here.second, second, std::min(here.best, best)});
+    if (best > here.best) {
+      here.best = best;
+      here.piece = piece;
+      here.start = static_cast<std::uint32_t>(start);
+    }
   });
+  spans.clear();
+  for (std::size_t end = text.size(); end > 0; end = two[end].start)
+    spans.push_back({two[end].piece, static_cast<std::uint32_t>(end)});
+  std::reverse(spans.begin(), spans.end());
   return two.back().best - two.back().second;
 }
 

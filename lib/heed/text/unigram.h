@@ -35,9 +35,9 @@ class UnigramModel {
   /// Replaces `spans` by the most probable segmentation of a normalised text (Viterbi). `before`: the score of what
   /// stands in front of it. Returns the score up to its end.
   float segment(std::string_view text, std::vector<PieceSpan>& spans, float before = 0) const;
-  /// By how much the best segmentation's score is above the second best's, in 64 bits; infinite where there is one
-  /// only.
-  double margin(std::string_view text) const;
+  /// The most probable segmentation by sums in 64 bits. Returns by how much its score is above the second best's;
+  /// infinite where there is no other. It is segment()'s where this is more than rounding can change.
+  double segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const;
   float score(std::int32_t piece) const {
     return piece == unknown_ ? unknown_score_ : scores_[static_cast<std::size_t>(piece)];
   }
