@@ -12,7 +12,8 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kRoundBytes = std::size_t{1} << 20, kRoundLines = 8192;
+// A round of so much for each thread stays in its cache from the reading to the writing.
+constexpr std::size_t kRoundBytes = std::size_t{1} << 18, kRoundLines = 4096;
 constexpr std::size_t kChunkLines = 64;  // what a thread takes at a time
 
 struct Chunk {
@@ -24,6 +25,8 @@ struct Chunk {
 /// The lines read at once: up to the bounds, or to a pause of the input.
 class Round {
  public:
+  explicit Round(int threads) : threads_(static_cast<std::size_t>(threads)) {}
+
   /// With `wait`, waits for the first line; without, takes those only that are there. False where there is none. An
   /// error of the input waits for the lines before it: see error().
   bool read(LineReader& reader, bool wait) {
@@ -31,7 +34,8 @@ class Round {
     first_ = reader.line_number() + 1;
     std::size_t bytes = 0;
     try {
-      while (count_ < kRoundLines && bytes < kRoundBytes && ((wait && count_ == 0) || reader.ready())) {
+      while (count_ < threads_ * kRoundLines && bytes < threads_ * kRoundBytes &&
+             ((wait && count_ == 0) || reader.ready())) {
         if (count_ == lines_.size()) lines_.emplace_back();
         if (!reader.next(lines_[count_])) break;
         bytes += lines_[count_++].size() + 1;
@@ -59,6 +63,7 @@ class Round {
   }
 
  private:
+  std::size_t threads_;
   std::vector<std::string> lines_;  // the first count_ are in use; the others keep their memory
   std::size_t count_ = 0;
   std::int64_t first_ = 1;
@@ -69,7 +74,8 @@ class Round {
 /// reads the lines that are there already in its place.
 class LineWorker {
  public:
-  LineWorker(LineReader& reader, int threads, const LineWork& job) : reader_(reader), threads_(threads), job_(job) {}
+  LineWorker(LineReader& reader, int threads, const LineWork& job)
+      : reader_(reader), threads_(threads), job_(job), turns_{Turn(threads), Turn(threads)} {}
 
   void run() {
     Turn *now = &turns_[0], *other = &turns_[1];
@@ -88,6 +94,8 @@ class LineWorker {
  private:
   /// The lines of a round and what they become, as long as `waiting`.
   struct Turn {
+    explicit Turn(int threads) : round(threads) {}
+
     Round round;
     std::vector<Chunk> chunks;
     bool waiting = false;

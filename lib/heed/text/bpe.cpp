@@ -44,11 +44,15 @@ BpeEncoder::BpeEncoder(BpeMerges merges, BpeOptions options)
 void BpeEncoder::Rules::reserve(std::size_t pairs) {
   slots_.assign(std::bit_ceil(std::max<std::size_t>(2, 2 * pairs)), {});
   shift_ = 64 - std::countr_zero(slots_.size());
+  filter_.assign(std::max<std::size_t>(1, slots_.size() * 4 / 64), 0);
+  filter_shift_ = 64 - std::countr_zero(filter_.size() * 64);
 }
 
 std::pair<BpeEncoder::Rule*, bool> BpeEncoder::Rules::add(std::int32_t first, std::int32_t second) {
   Slot& slot = slots_[slot_of(first, second)];
   const bool added = slot.rule.rank == kNoRank;
+  const std::uint64_t bit = hash_of(first, second) >> filter_shift_;
+  filter_[bit / 64] |= std::uint64_t{1} << bit % 64;
   slot.first = first;
   slot.second = second;
   return {&slot.rule, added};
@@ -382,7 +386,7 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {
   LineReader reader(path, InvalidUtf8::keep);  // bytes need not be UTF-8; parse() looks at the rest
   std::string text;
-  for (std::string line; reader.next(line);) text += line + "\n";
+  for (std::string line; reader.next(line);) text.append(line).append(1, '\n');
   return parse(text, path, limit, bytes);
 }
 
