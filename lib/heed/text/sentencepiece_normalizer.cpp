@@ -142,14 +142,11 @@ void SentencePieceNormalizer::normalize(std::string_view text, std::string& out,
     return;
   }
   if (dummy_prefix_ && !suffix_) put(space_);
-  const auto is_plain = [&](std::size_t i) {
-    return plain_[static_cast<unsigned char>(text[i])] &&
-           (i + 1 == text.size() || static_cast<signed char>(text[i + 1]) >= 0);
-  };
   bool after_space = squeeze_;
   while (at < text.size()) {
     const std::size_t start = at;
-    while (at < text.size() && is_plain(at)) ++at;
+    while (at < text.size() && plain_[static_cast<unsigned char>(text[at])]) ++at;
+    if (at > start && at < text.size() && static_cast<signed char>(text[at]) < 0) --at;
     if (at > start) {
       out.append(text, start, at - start);
       if (origins)
