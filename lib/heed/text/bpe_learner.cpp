@@ -184,7 +184,7 @@ Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limit
   alive_ = static_cast<std::int64_t>(characters_);
   if (follows_all_) {
     least_ = 0;
-    with_text([this](auto& text) { count_pairs(text); });
+    with_text([this](auto& text) { this->count_pairs(text); });
   }
   choose_pairs(0);
   for (Pair& each : pairs_) {
@@ -346,7 +346,7 @@ void Learner::choose_pairs(std::int64_t merges) {
       const auto wanted = std::min(static_cast<std::int64_t>(threshold), highest / kFrequencySpan);
       least_ = std::max<std::int64_t>(1, highest > 0 ? wanted : least_ / kFrequencySpan);
     }
-    with_text([this](auto& text) { count_pairs(text); });
+    with_text([this](auto& text) { this->count_pairs(text); });
   }
 }
 
