@@ -227,7 +227,8 @@ class TranslateRun {
 
   /// The only batch there is, one line mostly: all threads share it.
   void translate_alone() {
-    if (pool_.size() > 1 && !team_) team_.emplace(pool_.size());
+    constexpr int kMost = 8;  // a line's products have a few pieces each
+    if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), kMost));
     models_.front()->share_with(team_ ? &*team_ : nullptr);
     translate(order_, *models_.front());
     models_.front()->share_with(nullptr);
@@ -291,7 +292,7 @@ class TranslateRun {
   SearchOptions search_;  // options_.search within what the models can do
   std::size_t longest_;   // pieces of a source, or of a translation to score
   ThreadPool pool_;
-  std::optional<ThreadTeam> team_;  // as large, made when a batch is alone for the first time
+  std::optional<ThreadTeam> team_;  // made when a batch is alone for the first time
   std::vector<std::unique_ptr<StepModel>> models_;
   std::vector<Line> lines_;
   std::vector<std::size_t> order_;
