@@ -1,6 +1,7 @@
 #include "heed/ops/linear.h"
 
 #include "heed/base/error.h"
+#include "heed/base/thread_team.h"
 
 #include <algorithm>
 #include <cmath>

@@ -66,13 +66,12 @@ class PackedParameters {
   template <class Pack>
   const T* get(Tensor<T> view, std::int64_t size, Pack pack) {
     const std::lock_guard lock(mutex_);
-    const auto [entry, is_new] = packed_.try_emplace({view.data(), view.size()});
-    if (is_new) {
-      entry->second = arena_.tensor<T>({size}).data();
-      const std::int64_t first = view.data() - parameters_.flat().data();
-      pack(is_unread(first) ? WeightRows<T>(view, first, source_) : WeightRows<T>(view), entry->second);
-    }
-    return entry->second;
+    const std::pair<const T*, std::int64_t> key(view.data(), view.size());
+    if (const auto found = packed_.find(key); found != packed_.end()) return found->second;
+    T* const memory = arena_.tensor<T>({size}).data();
+    const std::int64_t first = view.data() - parameters_.flat().data();
+    pack(is_unread(first) ? WeightRows<T>(view, first, source_) : WeightRows<T>(view), memory);
+    return packed_[key] = memory;
   }
 
   /// Reads the parameters that have not been packed so far, and those for which keeps(name) holds, into `parameters`

@@ -66,7 +66,7 @@ template <class T>
 class ParameterValues {
  public:
   /// All 0. `pages`: small where few of the parameters will be written.
-  explicit ParameterValues(const ParameterLayout& layout, Pages pages = Pages::huge)
+  explicit ParameterValues(const ParameterLayout& layout, PageSize pages = PageSize::huge)
       : layout_(&layout), data_(static_cast<std::size_t>(layout.storage_size()), pages) {}
 
   const ParameterLayout& layout() const { return *layout_; }

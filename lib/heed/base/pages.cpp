@@ -3,10 +3,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <new>
 
 namespace heed {
 namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t whole_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -15,11 +18,21 @@ std::size_t whole_pages(std::size_t bytes) {
 
 }  // namespace
 
-Pages::Pages(std::size_t bytes) : bytes_(whole_pages(bytes)) {
+Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)) {
   if (bytes_ == 0) return;
-  void* const memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool huge = size == PageSize::huge && bytes_ >= 2 * kHugePage;
+  // More than needed, so that a huge page's boundary is in it; what is around goes back.
+  const std::size_t all = bytes_ + (huge ? kHugePage : 0);
+  void* const memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<char*>(memory);
+  if (huge) {
+    const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
+    if (before > 0) ::munmap(data_, before);
+    data_ += before;
+    if (all > before + bytes_) ::munmap(data_ + bytes_, all - before - bytes_);
+  }
+  ::madvise(data_, bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish, no more
 }
 
 Pages::~Pages() {

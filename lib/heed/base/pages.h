@@ -5,13 +5,16 @@
 
 namespace heed {
 
+enum class PageSize { small, huge };
+
 /// Memory from the system in whole pages, zeros at first. It costs nothing before it is written, and goes back to the
 /// system, not to the heap, so that what is given back does not count as memory in use.
 class Pages {
  public:
   Pages() = default;
-  /// Throws std::bad_alloc.
-  explicit Pages(std::size_t bytes);
+  /// `size`: huge where all of some megabytes will be written and the system has such pages; the memory starts at one
+  /// then. Throws std::bad_alloc.
+  explicit Pages(std::size_t bytes, PageSize size = PageSize::small);
   Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Pages& operator=(Pages&& other) noexcept {
     std::swap(data_, other.data_);

@@ -52,9 +52,9 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void ThreadTeam::run(int count, const Job& job) {
+void ThreadTeam::run_pieces(int count, const NumberedCall& job) {
   if (count <= 1 || helpers_.empty()) {
-    for (int i = 0; i < count; ++i) job.call(job.self, i);
+    for (int i = 0; i < count; ++i) job(i);
     return;
   }
   job_ = job;
@@ -76,7 +76,7 @@ void ThreadTeam::take() {
     const Pieces mine = Pieces::of(pieces_.fetch_add(1, std::memory_order_acquire));
     if (!mine.left()) return;
     try {
-      job_.call(job_.self, static_cast<int>(mine.next));
+      job_(static_cast<int>(mine.next));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       error_ = std::current_exception();

@@ -6,8 +6,9 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <type_traits>
 #include <vector>
+
+#include "heed/base/threads.h"
 
 namespace heed {
 
@@ -16,6 +17,9 @@ namespace heed {
 /// pieces too, so a helper that the system does not run costs nothing but the piece it has begun.
 class ThreadTeam {
  public:
+  /// More threads find no pieces in a line's products.
+  static constexpr int kMostUseful = 8;
+
   /// `size` at least 1, the calling thread included.
   explicit ThreadTeam(int size);
   ~ThreadTeam();
@@ -29,15 +33,10 @@ class ThreadTeam {
   /// from the heap.
   template <class Piece>
   void run(int count, Piece&& piece) {
-    using Callable = std::remove_reference_t<Piece>;
-    run(count, {[](const void* self, int i) { (*static_cast<Callable*>(const_cast<void*>(self)))(i); }, &piece});
+    run_pieces(count, NumberedCall(piece));
   }
 
  private:
-  struct Job {
-    void (*call)(const void* self, int piece) = nullptr;
-    const void* self = nullptr;
-  };
   /// How many pieces a job has, and the next one: a thread that has taken a piece knows that the job stays until it has
   /// reported that piece.
   struct Pieces {
@@ -49,7 +48,7 @@ class ThreadTeam {
     bool left() const { return next < count; }
   };
 
-  void run(int count, const Job& job);
+  void run_pieces(int count, const NumberedCall& job);
   /// Takes pieces as long as there are any.
   void take();
   void help();
@@ -57,7 +56,7 @@ class ThreadTeam {
   bool wait_for_work();
 
   std::vector<std::thread> helpers_;
-  Job job_;
+  NumberedCall job_;
   alignas(64) std::atomic<std::uint64_t> pieces_ = 0;
   alignas(64) std::atomic<std::uint32_t> done_ = 0;
   alignas(64) std::atomic<int> sleeping_ = 0;

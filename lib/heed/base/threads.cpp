@@ -30,15 +30,15 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::call(const Job& job, int thread) {
+void ThreadPool::call(const NumberedCall& job, int thread) {
   try {
-    job.call(job.self, thread);
+    job(thread);
   } catch (...) {
     errors_[static_cast<std::size_t>(thread)] = std::current_exception();
   }
 }
 
-void ThreadPool::run(const Job& job) {
+void ThreadPool::run_on_all(const NumberedCall& job) {
   {
     const std::lock_guard lock(mutex_);
     job_ = job;
@@ -62,7 +62,7 @@ void ThreadPool::run(const Job& job) {
 void ThreadPool::work(int thread) {
   std::uint64_t seen = 0;
   for (;;) {
-    Job job;
+    NumberedCall job;
     {
       std::unique_lock lock(mutex_);
       start_.wait(lock, [&] { return ending_ || round_ != seen; });

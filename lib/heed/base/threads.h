@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 namespace heed {
@@ -18,6 +17,22 @@ struct Slice {
   std::int64_t size() const { return end - begin; }
 };
 Slice slice_of(std::int64_t size, int parts, int index);
+
+/// A function of a number, borrowed: it must outlive this. Takes no memory from the heap.
+class NumberedCall {
+ public:
+  NumberedCall() = default;
+  template <class Function>
+  explicit NumberedCall(Function& function)
+      : call_([](const void* self, int number) { (*static_cast<Function*>(const_cast<void*>(self)))(number); }),
+        self_(&function) {}
+
+  void operator()(int number) const { call_(self_, number); }
+
+ private:
+  void (*call_)(const void* self, int number) = nullptr;
+  const void* self_ = nullptr;
+};
 
 /// Threads that wait (without burning the processor) to run the same function side by side. run() takes no memory from
 /// the heap. Not to be used from within the function it runs.
@@ -35,25 +50,19 @@ class ThreadPool {
   /// exception of the lowest thread is thrown again after all have ended.
   template <class Function>
   void run(Function&& function) {
-    using Callable = std::remove_reference_t<Function>;
-    run({[](const void* self, int thread) { (*static_cast<Callable*>(const_cast<void*>(self)))(thread); }, &function});
+    run_on_all(NumberedCall(function));
   }
 
  private:
-  struct Job {
-    void (*call)(const void* self, int thread) = nullptr;
-    const void* self = nullptr;
-  };
-
-  void run(const Job& job);
-  void call(const Job& job, int thread);
+  void run_on_all(const NumberedCall& job);
+  void call(const NumberedCall& job, int thread);
   void work(int thread);
 
   std::vector<std::exception_ptr> errors_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable start_, done_;
-  Job job_;
+  NumberedCall job_;
   std::uint64_t round_ = 0;
   int running_ = 0;
   bool ending_ = false;

@@ -127,7 +127,7 @@ SharedFile open_shared(const std::string& path) {
   return std::make_shared<const h5::File>(open_checkpoint(path));
 }
 
-UnreadCheckpoint read_all_but_parameters(const SharedFile& file, Pages pages) {
+UnreadCheckpoint read_all_but_parameters(const SharedFile& file, PageSize pages) {
   Outline outline = read_outline(*file);
   const ParameterLayout& layout = outline.model->layout();
   auto reader = std::make_unique<ParameterReader>(file, "/parameters", std::move(outline.parameters), layout);
@@ -137,7 +137,7 @@ UnreadCheckpoint read_all_but_parameters(const SharedFile& file, Pages pages) {
 }
 
 Checkpoint read_checkpoint(const SharedFile& file) {
-  UnreadCheckpoint unread = read_all_but_parameters(file, Pages::huge);
+  UnreadCheckpoint unread = read_all_but_parameters(file, PageSize::huge);
   unread.reader->read(0, unread.checkpoint.parameters.flat());
   return std::move(unread.checkpoint);
 }
@@ -169,7 +169,7 @@ Checkpoint load_checkpoint(const std::string& path) {
 }
 
 UnreadCheckpoint open_unread_checkpoint(const std::string& path) {
-  return read_checked(path, [&] { return read_all_but_parameters(open_shared(path), Pages::small); });
+  return read_checked(path, [&] { return read_all_but_parameters(open_shared(path), PageSize::small); });
 }
 
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {

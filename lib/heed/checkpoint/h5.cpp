@@ -1,6 +1,7 @@
 #include "heed/checkpoint/h5.h"
 
 #include <hdf5.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -341,6 +342,14 @@ void Dataset::read(std::span<std::uint16_t> out) const {
 
 void Dataset::read(std::span<char> out) const {
   read(H5T_NATIVE_UINT8, out.data());
+}
+
+bool File::is_same_as(int descriptor) const {
+  void* handle = nullptr;
+  struct stat mine {
+  }, other{};
+  return H5Fget_vfd_handle(id_, H5P_DEFAULT, &handle) >= 0 && ::fstat(*static_cast<const int*>(handle), &mine) == 0 &&
+         ::fstat(descriptor, &other) == 0 && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
 Dataset File::dataset(const std::string& path) const {

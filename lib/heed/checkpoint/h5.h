@@ -56,6 +56,8 @@ class File {
   void close();
   const std::string& path() const { return path_; }
 
+  /// Whether a descriptor is of this very file, and not of another one that took its name.
+  bool is_same_as(int descriptor) const;
   bool exists(const std::string& object) const;
   /// Names of a group's members, sorted.
   std::vector<std::string> members(const std::string& group) const;

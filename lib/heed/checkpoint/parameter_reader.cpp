@@ -25,7 +25,8 @@ ParameterReader::ParameterReader(std::shared_ptr<const h5::File> file, std::stri
     : file_(std::move(file)), group_(std::move(group)), datasets_(std::move(datasets)), layout_(layout) {
   descriptor_ = ::open(file_->path().c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor_ < 0) throw Error(Position{file_->path()}, "cannot open: " + errno_text());
-  for (const h5::Dataset& dataset : datasets_) offsets_.push_back(dataset.offset_of_floats());
+  const bool same = file_->is_same_as(descriptor_);  // trainers put a new file in the place of the old one
+  for (const h5::Dataset& dataset : datasets_) offsets_.push_back(same ? dataset.offset_of_floats() : -1);
 }
 
 ParameterReader::~ParameterReader() {

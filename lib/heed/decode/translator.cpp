@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heed/base/error.h"
+#include "heed/base/thread_team.h"
 #include "heed/decode/force.h"
 #include "heed/ops/instruction_set.h"
 
@@ -46,7 +47,7 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
     : precision_(precision) {
   static_cast<void>(instruction_set());  // a wrong HEED_ISA is said before models are read
   checkpoints_.reserve(paths.size());    // their parameters stay where they are
-  ThreadTeam team(threads);
+  ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
   for (const std::string& path : paths) {
     checkpoints_.push_back(open_unread_checkpoint(path));
     if (checkpoints_.size() > 1) {

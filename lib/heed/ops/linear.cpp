@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "heed/base/thread_team.h"
 #include "heed/ops/check.h"
 #include "heed/ops/gemm/bfloat16.h"
 #include "heed/ops/gemm/gemm.h"
@@ -10,13 +11,11 @@
 namespace heed {
 namespace {
 
-/// Every element rounded to bfloat16, in `out`.
+/// out = every element rounded to bfloat16.
 template <class T>
-const T* rounded(const T* from, std::int64_t size, std::vector<T>& out) {
-  out.resize(static_cast<std::size_t>(size));
-  std::transform(from, from + size, out.begin(),
+void round_all(const T* from, std::int64_t size, T* out) {
+  std::transform(from, from + size, out,
                  [](T value) { return static_cast<T>(round_to_bfloat16(static_cast<float>(value))); });
-  return out.data();
 }
 
 }  // namespace
@@ -32,8 +31,7 @@ LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), x_(x) {
       bfloat16_ = bfloat16_left(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
     } else {
       x_ = graph.arena().template tensor<T>(x.shape());
-      std::vector<T> copy;
-      std::copy_n(rounded(static_cast<const T*>(x.data()), x.size(), copy), x.size(), x_.data());
+      round_all(static_cast<const T*>(x.data()), x.size(), x_.data());
     }
   }
 }
@@ -84,9 +82,9 @@ void LinearRows<T>::multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T>
   const bool round = graph_.device().precision == Precision::bfloat16;
   const T* panels = packed(weight, Panels<T>::size(n, k), [&](const WeightRows<T>& rows, T* memory) {
     for_rows(rows, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end, const T* from) {
-      std::vector<T> copy;
-      if (round) from = rounded(from, (end - begin) * k, copy);
-      pack_panels(end - begin, k, from, k, memory + begin * k);
+      std::vector<T> copy(static_cast<std::size_t>(round ? (end - begin) * k : 0));
+      if (round) round_all(from, (end - begin) * k, copy.data());
+      pack_panels(end - begin, k, round ? copy.data() : from, k, memory + begin * k);
     });
   });
   for_columns(weight, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end) {

@@ -12,6 +12,7 @@
 #include "heed/base/error.h"
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
+#include "heed/base/thread_team.h"
 #include "heed/base/threads.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
@@ -227,8 +228,7 @@ class TranslateRun {
 
   /// The only batch there is, one line mostly: all threads share it.
   void translate_alone() {
-    constexpr int kMost = 8;  // a line's products have a few pieces each
-    if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), kMost));
+    if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
     models_.front()->share_with(team_ ? &*team_ : nullptr);
     translate(order_, *models_.front());
     models_.front()->share_with(nullptr);

@@ -2,10 +2,11 @@
 
 #include <string_view>
 
-#include "heed/base/thread_team.h"
 #include "heed/tensor/arena.h"
 
 namespace heed {
+
+class ThreadTeam;
 
 /// The arithmetic of matrix products: `bfloat16` rounds both operands to bfloat16 and sums in float32; `int8`, for
 /// inference only, rounds the rows of both to 8 bits of a scale of their own. All else is float32.

@@ -13,12 +13,4 @@ void* allocate_memory(std::size_t bytes);
 /// `bytes` as it was allocated.
 void free_memory(void* memory, std::size_t bytes);
 
-/// Pages of the system's choice where it has larger ones, or its smallest.
-enum class Pages { huge, small };
-
-/// Zeroed memory, aligned likewise, which the system provides page by page when it is first written to. Throws
-/// std::bad_alloc.
-void* allocate_zeroed_memory(std::size_t bytes, Pages pages);
-void free_zeroed_memory(void* memory, std::size_t bytes);
-
 }  // namespace heed
