@@ -78,18 +78,18 @@ double p_value(std::size_t at_least, std::size_t count) {
 /// without rounding, and so do integers, from a quarter of the memory.
 class ResampleRows {
  public:
-  ResampleRows(std::span<const double> rows, std::size_t width) : width_(width) {
-    constexpr double kExact = 1 << 24;  // float32 has all whole numbers up to here
-    const double most = std::min(255.0, kExact / static_cast<double>(rows.size() / width));
-    const auto place = [&](auto& to) {
-      to.resize(rows.size() + kColumns);
-      for (std::size_t i = 0; i < rows.size(); ++i) to[i] = static_cast<std::decay_t<decltype(to[0])>>(rows[i]);
-    };
-    if (std::all_of(rows.begin(), rows.end(), [&](double x) { return x >= 0 && x <= most && x == std::floor(x); }))
-      place(bytes_);
-    else
-      place(floats_);
-    are_small_ = std::all_of(bytes_.begin(), bytes_.end(), [](std::uint8_t byte) { return byte < 64; });
+  ResampleRows(const CompactNumbers& rows, std::size_t width) : width_(width) {
+    constexpr std::size_t kExact = 1 << 24;  // float32 has all whole numbers up to here
+    const auto bytes = rows.bytes();
+    const std::size_t most = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
+    if (!bytes.empty() && most * (rows.size() / width) <= kExact) {
+      bytes_.resize(rows.size() + kColumns);
+      std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+      are_small_ = most < 64;
+    } else {
+      floats_.resize(rows.size() + kColumns);
+      for (std::size_t i = 0; i < rows.size(); ++i) floats_[i] = static_cast<float>(rows[i]);
+    }
   }
 
   /// Numbers that add() writes: those of a row and some behind them that mean nothing.
@@ -169,8 +169,8 @@ struct ShuffledSums {
 /// Those of a column with fractions (TER's mean length of three references), rounded as NumPy rounds them, because a
 /// difference that is exactly the one seen counts or not by its last bit: products of 0/1 matrices, which OpenBLAS sums
 /// in blocks of 384 segments (two halves where fewer than two blocks are left) on CPUs that have AVX-512.
-ShuffledSums shuffled_fractions(const std::vector<double>& rows, std::size_t width, std::size_t baseline,
-                                std::size_t system, const std::uint64_t* mask) {
+ShuffledSums shuffled_fractions(const CompactNumbers& rows, std::size_t width, std::size_t baseline, std::size_t system,
+                                const std::uint64_t* mask) {
   constexpr std::size_t kBlock = 384;
   const std::size_t segments = rows.size() / width;
   ShuffledSums swapped, kept;  // the sums of the baseline's rows and of the system's rows
@@ -201,6 +201,19 @@ void share(ThreadPool& pool, std::int64_t count, const Function& function) {
 }
 
 }  // namespace
+
+void CompactNumbers::append(std::span<const double> numbers) {
+  const auto fits = [](double x) { return x >= 0 && x <= 255 && x == std::floor(x); };
+  if (doubles_.empty() && std::all_of(numbers.begin(), numbers.end(), fits)) {
+    const std::size_t first = bytes_.size();
+    bytes_.resize(first + numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) bytes_[first + i] = static_cast<std::uint8_t>(numbers[i]);
+    return;
+  }
+  if (!bytes_.empty()) doubles_.assign(bytes_.begin(), bytes_.end());
+  bytes_ = {};
+  doubles_.insert(doubles_.end(), numbers.begin(), numbers.end());
+}
 
 SegmentStatistics::SegmentStatistics(const Metrics& metrics, std::size_t systems)
     : metrics_(metrics), systems_(systems) {
@@ -304,10 +317,10 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
   // from.
   std::vector<double> changes(segments * (width - system_width)), own(width), both(width);
   for (std::size_t i = 0; i < segments; ++i) {
-    const double* row = statistics.rows().data() + i * width;
-    for (std::size_t k = 0; k < width; ++k) own[k] += row[k];
+    const auto row = [&](std::size_t k) { return statistics.rows()[i * width + k]; };
+    for (std::size_t k = 0; k < width; ++k) own[k] += row(k);
     for (std::size_t k = system_width; k < width; ++k)
-      changes[i * (width - system_width) + k - system_width] = row[k % system_width] - row[k];
+      changes[i * (width - system_width) + k - system_width] = row(k % system_width) - row(k);
   }
   for (std::size_t k = 0; k < width; ++k) both[k] = own[k] + own[k % system_width];
   std::vector<char> has_fractions(width);

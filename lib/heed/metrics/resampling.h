@@ -11,6 +11,21 @@ namespace heed {
 
 using Metrics = std::vector<std::unique_ptr<TranslationMetric>>;
 
+/// Numbers in the order they came: a byte each as long as all are whole and from 0 to 255, as counts of words nearly
+/// always are, else doubles.
+class CompactNumbers {
+ public:
+  std::size_t size() const { return bytes_.size() + doubles_.size(); }
+  double operator[](std::size_t i) const { return doubles_.empty() ? bytes_[i] : doubles_[i]; }
+  void append(std::span<const double> numbers);
+  /// All of them; none where they are doubles.
+  std::span<const std::uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+  std::vector<double> doubles_;  // one of the two is empty
+};
+
 /// The statistics of a corpus, segment by segment: of every system, and for each system of every metric.
 class SegmentStatistics {
  public:
@@ -24,8 +39,8 @@ class SegmentStatistics {
   /// Where the numbers of a system's metric begin in a row.
   std::size_t offset(std::size_t system, std::size_t metric) const { return system * system_width_ + offsets_[metric]; }
   /// [segments(), row_width()]
-  const std::vector<double>& rows() const { return rows_; }
-  void append(std::span<const double> rows) { rows_.insert(rows_.end(), rows.begin(), rows.end()); }
+  const CompactNumbers& rows() const { return rows_; }
+  void append(std::span<const double> rows) { rows_.append(rows); }
   /// Sums of the columns, segment after segment.
   std::vector<double> sums() const;
 
@@ -33,7 +48,7 @@ class SegmentStatistics {
   const Metrics& metrics_;
   std::size_t systems_, system_width_ = 0;
   std::vector<std::size_t> offsets_;
-  std::vector<double> rows_;
+  CompactNumbers rows_;
 };
 
 /// A mean and half the width of the interval that holds the middle 95 % of the scores. `single`: both are float32.
