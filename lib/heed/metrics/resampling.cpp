@@ -211,7 +211,7 @@ void CompactNumbers::append(std::span<const double> numbers) {
     return;
   }
   if (!bytes_.empty()) doubles_.assign(bytes_.begin(), bytes_.end());
-  bytes_ = {};
+  std::vector<std::uint8_t>().swap(bytes_);
   doubles_.insert(doubles_.end(), numbers.begin(), numbers.end());
 }
 

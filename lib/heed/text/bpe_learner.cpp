@@ -53,7 +53,9 @@ class Learner {
 
  private:
   static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
-  static constexpr std::int64_t kFrequencySpan = 16;  // pairs rarer than this share of the most frequent are not stored
+  // Pairs rarer than this share of the most frequent are not stored, nor more than some of the most frequent.
+  static constexpr std::int64_t kFrequencySpan = 16;
+  static constexpr std::size_t kMostPairs = 1 << 16;
 
   using List = PlaceLists::List;
   struct Pair {
@@ -103,7 +105,7 @@ class Learner {
 
   void keep_pairs(std::int64_t least);
   template <class Cell>
-  void count_pairs(BpeText<Cell>& text);
+  void count_pairs(BpeText<Cell>& text, std::int64_t most);
   double threshold_after(std::int64_t frequency, std::int64_t merges);
   void choose_pairs(std::int64_t merges);
   void prune(std::int64_t merges);
@@ -184,7 +186,7 @@ Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limit
   alive_ = static_cast<std::int64_t>(characters_);
   if (follows_all_) {
     least_ = 0;
-    with_text([this](auto& text) { this->count_pairs(text); });
+    with_text([this](auto& text) { this->count_pairs(text, 0); });
   }
   choose_pairs(0);
   for (Pair& each : pairs_) {
@@ -296,13 +298,14 @@ void Learner::keep_pairs(std::int64_t least) {
   pairs_.resize(kept);
 }
 
-/// Stores the pairs of the frequency least_ and above, with their blocks, as the text has them.
+/// Stores the pairs of the frequency least_ and above, with their blocks, as the text has them. Where these are too
+/// many, least_ is raised, but not above `most`.
 template <class Cell>
-void Learner::count_pairs(BpeText<Cell>& text) {
+void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   keep_pairs(std::numeric_limits<std::int64_t>::max());
   places_.clear();
   for (Pair& each : pairs_) each.blocks = {};
-  text.compact();
+  text.compact(least_ == kUnknown ? text.kLongBlock : text.kShortBlock);
   const auto each_pair = [&](auto&& take) {
     for (Place block = 0; block < text.blocks(); ++block)
       text.each_word(block, [&](std::uint32_t, std::int64_t count, std::span<const Cell> symbols) {
@@ -320,6 +323,10 @@ void Learner::count_pairs(BpeText<Cell>& text) {
     each_pair([&](Symbol first, Symbol second, std::int64_t count, Place) { shared[slot(first, second)] += count; });
     if (least_ == kUnknown)
       least_ = std::max<std::int64_t>(1, *std::max_element(shared.begin(), shared.end()) / kFrequencySpan);
+    const auto stored = [&] {
+      return std::count_if(shared.begin(), shared.end(), [&](auto n) { return n >= least_; });
+    };
+    while (2 * least_ <= most && std::cmp_greater(stored(), kMostPairs)) least_ *= 2;
   }
   each_pair([&](Symbol first, Symbol second, std::int64_t count, Place block) {
     if (least_ > 1 && shared[slot(first, second)] < least_) return;
@@ -342,11 +349,11 @@ void Learner::choose_pairs(std::int64_t merges) {
   for (std::int64_t highest = highest_frequency(); least_ > 1; highest = highest_frequency()) {
     const double threshold = threshold_after(highest, merges);
     if (highest >= least_ && threshold >= static_cast<double>(least_)) break;
-    if (least_ != kUnknown) {
-      const auto wanted = std::min(static_cast<std::int64_t>(threshold), highest / kFrequencySpan);
-      least_ = std::max<std::int64_t>(1, highest > 0 ? wanted : least_ / kFrequencySpan);
-    }
-    with_text([this](auto& text) { this->count_pairs(text); });
+    const std::int64_t most = least_ == kUnknown ? 0 : std::min(static_cast<std::int64_t>(threshold), highest);
+    if (least_ != kUnknown)
+      least_ =
+          std::max<std::int64_t>(1, highest > 0 ? std::min(most, highest / kFrequencySpan) : least_ / kFrequencySpan);
+    with_text([&](auto& text) { this->count_pairs(text, most); });
   }
 }
 

@@ -19,6 +19,8 @@ class BpeText {
  public:
   static constexpr Cell kEnd = std::numeric_limits<Cell>::max();
   static constexpr std::size_t kMostSymbols = kEnd;
+  // Cells of a block, unless a word is longer. Long blocks make lists of blocks short, short ones are searched faster.
+  static constexpr std::size_t kLongBlock = 1024, kShortBlock = 96;
 
   struct Block {
     std::uint32_t start;  // in cells
@@ -54,7 +56,7 @@ class BpeText {
     cells_[size_++] = cell_of(count);
     for (const auto symbol : symbols) cells_[size_++] = static_cast<Cell>(symbol);
     cells_[size_++] = kEnd;
-    place_word(start, size_);
+    place_word(start, size_, kLongBlock);
   }
   /// Whether a count can be stored still.
   bool has_room(std::int64_t count) const {
@@ -96,8 +98,8 @@ class BpeText {
     }
   }
 
-  /// Moves the words together into blocks of full length again, and gives the room behind them back.
-  void compact() {
+  /// Moves the words together into blocks of `length` cells again, and gives the room behind them back.
+  void compact(std::size_t length) {
     const std::vector<Block> old = std::move(blocks_);
     blocks_.clear();
     size_ = 0;
@@ -107,10 +109,10 @@ class BpeText {
       for (const Cell* const end = at + block.length; at < end;) {
         const Cell* last = at + 1;
         while (*last != kEnd) ++last;
-        const std::size_t start = size_, length = static_cast<std::size_t>(++last - at);
-        std::memmove(cells_ + size_, at, length * sizeof(Cell));
-        size_ += length;
-        place_word(start, size_);
+        const std::size_t start = size_, word = static_cast<std::size_t>(++last - at);
+        std::memmove(cells_ + size_, at, word * sizeof(Cell));
+        size_ += word;
+        place_word(start, size_, length);
         at = last;
       }
     }
@@ -135,7 +137,6 @@ class BpeText {
 
  private:
   static constexpr Cell kTable = static_cast<Cell>(kEnd - kEnd / 4);  // counts from here on are places in table_
-  static constexpr std::size_t kBlock = 96;                           // cells, unless a word is longer
   static constexpr std::size_t kSlack = 64;                           // find() may read these
 
   Cell cell_of(std::int64_t count) {
@@ -144,8 +145,8 @@ class BpeText {
     return static_cast<Cell>(kTable + (table_.size() - 1));
   }
 
-  void place_word(std::size_t start, std::size_t end) {
-    if (blocks_.empty() || end - blocks_.back().start > kBlock)
+  void place_word(std::size_t start, std::size_t end, std::size_t block) {
+    if (blocks_.empty() || end - blocks_.back().start > block)
       blocks_.push_back({static_cast<std::uint32_t>(start), 0, words_});
     blocks_.back().length = static_cast<std::uint32_t>(end) - blocks_.back().start;
     ++words_;

@@ -83,8 +83,8 @@ void WordTable::add_to(Place place, std::int64_t by) {
 
 std::pair<WordTable::Place, bool> WordTable::add(const char* word, std::size_t size, std::uint32_t hash,
                                                  std::int64_t count) {
-  if (8 * (words_ + 1) > 7 * slots_.size()) grow();
-  for (std::size_t at = hash & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+  if (6 * (words_ + 1) > 5 * slots_.size()) grow();
+  for (std::size_t at = first_slot(hash);; at = slot_after(at)) {
     Slot& slot = slots_[at];
     const bool is_new = slot.place == kNoPlace;
     if (is_new) slot = {store(word, size), hash};
@@ -122,12 +122,12 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
 }
 
 void WordTable::grow() {
-  std::vector<Slot> old(std::max(kFirstSlots, 2 * slots_.size()));
+  std::vector<Slot> old(std::max(kFirstSlots, slots_.size() + slots_.size() / 4));
   old.swap(slots_);
   for (const Slot& entry : old) {
     if (entry.place == kNoPlace) continue;
-    std::size_t at = entry.hash & (slots_.size() - 1);
-    while (slots_[at].place != kNoPlace) at = (at + 1) & (slots_.size() - 1);
+    std::size_t at = first_slot(entry.hash);
+    while (slots_[at].place != kNoPlace) at = slot_after(at);
     slots_[at] = entry;
   }
 }
@@ -182,7 +182,7 @@ void WordCounter::split(std::string_view text, Part& part) {
     const char* const word = (start >= tail ? tail_text : text.data()) + start;
     const std::size_t size = end - start;
     const std::uint32_t hash = WordTable::hash_of(word, size);
-    part.words[hash * std::uint64_t{shares} >> 32].push_back(
+    part.words[(hash & 0xFFFFu) * shares >> 16].push_back(
         {word, static_cast<std::uint32_t>(size), hash, part.position++});
     empty = false;
   };

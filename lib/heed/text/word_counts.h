@@ -30,11 +30,11 @@ class WordTable {
 
   // Bring what add() will look at into the cache: the second some time after the first.
   void prefetch_slot(std::uint32_t hash) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+    if (!slots_.empty()) __builtin_prefetch(&slots_[first_slot(hash)]);
   }
   void prefetch_word(std::uint32_t hash) const {
     if (slots_.empty()) return;
-    const Place place = slots_[hash & (slots_.size() - 1)].place;
+    const Place place = slots_[first_slot(hash)].place;
     if (place != kNoPlace) __builtin_prefetch(at(place), 1);
   }
 
@@ -42,7 +42,7 @@ class WordTable {
   std::int64_t count(Place place) const;
 
   /// Gives the hash table back: no word can be added any more.
-  void close() { slots_ = {}; }
+  void close() { std::vector<Slot>().swap(slots_); }
   /// Gives the memory of the words before this one back, as far as whole chunks go.
   void forget_before(Place place);
 
@@ -63,6 +63,9 @@ class WordTable {
   };
 
   char* at(Place place) const { return chunks_[place / kUnitsOfChunk] + place % kUnitsOfChunk * kUnit; }
+  /// Where the search for a word begins: in the order of hashes, so that a larger table is written from front to back.
+  std::size_t first_slot(std::uint32_t hash) const { return hash * std::uint64_t{slots_.size()} >> 32; }
+  std::size_t slot_after(std::size_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
   bool is(Place place, const char* word, std::size_t size) const;
   Place store(const char* word, std::size_t size);
   void grow();
@@ -72,8 +75,32 @@ class WordTable {
   std::size_t used_ = kChunk;  // bytes of the last chunk
   std::size_t forgotten_ = 0;  // of memory_
   std::size_t words_ = 0;
-  std::vector<Slot> slots_;  // a power of two, at most 7 of 8 taken
+  std::vector<Slot> slots_;  // at most 5 of 6 taken
   std::unordered_map<Place, std::int64_t> large_counts_;
+};
+
+/// An array that grows without moving, and gives the memory of its front back to the system while its rear is in use.
+template <class T>
+class PagedArray {
+ public:
+  std::size_t size() const { return size_; }
+  T& operator[](std::size_t index) { return at(index); }
+  const T& operator[](std::size_t index) const { return at(index); }
+  void push_back(T value) {
+    if (size_ % kChunk == 0) chunks_.emplace_back(kChunk * sizeof(T));
+    at(size_++) = value;
+  }
+  /// The elements before this one must not be used any more.
+  void forget_before(std::size_t index) {
+    if (index > 0 && index % kChunk == 0) chunks_[index / kChunk - 1] = Pages();
+  }
+
+ private:
+  static constexpr std::size_t kChunk = 1 << 16;
+  T& at(std::size_t index) const { return reinterpret_cast<T*>(chunks_[index / kChunk].data())[index % kChunk]; }
+
+  std::vector<Pages> chunks_;
+  std::size_t size_ = 0;
 };
 
 /// How often each word occurs, in the order of first occurrence.
@@ -98,23 +125,22 @@ class WordCounts {
   template <class Take>
   void consume(Take&& take) {
     for (WordTable& each : tables_) each.close();
-    for (; !places_.empty(); places_.pop_front()) {
-      WordTable& first = table(0);
-      first.forget_before(places_.front());
-      take(first.word(places_.front()), first.count(places_.front()));
-      if (!shares_.empty()) shares_.pop_front();
+    for (std::size_t i = 0; i < size(); ++i) {
+      table(i).forget_before(places_[i]);
+      places_.forget_before(i);
+      take(word(i), count(i));
     }
     *this = {};
   }
 
  private:
   friend class WordCounter;
-  WordTable& table(std::size_t index) { return tables_[shares_.empty() ? 0 : shares_[index]]; }
-  const WordTable& table(std::size_t index) const { return tables_[shares_.empty() ? 0 : shares_[index]]; }
+  WordTable& table(std::size_t index) { return tables_[shares_.size() == 0 ? 0 : shares_[index]]; }
+  const WordTable& table(std::size_t index) const { return tables_[shares_.size() == 0 ? 0 : shares_[index]]; }
 
   std::vector<WordTable> tables_ = std::vector<WordTable>(1);
-  std::deque<Place> places_;         // of each word in its table
-  std::deque<std::uint8_t> shares_;  // its table, where there are several
+  PagedArray<Place> places_;         // of each word in its table
+  PagedArray<std::uint8_t> shares_;  // its table, where there are several
   std::int64_t total_ = 0;
 };
 
