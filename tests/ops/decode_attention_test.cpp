@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include "heed/ops/attention.h"
 #include "training.h"
@@ -16,6 +18,13 @@ using Offsets = std::vector<std::int32_t>;
 template <class T>
 double bound() {
   return sizeof(T) == 4 ? 1e-5 : 1e-12;
+}
+
+/// The columns from `first` on, as a cache has them.
+template <class T>
+CachedRows<T> cached(Tensor<T> rows, std::int64_t first) {
+  return {reinterpret_cast<const std::byte*>(rows.data() + first),
+          rows.columns() * static_cast<std::int64_t>(sizeof(T))};
 }
 
 }  // namespace
@@ -42,8 +51,8 @@ TEST_CASE_TEMPLATE("cached_attention: as causal attention over the whole sequenc
       for (int r = i; r < length; ++r) slots[static_cast<std::size_t>(r * capacity + i)] = slot;
     }
     const Tensor<T> out = t.arena.template tensor<T>({length, width}), alone = t.arena.template tensor<T>({width});
-    const RowView<T> query{q.value.data() + width, 3 * width}, keys{key_pool.data(), 2 * width},
-        values{value_pool.data() + width, 2 * width};
+    const RowView<T> query{q.value.data() + width, 3 * width};
+    const CachedRows<T> keys = cached(key_pool, 0), values = cached(value_pool, width);
     cached_attention<T>(t.device, query, keys, values, slots, capacity, lengths, heads, width, out.data());
     CHECK(largest_difference(out, expected) < bound<T>());
     for (std::int64_t r = 0; r < length; ++r) {
@@ -70,7 +79,7 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
                     weights = t.arena.template tensor<T>({size}), wanted = t.arena.template tensor<T>({size});
     const Tensor<T> expected =
         attention<T>(t.graph, {q}, {k}, {k, width}, width, {queries}, {memory}, {heads}, wanted.data()).value;
-    const RowView<T> keys{k.value.data(), 2 * width}, values{k.value.data() + width, 2 * width};
+    const CachedRows<T> keys = cached(k.value, 0), values = cached(k.value, width);
     memory_attention<T>(t.device, {q.value.data(), width}, keys, values, {memory}, sentences, heads, width, out.data(),
                         weights.data());
     CHECK(largest_difference(out, expected) < bound<T>());
@@ -88,4 +97,71 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
       CHECK(std::memcmp(alone.data(), out.row(r), static_cast<std::size_t>(width) * sizeof(T)) == 0);
     }
   }
+}
+
+TEST_CASE("cached rows of 16-bit integers: as the rows they stand for, and near those they came from") {
+  for (const int d : {5, 8, 32, 100}) {
+    CAPTURE(d);
+    const int heads = 2, length = 19;
+    const std::int64_t width = d * heads;
+    Training<float> t;
+    const auto q = t.normal({3, width}), kv = t.normal({length, 2 * width});
+    const Tensor<float> exact = t.arena.tensor<float>({3, width}), out = t.arena.tensor<float>({3, width}),
+                        decoded = t.arena.tensor<float>({length, 2 * width});
+    struct Record {
+      std::int16_t numbers[400];
+      float scales[2];
+    };
+    std::vector<Record> cache(length);
+    for (std::size_t i = 0; i < cache.size(); ++i) {
+      const float* row = kv.value.row(static_cast<std::int64_t>(i));
+      for (const int part : {0, 1}) {
+        std::int16_t* const numbers = cache[i].numbers + part * width;
+        cache_row(row + part * width, width, numbers, &cache[i].scales[part]);
+        for (std::int64_t c = 0; c < width; ++c)
+          decoded.row(static_cast<std::int64_t>(i))[part * width + c] =
+              static_cast<float>(numbers[c]) * cache[i].scales[part];
+      }
+    }
+    const auto* first = reinterpret_cast<const std::byte*>(cache.data());
+    const auto scales = static_cast<std::int64_t>(offsetof(Record, scales));
+    const CachedRows<float> keys{first, sizeof(Record), scales},
+        values{first + 2 * width, sizeof(Record), scales + 4 - 2 * width};
+    const RowView<float> query{q.value.data(), width};
+    const Offsets memory{0, length}, sentences{0, 0, 0}, slots{4, 9, 1, 0, 0, 0, 17, 18, 2, 3, 4, 5}, lengths{3, 0, 4};
+    for (const auto& [from, limit] : {std::pair{decoded, 1e-5}, {kv.value, 3e-4}}) {
+      memory_attention<float>(t.device, query, cached(from, 0), cached(from, width), {memory}, sentences, heads, width,
+                              exact.data());
+      memory_attention<float>(t.device, query, keys, values, {memory}, sentences, heads, width, out.data());
+      CHECK(largest_difference(out, exact) < limit);
+      cached_attention<float>(t.device, query, cached(from, 0), cached(from, width), slots, 4, lengths, heads, width,
+                              exact.data());
+      cached_attention<float>(t.device, query, keys, values, slots, 4, lengths, heads, width, out.data());
+      CHECK(largest_difference(out, exact) < limit);
+    }
+  }
+}
+
+TEST_CASE("cache_row: each number to the nearest of 65,535, and a scale that is no number where one is not") {
+  std::vector<float> values;
+  for (int i = 0; i < 37; ++i) values.push_back(static_cast<float>((i * 29) % 37 - 18) * 0.1234567F);
+  std::vector<std::int16_t> numbers(values.size());
+  float scale = 0;
+  cache_row(values.data(), std::ssize(values), numbers.data(), &scale);
+  CHECK(scale == doctest::Approx(18 * 0.1234567 / 32767));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(static_cast<double>(numbers[i]) - static_cast<double>(values[i] / scale)) < 0.51);
+  }
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    for (const std::size_t at : {std::size_t{3}, std::size_t{36}}) {
+      std::vector<float> damaged = values;
+      damaged[at] = bad;
+      cache_row(damaged.data(), std::ssize(damaged), numbers.data(), &scale);
+      CHECK(std::isnan(scale));
+    }
+  std::fill(values.begin(), values.end(), 0.0F);
+  cache_row(values.data(), std::ssize(values), numbers.data(), &scale);
+  CHECK(scale == 0);
+  CHECK(std::all_of(numbers.begin(), numbers.end(), [](std::int16_t x) { return x == 0; }));
 }

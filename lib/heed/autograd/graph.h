@@ -1,6 +1,7 @@
 #pragma once
 
 #include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -114,6 +115,19 @@ class Graph {
   std::vector<Entry> tape_;
   DropoutKey dropout_;
   std::uint32_t dropout_ops_ = 0;
+};
+
+/// The lifetime of results that only their surroundings need: at its end their memory is given back, unless the graph
+/// is recording, since the way back needs all.
+class InferenceScope {
+ public:
+  template <class T>
+  explicit InferenceScope(Graph<T>& graph) {
+    if (!graph.recording()) scope_.emplace(graph.arena());
+  }
+
+ private:
+  std::optional<ArenaScope> scope_;
 };
 
 }  // namespace heed

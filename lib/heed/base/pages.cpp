@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstring>
 #include <new>
 
 namespace heed {
@@ -18,9 +19,9 @@ std::size_t whole_pages(std::size_t bytes) {
 
 }  // namespace
 
-Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)) {
+Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), size_(size) {
   if (bytes_ == 0) return;
-  const bool huge = size == PageSize::huge && bytes_ >= 2 * kHugePage;
+  const bool huge = size == PageSize::huge && bytes_ >= kHugePage;
   // More than needed, so that a huge page's boundary is in it; what is around goes back.
   const std::size_t all = bytes_ + (huge ? kHugePage : 0);
   void* const memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -37,6 +38,21 @@ Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)) {
 
 Pages::~Pages() {
   if (bytes_ > 0) ::munmap(data_, bytes_);
+}
+
+void Pages::grow(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  Pages larger(bytes, size_);
+  if (bytes_ > 0) {
+#ifdef __linux__
+    if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) != MAP_FAILED) {
+      data_ = nullptr;
+      bytes_ = 0;
+    } else
+#endif
+      std::memcpy(larger.data_, data_, bytes_);
+  }
+  *this = std::move(larger);
 }
 
 void Pages::shrink(std::size_t bytes) {

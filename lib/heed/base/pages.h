@@ -15,21 +15,27 @@ class Pages {
   /// `size`: huge where all of some megabytes will be written and the system has such pages; the memory starts at one
   /// then. Throws std::bad_alloc.
   explicit Pages(std::size_t bytes, PageSize size = PageSize::small);
-  Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Pages(Pages&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), size_(other.size_) {}
   Pages& operator=(Pages&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(size_, other.size_);
     return *this;
   }
   ~Pages();
 
   char* data() const { return data_; }
+  std::size_t size() const { return bytes_; }
+  /// Room for `bytes`, with what is there; it may move, at the cost of no copy where the system can.
+  void grow(std::size_t bytes);
   /// Gives the pages behind the first `bytes` back.
   void shrink(std::size_t bytes);
 
  private:
   char* data_ = nullptr;
   std::size_t bytes_ = 0;
+  PageSize size_ = PageSize::small;
 };
 
 }  // namespace heed

@@ -1,13 +1,25 @@
 #include "heed/model/decoder_cache.h"
 
 #include <algorithm>
-#include <cstring>
+#include <type_traits>
 
 namespace heed {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+}  // namespace
 
 template <class T>
-DecoderCache<T>::DecoderCache(int layers, std::int64_t width)
-    : width_(width), pools_(static_cast<std::size_t>(layers)), memories_(static_cast<std::size_t>(layers)) {}
+DecoderCache<T>::DecoderCache(int layers, std::int64_t width, bool rounded)
+    : width_(width),
+      layers_(static_cast<std::size_t>(layers)),
+      rounded_(rounded),
+      row_(static_cast<std::size_t>(width) * (rounded ? sizeof(std::int16_t) : sizeof(T))),
+      scales_((2 * row_ + kLine - 1) / kLine * kLine),
+      record_(scales_ + kLine),
+      pool_(0, PageSize::huge),
+      memory_(0, PageSize::huge) {}
 
 template <class T>
 void DecoderCache<T>::begin(PackedOffsets source) {
@@ -22,15 +34,26 @@ void DecoderCache<T>::begin(PackedOffsets source) {
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;) free_.push_back(slot);
 }
 
+/// kv [2D], a key and its value.
 template <class T>
-void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
-  memories_[static_cast<std::size_t>(layer)].assign(kv.data(), kv.data() + kv.size());
+void DecoderCache<T>::store(const T* kv, std::byte* record) const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (rounded_) {
+      auto* const numbers = reinterpret_cast<std::int16_t*>(record);
+      auto* const scales = reinterpret_cast<float*>(record + scales_);
+      cache_row(kv, width_, numbers, scales);
+      cache_row(kv + width_, width_, numbers + width_, scales + 1);
+      return;
+    }
+  }
+  cache_row(kv, 2 * width_, record);
 }
 
 template <class T>
-Tensor<T> DecoderCache<T>::memory(int layer) const {
-  const auto& memory = memories_[static_cast<std::size_t>(layer)];
-  return {const_cast<T*>(memory.data()), {static_cast<std::int64_t>(memory.size()) / (2 * width_), 2 * width_}};
+void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
+  memory_.grow(layers_ * static_cast<std::size_t>(kv.rows()) * record_);
+  std::byte* to = memory_at(layer);
+  for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
 }
 
 /// Doubles the positions a row can have.
@@ -45,27 +68,27 @@ void DecoderCache<T>::widen() {
   capacity_ *= 2;
 }
 
-/// Finds the slots that no row lists; doubles the pool where they are fewer than half.
+/// Finds the slots that no row lists; the pool grows where they are too few for some steps.
 template <class T>
 void DecoderCache<T>::collect() {
-  std::vector<bool> used(static_cast<std::size_t>(slot_count_));
+  used_.assign(static_cast<std::size_t>(slot_count_), false);
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
     for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {  // the position just begun has no slot yet
-      auto mark =
-          used[static_cast<std::size_t>(slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
+      auto mark = used_[static_cast<std::size_t>(
+          slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
       live += !mark;
       mark = true;
     }
-  free_.clear();
-  const std::int64_t needed = 2 * live + static_cast<std::int64_t>(lengths_.size());
-  while (slot_count_ < needed) {
-    slot_count_ = std::max<std::int64_t>(2 * slot_count_, 64);
-    used.resize(static_cast<std::size_t>(slot_count_));
-    for (auto& pool : pools_) pool.resize(static_cast<std::size_t>(slot_count_ * 2 * width_));
+  const std::int64_t needed = live + std::max(live / 4, 2 * static_cast<std::int64_t>(lengths_.size()));
+  if (slot_count_ < needed) {
+    slot_count_ = needed;
+    used_.resize(static_cast<std::size_t>(slot_count_));
+    pool_.grow(static_cast<std::size_t>(slot_count_) * layers_ * record_);
   }
+  free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)
-    if (!used[static_cast<std::size_t>(slot)]) free_.push_back(slot);
+    if (!used_[static_cast<std::size_t>(slot)]) free_.push_back(slot);
 }
 
 template <class T>
@@ -83,12 +106,10 @@ void DecoderCache<T>::begin_step() {
 
 template <class T>
 void DecoderCache<T>::append(int layer, Tensor<T> qkv) {
-  T* pool = pools_[static_cast<std::size_t>(layer)].data();
   for (std::size_t r = 0; r < lengths_.size(); ++r) {
     const std::int32_t slot =
         slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(lengths_[r] - 1)];
-    std::memcpy(pool + slot * 2 * width_, qkv.row(static_cast<std::int64_t>(r)) + width_,
-                static_cast<std::size_t>(2 * width_) * sizeof(T));
+    store(qkv.row(static_cast<std::int64_t>(r)) + width_, pool_at(slot, layer));
   }
 }
 

@@ -4,7 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "heed/tensor/aligned_vector.h"
+#include "heed/base/pages.h"
+#include "heed/ops/decode_attention.h"
 #include "heed/tensor/packed.h"
 #include "heed/tensor/tensor.h"
 
@@ -19,7 +20,8 @@ namespace heed {
 template <class T>
 class DecoderCache {
  public:
-  DecoderCache(int layers, std::int64_t width);
+  /// `rounded`: keys and values are kept as 16-bit integers, a scale for each.
+  DecoderCache(int layers, std::int64_t width, bool rounded);
 
   /// Forgets everything; starts one row for each sentence of `source` (packed encoder output).
   void begin(PackedOffsets source);
@@ -42,20 +44,44 @@ class DecoderCache {
   std::span<const std::int32_t> slots() const { return slots_; }
   std::int64_t capacity() const { return capacity_; }
 
-  /// The pool's keys and values: slot s at s * 2D.
-  const T* keys(int layer) const { return pools_[static_cast<std::size_t>(layer)].data(); }
-  const T* values(int layer) const { return keys(layer) + width_; }
-  /// [S, 2D] as set.
-  Tensor<T> memory(int layer) const;
+  /// Those of each slot, [.., D].
+  CachedRows<T> keys(int layer) const { return keys_in(pool_at(0, layer), layers_ * record_); }
+  CachedRows<T> values(int layer) const { return values_beside(keys(layer)); }
+  /// Those of the encoder's output, [S, D].
+  CachedRows<T> memory_keys(int layer) const { return keys_in(memory_at(layer), record_); }
+  CachedRows<T> memory_values(int layer) const { return values_beside(memory_keys(layer)); }
   PackedOffsets source() const { return {source_}; }
 
  private:
   void widen();
   void collect();
+  void store(const T* kv, std::byte* record) const;
+  CachedRows<T> keys_in(const std::byte* first, std::size_t stride) const {
+    return {first, static_cast<std::int64_t>(stride), rounded_ ? static_cast<std::int64_t>(scales_) : 0};
+  }
+  CachedRows<T> values_beside(CachedRows<T> keys) const {
+    keys.data += row_;
+    if (rounded_) keys.scale += static_cast<std::int64_t>(sizeof(float)) - static_cast<std::int64_t>(row_);
+    return keys;
+  }
+  std::byte* pool_at(std::int32_t slot, int layer) const {
+    return reinterpret_cast<std::byte*>(pool_.data()) +
+           (static_cast<std::size_t>(slot) * layers_ + static_cast<std::size_t>(layer)) * record_;
+  }
+  std::byte* memory_at(int layer) const {
+    return reinterpret_cast<std::byte*>(memory_.data()) +
+           static_cast<std::size_t>(layer) * static_cast<std::size_t>(source().tokens()) * record_;
+  }
 
   std::int64_t width_;
-  std::vector<AlignedVector<T>> pools_, memories_;
+  std::size_t layers_;
+  bool rounded_;
+  // A record is a key, its value, and, at scales_, a cache line with their scales, so that many records do not meet in
+  // few sets of a cache. In bytes:
+  std::size_t row_, scales_, record_;
+  Pages pool_, memory_;  // a record for each [slot, layer] and [layer, token]
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
+  std::vector<bool> used_;  // slots that rows list
   std::int64_t capacity_ = 0, slot_count_ = 0;
 };
 

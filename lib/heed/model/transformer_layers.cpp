@@ -24,9 +24,13 @@ EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
 template <class T>
 void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
                            Trace* trace) const {
-  norms.advance(
-      graph, stream,
-      self_attention_.over_itself(graph, stream.input, source, false, {trace, AttentionKind::encoder, index_}));
+  {
+    const InferenceScope scope(graph);
+    norms.advance(
+        graph, stream,
+        self_attention_.over_itself(graph, stream.input, source, false, {trace, AttentionKind::encoder, index_}));
+  }
+  const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
 }
 
@@ -46,17 +50,25 @@ DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
 template <class T>
 void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
                            const Variable<T>& memory, PackedOffsets target, PackedOffsets source, Trace* trace) const {
-  norms.advance(
-      graph, stream,
-      self_attention_.over_itself(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
-  norms.advance(
-      graph, stream,
-      cross_attention_.over_memory(graph, stream.input, memory, target, source, {trace, AttentionKind::cross, index_}));
+  {
+    const InferenceScope scope(graph);
+    norms.advance(
+        graph, stream,
+        self_attention_.over_itself(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
+  }
+  {
+    const InferenceScope scope(graph);
+    norms.advance(graph, stream,
+                  cross_attention_.over_memory(graph, stream.input, memory, target, source,
+                                               {trace, AttentionKind::cross, index_}));
+  }
+  const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
 }
 
 template <class T>
 void DecoderLayer::start(Graph<T>& graph, const Variable<T>& memory, DecoderCache<T>& cache) const {
+  const InferenceScope scope(graph);
   cache.set_memory(index_, cross_attention_.project_memory(graph, memory).value);
 }
 
@@ -66,21 +78,25 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
   const std::int64_t width = self_attention_.width();
   const std::int64_t rows = stream.input.value.rows();
   const int heads = self_attention_.heads();
-  const Variable<T> qkv = self_attention_.project_all(graph, stream.input);
-  cache.append(index_, qkv.value);
-  const Variable<T> over_itself = graph.result({rows, width});
-  cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, {cache.keys(index_), 2 * width},
-                      {cache.values(index_), 2 * width}, cache.slots(), cache.capacity(), cache.lengths(), heads, width,
-                      over_itself.value.data());
-  norms.advance(graph, stream, self_attention_.output(graph, over_itself));
-
-  const Variable<T> query = cross_attention_.project_query(graph, stream.input);
-  const Variable<T> over_memory = graph.result({rows, width});
-  const Tensor<T> memory = cache.memory(index_);
-  memory_attention<T>(graph.device(), {query.value.data(), width}, {memory.data(), 2 * width},
-                      {memory.data() + width, 2 * width}, cache.source(), cache.sentences(), heads, width,
-                      over_memory.value.data());
-  norms.advance(graph, stream, cross_attention_.output(graph, over_memory));
+  {
+    const InferenceScope scope(graph);
+    const Variable<T> qkv = self_attention_.project_all(graph, stream.input);
+    cache.append(index_, qkv.value);
+    const Variable<T> over_itself = graph.result({rows, width});
+    cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
+                        cache.slots(), cache.capacity(), cache.lengths(), heads, width, over_itself.value.data());
+    norms.advance(graph, stream, self_attention_.output(graph, over_itself));
+  }
+  {
+    const InferenceScope scope(graph);
+    const Variable<T> query = cross_attention_.project_query(graph, stream.input);
+    const Variable<T> over_memory = graph.result({rows, width});
+    memory_attention<T>(graph.device(), {query.value.data(), width}, cache.memory_keys(index_),
+                        cache.memory_values(index_), cache.source(), cache.sentences(), heads, width,
+                        over_memory.value.data());
+    norms.advance(graph, stream, cross_attention_.output(graph, over_memory));
+  }
+  const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
 }
 

@@ -40,10 +40,17 @@ class NormChain {
     return {x, layer_norm(graph, x, graph.parameter(norms_[0].scale), graph.parameter(norms_[0].bias), epsilon_), 0};
   }
 
-  /// Takes a sublayer's output in.
+  /// Takes a sublayer's output in. Inference writes the stream where it was, so that a stack needs the memory of a
+  /// sublayer.
   template <class T>
   void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch) const {
     const Norm& norm = norms_[static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0)];
+    if (!graph.recording()) {
+      residual_norm_forward(graph.device(), stream.residual.value, branch.value, {}, graph.parameter(norm.scale).value,
+                            graph.parameter(norm.bias).value, epsilon_, stream.residual.value, stream.input.value,
+                            Tensor<T>());
+      return;
+    }
     const ResidualNorm<T> out = residual_norm(graph, stream.residual, branch, graph.parameter(norm.scale),
                                               graph.parameter(norm.bias), epsilon_, dropout_);
     stream.residual = pre_ ? out.sum : out.normed;

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 #include "heed/ops/decode_attention.h"
 
@@ -17,83 +19,154 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// out[0 .. d) = sum over t < length of p[t] value(t), up to four vectors of columns at a time.
-template <class T, class Value>
-HWY_INLINE void weighted_sum(const T* HWY_RESTRICT p, Value value, std::int64_t length, std::int64_t d,
-                             T* HWY_RESTRICT out) {
-  const hn::ScalableTag<T> tag;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(tag));
-  std::int64_t c = 0;
-  for (; c + 4 * lanes <= d; c += 4 * lanes) {
-    auto a = hn::Zero(tag), b = a, e = a, f = a;
-    for (std::int64_t t = 0; t < length; ++t) {
-      const auto weight = hn::Set(tag, p[t]);
-      const T* row = value(t) + c;
-      a = hn::MulAdd(weight, hn::LoadU(tag, row), a);
-      b = hn::MulAdd(weight, hn::LoadU(tag, row + lanes), b);
-      e = hn::MulAdd(weight, hn::LoadU(tag, row + 2 * lanes), e);
-      f = hn::MulAdd(weight, hn::LoadU(tag, row + 3 * lanes), f);
-    }
-    hn::StoreU(a, tag, out + c);
-    hn::StoreU(b, tag, out + c + lanes);
-    hn::StoreU(e, tag, out + c + 2 * lanes);
-    hn::StoreU(f, tag, out + c + 3 * lanes);
+/// Rows of CachedRows: `Stored` is T, or std::int16_t, of a scale.
+template <class T, class Stored>
+struct RowReader {
+  CachedRows<T> rows;
+  const Stored* operator()(std::int64_t i) const {
+    return reinterpret_cast<const Stored*>(rows.data + i * rows.stride);
   }
-  for_each_vector<T>(d - c, [&](auto one, std::int64_t i, auto load, auto store) HWY_ATTR {
-    auto sum = hn::Zero(one);
-    for (std::int64_t t = 0; t < length; ++t) sum = hn::MulAdd(hn::Set(one, p[t]), load(one, value(t) + c + i), sum);
-    store(sum, one, out + c + i);
+  T scale(const Stored* row) const {
+    if constexpr (std::is_same_v<T, Stored>) return 1;
+    float scale = 0;
+    std::memcpy(&scale, reinterpret_cast<const std::byte*>(row) + rows.scale, sizeof scale);
+    return static_cast<T>(scale);
+  }
+};
+
+/// out[0 .. d) += the sum of p[i] w[i] over the four rows w, one after the other.
+template <class T, class Stored>
+HWY_INLINE void add_four(const T* p, const Stored* const w[4], std::int64_t d, T* HWY_RESTRICT out) {
+  for_each_vector<T>(d, [&](auto tag, std::int64_t c, auto load, auto store) HWY_ATTR {
+    auto sum = load(tag, out + c);
+    for (int i = 0; i < 4; ++i) sum = hn::MulAdd(hn::Set(tag, p[i]), load_stored(tag, w[i] + c), sum);
+    store(sum, tag, out + c);
   });
 }
 
-/// One row of cached_attention; p is scratch.
-template <class T>
-void attend_cached(T* p, const T* query, RowView<T> keys, RowView<T> values, const std::int32_t* slots,
-                   std::int64_t length, int heads, std::int64_t width, T* out) {
-  const std::int64_t d = width / heads;
-  const T scale = 1 / std::sqrt(static_cast<T>(d));
-  for (std::int64_t at = 0; at < width; at += d) {
-    dot_products(
-        1, length, d, query + at, width,
-        [&](std::int64_t t) HWY_ATTR { return keys.data + slots[t] * keys.stride + at; }, scale, p, length);
-    if (length > 0) attention_softmax_row(p, length, length);
-    weighted_sum(
-        static_cast<const T*>(p), [&](std::int64_t t) HWY_ATTR { return values.data + slots[t] * values.stride + at; },
-        length, d, out + at);
+/// `rows` queries over the same `length` keys and values, those of index(t), four of these at a time for all heads, so
+/// that each is read from its beginning to its end. p is scratch of p_stride elements for each row and head, p_stride
+/// at least 3 more than length.
+template <class T, class Stored, class Index>
+HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, RowReader<T, Stored> keys,
+                            RowReader<T, Stored> values, Index index, std::int64_t length, int heads,
+                            std::int64_t width, T* out, T* weights_out) {
+  constexpr bool kScaled = !std::is_same_v<T, Stored>;
+  const std::int64_t d = width / heads, line = heads * p_stride;
+  const T factor = 1 / std::sqrt(static_cast<T>(d));
+  // Four rows from t on; the last one stands for those there are not.
+  const auto take = [&](const RowReader<T, Stored>& from, std::int64_t t, const Stored** four, T* scales) HWY_ATTR {
+    for (std::int64_t i = 0; i < 4; ++i) {
+      four[i] = from(index(std::min(t + i, length - 1)));
+      if (kScaled) scales[i] = from.scale(four[i]);
+    }
+  };
+  const Stored* four[4];
+  T scales[4];
+  for (std::int64_t t = 0; t < length; t += 4) {
+    take(keys, t, four, scales);
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const std::int64_t at = h * d;
+      const Stored* const of_head[4] = {four[0] + at, four[1] + at, four[2] + at, four[3] + at};
+      T* const products = p + h * p_stride + t;
+      dot_four_rows(rows, d, query.data + at, query.stride, of_head, factor, products, line);
+      for (std::int64_t r = 0; kScaled && r < rows; ++r)
+        for (int i = 0; i < 4; ++i) products[r * line + i] *= scales[i];
+    }
+  }
+  for (std::int64_t r = 0; r < rows; ++r) std::fill_n(out + r * width, width, T(0));
+  if (length == 0) return;
+  for (std::int64_t i = 0; i < rows * heads; ++i) {
+    attention_softmax_row(p + i * p_stride, length, (length + 3) / 4 * 4);
+    if (weights_out) std::copy_n(p + i * p_stride, length, weights_out + i * length);
+  }
+  for (std::int64_t t = 0; t < length; t += 4) {
+    take(values, t, four, scales);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t h = 0; h < heads; ++h) {
+        const std::int64_t at = h * d;
+        const Stored* const of_head[4] = {four[0] + at, four[1] + at, four[2] + at, four[3] + at};
+        const T* const weights = p + (r * heads + h) * p_stride + t;
+        T scaled[4];
+        for (int i = 0; i < 4; ++i) scaled[i] = kScaled ? weights[i] * scales[i] : weights[i];
+        add_four(scaled, of_head, d, out + r * width + at);
+      }
   }
 }
 
-/// `rows` rows of memory_attention over the same `length` rows of memory; p is scratch, weights_out may be null.
-template <class T>
-void attend_memory(T* p, RowView<T> query, std::int64_t rows, RowView<T> keys, RowView<T> values, std::int64_t length,
-                   int heads, std::int64_t width, T* out, T* weights_out) {
-  const std::int64_t d = width / heads, stride = scratch_stride<T>(length);
-  const T scale = 1 / std::sqrt(static_cast<T>(d));
-  for (std::int64_t h = 0; h < heads; ++h) {
-    const std::int64_t at = h * d;
-    dot_products(
-        rows, length, d, query.data + at, query.stride,
-        [&](std::int64_t t) HWY_ATTR { return keys.data + t * keys.stride + at; }, scale, p, stride);
-    for (std::int64_t r = 0; r < rows && length > 0; ++r) {
-      attention_softmax_row(p + r * stride, length, length);
-      if (weights_out) std::copy(p + r * stride, p + r * stride + length, weights_out + (r * heads + h) * length);
-    }
-    small_gemm(rows, d, length, LeftMatrix<T>{p, stride, 1}, values.data + at, values.stride, out + at, width, false);
+/// Calls function(keys, values) with what reads them as they are stored.
+template <class T, class Function>
+HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function function) {
+  if constexpr (sizeof(T) == 4) {
+    if (keys.scale != 0) return function(RowReader<T, std::int16_t>{keys}, RowReader<T, std::int16_t>{values});
   }
+  function(RowReader<T, T>{keys}, RowReader<T, T>{values});
+}
+
+/// One row of cached_attention.
+template <class T>
+void attend_cached(T* p, std::int64_t p_stride, const T* query, CachedRows<T> keys, CachedRows<T> values,
+                   const std::int32_t* slots, std::int64_t length, int heads, std::int64_t width, T* out) {
+  with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
+    attend_rows(
+        p, p_stride, RowView<T>{query, width}, 1, key, value,
+        [slots](std::int64_t t) HWY_ATTR { return std::int64_t{slots[t]}; }, length, heads, width, out,
+        static_cast<T*>(nullptr));
+  });
+}
+
+/// `rows` rows of memory_attention over the same `length` rows of memory from row `first` on; weights_out may be null.
+template <class T>
+void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, CachedRows<T> keys,
+                   CachedRows<T> values, std::int64_t first, std::int64_t length, int heads, std::int64_t width, T* out,
+                   T* weights_out) {
+  with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
+    attend_rows(
+        p, p_stride, query, rows, key, value, [first](std::int64_t t) HWY_ATTR { return first + t; }, length, heads,
+        width, out, weights_out);
+  });
+}
+
+void cache_row_scaled(const float* from, std::int64_t n, std::int16_t* to, float* scale) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one;
+  auto most = hn::Zero(d), zeros = hn::Zero(d);  // zeros: x * 0, no number where x is not finite
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto x = hn::LoadU(d, from + i);
+    most = hn::Max(most, hn::Abs(x));
+    zeros = hn::MulAdd(x, hn::Zero(d), zeros);
+  }
+  float largest = hn::GetLane(hn::MaxOfLanes(d, most)), zero = hn::GetLane(hn::SumOfLanes(d, zeros));
+  for (; i < n; ++i) {
+    const auto x = hn::LoadU(one, from + i);
+    largest = std::max(largest, hn::GetLane(hn::Abs(x)));
+    zero += from[i] * 0;
+  }
+  constexpr float kMost = 32767;
+  const float inverse = largest > 0 && zero == 0 ? kMost / largest : 0;
+  for_each_vector<float>(n, [&](auto tag, std::int64_t at, auto load, auto) HWY_ATTR {
+    const hn::Rebind<std::int16_t, decltype(tag)> halves;
+    const auto nearest = hn::NearestInt(hn::Mul(load(tag, from + at), hn::Set(tag, inverse)));
+    hn::StoreU(hn::DemoteTo(halves, nearest), halves, to + at);
+  });
+  *scale = largest / kMost + zero;
 }
 
 HEED_INSTANTIATE_SIMD(attend_cached,
-                      (float* p, const float* q, RowView<float> k, RowView<float> v, const std::int32_t* s,
-                       std::int64_t n, int h, std::int64_t w, float* o),
-                      (double* p, const double* q, RowView<double> k, RowView<double> v, const std::int32_t* s,
-                       std::int64_t n, int h, std::int64_t w, double* o),
-                      (p, q, k, v, s, n, h, w, o))
+                      (float* p, std::int64_t ps, const float* q, CachedRows<float> k, CachedRows<float> v,
+                       const std::int32_t* s, std::int64_t n, int h, std::int64_t w, float* o),
+                      (double* p, std::int64_t ps, const double* q, CachedRows<double> k, CachedRows<double> v,
+                       const std::int32_t* s, std::int64_t n, int h, std::int64_t w, double* o),
+                      (p, ps, q, k, v, s, n, h, w, o))
 HEED_INSTANTIATE_SIMD(attend_memory,
-                      (float* p, RowView<float> q, std::int64_t r, RowView<float> k, RowView<float> v, std::int64_t n,
-                       int h, std::int64_t w, float* o, float* a),
-                      (double* p, RowView<double> q, std::int64_t r, RowView<double> k, RowView<double> v,
-                       std::int64_t n, int h, std::int64_t w, double* o, double* a),
-                      (p, q, r, k, v, n, h, w, o, a))
+                      (float* p, std::int64_t ps, RowView<float> q, std::int64_t r, CachedRows<float> k,
+                       CachedRows<float> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, float* o, float* a),
+                      (double* p, std::int64_t ps, RowView<double> q, std::int64_t r, CachedRows<double> k,
+                       CachedRows<double> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, double* o,
+                       double* a),
+                      (p, ps, q, r, k, v, f, n, h, w, o, a))
 
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -104,49 +177,59 @@ namespace heed {
 HEED_EXPORT_SIMD(attend_cached)
 HEED_EXPORT_SIMD(attend_memory)
 
+HWY_EXPORT(cache_row_scaled);
+
 template <class T>
-void cached_attention(CpuContext& device, RowView<T> query, RowView<T> keys, RowView<T> values,
+void cache_row(const T* from, std::int64_t columns, std::byte* to) {
+  std::memcpy(to, from, static_cast<std::size_t>(columns) * sizeof(T));
+}
+
+void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float* scale) {
+  HEED_DISPATCH(cache_row_scaled)(from, columns, to, scale);
+}
+
+template <class T>
+void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
                       int heads, std::int64_t width, T* out) {
   const ArenaScope scope(device.arena);
-  T* p = device.arena.tensor<T>({scratch_stride<T>(capacity)}).data();
+  const std::int64_t p_stride = scratch_stride<T>(capacity + 3);
+  T* p = device.arena.tensor<T>({heads, p_stride}).data();
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     const auto row = static_cast<std::int64_t>(r);
-    simd::attend_cached(p, query.data + row * query.stride, keys, values, slots.data() + row * capacity,
+    simd::attend_cached(p, p_stride, query.data + row * query.stride, keys, values, slots.data() + row * capacity,
                         std::int64_t{lengths[r]}, heads, width, out + row * width);
   }
 }
 
 template <class T>
-void memory_attention(CpuContext& device, RowView<T> query, RowView<T> keys, RowView<T> values, PackedOffsets memory,
-                      std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
-                      T* weights_out) {
+void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
+                      PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
+                      std::int64_t width, T* out, T* weights_out) {
   for (std::size_t r = 0; r < sentence_of_row.size();) {
     std::size_t end = r + 1;
     while (end < sentence_of_row.size() && sentence_of_row[end] == sentence_of_row[r]) ++end;
     const auto row = static_cast<std::int64_t>(r), rows = static_cast<std::int64_t>(end - r);
     const std::int64_t begin = memory.begin(sentence_of_row[r]), length = memory.length(sentence_of_row[r]);
     const ArenaScope scope(device.arena);
-    T* p = device.arena.tensor<T>({rows, scratch_stride<T>(length)}).data();
-    simd::attend_memory(p, RowView<T>{query.data + row * query.stride, query.stride}, rows,
-                        RowView<T>{keys.data + begin * keys.stride, keys.stride},
-                        RowView<T>{values.data + begin * values.stride, values.stride}, length, heads, width,
-                        out + row * width, weights_out);
+    const std::int64_t p_stride = scratch_stride<T>(length + 3);
+    T* p = device.arena.tensor<T>({rows, heads, p_stride}).data();
+    simd::attend_memory(p, p_stride, RowView<T>{query.data + row * query.stride, query.stride}, rows, keys, values,
+                        begin, length, heads, width, out + row * width, weights_out);
     if (weights_out) weights_out += rows * heads * length;
     r = end;
   }
 }
 
-template void cached_attention(CpuContext&, RowView<float>, RowView<float>, RowView<float>,
-                               std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>, int,
-                               std::int64_t, float*);
-template void cached_attention(CpuContext&, RowView<double>, RowView<double>, RowView<double>,
-                               std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>, int,
-                               std::int64_t, double*);
-template void memory_attention(CpuContext&, RowView<float>, RowView<float>, RowView<float>, PackedOffsets,
-                               std::span<const std::int32_t>, int, std::int64_t, float*, float*);
-template void memory_attention(CpuContext&, RowView<double>, RowView<double>, RowView<double>, PackedOffsets,
-                               std::span<const std::int32_t>, int, std::int64_t, double*, double*);
+#define HEED_INSTANTIATE(T)                                                                                            \
+  template void cache_row(const T*, std::int64_t, std::byte*);                                                         \
+  template void cached_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, std::span<const std::int32_t>, \
+                                 std::int64_t, std::span<const std::int32_t>, int, std::int64_t, T*);                  \
+  template void memory_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,                 \
+                                 std::span<const std::int32_t>, int, std::int64_t, T*, T*);
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(double)
+#undef HEED_INSTANTIATE
 
 }  // namespace heed
 #endif  // HWY_ONCE

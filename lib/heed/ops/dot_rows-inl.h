@@ -41,21 +41,35 @@ HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out)
   out[3] = factor * hn::GetLane(hn::SumOfLanes(d, e));
 }
 
+/// A vector of what is stored as it is, or as 16-bit integers.
+template <class D>
+HWY_INLINE hn::Vec<D> load_stored(D d, const hn::TFromD<D>* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_stored(D d, const std::int16_t* from) {
+  const hn::Rebind<std::int16_t, D> halves;
+  const hn::Rebind<std::int32_t, D> words;
+  return hn::ConvertTo(d, hn::PromoteTo(words, hn::LoadU(halves, from)));
+}
+
 /// out [R, 4] = factor times the dot products of R rows of x, k elements each, with four rows w: lane by lane, then the
-/// lanes, then what is left of k. The same arithmetic for every R.
-template <int R, class T>
-HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* const w[4], T factor,
-                         T* HWY_RESTRICT out, std::int64_t out_stride) {
+/// lanes, then what is left of k. The same arithmetic for every R. `Stored` is T or std::int16_t.
+template <int R, class T, class Stored>
+HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const Stored* const w[4],
+                         T factor, T* HWY_RESTRICT out, std::int64_t out_stride) {
   const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   V s[R][4];
   for (int r = 0; r < R; ++r)
     for (int j = 0; j < 4; ++j) s[r][j] = hn::Zero(d);
-  const T *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
+  const Stored *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
   std::int64_t i = 0;
   for (; i + lanes <= k; i += lanes) {
-    const V b0 = hn::LoadU(d, w0 + i), b1 = hn::LoadU(d, w1 + i), b2 = hn::LoadU(d, w2 + i), b3 = hn::LoadU(d, w3 + i);
+    const V b0 = load_stored(d, w0 + i), b1 = load_stored(d, w1 + i), b2 = load_stored(d, w2 + i),
+            b3 = load_stored(d, w3 + i);
     for (int r = 0; r < R; ++r) {
       const V a = hn::LoadU(d, x + r * x_stride + i);
       s[r][0] = hn::MulAdd(a, b0, s[r][0]);
@@ -68,37 +82,18 @@ HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x
   for (; i < k; ++i)
     for (int r = 0; r < R; ++r)
       for (int j = 0; j < 4; ++j)
-        out[r * out_stride + j] = std::fma(factor * x[r * x_stride + i], w[j][i], out[r * out_stride + j]);
+        out[r * out_stride + j] =
+            std::fma(factor * x[r * x_stride + i], hn::GetLane(load_stored(one, w[j] + i)), out[r * out_stride + j]);
 }
 
 /// dot_four for any number of rows.
-template <class T>
-HWY_INLINE void dot_four_rows(std::int64_t rows, std::int64_t k, const T* x, std::int64_t x_stride, const T* const w[4],
-                              T factor, T* out, std::int64_t out_stride) {
+template <class T, class Stored>
+HWY_INLINE void dot_four_rows(std::int64_t rows, std::int64_t k, const T* x, std::int64_t x_stride,
+                              const Stored* const w[4], T factor, T* out, std::int64_t out_stride) {
   for (; rows >= 3; rows -= 3, x += 3 * x_stride, out += 3 * out_stride)
     dot_four<3>(k, x, x_stride, w, factor, out, out_stride);
   if (rows == 2) dot_four<2>(k, x, x_stride, w, factor, out, out_stride);
   if (rows == 1) dot_four<1>(k, x, x_stride, w, factor, out, out_stride);
-}
-
-/// y [rows, n] = factor x w^T, with x `rows` rows and w(j), j < n, rows of k elements. Rows of y do not depend on each
-/// other, bit for bit.
-template <class T, class RowOfW>
-HWY_INLINE void dot_products(std::int64_t rows, std::int64_t n, std::int64_t k, const T* x, std::int64_t x_stride,
-                             RowOfW w, T factor, T* y, std::int64_t y_stride) {
-  std::int64_t j = 0;
-  for (; j + 4 <= n; j += 4) {
-    const T* const four[4] = {w(j), w(j + 1), w(j + 2), w(j + 3)};
-    dot_four_rows(rows, k, x, x_stride, four, factor, y + j, y_stride);
-  }
-  if (j == n) return;
-  // The last one to three: a row of w may stand for several.
-  const T* const four[4] = {w(j), w(std::min(j + 1, n - 1)), w(std::min(j + 2, n - 1)), w(n - 1)};
-  for (std::int64_t r = 0; r < rows; ++r) {
-    T products[4];
-    dot_four<1>(k, x + r * x_stride, x_stride, four, factor, products, 4);
-    std::copy(products, products + (n - j), y + r * y_stride + j);
-  }
 }
 
 }  // namespace heed::HWY_NAMESPACE

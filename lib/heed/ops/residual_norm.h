@@ -20,7 +20,8 @@ template <class T>
 ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
                               const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p);
 
-/// `statistics` [N, 2], where present, receives mean and 1 / sqrt(variance + epsilon) of each row.
+/// `statistics` [N, 2], where present, receives mean and 1 / sqrt(variance + epsilon) of each row. `sum` and `normed`
+/// may be `residual`.
 template <class T>
 void residual_norm_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,

@@ -141,10 +141,10 @@ struct RowStatistics {
   T mean, inverse_deviation;
 };
 
-/// y = (x - mean) / sqrt(variance + epsilon) * scale + bias for one row whose sum is known.
+/// y = (x - mean) / sqrt(variance + epsilon) * scale + bias for one row whose sum is known. y may be x.
 template <class T>
-HWY_INLINE RowStatistics<T> normalise_row(const T* HWY_RESTRICT x, T sum, const T* HWY_RESTRICT scale,
-                                          const T* HWY_RESTRICT bias, T epsilon, T* HWY_RESTRICT y, std::int64_t n) {
+HWY_INLINE RowStatistics<T> normalise_row(const T* x, T sum, const T* HWY_RESTRICT scale, const T* HWY_RESTRICT bias,
+                                          T epsilon, T* y, std::int64_t n) {
   const T mean = sum / static_cast<T>(n);
   const T squares = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
     const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
