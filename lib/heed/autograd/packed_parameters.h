@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heed/autograd/parameters.h"
+#include "heed/base/pages.h"
 #include "heed/tensor/arena.h"
 #include "heed/tensor/tensor.h"
 
@@ -81,10 +82,13 @@ class PackedParameters {
     unread_.clear();
     for (const ParameterInfo& info : parameters.layout().all()) {
       const auto size = static_cast<std::size_t>(info.shape.size());
-      if (is_packed(info) && !keeps(info.name))
+      if (is_packed(info) && !keeps(info.name)) {
         unread_[info.offset] = info.offset + info.shape.size();
-      else
-        source_(info.offset, parameters.flat().subspan(static_cast<std::size_t>(info.offset), size));
+        continue;
+      }
+      const std::span<T> values = parameters.flat().subspan(static_cast<std::size_t>(info.offset), size);
+      prefer_huge_pages(values.data(), values.size_bytes());
+      source_(info.offset, values);
     }
   }
 

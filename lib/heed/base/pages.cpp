@@ -19,9 +19,16 @@ std::size_t whole_pages(std::size_t bytes) {
 
 }  // namespace
 
+void prefer_huge_pages(void* memory, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(memory);
+  const std::size_t before = (kHugePage - first % kHugePage) % kHugePage;
+  if (bytes < before + kHugePage) return;
+  ::madvise(static_cast<char*>(memory) + before, (bytes - before) / kHugePage * kHugePage, MADV_HUGEPAGE);
+}
+
 Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), size_(size) {
   if (bytes_ == 0) return;
-  const bool huge = size == PageSize::huge && bytes_ >= kHugePage;
+  const bool huge = size == PageSize::huge;
   // More than needed, so that a huge page's boundary is in it; what is around goes back.
   const std::size_t all = bytes_ + (huge ? kHugePage : 0);
   void* const memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -46,7 +53,6 @@ void Pages::grow(std::size_t bytes) {
   if (bytes_ > 0) {
 #ifdef __linux__
     if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) != MAP_FAILED) {
-      data_ = nullptr;
       bytes_ = 0;
     } else
 #endif

@@ -7,6 +7,9 @@ namespace heed {
 
 enum class PageSize { small, huge };
 
+/// Of memory that will all be written, within Pages of small ones: huge ones, where the system has them.
+void prefer_huge_pages(void* memory, std::size_t bytes);
+
 /// Memory from the system in whole pages, zeros at first. It costs nothing before it is written, and goes back to the
 /// system, not to the heap, so that what is given back does not count as memory in use.
 class Pages {

@@ -84,7 +84,8 @@ void DecoderCache<T>::collect() {
   if (slot_count_ < needed) {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
-    pool_.grow(static_cast<std::size_t>(slot_count_) * layers_ * record_);
+    const std::size_t bytes = static_cast<std::size_t>(slot_count_) * layers_ * record_;
+    if (bytes > pool_.size()) pool_.grow(2 * bytes);  // untouched pages cost nothing
   }
   free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)
