@@ -6,6 +6,8 @@ namespace heed {
 namespace {
 
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
+/// Blocks beyond are not merged: to give much memory back and take as much again costs more than a few gaps.
+constexpr std::size_t kMostMerged = std::size_t{64} << 20;
 
 std::size_t round_up(std::size_t bytes) {
   return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
@@ -39,8 +41,7 @@ void* Arena::allocate(std::size_t bytes) {
 }
 
 void Arena::reset() {
-  if (blocks_.size() > 1) {
-    const std::size_t total = reserved();
+  if (const std::size_t total = reserved(); blocks_.size() > 1 && total <= kMostMerged) {
     blocks_.clear();
     add_block(total);
   }

@@ -12,8 +12,9 @@
 
 namespace heed {
 
-/// Memory that is taken piece by piece and given back whole. After the first few steps one block holds a whole step's
-/// memory, so that a step allocates nothing from the heap. Not for several threads at once.
+/// Memory that is taken piece by piece and given back whole. After the first few steps one block, or a few where much
+/// is needed, hold a whole step's memory, so that a step allocates nothing from the heap. Not for several threads at
+/// once.
 class Arena {
  public:
   Arena() = default;
@@ -35,7 +36,7 @@ class Arena {
     return out;
   }
 
-  /// Gives everything back; all views into the arena end. Several blocks are merged into one.
+  /// Gives everything back; all views into the arena end. Several small blocks are merged into one.
   void reset();
 
   /// A point to go back to: what is allocated between mark() and release() is scratch.

@@ -141,15 +141,18 @@ struct Product {
   const std::uint32_t* a_tiles(std::int64_t row) const { return a + row / kSide * depth * kTile; }
   const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
 
-  /// Calls body(row, column) for every block of C, in an order in which A's tiles come from the second-level cache and
-  /// B's from the first.
+  /// Calls body(row, column, begin, end) for every block of C and the tiles from `begin` to before `end` along k, of
+  /// which there are `most` at a time; in an order in which A's tiles come from the first-level cache, B's from the
+  /// second, and C's rows are written from left to right: rows a multiple of 4 kB apart hinder each other otherwise.
   template <class Body>
-  void for_each_block(Body body) const {
+  void for_each_block(std::int64_t most, Body body) const {
     constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
-    const std::int64_t rows = std::max<std::int64_t>(1, kCachedPairs / (2 * depth * kTile)) * kBlock;
-    for (std::int64_t begin = 0; begin < m; begin += rows)
-      for (std::int64_t j = 0; j < n; j += kBlock)
-        for (std::int64_t i = begin; i < std::min(m, begin + rows); i += kBlock) body(i, j);
+    const std::int64_t columns = std::max<std::int64_t>(1, kCachedPairs / (2 * std::min(most, depth) * kTile)) * kBlock;
+    for (std::int64_t first = 0; first < n; first += columns)
+      for (std::int64_t t = 0; t < depth; t += most)
+        for (std::int64_t i = 0; i < m; i += kBlock)
+          for (std::int64_t j = first; j < std::min(n, first + columns); j += kBlock)
+            body(i, j, t, std::min(depth, t + most));
   }
 };
 
@@ -158,7 +161,7 @@ void multiply_avx512(const Product& p) {
   constexpr int kRows = 8;
   alignas(64) float block[kBlock][kBlock];
   const std::int64_t next = p.depth * kTile;  // from a tile to the one beside it
-  p.for_each_block([&](std::int64_t i, std::int64_t j) {
+  p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t) {
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
       const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kSide;
       const std::uint32_t* b = p.b_tiles(j);
@@ -197,13 +200,18 @@ void multiply_amx(const Product& p) {
   alignas(64) float block[kBlock][kBlock];
   const std::int64_t next = p.depth * kTile;
   const bool plain = p.alpha == 1 && (p.beta == 0 || p.beta == 1);
-  p.for_each_block([&](std::int64_t i, std::int64_t j) {
+  constexpr std::int64_t kMostTiles = 16;  // two rows of them fit the first-level cache
+  p.for_each_block(kMostTiles, [&](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end) {
     float* const c = p.c + i * p.stride + j;
     const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
+    if (!in_place) {  // all at once, since C holds no sums on the way
+      if (begin > 0) return;
+      end = p.depth;
+    }
     float* const out = in_place ? c : &block[0][0];
     const std::int64_t stride = in_place ? p.stride : kBlock;
     const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
-    if (in_place && p.beta == 1) {
+    if (in_place && (p.beta == 1 || begin > 0)) {
       _tile_loadd(0, out, bytes);
       _tile_loadd(1, out + kSide, bytes);
       _tile_loadd(2, out + kSide * stride, bytes);
@@ -214,8 +222,8 @@ void multiply_amx(const Product& p) {
       _tile_zero(2);
       _tile_zero(3);
     }
-    const std::uint32_t *a = p.a_tiles(i), *b = p.b_tiles(j);
-    for (std::int64_t t = 0; t < p.depth; ++t, a += kTile, b += kTile) {
+    const std::uint32_t *a = p.a_tiles(i) + begin * kTile, *b = p.b_tiles(j) + begin * kTile;
+    for (std::int64_t t = begin; t < end; ++t, a += kTile, b += kTile) {
       _tile_loadd(4, a, 64);
       _tile_loadd(6, b, 64);
       _tile_loadd(7, b + next, 64);
