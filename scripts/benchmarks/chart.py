@@ -26,8 +26,8 @@ def text(x, y, what, anchor="middle", size=12, more=""):
 
 
 def panel(title, x_label, y_label, curves):
-    """Axes from 0 and the curves {name: [(x, y)]}, a dashed one where the name begins with '-'."""
-    points = [point for curve in curves.values() for point in curve]
+    """Axes from 0 and the curves {name: [[(x, y)]]}, those of a name alike, dashed where it begins with '-'."""
+    points = [point for alike in curves.values() for curve in alike for point in curve]
     x_ticks, y_ticks = ticks(max(x for x, _ in points)), ticks(max(y for _, y in points))
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
@@ -45,14 +45,15 @@ def panel(title, x_label, y_label, curves):
     parts.append(text((LEFT + right) / 2, HEIGHT - 12, x_label))
     middle = (TOP + bottom) / 2
     parts.append(text(16, middle, y_label, more=f' transform="rotate(-90 16 {middle:.1f})"'))
-    for number, (name, curve) in enumerate(curves.items()):
+    for number, (name, alike) in enumerate(curves.items()):
         reference = name.startswith("-")
         colour = "#888" if reference else COLOURS[number % len(COLOURS)]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in curve))
         dashes = ' stroke-dasharray="5 4"' if reference else ""
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
-        if not reference:
-            parts += ['<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>'.format(*at(*point), colour) for point in curve]
+        for curve in alike:
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in curve))
+            parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="{2 if len(alike) == 1 else 1}"{dashes}/>')
+            if not reference and len(alike) == 1:
+                parts += ['<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>'.format(*at(*point), colour) for point in curve]
         across = LEFT + (right - LEFT) * (number + 0.5) / len(curves)
         parts.append(text(across, 40, name.removeprefix("-"), more=f' fill="{colour}"'))
     return "".join(parts)

@@ -9,7 +9,8 @@ import sys
 import tempfile
 import time
 
-from . import gemm, growth, learning, loading, machine, memory, neighbour, pieces, report, scores, text, training, translation, venv
+from . import curves, gemm, growth, learning, loading, machine, memory, neighbour, pieces, report, scores, text, training, translation, venv
+from .chart import chart
 from .materials import HERE, ROOT, Materials
 from .measure import PeerError, ProgramError, Row, alternate, run
 
@@ -27,7 +28,9 @@ SECTIONS = {
     "learn": (learning.measure, 3, ["youtokentome", "tokenizers", "subword_nmt"], "learning and applying BPE"),
     "pieces": (pieces.measure, 2, ["sentencepiece"], "unigram and BPE pieces beside SentencePiece, one thread"),
     "bleu": (scores.measure, 4, ["sacrebleu"], "scores of a corrupted text beside sacreBLEU"),
+    "curves": (curves.measure, 15, [], "the loss of training in bfloat16 beside float32, of three seeds each; where it is named"),
 }
+ON_REQUEST = ("curves",)
 
 
 def parser():
@@ -48,7 +51,7 @@ def parser():
     add("--repeat", type=int, metavar="N", help="runs of each measurement (default 3)")
     add("--minutes", type=float, default=26, metavar="M", help="runs are left out, but the first, to end within M minutes; 0: never (default 26)")
     add("--tsv", metavar="FILE", help="write all rows as tab-separated values too")
-    add("--svg", metavar="FILE", help="draw the growth curves")
+    add("--svg", metavar="FILE", help="draw the curves of growth and of losses")
     add("--bin", metavar="DIR", default=os.environ.get("HEED_BIN"), help="heed's programs (default $HEED_BIN, else they are built)")
     add("--venv", metavar="DIR", help="a virtual environment with the peers (default build/bench-venv, which is made)")
     add("--no-peers", action="store_true", help="measure heed alone")
@@ -56,7 +59,7 @@ def parser():
     add("--multi30k", metavar="DIR", help="Multi30k's train, val and test_2016_flickr .gz (default the project's data/)")
     add("--model", metavar="FILE", help="a trained model to translate with (default: a tiny one is trained)")
     add("--configs", default=None, metavar="C[,..]", help="to train: tiny, mini, small, base, big (default tiny,mini,base)")
-    add("--updates", type=int, metavar="N", help="updates of a training run (default 20, fewer for larger models)")
+    add("--updates", type=int, metavar="N", help="updates of a training run (default 20, fewer for larger models; 600 for curves)")
     add("--precisions", default="float32,int8", metavar="P[,..]", help="to translate with: float32, bfloat16, int8")
     add("--source", metavar="FILE", help="raw text to translate, also .gz (default: the test set)")
     add("--text", metavar="FILE", help="raw text of the text sections, also .gz (default: the training text)")
@@ -77,7 +80,7 @@ class Bench:
         self.quick = options.quick
         self.repeat = options.repeat or (1 if options.quick else 3)
         self.threads = machine.processors()
-        self.rows, self.notes, self.peaks = [], [], {}
+        self.rows, self.notes, self.panels, self.peaks = [], [], [], {}
         self.section, self.until = "", float("inf")
         given = (options.multi30k, options.model, options.source, options.text, options.unseen, options.language)
         self.materials = Materials(work, self.tool, self.say, *given)
@@ -170,7 +173,7 @@ def measure(bench, sections, minutes):
 
 def main():
     options = parser().parse_args()
-    sections = options.only.split(",") if options.only else list(SECTIONS)
+    sections = options.only.split(",") if options.only else [name for name in SECTIONS if name not in ON_REQUEST]
     unknown = [name for name in sections if name not in SECTIONS]
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
@@ -187,6 +190,9 @@ def main():
         if options.tsv:
             with open(options.tsv, "w", encoding="utf-8") as file:
                 file.write(report.tsv(bench.rows))
+        if options.svg and bench.panels:
+            with open(options.svg, "w", encoding="utf-8") as file:
+                file.write(chart(bench.panels))
         print(f"\n{(time.monotonic() - start) / 60:.1f} minutes; load {os.getloadavg()[0]:.2f} at the end")
         return 0
     except (ProgramError, OSError) as error:

@@ -3,7 +3,6 @@
 from statistics import median
 
 from . import training, translation
-from .chart import chart
 from .materials import unpacked
 from .measure import run
 
@@ -65,16 +64,12 @@ def vocabularies(bench):
 
 
 def measure(bench):
-    panels = []
     for title, x_label, y_label, points in (
         ("Training: batch", "target tokens of a batch", "ms an update", list(batches(bench))),
         ("Translating: length", "pieces in and out", "ms a sentence", list(lengths(bench))),
         ("Translating: vocabulary", "merges", "ms a sentence", list(vocabularies(bench))),
     ):
         x, y = points[-1]
-        panels.append((title, x_label, y_label, {"heed": points, "-in proportion": [(0, 0), (x, y)]}))
+        bench.panels.append((title, x_label, y_label, {"heed": [points], "-in proportion": [[(0, 0), (x, y)]]}))
         x0, y0 = points[0]
         bench.note(f"{title}: {x / x0:.3g} times the size takes {y / y0:.3g} times the time.")
-    if bench.options.svg:
-        with open(bench.options.svg, "w", encoding="utf-8") as file:
-            file.write(chart(panels))

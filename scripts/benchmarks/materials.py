@@ -57,6 +57,7 @@ class Materials:
         ending = ".gz" if multi30k else ""
         folder = multi30k or os.path.join(ROOT, "data")
         self.train = [os.path.join(folder, f"train.{language}{ending}") for language in self.languages]
+        self.validation = [os.path.join(folder, f"{'val' if multi30k else 'valid'}.{language}{ending}") for language in self.languages]
         self.test = source or os.path.join(folder, ("test_2016_flickr.en" if multi30k else "test.en") + ending)
         self.unseen_given, self.text_given, self.language = unseen, text, language or ("en" if text else self.languages[1])
 

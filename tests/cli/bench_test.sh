@@ -5,7 +5,7 @@ command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
 bench=$HEED_SOURCE/scripts/bench
 
 expect 0 '*--only SECTION*--moses DIR*' '' "$bench" --help
-for section in gemm train translate latency load memory neighbour growth text learn pieces bleu; do
+for section in gemm train translate latency load memory neighbour growth text learn pieces bleu curves; do
   "$bench" --help | grep -q "^  $section  *[a-zA-Z]" || fail "--help does not say what $section is"
 done
 expect 2 '' "*no section 'speed' (there are gemm, *" "$bench" --only speed
