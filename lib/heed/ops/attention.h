@@ -53,6 +53,9 @@ struct AttentionArrays {
   DropoutMask<T> mask;  ///< of the probabilities
 };
 
+/// Queries are taken in blocks of this many: a block's logits stay in cache, and a causal block needs no key after it.
+constexpr std::int64_t kAttentionQueryBlock = 48;
+
 /// Elements that weights and mask have beyond the probabilities: the kernels move whole vectors.
 constexpr std::int64_t kAttentionSlack = 16;
 

@@ -14,14 +14,6 @@
 #include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
 
-#ifndef HEED_OPS_ATTENTION_CPU_ONCE
-#define HEED_OPS_ATTENTION_CPU_ONCE
-namespace heed {
-/// Queries are taken in blocks of this many: a block's logits stay in cache, and a causal block needs no key after it.
-constexpr std::int64_t kQueryBlock = 48;
-}  // namespace heed
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
@@ -84,8 +76,8 @@ void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t m
   std::fill(zeros, zeros + d, T(0));
   for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
     transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed, stride);
-    for (std::int64_t begin = 0; begin < head.queries; begin += kQueryBlock) {
-      const std::int64_t rows = std::min(kQueryBlock, head.queries - begin);
+    for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
+      const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
       const std::int64_t columns = whole_vectors<T>(keys);
       small_gemm(rows, columns, d, LeftMatrix<T>{head.query + begin * a.query_stride, a.query_stride, 1},
@@ -140,14 +132,14 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
   const std::int64_t d = a.width / a.heads, stride = scratch_stride<T>(most_keys);
   const T scale = 1 / std::sqrt(static_cast<T>(d));
   T *zeros = scratch, *values_transposed = zeros + scratch_stride<T>(d), *g = values_transposed + d * stride;
-  T* dropped = g + kQueryBlock * stride;
+  T* dropped = g + kAttentionQueryBlock * stride;
   std::fill(zeros, zeros + d, T(0));
   for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
     transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed, stride);
     if (a.value_gradient_empty) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
     if (a.key_gradient_empty) zero_rows(a.key_gradient + head.key_at, head.keys, d, a.key_stride);
-    for (std::int64_t begin = 0; begin < head.queries; begin += kQueryBlock) {
-      const std::int64_t rows = std::min(kQueryBlock, head.queries - begin);
+    for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
+      const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
       const T* arrived = out_gradient + head.out_at + begin * a.width;
       small_gemm(rows, whole_vectors<T>(keys), d, LeftMatrix<T>{arrived, a.width, 1},
@@ -199,7 +191,7 @@ std::int64_t longest(PackedOffsets sequences) {
 template <class T>
 T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t most_keys) {
   const std::int64_t d = a.width / a.heads;
-  return arena.tensor<T>({scratch_stride<T>(d) + (d + 2 * kQueryBlock) * scratch_stride<T>(most_keys)}).data();
+  return arena.tensor<T>({scratch_stride<T>(d) + (d + 2 * kAttentionQueryBlock) * scratch_stride<T>(most_keys)}).data();
 }
 
 }  // namespace

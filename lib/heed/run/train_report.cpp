@@ -6,6 +6,7 @@
 #include "heed/data/corpus_statistics.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/instruction_set.h"
+#include "heed/run/training_cost.h"
 #include "heed/train/model_files.h"
 
 namespace heed {
@@ -29,7 +30,7 @@ class Table {
  public:
   explicit Table(std::ostream& out) : out_(out) {}
   void line(const std::string& label, const std::string& value, bool look = false) {
-    constexpr std::size_t kColumn = 24;
+    constexpr std::size_t kColumn = 28;
     out_ << (look ? "! " : "  ") << label << std::string(kColumn - std::min(kColumn - 1, label.size()), ' ') << value
          << '\n';
   }
@@ -79,6 +80,23 @@ void print_data(TrainSession& session, Table& table) {
   }
 }
 
+void print_cost(TrainSession& session, Table& table) {
+  const TrainOptions& options = session.options();
+  const TrainingCost cost = training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
+                                          session.corpus(), options.batch, session.precision(), session.pool());
+  table.line("speed expected", format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
+  const double tokens = static_cast<double>(cost.target_tokens), all = cost.seconds * session.threads();
+  for (const CostPart& part : cost.parts) {
+    std::string what = text("%4.1f %%", 100 * part.seconds / all);
+    if (part.amount > 0)
+      what += part.is_memory ? text(": %.3g kB a target token at %.3g GB/s", 1e-3 * part.amount / tokens,
+                                    1e-9 * part.amount / part.seconds)
+                             : text(": %.3g Mflop a target token at %.4g Gflop/s", 1e-6 * part.amount / tokens,
+                                    1e-9 * part.amount / part.seconds);
+    table.line("  " + part.name, what);
+  }
+}
+
 }  // namespace
 
 std::string describe_model(TrainSession& session) {
@@ -117,6 +135,8 @@ void print_plan(TrainSession& session, std::ostream& out) {
     files += ", " + model_file_variant(options.model, "update-N");
   if (!options.run.plot.empty()) files += ", " + options.run.plot;
   table.line("files", files);
+  out.flush();
+  print_cost(session, table);
 }
 
 void print_check(TrainSession& session, Log& log, std::ostream& out) {

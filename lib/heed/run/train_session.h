@@ -38,6 +38,7 @@ class TrainSession {
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   Precision precision() const { return precision_; }
   int threads() const { return pool_.size(); }
+  ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1; }
   /// Bytes of parameters, gradients, moments, activations (as large as they have become) and text.
   std::int64_t memory() const;

@@ -1,0 +1,352 @@
+#include "heed/run/training_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <tuple>
+
+#include "heed/data/batches.h"
+#include "heed/ops/attention.h"
+#include "heed/ops/dropout.h"
+#include "heed/ops/embedding.h"
+#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/optimizer_kernels.h"
+#include "heed/ops/residual_norm.h"
+#include "heed/run/kernel_timer.h"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kUpdates = 1000;  // enough to know the batches of an epoch by
+constexpr double kSeconds = 0.1;        // of calibration
+constexpr std::int64_t kRows = 256;     // enough for products that need no preparation
+constexpr std::int64_t kSlice = 1 << 20;
+
+/// One thread's memory, as in training: what a step reads and writes lies far apart.
+struct Worker {
+  Worker(ParameterValues<float>& parameters, Precision precision)
+      : device{arena, precision}, gradient(parameters.layout()), graph(device, parameters, gradient) {}
+
+  /// Takes memory and writes to it, so that the system has given it before anything is timed.
+  void take(std::size_t bytes) {
+    std::memset(arena.allocate(bytes + 2 * kApart), 0, bytes + 2 * kApart);
+    graph.reset();
+  }
+
+  /// Numbers as they come up in a step.
+  Variable<float> some(std::int64_t rows, std::int64_t columns) {
+    const Variable<float> x = graph.input(arena.tensor<float>({rows, columns}), true);
+    std::fill_n(x.value.data(), x.value.size(), 0.01F);
+    return x;
+  }
+
+  /// Seconds of forward and backward of one op: op(x) of x [rows, columns] gives the variable to go back from.
+  template <class Op>
+  double run(std::int64_t rows, std::int64_t columns, Op op) {
+    graph.reset();
+    arena.allocate(begin);
+    const Variable<float> x = some(rows, columns);
+    other = some(rows, columns);
+    Variable<float> y;
+    double seconds = seconds_of([&] { y = op(x); });
+    const Tensor<float> arriving = y.gradient.fill();
+    std::fill_n(arriving.data(), arriving.size(), 0.01F);
+    seconds += seconds_of([&] { graph.backward(y); });
+    begin = arena.used() > kApart ? 0 : arena.used();
+    return seconds;
+  }
+
+  static constexpr std::size_t kApart = std::size_t{48} << 20;
+  Arena arena;
+  CpuContext device;
+  ParameterValues<float> gradient;
+  Graph<float> graph;
+  Variable<float> other;  // like the op's x, for ops of two
+  std::size_t begin = 0;  // of the next op's memory
+};
+
+/// A thread's slice of parameters, gradients of two threads and the optimiser's memory.
+struct UpdatedSlice {
+  UpdatedSlice(const ParameterLayout& layout, const OptimizerSettings& settings)
+      : value(layout), sum(layout), other(layout), optimizer(settings, layout, memory) {}
+
+  NamedParameterValues memory;
+  ParameterValues<float> value, sum, other;
+  Optimizer optimizer;
+};
+
+/// Seconds of one thread for what a step is made of, forward and backward.
+struct Rates {
+  double source_token = 0, target_token = 0;                  ///< products of all layers, with bias and activation
+  double encoder_pair = 0, decoder_pair = 0, cross_pair = 0;  ///< a query and a key in all layers
+  double norm = 0;       ///< a token's residual, dropout and normalisation around one sublayer
+  double embedding = 0;  ///< a token's
+  double output = 0;     ///< logits, softmax and loss of a target token
+  double parameter = 0;  ///< gradients added up, their norm, the update, and zeros for the next ones
+  double barrier = 0;
+};
+
+class Calibration {
+ public:
+  /// To be tried on the pairs of a typical shard.
+  Calibration(const Transformer<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
+              const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, const BatchOptions& options,
+              Precision precision, ThreadPool& pool)
+      : model_(model), config_(model.config()), options_(options), pool_(pool), timer_(pool) {
+    fill_batch(corpus, pairs, batch_);
+    for (const std::int32_t pair : pairs) counts_.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
+    // Where a weight is prepared for all rows of a shard, it must be for as many here.
+    const bool prepares = precision == Precision::bfloat16 && has_fast_bfloat16();
+    rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
+    const std::int64_t widest = std::max(2 * config_.dim_ffn, 4 * config_.dim_emb);
+    const std::int64_t output = config_.target_vocabulary * ((prepares ? config_.dim_emb : 0) + kRows);
+    const std::int64_t size = std::max(3 * std::max({rows_, counts_.source, counts_.target}) * widest, output);
+    slice_layout_.add("slice", {std::min(kSlice, slice_of(model.layout().storage_size(), pool.size(), 0).size())},
+                      Initialiser::zeros());
+    for (int i = 0; i < pool.size(); ++i) {
+      workers_.push_back(std::make_unique<Worker>(parameters, precision));
+      slices_.push_back(std::make_unique<UpdatedSlice>(slice_layout_, optimizer));
+    }
+    pool.run([&](int thread) { worker(thread).take(static_cast<std::size_t>(size) * sizeof(float)); });
+  }
+
+  Rates measure() {
+    const PackedOffsets source = batch_.source.packed(), target = batch_.target_in.packed();
+    add_embedding();
+    add_attention(source, source, false, config_.enc_depth, counts_.encoder_pairs, rates_.encoder_pair);
+    add_attention(target, target, true, config_.dec_depth, counts_.decoder_pairs, rates_.decoder_pair);
+    add_attention(target, source, false, config_.dec_depth, counts_.cross_pairs, rates_.cross_pair);
+    add_layers();
+    add_output();
+    add_update();
+    timer_.run(kSeconds);
+    for (const Share& share : shares_) *share.rate += share.times * timer_.seconds(share.kernel);
+    rates_.barrier = timer_.barrier_seconds();
+    return rates_;
+  }
+
+ private:
+  /// A rate has so many times a kernel's seconds in it.
+  struct Share {
+    double* rate;
+    double times;
+    std::size_t kernel;
+  };
+
+  Worker& worker(int thread) { return *workers_[static_cast<std::size_t>(thread)]; }
+
+  /// work(worker) does `count` of something, of which a rate has `times`.
+  template <class Work>
+  void add(double& rate, std::int64_t times, std::int64_t count, Work work) {
+    const std::size_t kernel = timer_.add([this, work](int thread) { return work(worker(thread)); });
+    shares_.push_back({&rate, static_cast<double>(times) / static_cast<double>(count), kernel});
+  }
+
+  /// Each product's shape once; a norm after each, as in the layers.
+  void add_layers() {
+    std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::vector<LayerProduct>> kinds;
+    for (const LayerProduct& product : layer_products(model_))
+      kinds[{product.outputs, product.inputs, product.activated}].push_back(product);
+    for (const auto& [kind, products] : kinds) {
+      const LayerProduct product = products.front();
+      const std::int64_t source = std::count_if(products.begin(), products.end(),
+                                                [](const LayerProduct& p) { return p.side == TokenSide::source; });
+      add(rates_.source_token, source, rows_, [=, this](Worker& worker) {
+        Graph<float>& graph = worker.graph;
+        return worker.run(rows_, product.inputs, [&](const Variable<float>& x) {
+          const Variable<float> y = linear(graph, x, graph.parameter(product.weight, product.shape()),
+                                           graph.parameter(product.bias, {product.outputs}),
+                                           product.activated ? config_.ffn_activation : Activation::none);
+          return product.activated ? dropout(graph, y, config_.ffn_dropout) : y;
+        });
+      });
+      const auto target = static_cast<double>(std::ssize(products) - source);
+      shares_.push_back({&rates_.target_token, target / static_cast<double>(rows_), shares_.back().kernel});
+    }
+    add_norm();
+  }
+
+  void add_norm() {
+    const ParameterLayout& layout = model_.layout();
+    const std::string norm = "encoder/layers/0/self_attention_norm";
+    const ParameterId scale = layout.find(norm + "/scale"), bias = layout.find(norm + "/bias");
+    add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
+      Graph<float>& graph = worker.graph;
+      return worker.run(rows_, config_.dim_emb, [&](const Variable<float>& x) {
+        return residual_norm(graph, x, worker.other, graph.parameter(scale), graph.parameter(bias),
+                             config_.norm_epsilon, config_.dropout)
+            .normed;
+      });
+    });
+  }
+
+  void add_attention(PackedOffsets queries, PackedOffsets keys, bool causal, int layers, std::int64_t pairs,
+                     double& rate) {
+    add(rate, layers, pairs, [=, this](Worker& worker) {
+      const std::int64_t width = config_.dim_emb;
+      return worker.run(std::max(queries.tokens(), keys.tokens()), 3 * width, [&](const Variable<float>& x) {
+        const auto rows = [&](std::int64_t count) {
+          Variable<float> part = x;
+          part.value = x.value.row_block(0, count);
+          return part;
+        };
+        const Variable<float> q = rows(queries.tokens()), kv = rows(keys.tokens());
+        return attention<float>(worker.graph, {q, 0}, {kv, width}, {kv, 2 * width}, width, queries, keys,
+                                {.heads = config_.heads, .causal = causal, .dropout = config_.attention_dropout});
+      });
+    });
+  }
+
+  void add_embedding() {
+    const auto ids = std::span<const std::int32_t>(batch_.target_in.ids);
+    positions_.assign(ids.size(), 0);
+    add(rates_.embedding, 1, std::ssize(ids), [=, this](Worker& worker) {
+      return worker.run(1, config_.dim_emb, [&](const Variable<float>& position) {
+        return embedding(worker.graph, ids, positions_, model_.output_weight(worker.graph), position, 1.0F,
+                         config_.dropout);
+      });
+    });
+  }
+
+  void add_output() {
+    const auto all = std::span<const std::int32_t>(batch_.target_out);
+    const auto targets = all.first(std::min(all.size(), static_cast<std::size_t>(rows_)));
+    add(rates_.output, 1, std::ssize(targets), [=, this](Worker& worker) {
+      Graph<float>& graph = worker.graph;
+      return worker.run(std::ssize(targets), config_.dim_emb, [&](const Variable<float>& x) {
+        return projection_cross_entropy(graph, x, model_.output_weight(graph), model_.output_bias(graph), targets,
+                                        {.label_smoothing = options_.label_smoothing, .scale = 1e-3});
+      });
+    });
+  }
+
+  void add_update() {
+    const std::int64_t size = slice_layout_.storage_size();
+    const std::size_t kernel = timer_.add([=, this](int thread) {
+      UpdatedSlice& s = *slices_[static_cast<std::size_t>(thread)];
+      return seconds_of([&] {
+        for (int i = 1; i < pool_.size(); ++i) add_to<float>(s.sum.flat(), s.other.flat());
+        squared_norm<float>(s.sum.flat());
+        s.optimizer.update(s.value, s.sum, {0, size}, {.learning_rate = 1e-4, .number = 1, .gradient_scale = 1});
+        if (options_.exponential_smoothing > 0) move_average<float>(s.other.flat(), s.value.flat(), 0.5);
+        for (int i = 0; i < pool_.size(); ++i) (i == 0 ? s.sum : s.other).fill_zero();
+      });
+    });
+    shares_.push_back({&rates_.parameter, 1 / static_cast<double>(size), kernel});
+  }
+
+  const Transformer<float>& model_;
+  const TransformerConfig& config_;
+  const BatchOptions& options_;
+  ThreadPool& pool_;
+  KernelTimer timer_;
+  Batch batch_;
+  TokenCounts counts_;
+  std::int64_t rows_ = 0;
+  std::vector<std::int32_t> positions_;
+  ParameterLayout slice_layout_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<UpdatedSlice>> slices_;
+  std::vector<Share> shares_;
+  Rates rates_;
+};
+
+/// What each thread gets in each of an epoch's first updates.
+struct Plan {
+  Plan(const ParallelCorpus& corpus, const BatchOptions& options, int threads) {
+    EpochBatches batches(corpus, options.limits(), static_cast<std::uint64_t>(options.seed));
+    batches.prepare(0);
+    std::vector<Shard> shards;
+    std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>> by_work;
+    for (std::int64_t b = 0; b < batches.size() && updates.size() < kUpdates;) {
+      shards.clear();
+      for (int i = 0; i < options.optimizer_delay && b < batches.size(); ++i)
+        cut_into_shards(corpus, batches[b++], shards);
+      std::vector<TokenCounts>& update = updates.emplace_back(static_cast<std::size_t>(threads));
+      for (std::size_t i = 0; i < shards.size(); ++i) {
+        TokenCounts shard;
+        for (const std::int32_t pair : shards[i].pairs)
+          shard.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
+        update[i % update.size()] += shard;
+        all += shard;
+        by_work.emplace_back(shard.cross_pairs,
+                             std::vector<std::int32_t>(shards[i].pairs.begin(), shards[i].pairs.end()));
+      }
+    }
+    if (by_work.empty()) return;
+    const auto middle = by_work.begin() + std::ssize(by_work) / 2;
+    std::nth_element(by_work.begin(), middle, by_work.end());
+    typical_shard = std::move(middle->second);
+  }
+
+  std::vector<std::vector<TokenCounts>> updates;  // [update][thread]
+  TokenCounts all;
+  std::vector<std::int32_t> typical_shard;  // the one in the middle by what attention has to do
+};
+
+double number(std::int64_t count) {
+  return static_cast<double>(count);
+}
+
+/// Bytes that an update reads and writes of each parameter.
+double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& options, int threads) {
+  const int own = optimizer.kind != OptimizerKind::sgd ? 7 : optimizer.momentum > 0 ? 5 : 3;
+  return 4 * number(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
+}
+
+/// Bytes that norms and embeddings read and write, forward and backward: ten numbers and two marks of dropout.
+double norm_bytes(const TransformerConfig& config, const TokenCounts& counts) {
+  return 42 * number(config.dim_emb) *
+         (number(counts.source) * (2 * config.enc_depth + 1) + number(counts.target) * (3 * config.dec_depth + 1));
+}
+
+/// Seconds of one thread: products of the layers, output layer and loss, attention, norms and embeddings.
+std::array<double, 4> seconds_of_tokens(const TransformerConfig& config, const Rates& rate, const TokenCounts& t) {
+  return {rate.source_token * number(t.source) + rate.target_token * number(t.target), rate.output * number(t.target),
+          rate.encoder_pair * number(t.encoder_pairs) + rate.decoder_pair * number(t.decoder_pairs) +
+              rate.cross_pair * number(t.cross_pairs),
+          (2 * config.enc_depth * rate.norm + rate.embedding) * number(t.source) +
+              (3 * config.dec_depth * rate.norm + rate.embedding) * number(t.target)};
+}
+
+}  // namespace
+
+TrainingCost training_cost(const Transformer<float>& model, ParameterValues<float>& parameters,
+                           const OptimizerSettings& optimizer, const ParallelCorpus& corpus, const BatchOptions& batch,
+                           Precision precision, ThreadPool& pool) {
+  const Plan plan(corpus, batch, pool.size());
+  if (plan.updates.empty()) return {};
+  const Rates rate =
+      Calibration(model, parameters, optimizer, corpus, plan.typical_shard, batch, precision, pool).measure();
+  const TransformerConfig& config = model.config();
+  const double threads = pool.size(), updates = number(std::ssize(plan.updates));
+  const double parameter_count = number(model.layout().storage_size());
+  const double update = rate.parameter * parameter_count / threads, barriers = 3 * rate.barrier;
+  TrainingCost cost;
+  cost.target_tokens = plan.all.target;
+  for (const std::vector<TokenCounts>& of_threads : plan.updates) {
+    double longest = 0;
+    for (const TokenCounts& counts : of_threads) {
+      const auto parts = seconds_of_tokens(config, rate, counts);
+      longest = std::max(longest, std::accumulate(parts.begin(), parts.end(), 0.0));
+    }
+    cost.seconds += longest + update + barriers;
+  }
+  const auto [layers, output, attention, norms] = seconds_of_tokens(config, rate, plan.all);
+  const TransformerWork work = forward_work(model, plan.all);
+  const double optimising = threads * update * updates;
+  cost.parts = {
+      {"products of the layers", layers, 6 * number(work.layers)},
+      {"output layer and loss", output, 6 * number(work.output)},
+      {"attention", attention, 6 * number(work.attention)},
+      {"norms and embeddings", norms, norm_bytes(config, plan.all), true},
+      {"optimiser", optimising, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates, true},
+      {"waiting at barriers", threads * cost.seconds - layers - output - attention - norms - optimising},
+  };
+  return cost;
+}
+
+}  // namespace heed

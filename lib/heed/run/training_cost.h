@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "heed/base/threads.h"
+#include "heed/data/parallel_corpus.h"
+#include "heed/model/transformer_work.h"
+#include "heed/optim/optimizer.h"
+#include "heed/train/trainer_options.h"
+
+namespace heed {
+
+/// A part of the time of all threads, and what it is of.
+struct CostPart {
+  std::string name;
+  double seconds = 0;  ///< of all threads together
+  double amount = 0;   ///< multiply-adds twice, or bytes; 0 where nothing is counted
+  bool is_memory = false;
+};
+
+/// What training will take by a model of its cost: the operations and bytes that the config and the corpus ask for,
+/// counted, times what one costs on this machine, measured on the library's own kernels at the model's sizes.
+struct TrainingCost {
+  std::int64_t target_tokens = 0;  ///< that were looked at
+  double seconds = 0;              ///< for these, by the clock
+  std::vector<CostPart> parts;
+
+  double tokens_per_second() const { return static_cast<double>(target_tokens) / seconds; }
+};
+
+/// Throws as the ops do. `parameters` are read; `pool` is what will train. Takes part of a second.
+TrainingCost training_cost(const Transformer<float>& model, ParameterValues<float>& parameters,
+                           const OptimizerSettings& optimizer, const ParallelCorpus& corpus, const BatchOptions& batch,
+                           Precision precision, ThreadPool& pool);
+
+}  // namespace heed
