@@ -27,7 +27,7 @@ zcat out.gz | cmp - expected || fail "-o out.gz gives something else"
 expect 0 '' '' "$translate" -m m.h5 -i /dev/null
 expect 0 $'0 |||  ||| F0= 0.0000 ||| 0.0000 ||| \n1 ||| * ||| F0= -* ||| -* ||| *-0*\n1 ||| *' '' \
   bash -c "(echo; head -n 1 source) | '$translate' -m m.h5 --n-best 2 --alignment"
-expect 0 '*' 'translate: 40 lines, * pieces in *lines/s, * pieces/s, 2 threads, *' "$translate" -m m.h5 "${short[@]}" -i source --stats -j 2
+expect 0 '*' 'translate: 40 lines, * pieces in *lines/s, * pieces/s, 2 threads, *translate: expected * pieces/s, of which:*products *Mflop a piece at *attention *' "$translate" -m m.h5 "${short[@]}" -i source --stats -j 2
 expect 2 '' 'translate: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx "$translate" -m missing.h5 -i source
 
 # An output file appears whole or not at all.

@@ -10,6 +10,13 @@
 
 namespace heed {
 
+/// A model with its weights, as decoding uses them.
+struct ModelInUse {
+  const Transformer<float>& model;
+  ParameterValues<float>& parameters;
+  PackedParameters<float>& packed;
+};
+
 /// One model or an ensemble, ready to decode on any number of threads over the same weights.
 class Translator {
  public:
@@ -25,6 +32,11 @@ class Translator {
 
   /// The most tokens (</s> or <s> included) of a sequence that all models take: learned positions end somewhere.
   std::optional<int> longest_sequence() const;
+
+  ModelInUse in_use(std::size_t i) {
+    Checkpoint& one = checkpoints_[i].checkpoint;
+    return {*one.model, one.parameters, *packed_[i]};
+  }
 
   /// For one thread; must not outlive the translator.
   std::unique_ptr<StepModel> step_model();

@@ -85,16 +85,9 @@ void print_cost(TrainSession& session, Table& table) {
   const TrainingCost cost = training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
                                           session.corpus(), options.batch, session.precision(), session.pool());
   table.line("speed expected", format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
-  const double tokens = static_cast<double>(cost.target_tokens), all = cost.seconds * session.threads();
-  for (const CostPart& part : cost.parts) {
-    std::string what = text("%4.1f %%", 100 * part.seconds / all);
-    if (part.amount > 0)
-      what += part.is_memory ? text(": %.3g kB a target token at %.3g GB/s", 1e-3 * part.amount / tokens,
-                                    1e-9 * part.amount / part.seconds)
-                             : text(": %.3g Mflop a target token at %.4g Gflop/s", 1e-6 * part.amount / tokens,
-                                    1e-9 * part.amount / part.seconds);
-    table.line("  " + part.name, what);
-  }
+  const double tokens = static_cast<double>(cost.target_tokens);
+  for (const CostPart& part : cost.parts)
+    table.line("  " + part.name, describe(part, cost.seconds * session.threads(), tokens, "target token"));
 }
 
 }  // namespace

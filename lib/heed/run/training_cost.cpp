@@ -342,8 +342,8 @@ TrainingCost training_cost(const Transformer<float>& model, ParameterValues<floa
       {"products of the layers", layers, 6 * number(work.layers)},
       {"output layer and loss", output, 6 * number(work.output)},
       {"attention", attention, 6 * number(work.attention)},
-      {"norms and embeddings", norms, norm_bytes(config, plan.all), true},
-      {"optimiser", optimising, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates, true},
+      {"norms and embeddings", norms, 0, norm_bytes(config, plan.all)},
+      {"optimiser", optimising, 0, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates},
       {"waiting at barriers", threads * cost.seconds - layers - output - attention - norms - optimising},
   };
   return cost;

@@ -1,24 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "heed/base/threads.h"
 #include "heed/data/parallel_corpus.h"
 #include "heed/model/transformer_work.h"
 #include "heed/optim/optimizer.h"
+#include "heed/run/cost_part.h"
 #include "heed/train/trainer_options.h"
 
 namespace heed {
-
-/// A part of the time of all threads, and what it is of.
-struct CostPart {
-  std::string name;
-  double seconds = 0;  ///< of all threads together
-  double amount = 0;   ///< multiply-adds twice, or bytes; 0 where nothing is counted
-  bool is_memory = false;
-};
 
 /// What training will take by a model of its cost: the operations and bytes that the config and the corpus ask for,
 /// counted, times what one costs on this machine, measured on the library's own kernels at the model's sizes.

@@ -19,6 +19,7 @@
 #include "heed/ops/instruction_set.h"
 #include "heed/run/line_work.h"
 #include "heed/run/translate_output.h"
+#include "heed/run/translation_cost.h"
 #include "heed/text/unicode.h"
 #include "heed/text/vocabulary.h"
 
@@ -47,7 +48,7 @@ class TranslateRun {
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
     if (const auto most = translator_.longest_sequence()) keep_within(*most);
-    for (int i = 0; i < pool_.size(); ++i) models_.push_back(translator_.step_model());
+    for (int i = 0; i < pool_.size(); ++i) models_.push_back(step_model());
   }
 
   int run() {
@@ -55,7 +56,10 @@ class TranslateRun {
     Progress progress(log_, options_.score.empty() ? "translating" : "scoring", "lines", 0);
     while (read_chunk()) {
       encode_all();
+      const auto begin = std::chrono::steady_clock::now();
       translate_all();
+      translating_ += seconds_since(begin);
+      if (!counted_.empty()) take_counts();
       for (const Line& line : lines_) out_ << line.output;
       out_.flush();
       done_ += static_cast<std::int64_t>(lines_.size());
@@ -66,7 +70,7 @@ class TranslateRun {
     if (references_) references_->report_invalid(log_);
     if (long_lines_ > 0) warn_of_long_lines();
     if (error_) std::rethrow_exception(error_);
-    if (options_.stats) report(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (options_.stats) report(seconds_since(start));
     return 0;
   }
 
@@ -74,9 +78,27 @@ class TranslateRun {
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
 
+  static double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
   static std::optional<LineReader> open_references(const TranslateOptions& options) {
     if (options.score.empty()) return std::nullopt;
     return std::optional<LineReader>(std::in_place, options.score, options.utf8.on_invalid_utf8);
+  }
+
+  /// One that counts where --stats will say what that should have cost.
+  std::unique_ptr<StepModel> step_model() {
+    std::unique_ptr<StepModel> model = translator_.step_model();
+    if (!options_.stats || references_ || search_.search != SearchKind::beam) return model;
+    auto counted = std::make_unique<CountedStepModel>(std::move(model));
+    counted_.push_back(counted.get());
+    return counted;
+  }
+
+  void take_counts() {
+    std::vector<DecodingCounts>& chunk = chunks_.emplace_back();
+    for (CountedStepModel* model : counted_) chunk.push_back(model->take());
   }
 
   /// Learned positions end: no sequence of the model may have more tokens than `most`, its </s> included.
@@ -232,6 +254,7 @@ class TranslateRun {
     models_.front()->share_with(team_ ? &*team_ : nullptr);
     translate(order_, *models_.front());
     models_.front()->share_with(nullptr);
+    ++alone_;
   }
 
   int rows_per_sentence() const {
@@ -279,6 +302,24 @@ class TranslateRun {
                   static_cast<double>(done_) / seconds, static_cast<double>(pieces_) / seconds, pool_.size(),
                   std::string(instruction_set_name(instruction_set())).c_str());
     log_.info(text);
+    if (!counted_.empty()) report_expected(seconds);
+  }
+
+  /// Beside what was measured, what it should have been by the model of the cost.
+  void report_expected(double seconds) {
+    const bool alone = team_ && chunks_.size() <= alone_ * 2;
+    TranslationCost cost = translation_cost(translator_, chunks_, pool_, alone ? &*team_ : nullptr);
+    if (cost.parts.empty()) return;
+    const double text = seconds - translating_, threads = alone ? 1 : pool_.size();
+    double waiting = cost.seconds * threads;
+    for (const CostPart& part : cost.parts) waiting -= part.seconds;
+    cost.parts.push_back({"waiting for a thread", waiting});
+    cost.parts.push_back({"reading, text, writing (as measured)", text * threads});
+    const auto pieces = static_cast<double>(pieces_);
+    const double expected = cost.seconds + text;
+    log_.info("expected " + format_count(std::llround(pieces / expected)) + " pieces/s, of which:");
+    for (const CostPart& part : cost.parts)
+      log_.info("  " + part.name + " " + describe(part, expected * threads, pieces, "piece"));
   }
 
   const TranslateOptions& options_;
@@ -294,6 +335,10 @@ class TranslateRun {
   ThreadPool pool_;
   std::optional<ThreadTeam> team_;  // made when a batch is alone for the first time
   std::vector<std::unique_ptr<StepModel>> models_;
+  std::vector<CountedStepModel*> counted_;           // the same, where they count
+  std::vector<std::vector<DecodingCounts>> chunks_;  // [chunk][thread]
+  std::size_t alone_ = 0;                            // chunks that the team shared
+  double translating_ = 0;                           // seconds
   std::vector<Line> lines_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;

@@ -1,0 +1,450 @@
+#include "heed/run/translation_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "heed/base/pages.h"
+#include "heed/ops/attention.h"
+#include "heed/ops/decode_attention.h"
+#include "heed/ops/embedding.h"
+#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/linear.h"
+#include "heed/ops/residual_norm.h"
+#include "heed/ops/top_k.h"
+#include "heed/run/kernel_timer.h"
+#include "heed/text/vocabulary.h"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kPages = std::size_t{16} << 20;  // bytes
+constexpr double kSeconds = 0.1;                       // of calibration
+constexpr std::int64_t kColumns = 512;                 // of the output layer at once, as in a step
+constexpr std::int64_t kEncodedRows = 128;  // enough: an encoder's products are linear in the rows from there on
+
+double real(std::int64_t count) {
+  return static_cast<double>(count);
+}
+
+/// Of a weight as inference keeps it.
+double bytes_of_weight(Precision precision) {
+  if (precision == Precision::int8) return 1;
+  return precision == Precision::bfloat16 && has_fast_bfloat16() ? 2 : 4;
+}
+
+/// Parts of the time of one thread.
+enum Part { kEncoder, kDecoder, kOutput, kAttention, kNorms, kParts };
+using Seconds = std::array<double, kParts>;
+
+/// One model's costs, for what was counted.
+class ModelCalibration {
+ public:
+  ModelCalibration(const ModelInUse& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
+                   ThreadTeam* team)
+      : model_(model),
+        config_(model.model.config()),
+        counts_(counts),
+        timer_(pool),
+        rounds_cache_(precision != Precision::float32) {
+    for (int i = 0; i < pool.size(); ++i) threads_.push_back(std::make_unique<Thread>(model, precision, team));
+    choose_rows();
+    const auto rows = real(counts.tokens.target);
+    rows_ = std::max<std::int64_t>(1, std::llround(rows / real(std::max<std::int64_t>(1, steps()))));
+    length_ = std::max<std::int64_t>(1, std::llround(real(counts.tokens.decoder_pairs) / rows));
+    source_ = std::max<std::int64_t>(
+        1, std::llround(real(counts.tokens.source) / real(std::max<std::int64_t>(1, counts.sentences))));
+    for (const LayerProduct& product : layer_products(model.model)) {
+      const std::string& name = model.model.layout()[product.weight].name;
+      const auto layer = static_cast<std::size_t>(std::stoi(name.substr(name.find("/layers/") + 8)));
+      auto& layers = product.in_encoder ? encoder_ : product.side == TokenSide::source ? memory_ : decoder_;
+      if (layers.size() <= layer) layers.resize(layer + 1);
+      layers[layer].push_back(product);
+    }
+    add_encoder();
+    for (const std::int64_t r : row_counts_) add_step(r);
+    add_attention(pool);
+    timer_.run(kSeconds);
+    // Not again and again: pages that come back at once are still in the cache.
+    std::vector<double> seconds(static_cast<std::size_t>(pool.size()));
+    pool.run([&](int index) {
+      const Pages pages(kPages, PageSize::huge);
+      seconds[static_cast<std::size_t>(index)] = seconds_of([&] { std::memset(pages.data(), 1, kPages); });
+    });
+    page_seconds_ = std::accumulate(seconds.begin(), seconds.end(), 0.0) / pool.size();
+  }
+
+  Seconds seconds(const DecodingCounts& counts) const {
+    Seconds out{};
+    const TokenCounts& t = counts.tokens;
+    const double source = real(t.source) / real(encoded_rows());
+    out[kEncoder] = source * (config_.enc_depth * timer_.seconds(encoder_kernel_) +
+                              config_.dec_depth * timer_.seconds(memory_kernel_));
+    for (const auto& [rows, steps] : counts.steps) {
+      out[kDecoder] += real(steps) * config_.dec_depth * at_rows(decoder_kernels_, rows);
+      out[kOutput] += real(steps) * at_rows(output_kernels_, rows);
+      out[kNorms] += real(steps) * (3 * config_.dec_depth * at_rows(norm_kernels_, rows));
+    }
+    out[kNorms] += source * 2 * config_.enc_depth * timer_.seconds(encoder_norm_kernel_);
+    out[kNorms] += config_.dec_depth * real(t.target) / real(rows_) * timer_.seconds(row_kernel_);
+    out[kAttention] =
+        config_.enc_depth * real(t.encoder_pairs) / real(encoder_pairs_) * timer_.seconds(encoder_attention_kernel_) +
+        config_.dec_depth * real(t.decoder_pairs) / real(rows_ * length_) * timer_.seconds(self_kernel_) +
+        config_.dec_depth * real(t.cross_pairs) / real(rows_ * source_) * timer_.seconds(cross_kernel_);
+    return out;
+  }
+
+  /// Bytes that a thread takes from the system, once: the cache of keys and values, and an encoder sublayer's
+  /// activations for its largest batch. Moves to a larger place, with pages that were had before, are not counted.
+  double memory_taken(const DecodingCounts& counts) const {
+    const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
+    const std::int64_t cached = 2 * config_.dim_emb * config_.dec_depth;
+    return sizeof(float) * real(counts.most_source * layer) +
+           (rounds_cache_ ? 2 : 4) * real((counts.most_source + counts.most_cached) * cached);
+  }
+  double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
+
+  /// Weights that a step reads, whatever its rows.
+  double step_weights() const {
+    double out = 0;
+    for (const auto& layer : decoder_)
+      for (const LayerProduct& product : layer) out += real(product.size());
+    return out;
+  }
+
+ private:
+  struct Thread {
+    Thread(const ModelInUse& model, Precision precision, ThreadTeam* team)
+        : device{arena, precision, team},
+          graph(device, model.parameters, &model.packed),
+          cache(model.model.make_cache(precision != Precision::float32)) {}
+
+    Tensor<float> some(std::int64_t rows, std::int64_t columns) {
+      const Tensor<float> x = arena.tensor<float>({rows, columns});
+      std::fill_n(x.data(), x.size(), 0.01F);
+      return x;
+    }
+
+    Arena arena;
+    CpuContext device;
+    Graph<float> graph;
+    std::size_t turn = 0;
+    DecoderCache<float> cache;
+  };
+
+  Thread& thread(int i) { return *threads_[static_cast<std::size_t>(i)]; }
+  std::int64_t steps() const {
+    std::int64_t sum = 0;
+    for (const auto& [rows, steps] : counts_.steps) sum += steps;
+    return sum;
+  }
+  std::int64_t encoded_rows() const {
+    return std::clamp<std::int64_t>(counts_.tokens.source / std::max<std::int64_t>(1, counts_.batches), 1,
+                                    kEncodedRows);
+  }
+
+  /// A few numbers of rows that steps had, between which costs are linear.
+  void choose_rows() {
+    const double all = real(counts_.tokens.target);
+    std::vector<std::int64_t> chosen;
+    double seen = 0;
+    std::array<double, 2> marks = {0.1, 0.5};
+    for (const auto& [rows, steps] : counts_.steps) {
+      seen += real(rows * steps);
+      if (chosen.size() < marks.size() && seen >= marks[chosen.size()] * all) chosen.push_back(rows);
+    }
+    if (!counts_.steps.empty()) chosen.push_back(counts_.steps.rbegin()->first);
+    for (const std::int64_t rows : chosen)
+      if (row_counts_.empty() || rows > row_counts_.back()) row_counts_.push_back(rows);
+  }
+
+  double at_rows(const std::vector<std::size_t>& kernels, std::int64_t rows) const {
+    if (kernels.size() == 1) return timer_.seconds(kernels[0]) * real(rows) / real(row_counts_[0]);
+    std::size_t i = 1;
+    while (i + 1 < kernels.size() && rows > row_counts_[i]) ++i;
+    const double low = timer_.seconds(kernels[i - 1]), high = timer_.seconds(kernels[i]);
+    const double slope = (high - low) / real(row_counts_[i] - row_counts_[i - 1]);
+    return std::max(low + slope * real(rows - row_counts_[i - 1]), 0.5 * low * real(rows) / real(row_counts_[0]));
+  }
+
+  /// The products of one layer after another, so that weights come from where they come from in a step.
+  std::size_t add_products(const std::vector<std::vector<LayerProduct>>& layers, std::int64_t rows) {
+    return timer_.add([this, &layers, rows](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      double seconds = 0;
+      for (const LayerProduct& product : layers[t.turn++ % layers.size()]) {
+        const Tensor<float> x = t.some(rows, product.inputs),
+                            y = t.arena.template tensor<float>({rows, product.outputs});
+        seconds += seconds_of([&] {
+          LinearRows<float>(t.graph, x)
+              .multiply(t.graph.parameter(product.weight, product.shape()).value,
+                        t.graph.parameter(product.bias, {product.outputs}).value,
+                        product.activated ? config_.ffn_activation : Activation::none, y);
+        });
+      }
+      return seconds;
+    });
+  }
+
+  std::size_t add_norm(std::int64_t rows) {
+    const ParameterLayout& layout = model_.model.layout();
+    const std::string norm = "encoder/layers/0/self_attention_norm";
+    const ParameterId scale = layout.find(norm + "/scale"), bias = layout.find(norm + "/bias");
+    return timer_.add([=, this](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      const Variable<float> x = t.graph.input(t.some(rows, config_.dim_emb));
+      const Variable<float> y = t.graph.input(t.some(rows, config_.dim_emb));
+      return seconds_of([&] {
+        residual_norm(t.graph, x, y, t.graph.parameter(scale), t.graph.parameter(bias), config_.norm_epsilon, 0);
+      });
+    });
+  }
+
+  void add_encoder() {
+    encoder_kernel_ = add_products(encoder_, encoded_rows());
+    memory_kernel_ = add_products(memory_, encoded_rows());
+    encoder_norm_kernel_ = add_norm(encoded_rows());
+  }
+
+  void add_step(std::int64_t rows) {
+    decoder_kernels_.push_back(add_products(decoder_, rows));
+    norm_kernels_.push_back(add_norm(rows));
+    output_kernels_.push_back(timer_.add([this, rows](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      const Tensor<float> x = t.some(rows, config_.dim_emb), values = t.some(rows, counts_.k);
+      const Tensor<std::int32_t> ids = t.arena.template tensor<std::int32_t>({rows, counts_.k});
+      const Tensor<float> weight = model_.model.output_weight(t.graph).value;
+      const Tensor<float> bias = model_.model.output_bias(t.graph).value;
+      return seconds_of([&] {
+        const LinearRows<float> product(t.graph, x);
+        LogSoftmaxTopK<float> best(t.arena, rows, std::min(counts_.k, LogSoftmaxTopK<float>::kLargest), values.data(),
+                                   ids.data());
+        for (std::int64_t first = 0; first < weight.rows(); first += kColumns) {
+          const ArenaScope scope(t.arena);
+          const std::int64_t columns = std::min(kColumns, weight.rows() - first);
+          const Tensor<float> scores = t.arena.template tensor<float>({rows, columns});
+          product.multiply({weight.row(first), {columns, weight.columns()}},
+                           bias ? Tensor<float>(bias.data() + first, {columns}) : Tensor<float>(), Activation::none,
+                           scores);
+          best.add(scores, first);
+        }
+        best.finish();
+      });
+    }));
+  }
+
+  /// A cache as search makes it: rows of a sentence side by side, and a slot for each of their positions.
+  void fill(Thread& t, std::int64_t sentences) {
+    const std::int64_t width = config_.dim_emb;
+    std::vector<std::int32_t> offsets, parents;
+    for (std::int64_t s = 0; s <= sentences; ++s) offsets.push_back(static_cast<std::int32_t>(s * source_));
+    for (std::int64_t r = 0; r < rows_; ++r) parents.push_back(static_cast<std::int32_t>(r * sentences / rows_));
+    t.cache.begin({offsets});
+    const Tensor<float> kv = t.some(offsets.back(), 2 * width), qkv = t.some(rows_, 3 * width);
+    for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.set_memory(layer, kv);
+    t.cache.select(parents);
+    for (std::int64_t i = 0; i < length_; ++i) {
+      t.cache.begin_step();
+      for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.append(layer, qkv);
+    }
+    t.arena.reset();
+  }
+
+  void add_attention(ThreadPool& pool) {
+    const std::int64_t width = config_.dim_emb, batches = std::max<std::int64_t>(1, counts_.batches);
+    const std::int64_t sentences = std::clamp<std::int64_t>(counts_.sentences / batches, 1, rows_);
+    pool.run([&](int index) { fill(thread(index), sentences); });
+    const std::int64_t encoded = std::max<std::int64_t>(1, encoded_rows() / source_);
+    encoder_pairs_ = encoded * source_ * source_;
+    for (std::int64_t s = 0; s <= encoded; ++s) encoder_offsets_.push_back(static_cast<std::int32_t>(s * source_));
+    const auto layer_of = [this](Thread& t) {
+      return static_cast<int>(t.turn++ % static_cast<std::size_t>(config_.dec_depth));
+    };
+    self_kernel_ = timer_.add([=, this](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      const Tensor<float> query = t.some(rows_, 3 * width), out = t.some(rows_, width);
+      const int layer = layer_of(t);
+      return seconds_of([&] {
+        cached_attention<float>(t.device, {query.data(), 3 * width}, t.cache.keys(layer), t.cache.values(layer),
+                                t.cache.slots(), t.cache.capacity(), t.cache.lengths(), config_.heads, width,
+                                out.data());
+      });
+    });
+    // A row's embedding, and its keys and values into the cache of a layer.
+    row_kernel_ = timer_.add([=, this](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      const Tensor<float> qkv = t.some(rows_, 3 * width), position = t.some(1, width);
+      const std::vector<std::int32_t> ids(static_cast<std::size_t>(rows_), kEndId), first(ids.size(), 0);
+      return seconds_of([&] {
+        embedding(t.graph, ids, first, model_.model.output_weight(t.graph), t.graph.input(position), 1.0F, 0);
+        t.cache.append(layer_of(t), qkv);
+      });
+    });
+    cross_kernel_ = timer_.add([=, this](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      const Tensor<float> query = t.some(rows_, width), out = t.some(rows_, width);
+      const int layer = layer_of(t);
+      return seconds_of([&] {
+        memory_attention<float>(t.device, {query.data(), width}, t.cache.memory_keys(layer),
+                                t.cache.memory_values(layer), t.cache.source(), t.cache.sentences(), config_.heads,
+                                width, out.data());
+      });
+    });
+    encoder_attention_kernel_ = timer_.add([=, this](int index) {
+      Thread& t = thread(index);
+      t.arena.reset();
+      const Variable<float> qkv = t.graph.input(t.some(encoder_offsets_.back(), 3 * width));
+      return seconds_of([&] {
+        attention<float>(t.graph, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, width, {encoder_offsets_},
+                         {encoder_offsets_}, {.heads = config_.heads});
+      });
+    });
+  }
+
+  ModelInUse model_;
+  const TransformerConfig& config_;
+  const DecodingCounts& counts_;
+  KernelTimer timer_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;  // of each layer
+  std::vector<std::int64_t> row_counts_;
+  std::int64_t rows_ = 1, length_ = 1, source_ = 1;  // of a typical step
+  std::int64_t encoder_pairs_ = 1;
+  std::vector<std::int32_t> encoder_offsets_;
+  bool rounds_cache_;
+  std::size_t encoder_kernel_ = 0, memory_kernel_ = 0, encoder_norm_kernel_ = 0;
+  double page_seconds_ = 0;
+  std::size_t row_kernel_ = 0, encoder_attention_kernel_ = 0, self_kernel_ = 0, cross_kernel_ = 0;
+  std::vector<std::size_t> decoder_kernels_, output_kernels_, norm_kernels_;  // for each of row_counts_
+};
+
+}  // namespace
+
+DecodingCounts& DecodingCounts::operator+=(const DecodingCounts& other) {
+  batches += other.batches;
+  sentences += other.sentences;
+  tokens += other.tokens;
+  for (const auto& [rows, count] : other.steps) steps[rows] += count;
+  k = std::max(k, other.k);
+  most_source = std::max(most_source, other.most_source);
+  most_cached = std::max(most_cached, other.most_cached);
+  return *this;
+}
+
+void CountedStepModel::start(const PackedIds& source) {
+  model_->start(source);
+  ++counts_.batches;
+  counts_.sentences += source.sequences();
+  sources_.clear();
+  length_ = 0;
+  for (int s = 0; s < source.sequences(); ++s) {
+    const std::int64_t tokens = source.packed().length(s);
+    counts_.tokens.add(tokens, 0);
+    sources_.push_back(tokens);
+  }
+  counts_.most_source = std::max<std::int64_t>(counts_.most_source, source.packed().tokens());
+}
+
+void CountedStepModel::count_step() {
+  ++length_;
+  const std::int64_t rows = std::ssize(sources_);
+  ++counts_.steps[rows];
+  counts_.tokens.target += rows;
+  counts_.tokens.decoder_pairs += rows * length_;
+  counts_.most_cached = std::max(counts_.most_cached, rows * length_);
+  counts_.tokens.cross_pairs += std::accumulate(sources_.begin(), sources_.end(), std::int64_t{0});
+}
+
+Tensor<float> CountedStepModel::step(std::span<const std::int32_t> tokens) {
+  count_step();
+  return model_->step(tokens);
+}
+
+void CountedStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
+                            float* log_probabilities, std::int32_t* ids) {
+  count_step();
+  counts_.k = std::max(counts_.k, k);
+  model_->step(tokens, device, k, log_probabilities, ids);
+}
+
+void CountedStepModel::reorder(std::span<const std::int32_t> parents) {
+  std::vector<std::int64_t> sources;
+  for (const std::int32_t parent : parents) sources.push_back(sources_[static_cast<std::size_t>(parent)]);
+  sources_ = std::move(sources);
+  model_->reorder(parents);
+}
+
+TranslationCost translation_cost(Translator& translator, const std::vector<std::vector<DecodingCounts>>& chunks,
+                                 ThreadPool& pool, ThreadTeam* team) {
+  TranslationCost cost;
+  DecodingCounts all;
+  for (const auto& chunk : chunks)
+    for (const DecodingCounts& thread : chunk) all += thread;
+  if (all.tokens.target == 0) return cost;
+  ThreadPool leader(1);
+  ThreadPool& threads = team ? leader : pool;
+  std::vector<std::unique_ptr<ModelCalibration>> models;
+  for (std::size_t i = 0; i < translator.models(); ++i)
+    models.push_back(
+        std::make_unique<ModelCalibration>(translator.in_use(i), translator.precision(), all, threads, team));
+  const auto seconds_of_counts = [&](const DecodingCounts& counts) {
+    Seconds sum{};
+    for (const auto& model : models) {
+      const Seconds one = model->seconds(counts);
+      for (std::size_t part = 0; part < kParts; ++part) sum[part] += one[part];
+    }
+    return sum;
+  };
+  for (const auto& chunk : chunks) {
+    double longest = 0;
+    for (const DecodingCounts& thread : chunk) {
+      const Seconds parts = seconds_of_counts(thread);
+      longest = std::max(longest, std::accumulate(parts.begin(), parts.end(), 0.0));
+    }
+    cost.seconds += longest;
+  }
+  std::vector<DecodingCounts> of_threads(chunks.front().size());
+  for (const auto& chunk : chunks)
+    for (std::size_t i = 0; i < chunk.size(); ++i) of_threads[i] += chunk[i];
+  double taken = 0, taking = 0, longest_taking = 0;
+  for (const DecodingCounts& thread : of_threads) {
+    double seconds = 0;
+    for (const auto& model : models) {
+      taken += model->memory_taken(thread);
+      seconds += model->memory_taken(thread) * model->seconds_of_taken_byte();
+    }
+    taking += seconds;
+    longest_taking = std::max(longest_taking, seconds);
+  }
+  cost.seconds += longest_taking;
+  const Seconds parts = seconds_of_counts(all);
+  TokenCounts encoded, decoded;
+  encoded.source = all.tokens.source;
+  decoded.target = all.tokens.target;
+  std::int64_t steps = 0;
+  for (const auto& [rows, count] : all.steps) steps += count;
+  double encoder = 0, decoder = 0, output = 0, attention = 0, weights = 0;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const Transformer<float>& model = translator.in_use(i).model;
+    weights += real(steps) * models[i]->step_weights() * bytes_of_weight(translator.precision());
+    encoder += 2 * real(forward_work(model, encoded).layers);
+    decoder += 2 * real(forward_work(model, decoded).layers);
+    output += 2 * real(forward_work(model, decoded).output);
+    attention += 2 * real(forward_work(model, all.tokens).attention);
+  }
+  cost.parts = {
+      {"encoder's products", parts[kEncoder], encoder},    {"decoder's products", parts[kDecoder], decoder, weights},
+      {"output layer, likeliest", parts[kOutput], output}, {"attention", parts[kAttention], attention},
+      {"norms, embeddings, cache", parts[kNorms]},         {"memory from the system", taking, 0, taken}};
+  return cost;
+}
+
+}  // namespace heed
