@@ -1,19 +1,55 @@
 """How heed's time grows with the size of a batch, the length of sentences and the size of the vocabulary."""
 
-from statistics import median
+import math
+import re
+from statistics import mean, median
 
 from . import training, translation
 from .materials import unpacked
-from .measure import run
+from .measure import ProgramError, run
 
-LINES = 400
+LINES = 800
 
 
 def translating(bench, model, source, target):
-    """A function that gives the milliseconds of a sentence of so many source and target pieces: sentences of as many words,
-    which are as many pieces or more, are cut."""
-    text, cut = joined(bench, source), ["--max-length", source, "--on-long", "crop"]
-    return lambda: 1000 * target / translation.heed(bench, model, text, 1, "float32", target, more=cut)[0]
+    """A function that gives the milliseconds of a sentence of so many source and target pieces, measured and expected by
+    heed's model of the cost: sentences of as many words, which are as many pieces or more, are cut."""
+    text, cut = joined(bench, source), ["--max-length", source, "--on-long", "crop", "--no-detokenize", "--precision", "float32"]
+    command = [bench.tool("translate"), "-m", model, "-b", 1, "--stats", "-j", bench.threads, "-i", text]
+
+    def measured():
+        said = run([*command, *translation.fixed(target), *cut], target=bench.path("translated")).messages
+        return [1000 * target / float(number(pattern, said)) for pattern in (r"([\d.]+) pieces/s, \d", r"expected ([\d,]+) pieces/s")]
+
+    return measured
+
+
+def number(pattern, said):
+    found = re.search(pattern, said)
+    if not found:
+        raise ProgramError(f"heed does not say its speed as '{pattern}'")
+    return found[1].replace(",", "")
+
+
+def exponent(points):
+    """E of y = c x^E, by least squares of the logarithms."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    x_mean, y_mean = (mean(values) for values in zip(*logs))
+    return sum((x - x_mean) * (y - y_mean) for x, y in logs) / sum((x - x_mean) ** 2 for x, _ in logs)
+
+
+def compare(bench, what, unit, program):
+    """Runs program() for (measured, expected); their medians, of which the first is a row of the report."""
+    expected = []
+
+    def measured():
+        one, other = program()
+        expected.append(other)
+        return one
+
+    row = bench.compare(what, unit, {"heed": measured})[0]
+    row.note = f"expected {median(expected):.3g}"
+    return median(row.heed), median(expected)
 
 
 def joined(bench, words):
@@ -35,12 +71,14 @@ def batches(bench):
     """Milliseconds of an update against target tokens of the batch."""
     for words in [512, 2048, 4096] if bench.quick else [512, 1024, 2048, 4096, 8192]:
         updates = 4 if bench.quick else 8
-        row = bench.compare(
-            f"training tiny, batch of {words} words",
-            "ms/update",
-            {"heed": lambda: 1000 * words / training.heed(bench, "tiny", updates, "auto", words=words)[0]},
-        )[0]
-        yield words, median(row.heed)
+
+        def both():
+            more = ["--mini-batch-words", words, "--dry-run"]
+            said = run(bench.materials.train_command("tiny", *more, model=bench.path("expected.h5"))).output
+            speed = training.heed(bench, "tiny", updates, "auto", words=words)[0]
+            return 1000 * words / speed, 1000 * words / float(number(r"speed expected +([\d,]+)", said))
+
+        yield words, *compare(bench, f"training tiny, batch of {words} words", "ms/update", both)
 
 
 def lengths(bench):
@@ -48,28 +86,35 @@ def lengths(bench):
     model = bench.materials.untrained("tiny")
     for length in [8, 32, 64] if bench.quick else [8, 16, 32, 64, 128]:
         what = f"translating tiny greedily, {length} pieces to {length}"
-        row = bench.compare(what, "ms/sentence", {"heed": translating(bench, model, length, length)})[0]
-        yield length, median(row.heed)
+        yield length, *compare(bench, what, "ms/sentence", translating(bench, model, length, length))
 
 
 def vocabularies(bench):
-    """Milliseconds of a sentence of 16 pieces against the merges of the vocabulary."""
+    """Milliseconds of a sentence of 16 pieces against the pieces of the vocabulary."""
+    last = None
     for merges in [500, 4000] if bench.quick else [1000, 2000, 4000, 8000, 16000]:
         path = bench.path(f"vocabulary.{merges}")
-        command = [bench.tool("build-vocab"), "-q", "--merges", merges, "--language", ",".join(bench.materials.languages)]
-        run([*command, "-o", path, *bench.materials.train])
+        command = [bench.tool("build-vocab"), "--merges", merges, "--language", ",".join(bench.materials.languages)]
+        size = int(number(r"([\d,]+) pieces", run([*command, "-o", path, *bench.materials.train]).messages))
+        if size == last:
+            break  # the text has no more merges
+        last = size
         model = bench.materials.untrained("tiny", path, f"tiny-{merges}")
-        row = bench.compare(f"translating tiny greedily, {merges} merges", "ms/sentence", {"heed": translating(bench, model, 16, 16)})[0]
-        yield merges, median(row.heed)
+        yield size, *compare(bench, f"translating tiny greedily, a vocabulary of {size}", "ms/sentence", translating(bench, model, 16, 16))
 
 
 def measure(bench):
     for title, x_label, y_label, points in (
         ("Training: batch", "target tokens of a batch", "ms an update", list(batches(bench))),
         ("Translating: length", "pieces in and out", "ms a sentence", list(lengths(bench))),
-        ("Translating: vocabulary", "merges", "ms a sentence", list(vocabularies(bench))),
+        ("Translating: vocabulary", "pieces of the vocabulary", "ms a sentence", list(vocabularies(bench))),
     ):
-        x, y = points[-1]
-        bench.panels.append((title, x_label, y_label, {"heed": [points], "-in proportion": [[(0, 0), (x, y)]]}))
-        x0, y0 = points[0]
-        bench.note(f"{title}: {x / x0:.3g} times the size takes {y / y0:.3g} times the time.")
+        measured, expected = [(x, y) for x, y, _ in points], [(x, y) for x, _, y in points]
+        x, y = measured[-1]
+        curves = {"heed": [measured], "expected": [expected], "-in proportion": [[(0, 0), (x, y)]]}
+        bench.panels.append((title, x_label, y_label, curves))
+        ratios = [e / m for (_, m), (_, e) in zip(measured, expected)]
+        bench.note(
+            f"{title}: time grows as size^{exponent(measured):.2f}, by the model of the cost as size^{exponent(expected):.2f}; "
+            f"expected / measured {min(ratios):.2f} to {max(ratios):.2f}."
+        )
