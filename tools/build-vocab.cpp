@@ -3,8 +3,10 @@
 
 int main(int argc, char** argv) {
   heed::BuildVocabOptions options;
-  return heed::tool_main(heed::kBuildVocabTool, heed::FieldList::of(options), options.common, &options.output, argc,
-                         argv, [&](std::istream& in, std::ostream& out, heed::Log& log) {
+  const heed::FieldList fields = heed::FieldList::of(options);
+  return heed::tool_main(heed::kBuildVocabTool, fields, options.common, &options.output, argc, argv,
+                         [&](std::istream& in, std::ostream& out, heed::Log& log) {
+                           options.given = fields.given();
                            return heed::run_build_vocab(options, in, out, log);
                          });
 }

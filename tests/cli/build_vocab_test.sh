@@ -30,6 +30,18 @@ for language in en fr; do
 done
 cat pieces.en pieces.fr | tr ' ' '\n' | sort | uniq -c | awk '{print $2, $1}' | LC_ALL=C sort | cmp - <(LC_ALL=C sort counts) || fail "wrong counts"
 
+# A shortlist: the same bytes from a file, a pipe and gzip, with any number of threads.
+"$build_vocab" -q --shortlist pieces.en pieces.fr >list || fail "build-vocab --shortlist failed"
+[ "$(sed -n 1p list)" = 'heed-shortlist 1' ] || fail "the first line is '$(sed -n 1p list)'"
+[ "$(grep -c '^ ' list)" -eq 100 ] || fail "$(grep -c '^ ' list) frequent pieces"
+gzip -k pieces.en
+"$build_vocab" -q -j 1 --shortlist pieces.en.gz - <pieces.fr | cmp - list || fail "gzip and a pipe give another shortlist"
+"$build_vocab" -q -j 5 --shortlist pieces.en pieces.fr -o list5 && cmp list5 list || fail "five threads give another shortlist"
+expect 1 '' 'build-vocab: vocab:*: the texts are not parallel: it has * lines, but pieces.en has * lines' "$build_vocab" --shortlist pieces.en vocab
+expect 2 '' 'build-vocab: --merges: has no use with --shortlist' "$build_vocab" --shortlist pieces.en pieces.fr --merges 5
+expect 2 '' 'build-vocab: --frequent: needs --shortlist' "$build_vocab" --frequent 5 "$en"
+expect_full_disk build-vocab -q --shortlist pieces.en pieces.fr
+
 # Fewer pieces than asked for are a warning, even when quiet.
 expect 0 '*' 'build-vocab: warning: the text gives * merges only, fewer than asked for*' "$build_vocab" -q -s 500K "$en"
 expect 0 '*' 'build-vocab: warning: the text gives * pieces only, fewer than --max-size 500000' "$build_vocab" -q --type words -s 500K "$en"

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <sstream>
 
 #include "fuzz.h"
@@ -6,6 +7,7 @@
 #include "heed/base/utf8.h"
 #include "heed/run/text_options.h"
 #include "heed/text/bpe.h"
+#include "heed/text/shortlist.h"
 #include "heed/text/text_model.h"
 #include "heed/text/truecaser.h"
 
@@ -78,6 +80,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     read_counted_vocabulary(file.path(), 2);
+  } catch (const Error&) {
+  }
+  try {
+    const Vocabulary vocabulary({"<pad>", "<unk>", "<s>", "</s>", "a", "the", "house", "haus", "\t"});
+    const Shortlist list = Shortlist::read(file.path(), vocabulary, vocabulary);
+    std::vector<std::int32_t> ids;
+    list.targets_of(std::vector<std::int32_t>{kUnknownId, 4, 6, 4, kEndId}, ids);
+    fuzz::require(ids.size() >= 4 && ids[3] == kEndId, "reserved ids may always be produced");
+    fuzz::require(std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end(), "ids ascend");
+    fuzz::require(ids.back() < vocabulary.size(), "ids are in the vocabulary");
   } catch (const Error&) {
   }
   try {

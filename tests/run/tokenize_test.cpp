@@ -612,3 +612,52 @@ TEST_CASE("a SentencePiece model through the tool, and one that is damaged") {
   CHECK_THROWS_WITH_AS(tokenize({"-m", folder.file("text", "\nno model\n")}, ""),
                        doctest::Contains("text: is no SentencePiece model, or a damaged one"), Error);
 }
+
+TEST_CASE(
+    "build-vocab --shortlist: parallel pieces in, from files, gzip or standard input, links instead of learning") {
+  const Folder folder;
+  const std::string source = folder.file("s", "das haus\ndas buch\nein buch\n\n"),
+                    target = folder.file("t", "the house\nthe book\r\na book\n\n");
+  const Result learnt = build_vocab({"--shortlist", source, target, "--best", "1", "--frequent", "2"});
+  CHECK(learnt.out ==
+        "heed-shortlist 1\n book 2\n the 2\nbuch book " + learnt.out.substr(learnt.out.find("buch book ") + 10));
+  for (const char* line : {"\nbuch book 0.", "\ndas the 0.", "\nein a 0.", "\nhaus house 0."})
+    CHECK(learnt.out.find(line) != std::string::npos);
+  CHECK(learnt.log == "build-vocab: 4 sentence pairs, 4 and 4 different pieces, 10 pairs of them\n");
+  CHECK(build_vocab({"--shortlist", source, "-", "--best", "1", "--frequent", "2", "-j", "3"}, slurp(target)).out ==
+        learnt.out);
+  CHECK(build_vocab({"--shortlist", source, target, "--best", "1", "--frequent", "2", "--iterations", "1"}).out !=
+        learnt.out);
+  const std::string links = folder.file("a", "0-0  1-1\n0-0\n1-0 \n\n");
+  CHECK(build_vocab({"--shortlist", source, target, "--frequent", "0", "--alignments", links}).out ==
+        "heed-shortlist 1\nbuch a 1\ndas the 1\nhaus house 1\n");
+}
+
+TEST_CASE("build-vocab --shortlist: texts that are not parallel, links that lead nowhere, options that do not fit") {
+  const Folder folder;
+  const std::string source = folder.file("s", "a b\nc\n"), target = folder.file("t", "x\ny z\n"),
+                    longer = folder.file("longer", "x\ny\nz\n"), blank = folder.file("blank", " \n\n");
+  const auto error = [](std::vector<std::string> words) { return vocab_error(std::move(words), ""); };
+  CHECK(error({"--shortlist", source, longer}) ==
+        longer + ":3: the texts are not parallel: it has 3 lines, but " + source + " has 2 lines");
+  CHECK(error({"--shortlist", longer, target}) ==
+        target + ":3: the texts are not parallel: it has 2 lines, but " + longer + " has 3 lines");
+  CHECK(error({"--shortlist", source, blank}).starts_with(blank + ": there are no pieces in it ("));
+  CHECK(
+      error({"--shortlist", source, target, "--alignments", folder.file("1", "0-0\n")}).starts_with(folder / "1:2: "));
+  CHECK(error({"--shortlist", source, target, "--alignments", folder.file("2", "0-0\n0-0 0-x\n")})
+            .starts_with(folder / "2:2:5: '0-x' is no link, source-target from 0 ("));
+  for (const char* wrong : {"1", "-", "0-", "-1-0", "0--1", "0-0-0", "0:0", "99999999999999999999-0"})
+    CHECK(error({"--shortlist", source, target, "--alignments", folder.file("3", std::string(wrong) + "\n\n")})
+              .starts_with(folder / "3:1:1: '"));
+  CHECK(error({"--shortlist", source, target, "--alignments", folder.file("4", "1-0\n1-0\n")}) ==
+        folder / "4:2:1: '1-0' leads out of the sentences of 1 and 2 pieces (align the same two texts)");
+  CHECK(error({"--shortlist", source}) ==
+        "--shortlist: names 1 text (a source and a target text of pieces are needed)");
+  CHECK(error({"--shortlist", source, target, "-s", "50"}) == "--max-size: has no use with --shortlist");
+  CHECK(error({"--shortlist", source, target, "--type", "words"}) == "--type: has no use with --shortlist");
+  CHECK(error({"--best", "3"}) == "--best: needs --shortlist");
+  CHECK(error({"--shortlist", source, target, "--alignments", source, "--iterations", "3"}) ==
+        "--iterations: has no use with --alignments");
+  CHECK(error({"--shortlist", "-", "-"}) == "standard input (-) is named twice");
+}

@@ -19,10 +19,12 @@ namespace heed {
 const ToolInfo kBuildVocabTool{
     .name = "build-vocab",
     .purpose = "learn a vocabulary of words, characters, byte-pair or unigram pieces from raw text",
-    .usage = {"build-vocab [--type words|bpe|unigram|char] [-s SIZE] [options] [FILE...] > vocab"},
+    .usage = {"build-vocab [--type words|bpe|unigram|char] [-s SIZE] [options] [FILE...] > vocab",
+              "build-vocab --shortlist SOURCE TARGET [options] > shortlist"},
     .examples = {"build-vocab --type bpe --merges 10000 --lowercase -l en,de train.en train.de > joint.vocab",
                  "build-vocab --type unigram -s 8000 --byte-fallback train.en > en.vocab",
-                 "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab"},
+                 "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab",
+                 "build-vocab --shortlist pieces.en pieces.de > en-de.shortlist"},
     .hints = {{"symbols", "merges", "subword-nmt"},
               {"vocab-size", "max-size", "SentencePiece"},
               {"model-type", "type", "SentencePiece"},
@@ -236,6 +238,30 @@ void check_options(const BuildVocabOptions& options) {
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
 }
 
+/// A shortlist and a vocabulary have no options in common but those of input and output.
+void check_shortlist_options(const BuildVocabOptions& options) {
+  const std::vector<std::string>& texts = options.shortlist.texts;
+  const bool shortlist = !texts.empty();
+  constexpr std::array of_both = {"threads", "output", "on-invalid-utf8", "quiet", "verbose", "log", "shortlist"};
+  constexpr std::array of_shortlist = {"best", "frequent", "iterations", "alignments"};
+  const auto contains = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const std::string& name : options.given) {
+    if (contains(of_both, name) || contains(of_shortlist, name) == shortlist) continue;
+    throw UsageError("--" + name + (shortlist ? ": has no use with --shortlist" : ": needs --shortlist"));
+  }
+  if (!shortlist) return;
+  if (texts.size() != 2)
+    throw UsageError("--shortlist: names " + std::to_string(texts.size()) + (texts.size() == 1 ? " text" : " texts") +
+                     " (a source and a target text of pieces are needed)");
+  if (!options.shortlist.alignments.empty() && contains(options.given, "iterations"))
+    throw UsageError("--iterations: has no use with --alignments");
+  const auto is_stdin = [](const std::string& path) { return path == "-" || path.empty(); };
+  if (is_stdin(texts[0]) + is_stdin(texts[1]) + (options.shortlist.alignments == "-") > 1)
+    throw UsageError("standard input (-) is named twice");
+}
+
 /// What the texts hold.
 struct Learning {
   std::vector<Corpus> corpora;
@@ -390,6 +416,9 @@ void report_coverage(Learning& learning, const TextSteps& steps, const BuildVoca
 }  // namespace
 
 int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  check_shortlist_options(options);
+  if (!options.shortlist.texts.empty())
+    return build_shortlist(options.shortlist, options.threads, options.utf8, in, out, log);
   check_options(options);
   const TextSteps steps = options.first_stage.resolved();
   std::vector<std::string> dev;

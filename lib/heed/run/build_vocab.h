@@ -9,6 +9,7 @@
 
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
+#include "heed/run/build_shortlist.h"
 #include "heed/run/text_options.h"
 
 namespace heed {
@@ -34,11 +35,13 @@ struct BuildVocabOptions {
   CoverageFormat format = CoverageFormat::text;
   std::vector<std::string> write_vocabulary;
   FirstStageOptions first_stage;
+  ShortlistOptions shortlist;
   std::vector<std::string> files, input;
   std::string output = "-";
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
+  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -79,6 +82,7 @@ struct BuildVocabOptions {
                 .value = "FILE"});
     visit(format, {.name = "format", .help = "of what --dev tells, on stderr"});
     first_stage.fields(visit);
+    shortlist.fields(visit);
     visit.section("Input and output");
     visit(files, {.name = "file", .help = "texts to learn from", .value = "FILE", .positional = true});
     visit(input, {.name = "input",
@@ -95,7 +99,7 @@ struct BuildVocabOptions {
                              .help = "the same for each input on its own, as learn-joint-bpe-and-vocab does",
                              .value = "FILE"});
     visit(threads, {.name = "threads",
-                    .help = "threads to tokenise with (0: all)",
+                    .help = "threads to tokenise and learn with (0: all)",
                     .value = "N",
                     .letter = 'j',
                     .min = 0,
@@ -107,7 +111,7 @@ struct BuildVocabOptions {
 
 extern const ToolInfo kBuildVocabTool;
 
-/// The whole tool: learns from the files (or `in`) and writes the vocabulary to the output (or `out`).
+/// The whole tool: learns from the files (or `in`) and writes the vocabulary, or the shortlist, to `out`.
 int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 }  // namespace heed

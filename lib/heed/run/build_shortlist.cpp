@@ -1,0 +1,114 @@
+#include "heed/run/build_shortlist.h"
+
+#include <charconv>
+
+#include "heed/base/threads.h"
+#include "heed/run/line_work.h"
+#include "heed/text/shortlist.h"
+
+namespace heed {
+namespace {
+
+std::string lines(std::int64_t count) {
+  return std::to_string(count) + (count == 1 ? " line" : " lines");
+}
+
+/// Two or three texts, line by line beside each other. Where one ends before another, the Error gives the numbers of
+/// lines of both.
+class ParallelLines {
+ public:
+  ParallelLines(const std::vector<std::string>& paths, std::istream& in, InvalidUtf8 policy) : lines_(paths.size()) {
+    for (const std::string& path : paths) readers_.push_back(open_lines(path, in, policy));
+  }
+
+  bool next() {
+    const bool more = readers_[0].next(lines_[0]);
+    for (std::size_t i = 1; i < readers_.size(); ++i)
+      if (readers_[i].next(lines_[i]) != more) fail(i);
+    return more;
+  }
+
+  const std::string& line(std::size_t text) const { return lines_[text]; }
+  const LineReader& reader(std::size_t text) const { return readers_[text]; }
+
+ private:
+  [[noreturn]] void fail(std::size_t other) {
+    const std::int64_t last = std::min(readers_[0].line_number(), readers_[other].line_number());
+    std::string rest;
+    while (readers_[0].next(rest)) continue;
+    while (readers_[other].next(rest)) continue;
+    throw Error(Position{readers_[other].name(), last + 1},
+                "the texts are not parallel: it has " + lines(readers_[other].line_number()) + ", but " +
+                    readers_[0].name() + " has " + lines(readers_[0].line_number()));
+  }
+
+  std::vector<LineReader> readers_;
+  std::vector<std::string> lines_;
+};
+
+/// Appends the links of a line of an alignment: i-j, counted from 0 within the sentences.
+void read_links(const std::string& line, const LineReader& reader, const PieceText& source, const PieceText& target,
+                std::vector<AlignmentLink>& links) {
+  const std::int64_t s = source.sentences() - 1;
+  const auto sources = std::ssize(source.sentence(s)), targets = std::ssize(target.sentence(s));
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    if (end > at) {
+      const char* const last = line.data() + end;
+      std::int64_t i = -1, j = -1;
+      const auto first = std::from_chars(line.data() + at, last, i);
+      const bool dash = first.ec == std::errc() && first.ptr != last && *first.ptr == '-';
+      const auto second = dash ? std::from_chars(first.ptr + 1, last, j) : first;
+      const auto position = reader.position(static_cast<std::int64_t>(at) + 1);
+      const std::string link = "'" + line.substr(at, std::min<std::size_t>(end - at, 60)) + "'";
+      if (!dash || second.ec != std::errc() || second.ptr != last || i < 0 || j < 0)
+        throw Error(position, link + " is no link, source-target from 0 (such as 0-0 1-2)");
+      if (i >= sources || j >= targets)
+        throw Error(position, link + " leads out of the sentences of " + std::to_string(sources) + " and " +
+                                  std::to_string(targets) + " pieces (align the same two texts)");
+      links.push_back({source.begin(s) + i, target.begin(s) + j});
+    }
+    at = end + 1;
+  }
+}
+
+}  // namespace
+
+int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Options& utf8, std::istream& in,
+                    std::ostream& out, Log& log) {
+  std::vector<std::string> paths = options.texts;
+  if (!options.alignments.empty()) paths.push_back(options.alignments);
+  ParallelLines text(paths, in, utf8.on_invalid_utf8);
+  PieceText source, target;
+  std::vector<AlignmentLink> links;
+  {
+    Progress progress(log, "reading", "lines", 0);
+    while (text.next()) {
+      source.add(text.line(0));
+      target.add(text.line(1));
+      if (paths.size() == 3) read_links(text.line(2), text.reader(2), source, target, links);
+      progress.advance();
+    }
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) text.reader(i).report_invalid(log);
+  for (std::size_t i = 0; i < 2; ++i)
+    if ((i == 0 ? source : target).size() == 0)
+      throw Error(Position{text.reader(i).name()},
+                  "there are no pieces in it (a text with one sentence per line, "
+                  "as tokenize -m cuts it, is needed)");
+  LexicalTable table;
+  if (paths.size() == 3) {
+    table = count_links(source, target, links);
+  } else {
+    Progress progress(log, "learning", "rounds", options.iterations);
+    table =
+        learn_model1(source, target, options.iterations, thread_count(threads), [&](int done) { progress.to(done); });
+  }
+  write_shortlist(out, source, target, table, {.frequent = options.frequent, .best = options.best});
+  log.info(format_count(source.sentences()) + " sentence pairs, " + format_count(source.pieces().size()) + " and " +
+           format_count(target.pieces().size()) + " different pieces, " + format_count(std::ssize(table.targets)) +
+           " pairs of them");
+  return 0;
+}
+
+}  // namespace heed

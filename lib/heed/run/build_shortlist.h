@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+
+namespace heed {
+
+/// What `build-vocab --shortlist` is asked for.
+struct ShortlistOptions {
+  std::vector<std::string> texts;  ///< source and target
+  std::string alignments;
+  std::int64_t best = 50, frequent = 100;
+  int iterations = 5;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Shortlist");
+    visit(texts, {.name = "shortlist",
+                  .help = "learn which pieces translate which, from two texts of pieces (SOURCE TARGET)",
+                  .value = "FILE"});
+    visit(best, {.name = "best", .help = "keep the N likeliest of each source piece", .value = "N", .min = 0});
+    visit(frequent, {.name = "frequent", .help = "every line may use the N most frequent", .value = "N", .min = 0});
+    visit(
+        iterations,
+        {.name = "iterations", .help = "rounds of EM to learn IBM Model 1 with", .value = "N", .min = 1, .max = 1000});
+    visit(alignments,
+          {.name = "alignments", .help = "count the links of these alignments (0-0 1-2) instead", .value = "FILE"});
+  }
+};
+
+/// Learns a shortlist and writes it to `out`; `in` is the text that is named -.
+int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Options& utf8, std::istream& in,
+                    std::ostream& out, Log& log);
+
+}  // namespace heed
