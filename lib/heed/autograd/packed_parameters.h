@@ -70,9 +70,14 @@ class PackedParameters {
     const std::pair<const T*, std::int64_t> key(view.data(), view.size());
     if (const auto found = packed_.find(key); found != packed_.end()) return found->second;
     T* const memory = arena_.tensor<T>({size}).data();
-    const std::int64_t first = view.data() - parameters_.flat().data();
-    pack(is_unread(first) ? WeightRows<T>(view, first, source_) : WeightRows<T>(view), memory);
+    pack(rows(view), memory);
     return packed_[key] = memory;
+  }
+
+  /// The rows of a view of parameters as they are, wherever they are.
+  WeightRows<T> rows(Tensor<T> view) const {
+    const std::int64_t first = view.data() - parameters_.flat().data();
+    return is_unread(first) ? WeightRows<T>(view, first, source_) : WeightRows<T>(view);
   }
 
   /// Reads the parameters that have not been packed so far, and those for which keeps(name) holds, into `parameters`

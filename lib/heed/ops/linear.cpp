@@ -18,28 +18,108 @@ void round_all(const T* from, std::int64_t size, T* out) {
                  [](T value) { return static_cast<T>(round_to_bfloat16(static_cast<float>(value))); });
 }
 
-}  // namespace
-
 template <class T>
-LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), x_(x) {
-  if constexpr (std::is_same_v<T, float>) {
-    const Precision precision = graph.device().precision;
-    if (precision == Precision::int8)
-      int8_ = quantize_rows(graph.arena(), x.rows(), x.columns(), x.data(), x.columns());
-    if (precision != Precision::bfloat16) return;
-    if (has_fast_bfloat16()) {
-      bfloat16_ = bfloat16_left(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
-    } else {
-      x_ = graph.arena().template tensor<T>(x.shape());
-      round_all(static_cast<const T*>(x.data()), x.size(), x_.data());
-    }
+PackedForm form_of(const CpuContext& device) {
+  if (!std::is_same_v<T, float> || device.precision == Precision::float32) return PackedForm::float32;
+  if (device.precision == Precision::int8) return PackedForm::int8;
+  return has_fast_bfloat16() ? PackedForm::bfloat16 : PackedForm::rounded;
+}
+
+/// Rows of a weight may be packed in pieces, and columns of a product made in pieces, that begin at multiples of this.
+constexpr std::int64_t kPackedStep = 32;
+static_assert(kPackedStep % kInt8Columns == 0 && kPackedStep % kPanelRows<float> == 0);
+
+/// Elements that n rows of k take.
+template <class T>
+std::int64_t packed_size(PackedForm form, std::int64_t n, std::int64_t k) {
+  switch (form) {
+    case PackedForm::bfloat16:
+      return bfloat16_tile_words(k, n);
+    case PackedForm::int8:
+      return int8_weight_bytes(n, k) / static_cast<std::int64_t>(sizeof(float));
+    default:
+      return Panels<T>::size(n, k);
   }
 }
 
-/// `size` elements that pack(rows, memory) writes of a weight.
+/// Packs rows begin ... end - 1 of n, which are `rows` and what follows.
 template <class T>
+void pack_rows(PackedForm form, std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const T* rows,
+               T* memory) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (form == PackedForm::int8)
+      return quantize_weight(n, k, begin, end, rows, k, reinterpret_cast<std::byte*>(memory));
+    if (form == PackedForm::bfloat16) {
+      bfloat16_tiles(reinterpret_cast<std::uint32_t*>(memory) + bfloat16_tile_words(k, begin), k, end - begin,
+                     {rows, k, true});
+      return;
+    }
+  }
+  std::vector<T> copy(static_cast<std::size_t>(form == PackedForm::rounded ? (end - begin) * k : 0));
+  if (form == PackedForm::rounded) round_all(rows, (end - begin) * k, copy.data());
+  pack_panels(end - begin, k, form == PackedForm::rounded ? copy.data() : rows, k, memory + begin * k);
+}
+
+/// Calls pack(begin, end) for pieces of n rows of k, shared by the team where there is one.
 template <class Pack>
-const T* LinearRows<T>::packed(Tensor<T> weight, std::int64_t size, Pack pack) const {
+void for_rows(ThreadTeam* team, std::int64_t n, std::int64_t k, Pack pack) {
+  constexpr std::int64_t kPieceElements = 1 << 15;  // what is read stays in the cache until it is packed
+  const std::int64_t count = std::max<std::int64_t>(1, kPieceElements / k / kPackedStep) * kPackedStep;
+  const std::int64_t pieces = (n + count - 1) / count;
+  const auto piece = [&](int i) { pack(i * count, std::min(n, (i + 1) * count)); };
+  if (team && pieces > 1)
+    team->run(static_cast<int>(pieces), piece);
+  else
+    for (int i = 0; i < pieces; ++i) piece(i);
+}
+
+}  // namespace
+
+template <class T>
+SelectedRows<T> SelectedRows<T>::pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias,
+                                      std::span<const std::int32_t> selected, Arena& arena) {
+  const PackedForm form = form_of<T>(graph.device());
+  const std::int64_t n = std::ssize(selected), k = weight.columns();
+  const WeightRows<T> from = graph.packed() ? graph.packed()->rows(weight) : WeightRows<T>(weight);
+  T* const memory = arena.tensor<T>({packed_size<T>(form, n, k)}).data();
+  for_rows(graph.device().team, n, k, [&](std::int64_t begin, std::int64_t end) {
+    thread_local std::vector<T> rows, scratch;
+    rows.resize(static_cast<std::size_t>((end - begin) * k));
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = selected[static_cast<std::size_t>(i)];
+      std::copy_n(from.get(row, row + 1, scratch), k, rows.data() + (i - begin) * k);
+    }
+    pack_rows(form, n, k, begin, end, static_cast<const T*>(rows.data()), memory);
+  });
+  SelectedRows<T> out{memory, {}, n, k};
+  if (!bias) return out;
+  out.bias = arena.tensor<T>({n});
+  for (std::int64_t i = 0; i < n; ++i) out.bias[i] = bias[selected[static_cast<std::size_t>(i)]];
+  return out;
+}
+
+template <class T>
+LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), form_(form_of<T>(graph.device())), x_(x) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (form_ == PackedForm::int8) int8_ = quantize_rows(graph.arena(), x.rows(), x.columns(), x.data(), x.columns());
+    if (form_ == PackedForm::bfloat16)
+      bfloat16_ = bfloat16_left(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
+  }
+  if (form_ == PackedForm::rounded) {
+    x_ = graph.arena().template tensor<T>(x.shape());
+    round_all(static_cast<const T*>(x.data()), x.size(), x_.data());
+  }
+}
+
+template <class T>
+const T* LinearRows<T>::packed(Tensor<T> weight) const {
+  const std::int64_t n = weight.dim(0), k = weight.dim(1), size = packed_size<T>(form_, n, k);
+  const auto pack = [&](const WeightRows<T>& rows, T* memory) {
+    for_rows(graph_.device().team, n, k, [&](std::int64_t begin, std::int64_t end) {
+      thread_local std::vector<T> scratch;
+      pack_rows(form_, n, k, begin, end, rows.get(begin, end, scratch), memory);
+    });
+  };
   if (graph_.packed()) return graph_.packed()->get(weight, size, pack);
   T* memory = graph_.arena().template tensor<T>({size}).data();
   pack(WeightRows<T>(weight), memory);
@@ -47,91 +127,41 @@ const T* LinearRows<T>::packed(Tensor<T> weight, std::int64_t size, Pack pack) c
 }
 
 template <class T>
-template <class Pack>
-void LinearRows<T>::for_rows(const WeightRows<T>& rows, std::int64_t step, Pack pack) const {
-  constexpr std::int64_t kPieceElements = 1 << 15;  // what is read stays in the cache until it is packed
-  const std::int64_t count = std::max<std::int64_t>(1, kPieceElements / rows.columns() / step) * step;
-  const std::int64_t pieces = (rows.rows() + count - 1) / count;
-  const auto piece = [&](int i) {
-    thread_local std::vector<T> scratch;
-    const std::int64_t begin = i * count, end = std::min(rows.rows(), begin + count);
-    pack(begin, end, rows.get(begin, end, scratch));
-  };
-  if (ThreadTeam* const team = graph_.device().team)
-    team->run(static_cast<int>(pieces), piece);
-  else
-    for (int i = 0; i < pieces; ++i) piece(i);
-}
-
-template <class T>
 template <class Product>
-void LinearRows<T>::for_columns(Tensor<T> weight, std::int64_t step, Product product) const {
+void LinearRows<T>::for_columns(const SelectedRows<T>& weight, Product product) const {
   ThreadTeam* const team = graph_.device().team;
-  const std::int64_t n = weight.dim(0);
   // A piece is worth handing over where it takes some microseconds.
   constexpr std::int64_t kPieceProducts = 1 << 16;
-  const std::int64_t columns = std::max<std::int64_t>(1, kPieceProducts / (x_.rows() * weight.dim(1)) / step) * step;
-  const std::int64_t pieces = (n + columns - 1) / columns;
-  if (!team || pieces < 2) return product(0, n);
-  team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });
+  const std::int64_t columns =
+      std::max<std::int64_t>(1, kPieceProducts / (x_.rows() * weight.k) / kPackedStep) * kPackedStep;
+  const std::int64_t pieces = (weight.n + columns - 1) / columns;
+  if (!team || pieces < 2) return product(0, weight.n);
+  team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(weight.n, (i + 1) * columns)); });
 }
 
 template <class T>
-void LinearRows<T>::multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
-  const std::int64_t n = weight.dim(0), k = weight.dim(1);
-  const bool round = graph_.device().precision == Precision::bfloat16;
-  const T* panels = packed(weight, Panels<T>::size(n, k), [&](const WeightRows<T>& rows, T* memory) {
-    for_rows(rows, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end, const T* from) {
-      std::vector<T> copy(static_cast<std::size_t>(round ? (end - begin) * k : 0));
-      if (round) round_all(from, (end - begin) * k, copy.data());
-      pack_panels(end - begin, k, round ? copy.data() : from, k, memory + begin * k);
-    });
-  });
-  for_columns(weight, kPanelRows<T>, [&](std::int64_t begin, std::int64_t end) {
-    gemm_rows(x_.rows(), end - begin, k, x_.data(), k, Panels<T>{panels + begin * k},
-              bias ? bias.data() + begin : nullptr, y.data() + begin, n);
-  });
-}
-
-template <class T>
-void LinearRows<T>::multiply_bfloat16(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
+void LinearRows<T>::multiply(const SelectedRows<T>& weight, Tensor<T> y) const {
+  const auto& [packed, bias, n, k] = weight;
   if constexpr (std::is_same_v<T, float>) {
-    const std::int64_t n = weight.dim(0), k = weight.dim(1);
-    const float* tiles = packed(weight, bfloat16_tile_words(k, n), [&](const WeightRows<float>& rows, float* memory) {
-      std::vector<float> scratch;
-      bfloat16_tiles(reinterpret_cast<std::uint32_t*>(memory), k, n, {rows.get(0, n, scratch), k, true});
-    });
-    gemm_bfloat16(1, bfloat16_, {reinterpret_cast<const std::uint32_t*>(tiles), k, n}, 0, y.data(), n);
-    add_bias_activate(y, bias, Activation::none);
+    if (form_ == PackedForm::bfloat16) {
+      gemm_bfloat16(1, bfloat16_, {reinterpret_cast<const std::uint32_t*>(packed), k, n}, 0, y.data(), n);
+      return add_bias_activate(y, bias, Activation::none);
+    }
   }
-}
-
-template <class T>
-void LinearRows<T>::multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const {
-  if constexpr (std::is_same_v<T, float>) {
-    const std::int64_t n = weight.dim(0), k = weight.dim(1);
-    const auto floats = int8_weight_bytes(n, k) / static_cast<std::int64_t>(sizeof(float));
-    const float* integers = packed(weight, floats, [&](const WeightRows<float>& rows, float* memory) {
-      for_rows(rows, kInt8Columns, [&](std::int64_t begin, std::int64_t end, const float* from) {
-        quantize_weight(n, k, begin, end, from, k, reinterpret_cast<std::byte*>(memory));
-      });
-    });
-    for_columns(weight, kInt8Columns, [&](std::int64_t begin, std::int64_t end) {
-      gemm_int8(int8_, n, begin, end, {reinterpret_cast<const std::byte*>(integers)}, bias.data(), y.data(), n);
-    });
-  }
+  for_columns(weight, [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<T, float>)
+      if (form_ == PackedForm::int8)
+        return gemm_int8(int8_, weight.n, begin, end, {reinterpret_cast<const std::byte*>(weight.packed)},
+                         weight.bias.data(), y.data(), weight.n);
+    gemm_rows(x_.rows(), end - begin, weight.k, x_.data(), weight.k, Panels<T>{weight.packed + begin * weight.k},
+              weight.bias ? weight.bias.data() + begin : nullptr, y.data() + begin, weight.n);
+  });
 }
 
 template <class T>
 void LinearRows<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const {
   const ArenaScope scope(graph_.arena());
-  if (int8_.values) {
-    multiply_int8(weight, bias, y);
-  } else if (bfloat16_.tiles) {
-    multiply_bfloat16(weight, bias, y);
-  } else {
-    multiply_float32(weight, bias, y);
-  }
+  multiply({packed(weight), bias, weight.dim(0), weight.dim(1)}, y);
   add_bias_activate(y, Tensor<T>(), activation);
 }
 
@@ -157,6 +187,8 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   return y;
 }
 
+template struct SelectedRows<float>;
+template struct SelectedRows<double>;
 template class LinearRows<float>;
 template class LinearRows<double>;
 template Variable<float> linear(Graph<float>&, const Variable<float>&, const Variable<float>&, const Variable<float>&,

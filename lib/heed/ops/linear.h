@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "heed/autograd/graph.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_int8.h"
@@ -27,6 +30,22 @@ template <class T>
 void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, Tensor<T> y);
 
+/// The forms that weights are packed in: `rounded` is float32 rounded to bfloat16 where no hardware multiplies that.
+enum class PackedForm { float32, rounded, bfloat16, int8 };
+
+/// Some rows of a weight [O, I] and of its bias, [O] or absent, packed for LinearRows: an element of a product with
+/// them has the bits that it has in a product with the whole weight.
+template <class T>
+struct SelectedRows {
+  const T* packed = nullptr;
+  Tensor<T> bias;
+  std::int64_t n = 0, k = 0;
+
+  /// For the precision of the graph's device, in memory of `arena`.
+  static SelectedRows pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> selected,
+                           Arena& arena);
+};
+
 /// Rows of x, rounded and laid out once for products with any number of weights, in the precision of the graph's
 /// device: inference's way. A row of a product does not depend on the other rows, bit for bit, in any precision. What
 /// weights are packed to is kept with the graph's packed parameters where it has them. Lives as long as x and the
@@ -38,23 +57,19 @@ class LinearRows {
 
   /// y = f(x W^T + b). Shapes: weight [O, I], bias [O] or absent -> y [N, O].
   void multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const;
+  /// y = x W^T + b with n rows of a weight. Shapes: y [N, n].
+  void multiply(const SelectedRows<T>& weight, Tensor<T> y) const;
 
  private:
-  template <class Pack>
-  const T* packed(Tensor<T> weight, std::int64_t size, Pack pack) const;
-  /// Calls pack(begin, end, from) for pieces of the rows, which begin at multiples of `step`; `from` is row begin and
-  /// what follows.
-  template <class Pack>
-  void for_rows(const WeightRows<T>& rows, std::int64_t step, Pack pack) const;
-  /// Calls product(begin, end) for ranges of the columns of y that begin at multiples of `step`: one, or shared by the
-  /// device's team.
+  /// What the rows of a weight are packed to, now or before.
+  const T* packed(Tensor<T> weight) const;
+  /// Calls product(begin, end) for ranges of the columns of y that begin at multiples of kPackedStep: one, or shared by
+  /// the device's team.
   template <class Product>
-  void for_columns(Tensor<T> weight, std::int64_t step, Product product) const;
-  void multiply_float32(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
-  void multiply_bfloat16(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
-  void multiply_int8(Tensor<T> weight, Tensor<T> bias, Tensor<T> y) const;
+  void for_columns(const SelectedRows<T>& weight, Product product) const;
 
   Graph<T>& graph_;
+  PackedForm form_;
   Tensor<T> x_;
   Bfloat16Left bfloat16_;
   Int8Rows int8_;
