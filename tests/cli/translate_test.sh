@@ -50,6 +50,20 @@ cmp -s m.h5 flipped.h5 && fail "nothing was flipped"
 expect 1 '' 'translate: flipped.h5: is damaged: its checksum does not match its contents (restore it from a copy)' \
   "$translate" -m flipped.h5 -i source
 
+# A shortlist learnt from the model's pieces: other translations at most of its own pieces; every piece changes nothing.
+for language in en fr; do "$HEED_BIN/tokenize" -m m.h5 -l $language -i $language >pieces.$language; done
+"$HEED_BIN/build-vocab" -q --shortlist pieces.en pieces.fr -o list || fail "build-vocab --shortlist failed"
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --shortlist list
+[ "$(wc -l <stdout)" -eq 40 ] || fail "$(wc -l <stdout) lines of 40 with a shortlist"
+(echo 'heed-shortlist 1'; sed '1,/^pieces:/d; s/.*/ & 1/' vocab | tail -n +5; echo 'a a 1') >all
+"$translate" -q -m m.h5 "${short[@]}" -i source --shortlist all | cmp - expected || fail "a shortlist of all pieces changes something"
+gzip -k list
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --shortlist list.gz
+expect 1 '' 'translate: vocab:1: is no shortlist: it does not start with ?heed-shortlist 1? *' \
+  "$translate" -m m.h5 -i source --shortlist vocab
+expect 1 '' 'translate: missing: cannot open: No such file or directory' "$translate" -m m.h5 -i source --shortlist missing
+expect 2 '' 'translate: --shortlist: has no use with --score*' "$translate" -m m.h5 -i source --score source --shortlist list
+
 # The command line.
 expect 2 '' 'translate: *--lenpen*--normalize*fairseq*' "$translate" -m m.h5 --lenpen 1
 expect 2 '' 'translate: *--beamsize*--beam-size*' "$translate" -m m.h5 --beamsize 3

@@ -465,3 +465,45 @@ TEST_CASE("translate: what is wrong with the command line or the input is said b
                        "/none.txt: cannot open: No such file or directory", Error);
   CHECK_THROWS_WITH_AS(translate({"-m", "/none.h5"}, ""), "/none.h5: cannot open: No such file or directory", Error);
 }
+
+TEST_CASE("translate: with a shortlist nothing else is produced, whatever stands beside a line") {
+  const Models models;
+  const std::string model = models.model(), other = models.model(2), input = many_lines(100);
+  const std::string list = models.file("list", "heed-shortlist 1\n . 9\nthe a 0.5\ncat dog 0.5\ncat home 0.1\n");
+  for (const Words& search :
+       {Words{"-b", "1"}, Words{"-b", "3", "--n-best", "2"}, Words{"--search", "sample"}, Words{"-m", model, other},
+        Words{"--precision", "bfloat16"}, Words{"--precision", "int8"}}) {
+    const Words way = Words{"-m", model, "--shortlist", list, "--no-detokenize"} + search;
+    const std::string alone = translate(way + Words{"--mini-batch", "1", "-j", "1"}, input).out;
+    for (const Words& batches : {Words{"-j", "3", "--mini-batch", "7"}, Words{"--mini-batch-words", "20", "-j", "1"}})
+      CHECK(translate(way + batches, input).out == alone);
+    for (const std::string& token : split(translate(way, "the cat\n").out, " ")) {
+      CAPTURE(token);
+      CHECK(token != "sat");
+      CHECK(token != "ran");
+      CHECK(token != "I");
+      CHECK(token != "?");
+    }
+  }
+  const std::string all = models.file("all",
+                                      "heed-shortlist 1\n the 1\n a 1\n cat 1\n dog 1\n sat 1\n ran 1\n home 1\n I 1\n "
+                                      "'m 1\n . 1\n , 1\n ? 1\na a 1\n");
+  const Words show = {"-m", model, "--word-scores", "--alignment", "soft", "--n-best", "3"};
+  CHECK(translate(show + Words{"--shortlist", all}, input).out == translate(show, input).out);
+}
+
+TEST_CASE("translate: a shortlist of other pieces is told of, or refused") {
+  const Models models;
+  const std::string model = models.model();
+  const std::string list = models.file("list", "heed-shortlist 1\ncat dog 0.5\nchat dog 0.5\n chien 3\n");
+  const Result found = translate({"-m", model, "--shortlist", list}, "cat\n");
+  CHECK(found.log == "translate: warning: " + list +
+                         ":3: the model has no such piece; 2 of 3 such lines of the shortlist are left out\n");
+  std::istringstream in("cat\n");
+  std::ostringstream out, messages;
+  CHECK_THROWS_WITH_AS(
+      translate({"-m", model, "--shortlist", models.file("none", "heed-shortlist 1\nchat dog 1\n")}, in, out, messages),
+      doctest::Contains("holds no pair of pieces that the model knows"), Error);
+  CHECK_THROWS_WITH_AS(translate({"-m", model, "--shortlist", list, "--score", list}, in, out, messages),
+                       "--shortlist: has no use with --score, which asks for pieces that may not be in it", UsageError);
+}

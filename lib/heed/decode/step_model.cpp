@@ -14,21 +14,32 @@ void StepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, s
 }
 
 TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
-                                           Precision precision, std::shared_ptr<PackedParameters<float>> packed)
+                                           Precision precision, std::shared_ptr<PackedParameters<float>> packed,
+                                           std::shared_ptr<const Shortlist> shortlist)
     : model_(model),
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
-      cache_(model.make_cache(precision != Precision::float32)) {}
+      cache_(model.make_cache(precision != Precision::float32)),
+      shortlist_(std::move(shortlist)) {}
 
 void TransformerStepModel::start(const PackedIds& source) {
   graph_.reset();
   model_.start(graph_, model_.encode(graph_, source), source.packed(), cache_);
+  if (shortlist_)
+    shortlist_output_.start(graph_, *shortlist_, source, model_.output_weight(graph_).value,
+                            model_.output_bias(graph_).value);
+}
+
+void TransformerStepModel::reorder(std::span<const std::int32_t> parents) {
+  cache_.select(parents);
+  if (shortlist_) shortlist_output_.select(parents);
 }
 
 Tensor<float> TransformerStepModel::step(std::span<const std::int32_t> tokens) {
   graph_.reset();
   const Variable<float> hidden = model_.step(graph_, tokens, cache_);
+  if (shortlist_) return shortlist_output_.scores(graph_, hidden.value, vocabulary());
   return linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value;
 }
 
@@ -39,6 +50,7 @@ void TransformerStepModel::step(std::span<const std::int32_t> tokens, CpuContext
   constexpr std::int64_t kColumns = 512;
   graph_.reset();
   const Tensor<float> hidden = model_.step(graph_, tokens, cache_).value;
+  if (shortlist_) return shortlist_output_.best(graph_, hidden, k, log_probabilities, ids);
   const Tensor<float> weight = model_.output_weight(graph_).value, bias = model_.output_bias(graph_).value;
   const LinearRows<float> rows(graph_, hidden);
   LogSoftmaxTopK<float> best(arena_, hidden.rows(), k, log_probabilities, ids);

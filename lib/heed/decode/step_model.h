@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/autograd/graph.h"
+#include "heed/decode/shortlist_output.h"
 #include "heed/model/batch.h"
 #include "heed/model/transformer.h"
 #include "heed/tensor/tensor.h"
@@ -39,16 +40,17 @@ class StepModel {
 class TransformerStepModel : public StepModel {
  public:
   /// Model and parameters must outlive this; they are only read, and may serve other threads at the same time, as may
-  /// `packed` (null: it packs for itself).
+  /// `packed` (null: it packs for itself) and `shortlist` (null: every piece is allowed).
   TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision,
-                       std::shared_ptr<PackedParameters<float>> packed = nullptr);
+                       std::shared_ptr<PackedParameters<float>> packed = nullptr,
+                       std::shared_ptr<const Shortlist> shortlist = nullptr);
 
   std::int64_t vocabulary() const override { return model_.config().target_vocabulary; }
   void start(const PackedIds& source) override;
   Tensor<float> step(std::span<const std::int32_t> tokens) override;
   void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
             std::int32_t* ids) override;
-  void reorder(std::span<const std::int32_t> parents) override { cache_.select(parents); }
+  void reorder(std::span<const std::int32_t> parents) override;
   void share_with(ThreadTeam* team) override { device_.team = team; }
 
  private:
@@ -58,6 +60,8 @@ class TransformerStepModel : public StepModel {
   CpuContext device_;
   Graph<float> graph_;
   DecoderCache<float> cache_;
+  std::shared_ptr<const Shortlist> shortlist_;
+  ShortlistOutput shortlist_output_;
 };
 
 /// Several models of one target vocabulary: the mean of their probabilities. Scores are log-probabilities.

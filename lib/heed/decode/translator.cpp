@@ -43,7 +43,8 @@ void check_same_text(const std::string& first, const std::string& other, const c
 
 }  // namespace
 
-Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads)
+Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads,
+                       const std::string& shortlist)
     : precision_(precision) {
   static_cast<void>(instruction_set());  // a wrong HEED_ISA is said before models are read
   checkpoints_.reserve(paths.size());    // their parameters stay where they are
@@ -54,18 +55,21 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
       const Checkpoint& last = checkpoints_.back().checkpoint;
       check_same_text(paths.front(), path, "source", source(), last.source);
       check_same_text(paths.front(), path, "target", target(), last.target);
+    } else if (!shortlist.empty()) {
+      shortlist_ =
+          std::make_shared<Shortlist>(Shortlist::read(shortlist, source().vocabulary(), target().vocabulary()));
     }
     pack(checkpoints_.size() - 1, team);
   }
 }
 
-/// Packs all weights of layers, by a step of decoding that asks for each one, straight from the file; then reads the
-/// rest. What only has to be packed never takes memory as it is.
+/// Packs all weights of layers (with a shortlist, not the output's), by a step of decoding that asks for each one,
+/// straight from the file; then reads the rest. What only has to be packed never takes memory as it is.
 void Translator::pack(std::size_t i, ThreadTeam& team) {
   auto& [checkpoint, reader] = checkpoints_[i];
   packed_.push_back(std::make_shared<PackedParameters<float>>(
       checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); }));
-  TransformerStepModel model(*checkpoint.model, checkpoint.parameters, precision_, packed_.back());
+  TransformerStepModel model(*checkpoint.model, checkpoint.parameters, precision_, packed_.back(), shortlist_);
   model.share_with(&team);
   PackedIds source;
   source.append(std::vector<std::int32_t>{kEndId});
@@ -95,7 +99,8 @@ std::unique_ptr<StepModel> Translator::step_model() {
   std::vector<std::unique_ptr<StepModel>> models;
   for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
     Checkpoint& one = checkpoints_[i].checkpoint;
-    models.push_back(std::make_unique<TransformerStepModel>(*one.model, one.parameters, precision_, packed_[i]));
+    models.push_back(
+        std::make_unique<TransformerStepModel>(*one.model, one.parameters, precision_, packed_[i], shortlist_));
   }
   if (models.size() == 1) return std::move(models.front());
   return std::make_unique<EnsembleStepModel>(std::move(models));

@@ -21,14 +21,18 @@ struct ModelInUse {
 class Translator {
  public:
   /// Reads the checkpoints; throws Error where one cannot be read or where their vocabularies or text steps differ.
-  /// Weights are kept in the form that the precision wants alone, which `threads` threads bring them into.
-  Translator(const std::vector<std::string>& paths, Precision precision, int threads = 1);
+  /// Weights are kept in the form that the precision wants alone, which `threads` threads bring them into. With the
+  /// path of a shortlist, step models produce what it allows for a source.
+  Translator(const std::vector<std::string>& paths, Precision precision, int threads = 1,
+             const std::string& shortlist = {});
 
   const TextModel& source() const { return checkpoints_.front().checkpoint.source; }
   const TextModel& target() const { return checkpoints_.front().checkpoint.target; }
   std::size_t models() const { return checkpoints_.size(); }
   const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i].checkpoint; }
   Precision precision() const { return precision_; }
+  /// Null where there is none.
+  const Shortlist* shortlist() const { return shortlist_.get(); }
 
   /// The most tokens (</s> or <s> included) of a sequence that all models take: learned positions end somewhere.
   std::optional<int> longest_sequence() const;
@@ -52,6 +56,7 @@ class Translator {
 
   std::vector<UnreadCheckpoint> checkpoints_;
   std::vector<std::shared_ptr<PackedParameters<float>>> packed_;  // of each checkpoint
+  std::shared_ptr<const Shortlist> shortlist_;
   Precision precision_;
 };
 

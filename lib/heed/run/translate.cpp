@@ -43,11 +43,12 @@ class TranslateRun {
         format_(make_format(options)),
         reader_(open_lines(options.input, in, options.utf8.on_invalid_utf8)),
         references_(open_references(options)),
-        translator_(options.models, options.precision, thread_count(options.threads)),
+        translator_(options.models, options.precision, thread_count(options.threads), options.shortlist),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
     if (const auto most = translator_.longest_sequence()) keep_within(*most);
+    if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     for (int i = 0; i < pool_.size(); ++i) models_.push_back(step_model());
   }
 
@@ -108,6 +109,12 @@ class TranslateRun {
     if (search_.min_output_length > search_.max_output_length)
       throw UsageError("--min-output-length " + std::to_string(search_.min_output_length) +
                        " is more than the model's " + std::to_string(most) + " learned positions allow");
+  }
+
+  void warn_of_foreign_lines(const Shortlist& list) {
+    if (list.foreign_lines() > 0)
+      log_.warn(list.first_foreign().text() + ": the model has no such piece; " + format_count(list.foreign_lines()) +
+                " of " + format_count(list.lines()) + " such lines of the shortlist are left out");
   }
 
   void warn_of_long_lines() {
@@ -356,6 +363,8 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
   options.search.validate();
   if (!options.score.empty() && options.on_long == OverlongLine::copy)
     throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");
+  if (!options.score.empty() && !options.shortlist.empty())
+    throw UsageError("--shortlist: has no use with --score, which asks for pieces that may not be in it");
   for (const std::string& model : options.models)
     if (model != options.models.front() && ::access(model.c_str(), R_OK) == 0 && !looks_like_checkpoint(model))
       throw UsageError("--models: '" + model + "' is not a checkpoint (text to translate is given with -i " + model +

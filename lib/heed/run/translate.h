@@ -38,7 +38,7 @@ struct TranslateOptions {
   SearchOptions search;
   std::string score;
   bool scores = false, word_scores = false;
-  std::string alignment;
+  std::string alignment, shortlist;
   bool pretokenized = false, no_detokenize = false;
   int max_length = 1000;
   OverlongLine on_long = OverlongLine::crop;
@@ -78,6 +78,9 @@ struct TranslateOptions {
     visit.section("Speed");
     visit(precision,
           {.name = "precision", .help = "arithmetic of matrix products: int8 is the fastest, float32 the most exact"});
+    visit(shortlist, {.name = "shortlist",
+                      .help = "produce only what FILE, of build-vocab --shortlist, gives for a line's pieces",
+                      .value = "FILE"});
     visit(mini_batch, {.name = "mini-batch", .help = "most sentences a batch", .value = "N", .min = 1, .max = 1e6});
     visit(mini_batch_words, {.name = "mini-batch-words",
                              .help = "most source pieces a batch; 0 adapts to the beam size",

@@ -1,0 +1,128 @@
+#include "heed/decode/shortlist_output.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "heed/ops/top_k.h"
+#include "heed/text/vocabulary.h"
+
+namespace heed {
+namespace {
+
+/// Sentences that share a product: packing serves all of them, but each row is multiplied by the columns of all.
+constexpr std::size_t kGroup = 8;
+/// So many columns of the scores at a time stay in the cache until they have been looked at; as without a list.
+constexpr std::int64_t kColumns = 512;
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+void ShortlistOutput::start(Graph<float>& graph, const Shortlist& shortlist, const PackedIds& source,
+                            Tensor<float> weight, Tensor<float> bias) {
+  weights_.reset();
+  groups_.clear();
+  sentences_.resize(static_cast<std::size_t>(source.sequences()));
+  rows_.resize(sentences_.size());
+  std::vector<std::int32_t> all, merged, place(static_cast<std::size_t>(weight.rows()));
+  for (std::size_t begin = 0; begin < sentences_.size(); begin += kGroup) {
+    const std::size_t end = std::min(sentences_.size(), begin + kGroup);
+    all.clear();
+    for (std::size_t s = begin; s < end; ++s) {
+      Sentence& sentence = sentences_[s];
+      rows_[s] = static_cast<std::int32_t>(s);
+      sentence.group = static_cast<std::int32_t>(groups_.size());
+      shortlist.targets_of(source.sequence(static_cast<int>(s)), sentence.ids);
+      merged.clear();
+      std::set_union(all.begin(), all.end(), sentence.ids.begin(), sentence.ids.end(), std::back_inserter(merged));
+      std::swap(all, merged);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) place[static_cast<std::size_t>(all[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t s = begin; s < end; ++s) {
+      sentences_[s].columns.clear();
+      for (const std::int32_t id : sentences_[s].ids)
+        sentences_[s].columns.push_back(place[static_cast<std::size_t>(id)]);
+    }
+    groups_.push_back({SelectedRows<float>::pack(graph, weight, bias, all, weights_), end - begin == 1});
+  }
+}
+
+void ShortlistOutput::select(std::span<const std::int32_t> parents) {
+  std::vector<std::int32_t> rows;
+  rows.reserve(parents.size());
+  for (const std::int32_t parent : parents) rows.push_back(rows_[static_cast<std::size_t>(parent)]);
+  rows_ = std::move(rows);
+}
+
+template <class Use>
+void ShortlistOutput::for_sentences(Graph<float>& graph, Tensor<float> hidden, Use use) {
+  const auto group_of = [&](std::size_t row) { return sentences_[static_cast<std::size_t>(rows_[row])].group; };
+  for (std::size_t first = 0, last = 0; first < rows_.size(); first = last) {
+    while (last < rows_.size() && group_of(last) == group_of(first)) ++last;
+    const ArenaScope scope(graph.arena());
+    const Group& group = groups_[static_cast<std::size_t>(group_of(first))];
+    const auto row = static_cast<std::int64_t>(first), count = static_cast<std::int64_t>(last - first);
+    const Tensor<float> scores = graph.arena().tensor<float>({count, group.weight.n});
+    LinearRows<float>(graph, {hidden.row(row), {count, hidden.columns()}}).multiply(group.weight, scores);
+    for (std::size_t begin = first, end = first; begin < last; begin = end) {
+      while (end < last && rows_[end] == rows_[begin]) ++end;
+      const ArenaScope inner(graph.arena());
+      const Sentence& sentence = sentences_[static_cast<std::size_t>(rows_[begin])];
+      const auto n = static_cast<std::int64_t>(end - begin);
+      const auto columns = std::ssize(sentence.columns);
+      const auto at = static_cast<std::int64_t>(begin - first);
+      Tensor<float> own(scores.row(at), {n, columns});
+      if (!group.alone) {
+        own = graph.arena().tensor<float>({n, columns});
+        for (std::int64_t r = 0; r < n; ++r)
+          for (std::int64_t c = 0; c < columns; ++c)
+            own.row(r)[c] = scores.row(at + r)[sentence.columns[static_cast<std::size_t>(c)]];
+      }
+      use(sentence, static_cast<std::int64_t>(begin), own);
+    }
+  }
+}
+
+Tensor<float> ShortlistOutput::scores(Graph<float>& graph, Tensor<float> hidden, std::int64_t vocabulary) {
+  const Tensor<float> all = graph.arena().tensor<float>({hidden.rows(), vocabulary});
+  std::fill_n(all.data(), all.size(), kNever);
+  for_sentences(graph, hidden, [&](const Sentence& sentence, std::int64_t first, Tensor<float> own) {
+    for (std::int64_t r = 0; r < own.rows(); ++r)
+      for (std::int64_t c = 0; c < own.columns(); ++c)
+        all.row(first + r)[sentence.ids[static_cast<std::size_t>(c)]] = own.row(r)[c];
+  });
+  return all;
+}
+
+void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64_t k, float* log_probabilities,
+                           std::int32_t* ids) {
+  Arena& arena = graph.arena();
+  for_sentences(graph, hidden, [&](const Sentence& sentence, std::int64_t first, Tensor<float> own) {
+    const std::int64_t kept = std::min(k, own.columns());
+    const Tensor<float> values = arena.tensor<float>({own.rows(), kept});
+    const Tensor<std::int32_t> places = arena.tensor<std::int32_t>({own.rows(), kept});
+    bool found = kept <= LogSoftmaxTopK<float>::kLargest;
+    if (found) {
+      LogSoftmaxTopK<float> best(arena, own.rows(), kept, values.data(), places.data());
+      for (std::int64_t column = 0; column < own.columns(); column += kColumns) {
+        const ArenaScope scope(arena);
+        const std::int64_t columns = std::min(kColumns, own.columns() - column);
+        Tensor<float> block = own;
+        if (columns < own.columns()) {
+          block = arena.tensor<float>({own.rows(), columns});
+          for (std::int64_t r = 0; r < own.rows(); ++r) std::copy_n(own.row(r) + column, columns, block.row(r));
+        }
+        best.add(block, column);
+      }
+      found = best.finish();
+    }
+    if (!found) log_softmax_top_k(graph.device(), own, kept, values.data(), places.data());
+    for (std::int64_t r = 0; r < own.rows(); ++r)
+      for (std::int64_t i = 0; i < k; ++i) {
+        const std::int64_t at = (first + r) * k + i;
+        log_probabilities[at] = i < kept ? values.row(r)[i] : kNever;
+        ids[at] = i < kept ? sentence.ids[static_cast<std::size_t>(places.row(r)[i])] : kPadId;
+      }
+  });
+}
+
+}  // namespace heed

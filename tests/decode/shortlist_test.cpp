@@ -1,0 +1,176 @@
+// A shortlist changes which pieces there are, and nothing else: neither the bits of a score nor what a line owes to its
+// neighbours.
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "heed/base/thread_team.h"
+#include "heed/decode/search.h"
+
+using namespace heed;
+
+namespace {
+
+constexpr int kPieces = 700;  // more than a block of columns of the output layer
+
+struct Fixture {
+  TransformerConfig config;
+  std::unique_ptr<Transformer<float>> model;
+  std::unique_ptr<ParameterValues<float>> parameters;
+
+  explicit Fixture(std::uint64_t seed = 5) {
+    config.source_vocabulary = 83;
+    config.target_vocabulary = kPieces;
+    config.dim_emb = 40;
+    config.heads = 4;
+    config.dim_ffn = 72;
+    config.enc_depth = config.dec_depth = 1;
+    model = std::make_unique<Transformer<float>>(config);
+    parameters = std::make_unique<ParameterValues<float>>(model->layout());
+    parameters->initialise(seed);
+    for (float& x : parameters->flat()) x *= 2;  // far from uniform, so that searches end at different lengths
+  }
+
+  std::unique_ptr<TransformerStepModel> step_model(Precision precision,
+                                                   std::shared_ptr<const Shortlist> list = {}) const {
+    return std::make_unique<TransformerStepModel>(*model, *parameters, precision, nullptr, std::move(list));
+  }
+};
+
+std::vector<std::int32_t> sentence(int seed) {
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 1 + seed % 11; ++i) ids.push_back(4 + (seed * 31 + i * i * 7) % 79);
+  ids.push_back(3);
+  return ids;
+}
+
+PackedIds sentences(int begin, int end) {
+  PackedIds out;
+  for (int s = begin; s < end; ++s) out.append(sentence(s));
+  return out;
+}
+
+Vocabulary vocabulary(const std::string& letter, int size) {
+  std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
+  for (int id = 4; id < size; ++id) pieces.push_back(letter + std::to_string(id));
+  return Vocabulary(pieces);
+}
+
+/// `frequent` pieces for all sources and `best` for each source piece, which all differ.
+std::shared_ptr<const Shortlist> shortlist(int frequent, int best) {
+  const std::string path = std::filesystem::temp_directory_path() / ("heed_decode_" + std::to_string(::getpid()));
+  std::ofstream file(path);
+  file << "heed-shortlist 1\n";
+  for (int i = 0; i < frequent; ++i) file << " t" << 4 + i << " 1\n";
+  for (int s = 4; s < 83; ++s)
+    for (int i = 0; i < best; ++i) file << 's' << s << " t" << 4 + (s * 97 + i * i * 13 + i) % (kPieces - 4) << " 1\n";
+  file.close();
+  auto list = std::make_shared<Shortlist>(Shortlist::read(path, vocabulary("s", 83), vocabulary("t", kPieces)));
+  std::filesystem::remove(path);
+  return list;
+}
+
+struct Way {
+  Precision precision;
+  SearchKind search;
+  int beam;
+};
+const Way kWays[] = {{Precision::float32, SearchKind::beam, 1},   {Precision::float32, SearchKind::beam, 4},
+                     {Precision::float32, SearchKind::beam, 200}, {Precision::float32, SearchKind::sample, 4},
+                     {Precision::bfloat16, SearchKind::beam, 1},  {Precision::bfloat16, SearchKind::beam, 4},
+                     {Precision::int8, SearchKind::beam, 1},      {Precision::int8, SearchKind::beam, 4},
+                     {Precision::int8, SearchKind::sample, 4}};
+
+SearchOptions options_of(const Way& way) {
+  SearchOptions options;
+  options.search = way.search;
+  options.beam_size = way.beam;
+  options.n_best = std::min(way.beam, 3);
+  options.max_output_length = way.beam > 100 ? 3 : 12;
+  return options;
+}
+
+void check_same(const std::vector<Hypothesis>& x, const std::vector<Hypothesis>& y) {
+  REQUIRE(x.size() == y.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    CHECK(x[i].ids == y[i].ids);
+    CHECK(x[i].log_probabilities == y[i].log_probabilities);
+    CHECK(x[i].score == y[i].score);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a shortlist of all pieces gives the bits of a search without one") {
+  const Fixture f;
+  const auto all = shortlist(kPieces - 4, 1);
+  for (const Way& way : kWays) {
+    CAPTURE(static_cast<int>(way.precision));
+    CAPTURE(way.beam);
+    const PackedIds source = sentences(0, way.beam > 100 ? 3 : 21);
+    const auto without = search(*f.step_model(way.precision), source, options_of(way));
+    const auto with = search(*f.step_model(way.precision, all), source, options_of(way));
+    REQUIRE(with.size() == without.size());
+    for (std::size_t s = 0; s < with.size(); ++s) check_same(with[s], without[s]);
+  }
+}
+
+TEST_CASE("with a shortlist a sentence gives the same bits alone and in batches, by one thread and by several") {
+  const Fixture f;
+  ThreadTeam team(3);
+  for (const auto& list : {shortlist(20, 30), shortlist(0, 2)})
+    for (const Way& way : kWays) {
+      CAPTURE(static_cast<int>(way.precision));
+      CAPTURE(way.beam);
+      const int count = way.beam > 100 ? 5 : 37;
+      const auto model = f.step_model(way.precision, list);
+      std::vector<std::vector<Hypothesis>> alone;
+      for (int s = 0; s < count; ++s) {
+        model->share_with(s % 2 == 0 ? &team : nullptr);
+        alone.push_back(search(*model, sentences(s, s + 1), options_of(way)).at(0));
+      }
+      model->share_with(nullptr);
+      for (const int size : {2, 5, count})
+        for (int begin = 0; begin < count; begin += size) {
+          const int end = std::min(count, begin + size);
+          const auto found = search(*model, sentences(begin, end), options_of(way));
+          for (int s = begin; s < end; ++s) {
+            INFO("sentence ", s, ", batches of ", size);
+            check_same(found.at(static_cast<std::size_t>(s - begin)), alone.at(static_cast<std::size_t>(s)));
+          }
+        }
+    }
+}
+
+TEST_CASE("pieces outside of a source's list are never produced") {
+  const Fixture f, g(9);
+  for (const auto& list : {shortlist(20, 30), shortlist(0, 2)})
+    for (const Way& way : kWays) {
+      std::vector<std::unique_ptr<StepModel>> both;
+      both.push_back(f.step_model(way.precision, list));
+      both.push_back(g.step_model(way.precision, list));
+      EnsembleStepModel ensemble(std::move(both));
+      for (StepModel* model :
+           {static_cast<StepModel*>(f.step_model(way.precision, list).release()), static_cast<StepModel*>(&ensemble)}) {
+        const std::unique_ptr<StepModel> owned(model == &ensemble ? nullptr : model);
+        const int count = way.beam > 100 ? 3 : 15;
+        const auto found = search(*model, sentences(0, count), options_of(way));
+        bool any = false;
+        for (int s = 0; s < count; ++s) {
+          std::vector<std::int32_t> allowed;
+          list->targets_of(sentence(s), allowed);
+          for (const Hypothesis& hypothesis : found.at(static_cast<std::size_t>(s)))
+            for (const std::int32_t id : hypothesis.ids) {
+              CHECK(std::binary_search(allowed.begin(), allowed.end(), id));
+              CHECK(id > kEndId);
+              any = true;
+            }
+        }
+        CHECK(any);
+      }
+    }
+}
