@@ -56,6 +56,38 @@ TEST_CASE("linear: threads that share a product give the same bits, in every pre
     }
 }
 
+TEST_CASE("linear: rows selected from a weight give the bits they give in the whole, in every precision") {
+  Training<float> t;
+  ThreadTeam team(3);
+  const Tensor<float> x = t.normal({21, 310}).value, w = t.normal({1021, 310}).value, bias = t.normal({1021}).value;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+    for (const std::int64_t rows : {1, 5, 21})
+      for (const int step : {1, 3, 40, 1021})
+        for (ThreadTeam* const shared : {static_cast<ThreadTeam*>(nullptr), &team}) {
+          CAPTURE(static_cast<int>(precision));
+          CAPTURE(rows);
+          CAPTURE(step);
+          CpuContext device{t.arena, precision, shared};
+          ParameterLayout layout;
+          ParameterValues<float> none(layout);
+          Graph<float> graph(device, none);
+          std::vector<std::int32_t> selected;
+          for (int i = step / 2 % 1021; i < 1021; i += step) selected.push_back(i);
+          const LinearRows<float> left(graph, Tensor<float>(x.data(), {rows, 310}));
+          for (const Tensor<float> b : {bias, Tensor<float>()}) {
+            const Tensor<float> whole = t.arena.tensor<float>({rows, 1021});
+            left.multiply(w, b, Activation::none, whole);
+            const auto part = SelectedRows<float>::pack(graph, w, b, selected, t.arena);
+            const Tensor<float> y = t.arena.tensor<float>({rows, part.n});
+            left.multiply(part, y);
+            bool same = true;
+            for (std::int64_t r = 0; r < rows; ++r)
+              for (std::size_t i = 0; i < selected.size(); ++i) same = same && y.row(r)[i] == whole.row(r)[selected[i]];
+            CHECK(same);
+          }
+        }
+}
+
 TEST_CASE("linear: as PyTorch, each activation") {
   for_each_torch_case("linear", [](auto& test, const auto& data) {
     const std::map<std::string, Activation> activations = {{"none", Activation::none},
