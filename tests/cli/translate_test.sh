@@ -57,6 +57,8 @@ expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --shortlist list
 [ "$(wc -l <stdout)" -eq 40 ] || fail "$(wc -l <stdout) lines of 40 with a shortlist"
 (echo 'heed-shortlist 1'; sed '1,/^pieces:/d; s/.*/ & 1/' vocab | tail -n +5; echo 'a a 1') >all
 "$translate" -q -m m.h5 "${short[@]}" -i source --shortlist all | cmp - expected || fail "a shortlist of all pieces changes something"
+expect 0 '*' 'translate: 40 lines, * pieces/s, 2 threads, *' "$translate" -m m.h5 "${short[@]}" -i source --shortlist list --stats -j 2
+grep -q expected stderr && fail "the speed expected is that of the whole vocabulary"
 gzip -k list
 expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --shortlist list.gz
 expect 1 '' 'translate: vocab:1: is no shortlist: it does not start with ?heed-shortlist 1? *' \

@@ -88,10 +88,10 @@ class TranslateRun {
     return std::optional<LineReader>(std::in_place, options.score, options.utf8.on_invalid_utf8);
   }
 
-  /// One that counts where --stats will say what that should have cost.
+  /// One that counts where --stats will say what that should have cost: the model of it knows whole vocabularies only.
   std::unique_ptr<StepModel> step_model() {
     std::unique_ptr<StepModel> model = translator_.step_model();
-    if (!options_.stats || references_ || search_.search != SearchKind::beam) return model;
+    if (!options_.stats || references_ || search_.search != SearchKind::beam || translator_.shortlist()) return model;
     auto counted = std::make_unique<CountedStepModel>(std::move(model));
     counted_.push_back(counted.get());
     return counted;
