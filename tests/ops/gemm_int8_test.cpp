@@ -22,7 +22,7 @@ std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Te
   const ArenaScope scope(arena);
   const Int8Rows left = quantize_rows(arena, rows, k, x.data(), x.columns());
   for (std::int64_t j = 0; j < n; j += kInt8Columns)
-    gemm_int8(left, n, j, std::min(n, j + kInt8Columns), {weight.data()}, bias, y.data(), n + 1);
+    gemm_int8(left, n, j, std::min(n, j + kInt8Columns), {weight.data()}, bias, y.data() + j, n + 1);
   return y;
 }
 

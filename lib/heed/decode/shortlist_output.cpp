@@ -104,14 +104,8 @@ void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64
     if (found) {
       LogSoftmaxTopK<float> best(arena, own.rows(), kept, values.data(), places.data());
       for (std::int64_t column = 0; column < own.columns(); column += kColumns) {
-        const ArenaScope scope(arena);
         const std::int64_t columns = std::min(kColumns, own.columns() - column);
-        Tensor<float> block = own;
-        if (columns < own.columns()) {
-          block = arena.tensor<float>({own.rows(), columns});
-          for (std::int64_t r = 0; r < own.rows(); ++r) std::copy_n(own.row(r) + column, columns, block.row(r));
-        }
-        best.add(block, column);
+        best.add({own.data() + column, {own.rows(), columns}}, column, own.columns());
       }
       found = best.finish();
     }

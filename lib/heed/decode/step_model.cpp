@@ -45,26 +45,37 @@ Tensor<float> TransformerStepModel::step(std::span<const std::int32_t> tokens) {
 
 void TransformerStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
                                 float* log_probabilities, std::int32_t* ids) {
-  if (k > LogSoftmaxTopK<float>::kLargest) return StepModel::step(tokens, device, k, log_probabilities, ids);
-  // So many columns of the scores at a time stay in the cache until they have been looked at.
-  constexpr std::int64_t kColumns = 512;
   graph_.reset();
   const Tensor<float> hidden = model_.step(graph_, tokens, cache_).value;
   if (shortlist_) return shortlist_output_.best(graph_, hidden, k, log_probabilities, ids);
-  const Tensor<float> weight = model_.output_weight(graph_).value, bias = model_.output_bias(graph_).value;
-  const LinearRows<float> rows(graph_, hidden);
-  LogSoftmaxTopK<float> best(arena_, hidden.rows(), k, log_probabilities, ids);
-  for (std::int64_t first = 0; first < weight.rows(); first += kColumns) {
-    const ArenaScope scope(arena_);
-    const std::int64_t columns = std::min(kColumns, weight.rows() - first);
-    const Tensor<float> scores = arena_.tensor<float>({hidden.rows(), columns});
-    rows.multiply({weight.row(first), {columns, weight.columns()}},
-                  bias ? Tensor<float>(bias.data() + first, {columns}) : Tensor<float>(), Activation::none, scores);
-    best.add(scores, first);
+  output_top_k(graph_, hidden, model_.output_weight(graph_).value, model_.output_bias(graph_).value, device, k,
+               log_probabilities, ids);
+}
+
+void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
+                  CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids) {
+  Arena& arena = graph.arena();
+  const std::int64_t rows = hidden.rows(), all = weight.rows();
+  const LinearRows<float> product(graph, hidden);
+  const SelectedRows<float> packed = product.all_rows(weight, bias);
+  if (k <= LogSoftmaxTopK<float>::kLargest) {
+    // So many columns of the scores at a time stay in the cache until they have been looked at. They are too few for
+    // a team to share, which makes all at once.
+    constexpr std::int64_t kColumns = 512;
+    const std::int64_t together = graph.device().team ? all : kColumns;
+    LogSoftmaxTopK<float> best(arena, rows, k, log_probabilities, ids);
+    for (std::int64_t begin = 0; begin < all; begin += together) {
+      const ArenaScope scope(arena);
+      const std::int64_t end = std::min(all, begin + together), stride = end - begin;
+      const Tensor<float> scores = arena.tensor<float>({rows, stride});
+      product.multiply(packed, begin, end, scores);
+      for (std::int64_t first = begin; first < end; first += kColumns)
+        best.add({scores.data() + first - begin, {rows, std::min(kColumns, end - first)}}, first, stride);
+    }
+    if (best.finish()) return;
   }
-  if (best.finish()) return;
-  const Tensor<float> scores = arena_.tensor<float>({hidden.rows(), weight.rows()});
-  rows.multiply(weight, bias, Activation::none, scores);
+  const Tensor<float> scores = arena.tensor<float>({rows, all});
+  product.multiply(packed, scores);
   log_softmax_top_k(device, scores, k, log_probabilities, ids);
 }
 

@@ -36,6 +36,13 @@ class StepModel {
   virtual void share_with(ThreadTeam* team) = 0;
 };
 
+/// The k likeliest of softmax(hidden W^T + b) for each row, likeliest first, of equal ones the one of lower index:
+/// log-probabilities and indices [R, k]. `device` is scratch for what is rare.
+///
+/// Shapes: hidden [R, D], weight [V, D], bias [V] or absent.
+void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
+                  CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids);
+
 /// A Transformer with its weights, decoding on one thread.
 class TransformerStepModel : public StepModel {
  public:

@@ -25,10 +25,6 @@ PackedForm form_of(const CpuContext& device) {
   return has_fast_bfloat16() ? PackedForm::bfloat16 : PackedForm::rounded;
 }
 
-/// Rows of a weight may be packed in pieces, and columns of a product made in pieces, that begin at multiples of this.
-constexpr std::int64_t kPackedStep = 32;
-static_assert(kPackedStep % kInt8Columns == 0 && kPackedStep % kPanelRows<float> == 0);
-
 /// Elements that n rows of k take.
 template <class T>
 std::int64_t packed_size(PackedForm form, std::int64_t n, std::int64_t k) {
@@ -112,7 +108,7 @@ LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), form_(f
 }
 
 template <class T>
-const T* LinearRows<T>::packed(Tensor<T> weight) const {
+SelectedRows<T> LinearRows<T>::all_rows(Tensor<T> weight, Tensor<T> bias) const {
   const std::int64_t n = weight.dim(0), k = weight.dim(1), size = packed_size<T>(form_, n, k);
   const auto pack = [&](const WeightRows<T>& rows, T* memory) {
     for_rows(graph_.device().team, n, k, [&](std::int64_t begin, std::int64_t end) {
@@ -120,48 +116,50 @@ const T* LinearRows<T>::packed(Tensor<T> weight) const {
       pack_rows(form_, n, k, begin, end, rows.get(begin, end, scratch), memory);
     });
   };
-  if (graph_.packed()) return graph_.packed()->get(weight, size, pack);
+  if (graph_.packed()) return {graph_.packed()->get(weight, size, pack), bias, n, k};
   T* memory = graph_.arena().template tensor<T>({size}).data();
   pack(WeightRows<T>(weight), memory);
-  return memory;
+  return {memory, bias, n, k};
 }
 
 template <class T>
 template <class Product>
-void LinearRows<T>::for_columns(const SelectedRows<T>& weight, Product product) const {
+void LinearRows<T>::for_columns(std::int64_t n, std::int64_t k, Product product) const {
   ThreadTeam* const team = graph_.device().team;
-  // A piece is worth handing over where it takes some microseconds.
-  constexpr std::int64_t kPieceProducts = 1 << 16;
-  const std::int64_t columns =
-      std::max<std::int64_t>(1, kPieceProducts / (x_.rows() * weight.k) / kPackedStep) * kPackedStep;
-  const std::int64_t pieces = (weight.n + columns - 1) / columns;
-  if (!team || pieces < 2) return product(0, weight.n);
-  team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(weight.n, (i + 1) * columns)); });
+  // A piece is worth handing over where its part of the weight takes some microseconds to read.
+  constexpr std::int64_t kPieceElements = 1 << 16;
+  const std::int64_t columns = std::max<std::int64_t>(1, kPieceElements / k / kPackedStep) * kPackedStep;
+  const std::int64_t pieces = (n + columns - 1) / columns;
+  if (!team || pieces < 2) return product(0, n);
+  team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });
 }
 
 template <class T>
-void LinearRows<T>::multiply(const SelectedRows<T>& weight, Tensor<T> y) const {
-  const auto& [packed, bias, n, k] = weight;
+void LinearRows<T>::multiply(const SelectedRows<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const {
+  const std::int64_t n = end - begin, k = weight.k;
   if constexpr (std::is_same_v<T, float>) {
     if (form_ == PackedForm::bfloat16) {
-      gemm_bfloat16(1, bfloat16_, {reinterpret_cast<const std::uint32_t*>(packed), k, n}, 0, y.data(), n);
-      return add_bias_activate(y, bias, Activation::none);
+      const auto* tiles = reinterpret_cast<const std::uint32_t*>(weight.packed) + bfloat16_tile_words(k, begin);
+      gemm_bfloat16(1, bfloat16_, {tiles, k, n}, 0, y.data(), n);
+      return add_bias_activate(y, weight.bias ? Tensor<T>(weight.bias.data() + begin, {n}) : Tensor<T>(),
+                               Activation::none);
     }
   }
-  for_columns(weight, [&](std::int64_t begin, std::int64_t end) {
+  for_columns(n, k, [&](std::int64_t from, std::int64_t to) {
+    const std::int64_t first = begin + from;
     if constexpr (std::is_same_v<T, float>)
       if (form_ == PackedForm::int8)
-        return gemm_int8(int8_, weight.n, begin, end, {reinterpret_cast<const std::byte*>(weight.packed)},
-                         weight.bias.data(), y.data(), weight.n);
-    gemm_rows(x_.rows(), end - begin, weight.k, x_.data(), weight.k, Panels<T>{weight.packed + begin * weight.k},
-              weight.bias ? weight.bias.data() + begin : nullptr, y.data() + begin, weight.n);
+        return gemm_int8(int8_, weight.n, first, begin + to, {reinterpret_cast<const std::byte*>(weight.packed)},
+                         weight.bias.data(), y.data() + from, n);
+    gemm_rows(x_.rows(), to - from, k, x_.data(), k, Panels<T>{weight.packed + first * k},
+              weight.bias ? weight.bias.data() + first : nullptr, y.data() + from, n);
   });
 }
 
 template <class T>
 void LinearRows<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const {
   const ArenaScope scope(graph_.arena());
-  multiply({packed(weight), bias, weight.dim(0), weight.dim(1)}, y);
+  multiply(all_rows(weight, bias), y);
   add_bias_activate(y, Tensor<T>(), activation);
 }
 

@@ -33,6 +33,10 @@ void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T>
 /// The forms that weights are packed in: `rounded` is float32 rounded to bfloat16 where no hardware multiplies that.
 enum class PackedForm { float32, rounded, bfloat16, int8 };
 
+/// Rows of a weight may be packed in pieces, and columns of a product made in pieces, that begin at multiples of this.
+constexpr std::int64_t kPackedStep = 32;
+static_assert(kPackedStep % kInt8Columns == 0 && kPackedStep % kPanelRows<float> == 0);
+
 /// Some rows of a weight [O, I] and of its bias, [O] or absent, packed for LinearRows: an element of a product with
 /// them has the bits that it has in a product with the whole weight.
 template <class T>
@@ -58,15 +62,19 @@ class LinearRows {
   /// y = f(x W^T + b). Shapes: weight [O, I], bias [O] or absent -> y [N, O].
   void multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const;
   /// y = x W^T + b with n rows of a weight. Shapes: y [N, n].
-  void multiply(const SelectedRows<T>& weight, Tensor<T> y) const;
+  void multiply(const SelectedRows<T>& weight, Tensor<T> y) const { multiply(weight, 0, weight.n, y); }
+  /// The same with its rows from `begin` (a multiple of kPackedStep) to before `end`. Shapes: y [N, end - begin].
+  void multiply(const SelectedRows<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const;
+
+  /// All rows of a weight [O, I] and its bias, [O] or absent, for such products. Lives as long as the graph's packed
+  /// parameters, or, without these, as what its arena holds.
+  SelectedRows<T> all_rows(Tensor<T> weight, Tensor<T> bias) const;
 
  private:
-  /// What the rows of a weight are packed to, now or before.
-  const T* packed(Tensor<T> weight) const;
-  /// Calls product(begin, end) for ranges of the columns of y that begin at multiples of kPackedStep: one, or shared by
-  /// the device's team.
+  /// Calls product(begin, end) for ranges of n columns that begin at multiples of kPackedStep: one, or shared by the
+  /// device's team.
   template <class Product>
-  void for_columns(const SelectedRows<T>& weight, Product product) const;
+  void for_columns(std::int64_t n, std::int64_t k, Product product) const;
 
   Graph<T>& graph_;
   PackedForm form_;

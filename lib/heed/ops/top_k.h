@@ -28,8 +28,9 @@ class LogSoftmaxTopK {
 
   static constexpr std::int64_t kLargest = 256;
 
-  /// Columns [first, first + logits.columns()) of all rows; blocks come in order.
-  void add(Tensor<T> logits, std::int64_t first);
+  /// Columns [first, first + logits.columns()) of all rows; blocks come in order. `stride` elements from row to row,
+  /// the columns where none are said.
+  void add(Tensor<T> logits, std::int64_t first, std::int64_t stride = 0);
   /// Makes the values log-probabilities. False where a row has fewer than k numbers above minus infinity (NaN is not
   /// above anything): then values and indices are none.
   bool finish();

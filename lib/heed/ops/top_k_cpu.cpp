@@ -147,9 +147,9 @@ LogSoftmaxTopK<T>::LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t 
       sum_(arena.zeros<T>({rows}).data()) {}
 
 template <class T>
-void LogSoftmaxTopK<T>::add(Tensor<T> logits, std::int64_t first) {
+void LogSoftmaxTopK<T>::add(Tensor<T> logits, std::int64_t first, std::int64_t stride) {
   for (std::int64_t r = 0; r < rows_; ++r) {
-    const T* row = logits.row(r);
+    const T* row = logits.data() + r * (stride > 0 ? stride : logits.columns());
     simd::scan_for_best(row, logits.columns(), first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
     if (found_[r] == 0) continue;  // minus infinity, which adds nothing, or NaN, which finish() refuses
     const T largest = values_[r * k_];

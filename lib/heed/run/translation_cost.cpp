@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::size_t kPages = std::size_t{16} << 20;  // bytes
 constexpr double kSeconds = 0.1;                       // of calibration
-constexpr std::int64_t kColumns = 512;                 // of the output layer at once, as in a step
 constexpr std::int64_t kEncodedRows = 128;  // enough: an encoder's products are linear in the rows from there on
 
 double real(std::int64_t count) {
@@ -220,21 +219,8 @@ class ModelCalibration {
       const Tensor<std::int32_t> ids = t.arena.template tensor<std::int32_t>({rows, counts_.k});
       const Tensor<float> weight = model_.model.output_weight(t.graph).value;
       const Tensor<float> bias = model_.model.output_bias(t.graph).value;
-      return seconds_of([&] {
-        const LinearRows<float> product(t.graph, x);
-        LogSoftmaxTopK<float> best(t.arena, rows, std::min(counts_.k, LogSoftmaxTopK<float>::kLargest), values.data(),
-                                   ids.data());
-        for (std::int64_t first = 0; first < weight.rows(); first += kColumns) {
-          const ArenaScope scope(t.arena);
-          const std::int64_t columns = std::min(kColumns, weight.rows() - first);
-          const Tensor<float> scores = t.arena.template tensor<float>({rows, columns});
-          product.multiply({weight.row(first), {columns, weight.columns()}},
-                           bias ? Tensor<float>(bias.data() + first, {columns}) : Tensor<float>(), Activation::none,
-                           scores);
-          best.add(scores, first);
-        }
-        best.finish();
-      });
+      return seconds_of(
+          [&] { output_top_k(t.graph, x, weight, bias, t.device, counts_.k, values.data(), ids.data()); });
     }));
   }
 

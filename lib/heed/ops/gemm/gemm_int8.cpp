@@ -403,7 +403,7 @@ void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64
       const std::int64_t count = std::min(kRows, x.rows - r);
       multiply(x.values + r * depth, count, depth, parts.panels + j * depth, block);
       finish(block, {parts.sums + j, parts.scales + j, x.scales + r, bias ? bias + j : nullptr, count,
-                     std::min(kColumns, n - j), y + r * y_stride + j, y_stride});
+                     std::min(kColumns, n - j), y + r * y_stride + j - begin, y_stride});
     }
 #if HEED_X86
   if (tiles) close_tiles();

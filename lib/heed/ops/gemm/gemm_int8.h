@@ -34,7 +34,7 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
 ///
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
 /// row; k at most 65,536. Numbers that are not finite give rows that are not finite. Of Y, the columns from `begin` (a
-/// multiple of kInt8Columns) to before `end` are written.
+/// multiple of kInt8Columns) to before `end` are made, the first of them at `y`.
 void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride);
 
