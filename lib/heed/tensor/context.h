@@ -9,7 +9,8 @@ namespace heed {
 class ThreadTeam;
 
 /// The arithmetic of matrix products: `bfloat16` rounds both operands to bfloat16 and sums in float32; `int8`, for
-/// inference only, rounds the rows of both to 8 bits of a scale of their own. All else is float32.
+/// inference only, rounds the rows of both to 8 bits of a scale of their own. All else is float32, but for the keys and
+/// values that decoding keeps, which these two hold as 16-bit integers.
 enum class Precision { float32, bfloat16, int8 };
 
 /// Where ops run and take their memory from: one CPU thread. Parallel work uses one context a thread; the kernels
