@@ -1,41 +1,97 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
+#include "heed/tensor/arena.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
 
-/// The gradient of a variable, which ops add to on the way back. Its memory is filled by the first of them: a fill with
-/// zeros long before would send all gradients through the cache once more. Copying copies the view.
+/// Memory for gradients on the way back, where few of them are in use at a time: what one has given back the next one
+/// takes, while it is in the cache still.
+template <class T>
+class GradientPool {
+ public:
+  struct Piece {
+    T* memory = nullptr;
+    std::int64_t size = 0;
+  };
+
+  /// Uninitialised memory of at least so many elements.
+  Piece take(std::int64_t size) {
+    auto best = free_.end();
+    for (auto piece = free_.begin(); piece != free_.end(); ++piece)
+      if (piece->size >= size && (best == free_.end() || piece->size < best->size)) best = piece;
+    if (best == free_.end()) return {arena_.tensor<T>({size}).data(), size};
+    const Piece taken = *best;
+    *best = free_.back();
+    free_.pop_back();
+    return taken;
+  }
+  void give_back(Piece piece) { free_.push_back(piece); }
+  /// Takes everything back.
+  void reset() {
+    free_.clear();
+    arena_.reset();
+  }
+
+ private:
+  Arena arena_;
+  std::vector<Piece> free_;
+};
+
+/// What the copies of a variable's gradient have in common.
+template <class T>
+struct GradientState {
+  GradientPool<T>* pool;
+  typename GradientPool<T>::Piece piece = {};
+  bool begun = false;  ///< something has been added
+
+  /// At its end: nobody will ask for the gradient any more.
+  void give_back() {
+    if (piece.memory) pool->give_back(piece);
+    piece = {};
+  }
+};
+
+/// The gradient of a variable, which ops add to on the way back. The first of them takes memory for it and fills that:
+/// a fill with zeros long before would send all gradients through the cache once more. Copying copies the view.
 template <class T>
 class Gradient {
  public:
   /// Absent: no gradient is wanted.
   Gradient() = default;
   /// Memory that holds a sum already.
-  explicit Gradient(Tensor<T> sum) : memory_(sum) {}
-  /// Memory that holds nothing; `begun` (false, and as long-lived) is set once it does.
-  Gradient(Tensor<T> memory, bool* begun) : memory_(memory), begun_(begun) {}
+  explicit Gradient(Tensor<T> sum) : sum_(sum) {}
+  /// Holds nothing as yet. `state` lives as long as the gradient.
+  Gradient(const Shape& shape, GradientState<T>* state) : shape_(shape), state_(state) {}
 
-  explicit operator bool() const { return static_cast<bool>(memory_); }
+  explicit operator bool() const { return state_ || sum_; }
 
   /// The sum so far, to read or to add to; zeros at first. Absent where the gradient is.
   Tensor<T> sum() const {
-    if (empty()) std::memset(memory_.data(), 0, static_cast<std::size_t>(memory_.size()) * sizeof(T));
-    return fill();
+    const bool zero = empty();
+    const Tensor<T> memory = fill();
+    if (zero) std::memset(memory.data(), 0, static_cast<std::size_t>(memory.size()) * sizeof(T));
+    return memory;
   }
   /// Whether it is there and nothing has been added yet.
-  bool empty() const { return begun_ && !*begun_; }
+  bool empty() const { return state_ && !state_->begun; }
   /// For an op that writes every element of an empty gradient, or adds to each where it is not empty.
   Tensor<T> fill() const {
-    if (begun_) *begun_ = true;
-    return memory_;
+    if (!state_) return sum_;
+    if (!state_->begun) state_->piece = state_->pool->take(shape_.size());
+    state_->begun = true;
+    return {state_->piece.memory, shape_};
   }
 
  private:
-  Tensor<T> memory_;
-  bool* begun_ = nullptr;
+  Tensor<T> sum_;
+  Shape shape_;
+  GradientState<T>* state_ = nullptr;
 };
 
 }  // namespace heed

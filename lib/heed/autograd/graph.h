@@ -62,30 +62,46 @@ class Graph {
     return {parameters_.view(id, shape), gradients_ ? Gradient<T>(gradients_->view(id, shape)) : Gradient<T>()};
   }
 
-  /// An op's result: uninitialised value, empty gradient (none when not recording).
-  Variable<T> result(const Shape& shape) { return {arena().template tensor<T>(shape), empty_gradient(shape, true)}; }
-  /// A given value; its gradient is computed where `tracked`.
-  Variable<T> input(Tensor<T> value, bool tracked = false) { return {value, empty_gradient(value.shape(), tracked)}; }
+  /// An op's result: uninitialised value, empty gradient (none when not recording), which ends when the way back has
+  /// passed what the op records.
+  Variable<T> result(const Shape& shape) {
+    const Tensor<T> value = arena().template tensor<T>(shape);
+    if (!recording()) return {value, {}};
+    results_.push_back(new_gradient());
+    return {value, {shape, results_.back()}};
+  }
+  /// A given value; its gradient is computed where `tracked`, and stays until reset().
+  Variable<T> input(Tensor<T> value, bool tracked = false) {
+    if (!tracked || !recording()) return {value, {}};
+    return {value, {value.shape(), new_gradient()}};
+  }
 
-  /// Keeps `backward()` for the way back. What it captures must be trivially destructible: views and numbers.
+  /// Keeps `backward()` for the way back of the results since the last one was kept. What it captures must be trivially
+  /// destructible: views and numbers.
   template <class Backward>
   void record(Backward backward) {
     static_assert(std::is_trivially_destructible_v<Backward>);
     if (!recording()) return;
     void* memory = arena().allocate(sizeof(Backward));
-    tape_.push_back(
-        {[](void* self) { (*static_cast<Backward*>(self))(); }, new (memory) Backward(std::move(backward))});
+    tape_.push_back({[](void* self) { (*static_cast<Backward*>(self))(); }, new (memory) Backward(std::move(backward)),
+                     results_.size()});
   }
 
   /// Goes back from a scalar: sets its gradient to 1 and runs what was recorded, last first.
   void backward(const Variable<T>& loss) {
     loss.gradient.sum()[0] = 1;
-    for (auto entry = tape_.rbegin(); entry != tape_.rend(); ++entry) entry->run(entry->state);
+    for (; !tape_.empty(); tape_.pop_back()) {
+      tape_.back().run(tape_.back().state);
+      const std::size_t before = tape_.size() > 1 ? tape_[tape_.size() - 2].results : 0;
+      for (std::size_t i = before; i < tape_.back().results; ++i) results_[i]->give_back();
+    }
   }
 
   /// Starts a new computation; all variables of the last one end.
   void reset() {
     tape_.clear();
+    results_.clear();
+    gradients_of_results_.reset();
     arena().reset();
     dropout_ops_ = 0;
   }
@@ -101,11 +117,11 @@ class Graph {
   struct Entry {
     void (*run)(void*);
     void* state;
+    std::size_t results;  // up to this one
   };
 
-  Gradient<T> empty_gradient(const Shape& shape, bool wanted) {
-    if (!wanted || !recording()) return {};
-    return {arena().template tensor<T>(shape), new (arena().allocate(sizeof(bool))) bool(false)};
+  GradientState<T>* new_gradient() {
+    return new (arena().allocate(sizeof(GradientState<T>))) GradientState<T>{&gradients_of_results_};
   }
 
   CpuContext& device_;
@@ -113,6 +129,8 @@ class Graph {
   ParameterValues<T>* gradients_ = nullptr;
   PackedParameters<T>* packed_ = nullptr;
   std::vector<Entry> tape_;
+  GradientPool<T> gradients_of_results_;
+  std::vector<GradientState<T>*> results_;
   DropoutKey dropout_;
   std::uint32_t dropout_ops_ = 0;
 };
