@@ -228,17 +228,27 @@ class TranslateRun {
     batches_.clear();
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
                                                     : std::max(256, 1024 / std::max(1, rows_per_sentence()));
-    // Few lines (someone types, or a short file) are spread over the threads.
-    const std::size_t share =
-        (order_.size() + static_cast<std::size_t>(pool_.size()) - 1) / static_cast<std::size_t>(pool_.size());
-    const std::size_t most = std::clamp<std::size_t>(share, 1, static_cast<std::size_t>(options_.mini_batch));
+    // Batches of about as many tokens, as many for each thread, so that all threads end together: few lines (someone
+    // types, or a short file) are spread over them.
+    const auto times = [](std::int64_t all, std::int64_t some) {
+      return std::max<std::int64_t>(1, (all + some - 1) / some);
+    };
+    std::int64_t total = 0;
+    for (std::size_t rank = 0; rank < order_.size(); ++rank) total += size_of(rank);
+    const std::int64_t rounds = std::max(times(std::ssize(order_), std::int64_t{options_.mini_batch} * pool_.size()),
+                                         times(total, std::int64_t{words} * pool_.size()));
+    const std::int64_t parts = rounds * pool_.size();
+    std::int64_t before = 0;
     for (std::size_t begin = 0; begin < order_.size();) {
+      const std::int64_t until = total * (std::ssize(batches_) + 1) / parts;
       std::size_t end = begin;
-      int sum = 0;
-      while (end < order_.size() && end - begin < most && (end == begin || sum + size_of(end) <= words))
+      std::int64_t sum = 0;
+      while (end < order_.size() && end - begin < static_cast<std::size_t>(options_.mini_batch) &&
+             (end == begin || (sum + size_of(end) <= words && before + sum + size_of(end) / 2 < until)))
         sum += size_of(end++);
       batches_.push_back({begin, end});
       begin = end;
+      before += sum;
     }
     if (batches_.size() == 1 && !references_) return translate_alone();
     std::atomic<std::size_t> next{0};
