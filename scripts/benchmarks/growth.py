@@ -32,7 +32,9 @@ def number(pattern, said):
 
 
 def exponent(points):
-    """E of y = c x^E, by least squares of the logarithms."""
+    """E of y = c x^E, by least squares of the logarithms; no number where there is one size only."""
+    if len({x for x, _ in points}) < 2:
+        return math.nan
     logs = [(math.log(x), math.log(y)) for x, y in points]
     x_mean, y_mean = (mean(values) for values in zip(*logs))
     return sum((x - x_mean) * (y - y_mean) for x, y in logs) / sum((x - x_mean) ** 2 for x, _ in logs)

@@ -32,6 +32,8 @@ class GradientPool {
     return taken;
   }
   void give_back(Piece piece) { free_.push_back(piece); }
+  /// Bytes held.
+  std::size_t reserved() const { return arena_.reserved(); }
   /// Takes everything back.
   void reset() {
     free_.clear();

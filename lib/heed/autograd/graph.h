@@ -106,6 +106,9 @@ class Graph {
     dropout_ops_ = 0;
   }
 
+  /// Bytes that values and gradients hold.
+  std::size_t reserved() const { return device_.arena.reserved() + gradients_of_results_.reserved(); }
+
   /// Dropout draws from this key; ops number themselves in order of calls.
   void set_dropout(const DropoutKey& key) { dropout_ = key; }
   /// The random stream of the next op that drops. Its `minor` packs the shard and the op's number.

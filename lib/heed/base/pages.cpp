@@ -52,11 +52,14 @@ void Pages::grow(std::size_t bytes) {
   Pages larger(bytes, size_);
   if (bytes_ > 0) {
 #ifdef __linux__
-    if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) != MAP_FAILED) {
-      bytes_ = 0;
-    } else
+    if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) == MAP_FAILED) {
+      larger.bytes_ = 0;  // what was there may be gone
+      throw std::bad_alloc();
+    }
+    bytes_ = 0;
+#else
+    std::memcpy(larger.data_, data_, bytes_);
 #endif
-      std::memcpy(larger.data_, data_, bytes_);
   }
   *this = std::move(larger);
 }

@@ -36,13 +36,14 @@ class Sampler {
     order_.clear();
     for (std::size_t v = 0; v < scores.size(); ++v) {
       const auto id = static_cast<std::int32_t>(v);
-      if (!is_forbidden(id) && (may_end || id != kEndId)) order_.push_back(id);
+      const bool possible = std::isfinite(scores[v]);  // a shortlist leaves others out
+      if (possible && !is_forbidden(id) && (may_end || id != kEndId)) order_.push_back(id);
     }
     const auto better = [&](std::int32_t a, std::int32_t b) {
       const float x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
       return x != y ? x > y : a < b;
     };
-    if (order_.empty()) return {kEndId, 0};  // a vocabulary of reserved ids: nothing can be said
+    if (order_.empty()) return {kEndId, 0};  // nothing can be said
     const bool greedy = options_.temperature == 0;
     const bool cut = options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order_.size();
     const std::size_t keep = greedy ? 1 : cut ? static_cast<std::size_t>(options_.top_k) : order_.size();

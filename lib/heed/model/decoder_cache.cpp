@@ -14,8 +14,8 @@ template <class T>
 DecoderCache<T>::DecoderCache(int layers, std::int64_t width, bool rounded)
     : width_(width),
       layers_(static_cast<std::size_t>(layers)),
-      rounded_(rounded),
-      row_(static_cast<std::size_t>(width) * (rounded ? sizeof(std::int16_t) : sizeof(T))),
+      rounded_(rounded && std::is_same_v<T, float>),
+      row_(static_cast<std::size_t>(width) * (rounded_ ? sizeof(std::int16_t) : sizeof(T))),
       scales_((2 * row_ + kLine - 1) / kLine * kLine),
       record_(scales_ + kLine),
       pool_(0, PageSize::huge),

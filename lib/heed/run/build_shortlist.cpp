@@ -104,6 +104,9 @@ int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Opti
     table =
         learn_model1(source, target, options.iterations, thread_count(threads), [&](int done) { progress.to(done); });
   }
+  if (table.targets.empty())
+    throw Error(Position{text.reader(paths.size() - 1).name()},
+                "there is no link in it (lines such as 0-0 1-2 2-1 are needed)");
   write_shortlist(out, source, target, table, {.frequent = options.frequent, .best = options.best});
   log.info(format_count(source.sentences()) + " sentence pairs, " + format_count(source.pieces().size()) + " and " +
            format_count(target.pieces().size()) + " different pieces, " + format_count(std::ssize(table.targets)) +

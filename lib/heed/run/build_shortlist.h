@@ -24,7 +24,7 @@ struct ShortlistOptions {
     visit(texts, {.name = "shortlist",
                   .help = "learn which pieces translate which, from two texts of pieces (SOURCE TARGET)",
                   .value = "FILE"});
-    visit(best, {.name = "best", .help = "keep the N likeliest of each source piece", .value = "N", .min = 0});
+    visit(best, {.name = "best", .help = "keep the N likeliest of each source piece", .value = "N", .min = 1});
     visit(frequent, {.name = "frequent", .help = "every line may use the N most frequent", .value = "N", .min = 0});
     visit(
         iterations,

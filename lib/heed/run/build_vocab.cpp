@@ -249,6 +249,8 @@ void check_shortlist_options(const BuildVocabOptions& options) {
   };
   for (const std::string& name : options.given) {
     if (contains(of_both, name) || contains(of_shortlist, name) == shortlist) continue;
+    if (name == "file")
+      throw UsageError("a text is named that --shortlist has no use for (it names its two texts itself)");
     throw UsageError("--" + name + (shortlist ? ": has no use with --shortlist" : ": needs --shortlist"));
   }
   if (!shortlist) return;

@@ -8,7 +8,7 @@ namespace {
 std::string amount(double amount, double seconds, double count, std::string_view unit, double scale, const char* what) {
   char out[160];
   std::snprintf(out, sizeof out, "%.3g %s a %.*s at %.3g G%s/s", amount / count / scale, what,
-                static_cast<int>(unit.size()), unit.data(), 1e-9 * amount / seconds, what + 1);
+                static_cast<int>(unit.size()), unit.data(), seconds > 0 ? 1e-9 * amount / seconds : 0.0, what + 1);
   return out;
 }
 

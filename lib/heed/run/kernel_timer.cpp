@@ -28,12 +28,18 @@ void KernelTimer::run(double seconds) {
         }
       });
     };
-    round(false);
-    // None has its processor, or its half of one, for itself while it is timed.
-    for (++begun; begun < pool_.size();) round(false);
-    double all = 0;
-    for (int i = 0; i < kLeastRounds || all < seconds; ++i) all += round(true);
-    for (++ended; ended < pool_.size();) round(false);
+    try {
+      round(false);
+      // None has its processor, or its half of one, for itself while it is timed.
+      for (++begun; begun < pool_.size();) round(false);
+      double all = 0;
+      for (int i = 0; i < kLeastRounds || all < seconds; ++i) all += round(true);
+      for (++ended; ended < pool_.size();) round(false);
+    } catch (...) {  // nobody waits for this one
+      begun += pool_.size();
+      ended += pool_.size();
+      throw;
+    }
   });
   seconds_.assign(kernels_.size(), 0);
   for (auto& thread : times)

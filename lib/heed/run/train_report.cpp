@@ -84,6 +84,7 @@ void print_cost(TrainSession& session, Table& table) {
   const TrainOptions& options = session.options();
   const TrainingCost cost = training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
                                           session.corpus(), options.batch, session.precision(), session.pool());
+  if (cost.parts.empty()) return;
   table.line("speed expected", format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
   const double tokens = static_cast<double>(cost.target_tokens);
   for (const CostPart& part : cost.parts)

@@ -98,8 +98,9 @@ class TranslateRun {
   }
 
   void take_counts() {
-    std::vector<DecodingCounts>& chunk = chunks_.emplace_back();
-    for (CountedStepModel* model : counted_) chunk.push_back(model->take());
+    constexpr std::size_t kMostChunks = 1000;  // the last one stands for all that follow
+    if (chunks_.size() < kMostChunks) chunks_.emplace_back(counted_.size());
+    for (std::size_t i = 0; i < counted_.size(); ++i) chunks_.back()[i] += counted_[i]->take();
   }
 
   /// Learned positions end: no sequence of the model may have more tokens than `most`, its </s> included.

@@ -101,8 +101,10 @@ void GradientWorkers::clear(const Slice& slice) {
 
 std::int64_t GradientWorkers::memory() const {
   std::int64_t sum = 0;
-  for (const auto& worker : workers_)
-    sum += static_cast<std::int64_t>(worker->arena.reserved() + worker->gradient.flat().size_bytes());
+  for (const auto& worker : workers_) {
+    const std::size_t step = worker->training ? worker->training->reserved() : worker->arena.reserved();
+    sum += static_cast<std::int64_t>(step + worker->gradient.flat().size_bytes());
+  }
   return sum;
 }
 
