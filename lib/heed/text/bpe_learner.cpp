@@ -315,7 +315,8 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   };
   // Pairs that share a number in a small table first: most of the rare ones are known by it.
   std::vector<std::int64_t> shared;
-  const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, 1 << 20));
+  const std::size_t most_slots = least_ == kUnknown ? 1 << 16 : 1 << 20;  // a few are very frequent at first
+  const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
   const int shift = 64 - std::countr_zero(slots);
   const auto slot = [&](Symbol first, Symbol second) { return key_of(first, second) * 0x9E3779B97F4A7C15u >> shift; };
   if (least_ > 1) {
