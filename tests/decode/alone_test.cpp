@@ -4,35 +4,15 @@
 
 #include "heed/decode/force.h"
 #include "heed/decode/search.h"
+#include "random_model.h"
 
 using namespace heed;
 
 namespace {
 
-struct Fixture {
-  TransformerConfig config;
-  std::unique_ptr<Transformer<float>> model;
-  std::unique_ptr<ParameterValues<float>> parameters;
-
-  Fixture() {
-    config.source_vocabulary = config.target_vocabulary = 83;
-    config.dim_emb = 40;
-    config.heads = 4;
-    config.dim_ffn = 72;
-    config.enc_depth = config.dec_depth = 2;
-    model = std::make_unique<Transformer<float>>(config);
-    parameters = std::make_unique<ParameterValues<float>>(model->layout());
-    parameters->initialise(5);
-    for (float& x : parameters->flat()) x *= 2;  // far from uniform, so that searches end at different lengths
-  }
+struct Fixture : RandomModel {
+  Fixture() : RandomModel(83, 2, 5) {}
 };
-
-std::vector<std::int32_t> sentence(int seed) {
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < 1 + seed % 11; ++i) ids.push_back(4 + (seed * 31 + i * i * 7) % 79);
-  ids.push_back(3);
-  return ids;
-}
 
 }  // namespace
 
@@ -56,8 +36,8 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
     PackedIds all;
     for (int s = 0; s < 37; ++s) {
       PackedIds one;
-      one.append(sentence(s));
-      all.append(sentence(s));
+      one.append(random_sentence(s));
+      all.append(random_sentence(s));
       alone.push_back(search(model, one, options).at(0));
     }
     for (const int size : {2, 5, 37}) {
@@ -88,9 +68,9 @@ TEST_CASE("forced scores are the search's, and do not depend on the batch either
   std::vector<Hypothesis> found;
   for (int s = 0; s < 9; ++s) {
     PackedIds one;
-    one.append(sentence(s));
+    one.append(random_sentence(s));
     found.push_back(search(model, one, options).at(0).at(0));
-    auto source = sentence(s);
+    auto source = random_sentence(s);
     source.pop_back();
     append_pair(all, source, found.back().ids);
   }
@@ -100,7 +80,7 @@ TEST_CASE("forced scores are the search's, and do not depend on the batch either
   for (int s = 0; s < 9; ++s) {
     const auto at = static_cast<std::size_t>(s);
     Batch one;
-    auto source = sentence(s);
+    auto source = random_sentence(s);
     source.pop_back();
     append_pair(one, source, found[at].ids);
     CHECK(force_decode(*f.model, *f.parameters, Precision::float32, one).at(0) == together.at(at));

@@ -10,6 +10,7 @@
 
 #include "heed/base/thread_team.h"
 #include "heed/decode/search.h"
+#include "random_model.h"
 
 using namespace heed;
 
@@ -17,23 +18,8 @@ namespace {
 
 constexpr int kPieces = 700;  // more than a block of columns of the output layer
 
-struct Fixture {
-  TransformerConfig config;
-  std::unique_ptr<Transformer<float>> model;
-  std::unique_ptr<ParameterValues<float>> parameters;
-
-  explicit Fixture(std::uint64_t seed = 5) {
-    config.source_vocabulary = 83;
-    config.target_vocabulary = kPieces;
-    config.dim_emb = 40;
-    config.heads = 4;
-    config.dim_ffn = 72;
-    config.enc_depth = config.dec_depth = 1;
-    model = std::make_unique<Transformer<float>>(config);
-    parameters = std::make_unique<ParameterValues<float>>(model->layout());
-    parameters->initialise(seed);
-    for (float& x : parameters->flat()) x *= 2;  // far from uniform, so that searches end at different lengths
-  }
+struct Fixture : RandomModel {
+  explicit Fixture(std::uint64_t seed = 5) : RandomModel(kPieces, 1, seed) {}
 
   std::unique_ptr<TransformerStepModel> step_model(Precision precision,
                                                    std::shared_ptr<const Shortlist> list = {}) const {
@@ -41,16 +27,9 @@ struct Fixture {
   }
 };
 
-std::vector<std::int32_t> sentence(int seed) {
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < 1 + seed % 11; ++i) ids.push_back(4 + (seed * 31 + i * i * 7) % 79);
-  ids.push_back(3);
-  return ids;
-}
-
 PackedIds sentences(int begin, int end) {
   PackedIds out;
-  for (int s = begin; s < end; ++s) out.append(sentence(s));
+  for (int s = begin; s < end; ++s) out.append(random_sentence(s));
   return out;
 }
 
@@ -162,7 +141,7 @@ TEST_CASE("pieces outside of a source's list are never produced") {
         bool any = false;
         for (int s = 0; s < count; ++s) {
           std::vector<std::int32_t> allowed;
-          list->targets_of(sentence(s), allowed);
+          list->targets_of(random_sentence(s), allowed);
           for (const Hypothesis& hypothesis : found.at(static_cast<std::size_t>(s)))
             for (const std::int32_t id : hypothesis.ids) {
               CHECK(std::binary_search(allowed.begin(), allowed.end(), id));

@@ -17,11 +17,15 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
+/// Bytes up to the next boundary of a huge page.
+std::size_t before_huge_page(const void* memory) {
+  return (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
+}
+
 }  // namespace
 
 void prefer_huge_pages(void* memory, std::size_t bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(memory);
-  const std::size_t before = (kHugePage - first % kHugePage) % kHugePage;
+  const std::size_t before = before_huge_page(memory);
   if (bytes < before + kHugePage) return;
   ::madvise(static_cast<char*>(memory) + before, (bytes - before) / kHugePage * kHugePage, MADV_HUGEPAGE);
 }
@@ -35,7 +39,7 @@ Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), siz
   if (memory == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<char*>(memory);
   if (huge) {
-    const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
+    const std::size_t before = before_huge_page(memory);
     if (before > 0) ::munmap(data_, before);
     data_ += before;
     if (all > before + bytes_) ::munmap(data_ + bytes_, all - before - bytes_);

@@ -7,7 +7,7 @@ namespace heed {
 
 enum class PageSize { small, huge };
 
-/// Of memory that will all be written, within Pages of small ones: huge ones, where the system has them.
+/// Of memory that will all be written: huge pages, where the system has them.
 void prefer_huge_pages(void* memory, std::size_t bytes);
 
 /// Memory from the system in whole pages, zeros at first. It costs nothing before it is written, and goes back to the

@@ -11,8 +11,6 @@ namespace {
 
 /// Sentences that share a product: packing serves all of them, but each row is multiplied by the columns of all.
 constexpr std::size_t kGroup = 8;
-/// So many columns of the scores at a time stay in the cache until they have been looked at; as without a list.
-constexpr std::int64_t kColumns = 512;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -103,10 +101,7 @@ void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64
     bool found = kept <= LogSoftmaxTopK<float>::kLargest;
     if (found) {
       LogSoftmaxTopK<float> best(arena, own.rows(), kept, values.data(), places.data());
-      for (std::int64_t column = 0; column < own.columns(); column += kColumns) {
-        const std::int64_t columns = std::min(kColumns, own.columns() - column);
-        best.add({own.data() + column, {own.rows(), columns}}, column, own.columns());
-      }
+      best.add(own, 0);
       found = best.finish();
     }
     if (!found) log_softmax_top_k(graph.device(), own, kept, values.data(), places.data());

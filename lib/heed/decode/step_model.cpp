@@ -59,18 +59,15 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
   const LinearRows<float> product(graph, hidden);
   const SelectedRows<float> packed = product.all_rows(weight, bias);
   if (k <= LogSoftmaxTopK<float>::kLargest) {
-    // So many columns of the scores at a time stay in the cache until they have been looked at. They are too few for
-    // a team to share, which makes all at once.
-    constexpr std::int64_t kColumns = 512;
-    const std::int64_t together = graph.device().team ? all : kColumns;
+    // What stays in the cache until it has been looked at is too little for a team to share, which makes all at once.
+    const std::int64_t together = graph.device().team ? all : LogSoftmaxTopK<float>::kColumns;
     LogSoftmaxTopK<float> best(arena, rows, k, log_probabilities, ids);
     for (std::int64_t begin = 0; begin < all; begin += together) {
       const ArenaScope scope(arena);
-      const std::int64_t end = std::min(all, begin + together), stride = end - begin;
-      const Tensor<float> scores = arena.tensor<float>({rows, stride});
+      const std::int64_t end = std::min(all, begin + together);
+      const Tensor<float> scores = arena.tensor<float>({rows, end - begin});
       product.multiply(packed, begin, end, scores);
-      for (std::int64_t first = begin; first < end; first += kColumns)
-        best.add({scores.data() + first - begin, {rows, std::min(kColumns, end - first)}}, first, stride);
+      best.add(scores, begin);
     }
     if (best.finish()) return;
   }

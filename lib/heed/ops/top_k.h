@@ -27,15 +27,19 @@ class LogSoftmaxTopK {
   LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t k, T* values, std::int32_t* indices);
 
   static constexpr std::int64_t kLargest = 256;
+  /// So many columns of the rows of a step stay in the cache until they have been looked at.
+  static constexpr std::int64_t kColumns = 512;
 
-  /// Columns [first, first + logits.columns()) of all rows; blocks come in order. `stride` elements from row to row,
-  /// the columns where none are said.
-  void add(Tensor<T> logits, std::int64_t first, std::int64_t stride = 0);
+  /// Columns [first, first + logits.columns()) of all rows; blocks come in order. They are looked at kColumns at a
+  /// time: blocks that begin at multiples of it give the same bits, however many columns come at once.
+  void add(Tensor<T> logits, std::int64_t first);
   /// Makes the values log-probabilities. False where a row has fewer than k numbers above minus infinity (NaN is not
   /// above anything): then values and indices are none.
   bool finish();
 
  private:
+  void add_columns(const T* logits, std::int64_t stride, std::int64_t columns, std::int64_t first);
+
   std::int64_t rows_, k_;
   T* values_;
   std::int32_t* indices_;

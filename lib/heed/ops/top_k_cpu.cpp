@@ -147,16 +147,23 @@ LogSoftmaxTopK<T>::LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t 
       sum_(arena.zeros<T>({rows}).data()) {}
 
 template <class T>
-void LogSoftmaxTopK<T>::add(Tensor<T> logits, std::int64_t first, std::int64_t stride) {
+void LogSoftmaxTopK<T>::add(Tensor<T> logits, std::int64_t first) {
+  const std::int64_t all = logits.columns();
+  for (std::int64_t begin = 0; begin < all; begin += kColumns)
+    add_columns(logits.data() + begin, all, std::min(kColumns, all - begin), first + begin);
+}
+
+template <class T>
+void LogSoftmaxTopK<T>::add_columns(const T* logits, std::int64_t stride, std::int64_t columns, std::int64_t first) {
   for (std::int64_t r = 0; r < rows_; ++r) {
-    const T* row = logits.data() + r * (stride > 0 ? stride : logits.columns());
-    simd::scan_for_best(row, logits.columns(), first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
+    const T* row = logits + r * stride;
+    simd::scan_for_best(row, columns, first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
     if (found_[r] == 0) continue;  // minus infinity, which adds nothing, or NaN, which finish() refuses
     const T largest = values_[r * k_];
     if (largest_[r] != largest && sum_[r] != 0) sum_[r] *= std::exp(largest_[r] - largest);
     largest_[r] = largest;
     T sum = 0;
-    simd::sum_shifted_exponentials(row, logits.columns(), largest, &sum);
+    simd::sum_shifted_exponentials(row, columns, largest, &sum);
     sum_[r] += sum;
   }
 }

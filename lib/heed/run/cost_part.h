@@ -1,9 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace heed {
+
+/// A count to calculate with.
+inline double real(std::int64_t count) {
+  return static_cast<double>(count);
+}
 
 /// A part of the time that all threads take, and what it is spent on. Amounts that are not counted are 0.
 struct CostPart {

@@ -287,29 +287,25 @@ struct Plan {
   std::vector<std::int32_t> typical_shard;  // the one in the middle by what attention has to do
 };
 
-double number(std::int64_t count) {
-  return static_cast<double>(count);
-}
-
 /// Bytes that an update reads and writes of each parameter.
 double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& options, int threads) {
   const int own = optimizer.kind != OptimizerKind::sgd ? 7 : optimizer.momentum > 0 ? 5 : 3;
-  return 4 * number(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
+  return 4 * real(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
 }
 
 /// Bytes that norms and embeddings read and write, forward and backward: ten numbers and two marks of dropout.
 double norm_bytes(const TransformerConfig& config, const TokenCounts& counts) {
-  return 42 * number(config.dim_emb) *
-         (number(counts.source) * (2 * config.enc_depth + 1) + number(counts.target) * (3 * config.dec_depth + 1));
+  return 42 * real(config.dim_emb) *
+         (real(counts.source) * (2 * config.enc_depth + 1) + real(counts.target) * (3 * config.dec_depth + 1));
 }
 
 /// Seconds of one thread: products of the layers, output layer and loss, attention, norms and embeddings.
 std::array<double, 4> seconds_of_tokens(const TransformerConfig& config, const Rates& rate, const TokenCounts& t) {
-  return {rate.source_token * number(t.source) + rate.target_token * number(t.target), rate.output * number(t.target),
-          rate.encoder_pair * number(t.encoder_pairs) + rate.decoder_pair * number(t.decoder_pairs) +
-              rate.cross_pair * number(t.cross_pairs),
-          (2 * config.enc_depth * rate.norm + rate.embedding) * number(t.source) +
-              (3 * config.dec_depth * rate.norm + rate.embedding) * number(t.target)};
+  return {rate.source_token * real(t.source) + rate.target_token * real(t.target), rate.output * real(t.target),
+          rate.encoder_pair * real(t.encoder_pairs) + rate.decoder_pair * real(t.decoder_pairs) +
+              rate.cross_pair * real(t.cross_pairs),
+          (2 * config.enc_depth * rate.norm + rate.embedding) * real(t.source) +
+              (3 * config.dec_depth * rate.norm + rate.embedding) * real(t.target)};
 }
 
 }  // namespace
@@ -322,8 +318,8 @@ TrainingCost training_cost(const Transformer<float>& model, ParameterValues<floa
   const Rates rate =
       Calibration(model, parameters, optimizer, corpus, plan.typical_shard, batch, precision, pool).measure();
   const TransformerConfig& config = model.config();
-  const double threads = pool.size(), updates = number(std::ssize(plan.updates));
-  const double parameter_count = number(model.layout().storage_size());
+  const double threads = pool.size(), updates = real(std::ssize(plan.updates));
+  const double parameter_count = real(model.layout().storage_size());
   const double update = rate.parameter * parameter_count / threads, barriers = 3 * rate.barrier;
   TrainingCost cost;
   cost.target_tokens = plan.all.target;
@@ -339,9 +335,9 @@ TrainingCost training_cost(const Transformer<float>& model, ParameterValues<floa
   const TransformerWork work = forward_work(model, plan.all);
   const double optimising = threads * update * updates;
   cost.parts = {
-      {"products of the layers", layers, 6 * number(work.layers)},
-      {"output layer and loss", output, 6 * number(work.output)},
-      {"attention", attention, 6 * number(work.attention)},
+      {"products of the layers", layers, 6 * real(work.layers)},
+      {"output layer and loss", output, 6 * real(work.output)},
+      {"attention", attention, 6 * real(work.attention)},
       {"norms and embeddings", norms, 0, norm_bytes(config, plan.all)},
       {"optimiser", optimising, 0, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates},
       {"waiting at barriers", threads * cost.seconds - layers - output - attention - norms - optimising},

@@ -24,10 +24,6 @@ constexpr std::size_t kPages = std::size_t{16} << 20;  // bytes
 constexpr double kSeconds = 0.1;                       // of calibration
 constexpr std::int64_t kEncodedRows = 128;  // enough: an encoder's products are linear in the rows from there on
 
-double real(std::int64_t count) {
-  return static_cast<double>(count);
-}
-
 /// Of a weight as inference keeps it.
 double bytes_of_weight(Precision precision) {
   if (precision == Precision::int8) return 1;

@@ -1,8 +1,8 @@
 #include "heed/tensor/memory.h"
 
-#include <sys/mman.h>
-
 #include <new>
+
+#include "heed/base/pages.h"
 
 namespace heed {
 namespace {
@@ -17,8 +17,7 @@ std::align_val_t alignment_of(std::size_t bytes) {
 
 void* allocate_memory(std::size_t bytes) {
   void* memory = ::operator new(bytes, alignment_of(bytes));
-  // A wish, no more: systems without huge pages refuse.
-  if (bytes >= kWorthIt) ::madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  if (bytes >= kWorthIt) prefer_huge_pages(memory, bytes);
   return memory;
 }
 

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "heed/model/transformer.h"
+
+namespace heed {
+
+/// A small model of random weights for tests of searches.
+struct RandomModel {
+  TransformerConfig config;
+  std::unique_ptr<Transformer<float>> model;
+  std::unique_ptr<ParameterValues<float>> parameters;
+
+  RandomModel(int target_vocabulary, int layers, std::uint64_t seed) {
+    config.source_vocabulary = 83;
+    config.target_vocabulary = target_vocabulary;
+    config.dim_emb = 40;
+    config.heads = 4;
+    config.dim_ffn = 72;
+    config.enc_depth = config.dec_depth = layers;
+    model = std::make_unique<Transformer<float>>(config);
+    parameters = std::make_unique<ParameterValues<float>>(model->layout());
+    parameters->initialise(seed);
+    for (float& x : parameters->flat()) x *= 2;  // far from uniform, so that searches end at different lengths
+  }
+};
+
+/// Source ids, 1 to 11 and </s>.
+inline std::vector<std::int32_t> random_sentence(int seed) {
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 1 + seed % 11; ++i) ids.push_back(4 + (seed * 31 + i * i * 7) % 79);
+  ids.push_back(3);
+  return ids;
+}
+
+}  // namespace heed
