@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "heed/base/error.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 
 int main(int argc, char** argv) {
   try {

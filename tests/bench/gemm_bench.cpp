@@ -28,7 +28,7 @@
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_int8.h"
 #include "heed/ops/gemm/gemm_rows.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 #include "heed/tensor/aligned_vector.h"
 
 using namespace heed;

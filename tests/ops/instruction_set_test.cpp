@@ -1,4 +1,4 @@
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 
 #include <cblas.h>
 #include <doctest/doctest.h>
@@ -14,6 +14,7 @@
 #include "heed/base/error.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_openblas.h"
+#include "heed/ops/highway_targets.h"
 
 using namespace heed;
 
@@ -72,6 +73,7 @@ TEST_CASE("OpenBLAS is serial in every thread that calls it") {
 
 #if defined(__x86_64__) && defined(__linux__)
 TEST_CASE("Highway's kernels use no more than the instruction set") {
+  limit_highway_targets();
   CHECK(((hwy::SupportedTargets() & HWY_AVX3) != 0) == (instruction_set() >= InstructionSet::avx512));
   CHECK(((hwy::SupportedTargets() & HWY_AVX2) != 0) == (instruction_set() >= InstructionSet::avx2));
 }

@@ -6,7 +6,7 @@
 #include "heed/base/error.h"
 #include "heed/base/thread_team.h"
 #include "heed/decode/force.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 
 namespace heed {
 namespace {

@@ -1,7 +1,6 @@
 #include "heed/metrics/numpy_random.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace heed {
 namespace {
@@ -43,30 +42,23 @@ std::array<std::uint32_t, count> seed_words(std::uint64_t seed) {
 }  // namespace
 
 NumpyRandom::NumpyRandom(std::uint64_t seed) {
+  using Wide = Pcg64Streams::Wide;
   constexpr Wide multiplier = Wide{0x2360ED051FC65DA4} << 64 | 0x4385DF649FCCF645;
   const auto words = seed_words<8>(seed);
   const auto word64 = [&words](std::size_t i) { return Wide{words[2 * i]} | Wide{words[2 * i + 1]} << 32; };
   const Wide start = word64(0) << 64 | word64(1), stream = word64(2) << 64 | word64(3);
   const Wide increment = stream << 1 | 1;
   Wide state = (increment + start) * multiplier + increment;
-  for (Wide& each : states_) {
+  for (Wide& each : streams_.states) {
     state = state * multiplier + increment;
     each = state;
-    increment_ = increment_ * multiplier + increment;
-    multiplier_ *= multiplier;
+    streams_.increment = streams_.increment * multiplier + increment;
+    streams_.multiplier *= multiplier;
   }
 }
 
 void NumpyRandom::draw() {
-  for (std::size_t i = 0; i < drawn_.size(); i += 2 * kStreams) {
-    for (std::size_t k = 0; k < kStreams; ++k) {
-      const auto high = static_cast<std::uint64_t>(states_[k] >> 64), low = static_cast<std::uint64_t>(states_[k]);
-      const std::uint64_t drawn = std::rotr(high ^ low, static_cast<int>(high >> 58));
-      drawn_[i + 2 * k] = static_cast<std::uint32_t>(drawn);
-      drawn_[i + 2 * k + 1] = static_cast<std::uint32_t>(drawn >> 32);
-      states_[k] = states_[k] * multiplier_ + increment_;
-    }
-  }
+  streams_.draw(drawn_);
   at_ = 0;
 }
 
@@ -80,20 +72,14 @@ void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
   for (std::size_t at = 0; at < out.size();) {
     if (at_ == drawn_.size()) draw();
     const std::size_t count = std::min(out.size() - at, drawn_.size() - at_);
-    const std::uint32_t* drawn = drawn_.data() + at_;
-    std::uint32_t least = UINT32_MAX;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t product = std::uint64_t{drawn[i]} * size;
-      least = std::min(least, static_cast<std::uint32_t>(product));
-      out[at + i] = static_cast<std::uint32_t>(product >> 32);
-    }
+    const auto drawn = std::span(drawn_).subspan(at_, count);
     at_ += count;
-    if (least >= threshold) {
+    if (scale_drawn(drawn, size, out.data() + at) >= threshold) {
       at += count;
       continue;
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t product = std::uint64_t{drawn[i]} * size;
+    for (const std::uint32_t number : drawn) {
+      const std::uint64_t product = std::uint64_t{number} * size;
       if (static_cast<std::uint32_t>(product) >= threshold) out[at++] = static_cast<std::uint32_t>(product >> 32);
     }
   }

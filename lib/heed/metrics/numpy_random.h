@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "heed/metrics/numpy_random_kernels.h"
+
 namespace heed {
 
 /// The numbers of numpy.random.default_rng(seed): SeedSequence, PCG64 (XSL RR 128/64; O'Neill 2014) and Lemire's
@@ -21,14 +23,9 @@ class NumpyRandom {
   void choose(std::uint32_t size, std::span<std::uint32_t> out);
 
  private:
-  __extension__ typedef unsigned __int128 Wide;  // ISO C++ has none
   void draw();
 
-  // A step waits for the multiplication of the step before: kStreams states, each that many steps behind the next, do
-  // not.
-  static constexpr std::size_t kStreams = 4;
-  std::array<Wide, kStreams> states_;
-  Wide multiplier_ = 1, increment_ = 0;  // of kStreams steps
+  Pcg64Streams streams_;
   std::array<std::uint32_t, 2048> drawn_;
   std::size_t at_ = drawn_.size();
 };

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "heed/ops/instruction_set.h"
+#include "heed/ops/highway_targets.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
@@ -49,7 +49,7 @@ HWY_AFTER_NAMESPACE();
   }
 
 // HEED_DISPATCH(kernel)(...): calls the instance of an exported kernel for instruction_set().
-#define HEED_DISPATCH(kernel) (static_cast<void>(heed::instruction_set()), HWY_DYNAMIC_DISPATCH(kernel))
+#define HEED_DISPATCH(kernel) (heed::limit_highway_targets(), HWY_DYNAMIC_DISPATCH(kernel))
 
 // HEED_EXPORT_SIMD(kernel): simd::kernel(...), overloaded for float and double, calls that instance.
 #define HEED_EXPORT_SIMD(kernel)                                 \

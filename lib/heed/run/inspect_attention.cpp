@@ -10,7 +10,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/search.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 #include "heed/run/number_ranges.h"
 #include "heed/text/vocabulary.h"
 

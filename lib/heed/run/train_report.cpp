@@ -5,7 +5,7 @@
 
 #include "heed/data/corpus_statistics.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 #include "heed/run/training_cost.h"
 #include "heed/train/model_files.h"
 

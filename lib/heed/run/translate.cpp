@@ -16,7 +16,7 @@
 #include "heed/base/threads.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 #include "heed/run/line_work.h"
 #include "heed/run/translate_output.h"
 #include "heed/run/translation_cost.h"

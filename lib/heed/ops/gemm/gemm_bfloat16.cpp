@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "heed/base/error.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 #if !defined(__clang__)

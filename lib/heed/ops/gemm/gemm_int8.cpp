@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "heed/base/error.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 #include "heed/tensor/tensor.h"
 
 #if defined(__x86_64__) && defined(__linux__)

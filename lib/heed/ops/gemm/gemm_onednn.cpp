@@ -5,7 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "heed/base/error.h"
-#include "heed/ops/instruction_set.h"
+#include "heed/base/instruction_set.h"
 
 namespace heed {
 namespace {

@@ -1,6 +1,4 @@
-#include "heed/ops/instruction_set.h"
-
-#include <hwy/targets.h>
+#include "heed/base/instruction_set.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -31,12 +29,12 @@ bool may_use_tiles() {
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// Highway knows whether the CPU and the system have the vectors; what works on them is a matter of the CPU alone
+/// The compiler knows whether the CPU and the system have the vectors; what works on them is a matter of the CPU alone
 /// (Intel 64 manual, CPUID leaf 7).
 std::vector<InstructionSet> find_sets() {
   std::vector<InstructionSet> sets = {InstructionSet::baseline};
-  const auto targets = hwy::SupportedTargets();
-  if ((targets & HWY_AVX2) == 0) return sets;
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return sets;
   sets.push_back(InstructionSet::avx2);
   constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;                        // leaf 7.1, EAX
   constexpr unsigned kAvx512Vnni = 1u << 11;                                           // leaf 7.0, ECX
@@ -46,7 +44,9 @@ std::vector<InstructionSet> find_sets() {
   const unsigned more = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 ? eax : 0;
   __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx);
   if ((more & kAvxVnni) != 0) sets.push_back(InstructionSet::avx2_vnni);
-  if ((targets & HWY_AVX3) == 0) return sets;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+    return sets;
   sets.push_back(InstructionSet::avx512);
   if ((ecx & kAvx512Vnni) == 0) return sets;
   sets.push_back(InstructionSet::avx512_vnni);
@@ -55,19 +55,10 @@ std::vector<InstructionSet> find_sets() {
   if ((edx & kAmx) == kAmx && may_use_tiles()) sets.push_back(InstructionSet::amx);
   return sets;
 }
-
-/// Highway's own dispatch goes no higher. Its better targets are lower bits.
-void limit_highway(InstructionSet set) {
-  if (set == InstructionSet::baseline) hwy::DisableTargets(HWY_AVX2 | (HWY_AVX2 - 1));
-  if (set == InstructionSet::avx2 || set == InstructionSet::avx2_vnni) hwy::DisableTargets(HWY_AVX2 - 1);
-  if (set == InstructionSet::avx512) hwy::DisableTargets(HWY_AVX3 - 1);
-}
 #else
 std::vector<InstructionSet> find_sets() {
   return {InstructionSet::baseline};
 }
-
-void limit_highway(InstructionSet) {}
 #endif
 
 }  // namespace
@@ -97,9 +88,7 @@ InstructionSet choose_instruction_set(std::string_view name, std::span<const Ins
 InstructionSet instruction_set() {
   static const InstructionSet chosen = [] {
     const char* name = std::getenv("HEED_ISA");
-    const InstructionSet set = choose_instruction_set(name ? name : "", available_instruction_sets());
-    limit_highway(set);
-    return set;
+    return choose_instruction_set(name ? name : "", available_instruction_sets());
   }();
   return chosen;
 }

@@ -1,0 +1,27 @@
+#include "heed/ops/highway_targets.h"
+
+#include <hwy/targets.h>
+
+#include "heed/base/instruction_set.h"
+
+namespace heed {
+namespace {
+
+/// Better targets are lower bits.
+bool limit() {
+#if defined(__x86_64__)
+  const InstructionSet set = instruction_set();
+  if (set == InstructionSet::baseline) hwy::DisableTargets(HWY_AVX2 | (HWY_AVX2 - 1));
+  if (set == InstructionSet::avx2 || set == InstructionSet::avx2_vnni) hwy::DisableTargets(HWY_AVX2 - 1);
+  if (set == InstructionSet::avx512) hwy::DisableTargets(HWY_AVX3 - 1);
+#endif
+  return true;
+}
+
+}  // namespace
+
+void limit_highway_targets() {
+  [[maybe_unused]] static const bool limited = limit();
+}
+
+}  // namespace heed
