@@ -99,7 +99,10 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
   }
 }
 
-TEST_CASE("cached rows of 16-bit integers: as the rows they stand for, and near those they came from") {
+TEST_CASE_TEMPLATE("cached rows of integers: as the rows they stand for, and near those they came from", Integer,
+                   std::int16_t, std::int8_t) {
+  const CacheFormat format = sizeof(Integer) == 2 ? CacheFormat::int16 : CacheFormat::int8;
+  const double near = sizeof(Integer) == 2 ? 3e-4 : 3e-2;
   for (const int d : {5, 8, 32, 100}) {
     CAPTURE(d);
     const int heads = 2, length = 19;
@@ -109,27 +112,28 @@ TEST_CASE("cached rows of 16-bit integers: as the rows they stand for, and near 
     const Tensor<float> exact = t.arena.tensor<float>({3, width}), out = t.arena.tensor<float>({3, width}),
                         decoded = t.arena.tensor<float>({length, 2 * width});
     struct Record {
-      std::int16_t numbers[400];
-      float scales[2];
+      Integer numbers[400];
+      float scales[4];  // of the key's heads and the value's
     };
     std::vector<Record> cache(length);
     for (std::size_t i = 0; i < cache.size(); ++i) {
       const float* row = kv.value.row(static_cast<std::int64_t>(i));
       for (const int part : {0, 1}) {
-        std::int16_t* const numbers = cache[i].numbers + part * width;
-        cache_row(row + part * width, width, numbers, &cache[i].scales[part]);
+        Integer* const numbers = cache[i].numbers + part * width;
+        cache_row(row + part * width, width, heads, numbers, cache[i].scales + part * heads);
         for (std::int64_t c = 0; c < width; ++c)
           decoded.row(static_cast<std::int64_t>(i))[part * width + c] =
-              static_cast<float>(numbers[c]) * cache[i].scales[part];
+              static_cast<float>(numbers[c]) * cache[i].scales[part * heads + c / d];
       }
     }
     const auto* first = reinterpret_cast<const std::byte*>(cache.data());
+    constexpr auto bytes = static_cast<std::int64_t>(sizeof(Integer));
     const auto scales = static_cast<std::int64_t>(offsetof(Record, scales));
-    const CachedRows<float> keys{first, sizeof(Record), scales},
-        values{first + 2 * width, sizeof(Record), scales + 4 - 2 * width};
+    const CachedRows<float> keys{first, sizeof(Record), format, scales},
+        values{first + bytes * width, sizeof(Record), format, scales + 4 * heads - bytes * width};
     const RowView<float> query{q.value.data(), width};
     const Offsets memory{0, length}, sentences{0, 0, 0}, slots{4, 9, 1, 0, 0, 0, 17, 18, 2, 3, 4, 5}, lengths{3, 0, 4};
-    for (const auto& [from, limit] : {std::pair{decoded, 1e-5}, {kv.value, 3e-4}}) {
+    for (const auto& [from, limit] : {std::pair{decoded, 1e-5}, {kv.value, near}}) {
       memory_attention<float>(t.device, query, cached(from, 0), cached(from, width), {memory}, sentences, heads, width,
                               exact.data());
       memory_attention<float>(t.device, query, keys, values, {memory}, sentences, heads, width, out.data());
@@ -142,26 +146,32 @@ TEST_CASE("cached rows of 16-bit integers: as the rows they stand for, and near 
   }
 }
 
-TEST_CASE("cache_row: each number to the nearest of 65,535, and a scale that is no number where one is not") {
+TEST_CASE_TEMPLATE("cache_row: each number to the nearest of its head's, and a scale that is none where one is not",
+                   Integer, std::int16_t, std::int8_t) {
+  constexpr int kHeads = 2, kColumns = 37;
+  const double most = sizeof(Integer) == 2 ? 32767 : 127;
   std::vector<float> values;
-  for (int i = 0; i < 37; ++i) values.push_back(static_cast<float>((i * 29) % 37 - 18) * 0.1234567F);
-  std::vector<std::int16_t> numbers(values.size());
-  float scale = 0;
-  cache_row(values.data(), std::ssize(values), numbers.data(), &scale);
-  CHECK(scale == doctest::Approx(18 * 0.1234567 / 32767));
+  for (int i = 0; i < kHeads * kColumns; ++i)
+    values.push_back(static_cast<float>((i * 29) % kColumns - 18) * (i < kColumns ? 0.1234567F : 2));
+  std::vector<Integer> numbers(values.size());
+  float scales[kHeads] = {};
+  cache_row(values.data(), std::ssize(values), kHeads, numbers.data(), scales);
+  CHECK(scales[0] == doctest::Approx(18 * 0.1234567 / most));
+  CHECK(scales[1] == doctest::Approx(18 * 2 / most));
   for (std::size_t i = 0; i < values.size(); ++i) {
     CAPTURE(i);
-    CHECK(std::abs(static_cast<double>(numbers[i]) - static_cast<double>(values[i] / scale)) < 0.51);
+    CHECK(std::abs(static_cast<double>(numbers[i]) - static_cast<double>(values[i] / scales[i / kColumns])) < 0.51);
   }
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
     for (const std::size_t at : {std::size_t{3}, std::size_t{36}}) {
       std::vector<float> damaged = values;
       damaged[at] = bad;
-      cache_row(damaged.data(), std::ssize(damaged), numbers.data(), &scale);
-      CHECK(std::isnan(scale));
+      cache_row(damaged.data(), std::ssize(damaged), kHeads, numbers.data(), scales);
+      CHECK(std::isnan(scales[0]));
+      CHECK(scales[1] == doctest::Approx(18 * 2 / most));
     }
   std::fill(values.begin(), values.end(), 0.0F);
-  cache_row(values.data(), std::ssize(values), numbers.data(), &scale);
-  CHECK(scale == 0);
-  CHECK(std::all_of(numbers.begin(), numbers.end(), [](std::int16_t x) { return x == 0; }));
+  cache_row(values.data(), std::ssize(values), kHeads, numbers.data(), scales);
+  CHECK(scales[0] == 0);
+  CHECK(std::all_of(numbers.begin(), numbers.end(), [](Integer x) { return x == 0; }));
 }

@@ -20,7 +20,7 @@ TransformerStepModel::TransformerStepModel(const Transformer<float>& model, Para
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
-      cache_(model.make_cache(precision != Precision::float32)),
+      cache_(model.make_cache(precision)),
       shortlist_(std::move(shortlist)) {}
 
 void TransformerStepModel::start(const PackedIds& source) {

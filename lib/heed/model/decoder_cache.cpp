@@ -6,18 +6,40 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kLine = 64;
+std::size_t whole_lines(std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+template <class T>
+CacheFormat format_of(Precision precision) {
+  if (!std::is_same_v<T, float> || precision == Precision::float32) return CacheFormat::exact;
+  return precision == Precision::int8 ? CacheFormat::int8 : CacheFormat::int16;
+}
+
+template <class T>
+std::size_t bytes_of(CacheFormat format) {
+  switch (format) {
+    case CacheFormat::int16:
+      return sizeof(std::int16_t);
+    case CacheFormat::int8:
+      return sizeof(std::int8_t);
+    default:
+      return sizeof(T);
+  }
+}
 
 }  // namespace
 
 template <class T>
-DecoderCache<T>::DecoderCache(int layers, std::int64_t width, bool rounded)
+DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precision precision)
     : width_(width),
       layers_(static_cast<std::size_t>(layers)),
-      rounded_(rounded && std::is_same_v<T, float>),
-      row_(static_cast<std::size_t>(width) * (rounded_ ? sizeof(std::int16_t) : sizeof(T))),
-      scales_((2 * row_ + kLine - 1) / kLine * kLine),
-      record_(scales_ + kLine),
+      heads_(heads),
+      format_(format_of<T>(precision)),
+      row_(static_cast<std::size_t>(width) * bytes_of<T>(format_)),
+      scales_(whole_lines(2 * row_)),
+      record_(scales_ + whole_lines(2 * static_cast<std::size_t>(heads) * sizeof(float))),
       pool_(0, PageSize::huge),
       memory_(0, PageSize::huge) {}
 
@@ -38,20 +60,20 @@ void DecoderCache<T>::begin(PackedOffsets source) {
 template <class T>
 void DecoderCache<T>::store(const T* kv, std::byte* record) const {
   if constexpr (std::is_same_v<T, float>) {
-    if (rounded_) {
-      auto* const numbers = reinterpret_cast<std::int16_t*>(record);
+    const auto store_as = [&](auto* integers) {
       auto* const scales = reinterpret_cast<float*>(record + scales_);
-      cache_row(kv, width_, numbers, scales);
-      cache_row(kv + width_, width_, numbers + width_, scales + 1);
-      return;
-    }
+      cache_row(kv, width_, heads_, integers, scales);
+      cache_row(kv + width_, width_, heads_, integers + width_, scales + heads_);
+    };
+    if (format_ == CacheFormat::int16) return store_as(reinterpret_cast<std::int16_t*>(record));
+    if (format_ == CacheFormat::int8) return store_as(reinterpret_cast<std::int8_t*>(record));
   }
   cache_row(kv, 2 * width_, record);
 }
 
 template <class T>
 void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
-  memory_.grow(layers_ * static_cast<std::size_t>(kv.rows()) * record_);
+  memory_.grow(static_cast<std::size_t>(kv.rows()) * bytes_of_position());
   std::byte* to = memory_at(layer);
   for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
 }
@@ -84,7 +106,7 @@ void DecoderCache<T>::collect() {
   if (slot_count_ < needed) {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
-    const std::size_t bytes = static_cast<std::size_t>(slot_count_) * layers_ * record_;
+    const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
     if (bytes > pool_.size()) pool_.grow(2 * bytes);  // untouched pages cost nothing
   }
   free_.clear();

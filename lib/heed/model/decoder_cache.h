@@ -6,6 +6,7 @@
 
 #include "heed/base/pages.h"
 #include "heed/ops/decode_attention.h"
+#include "heed/tensor/context.h"
 #include "heed/tensor/packed.h"
 #include "heed/tensor/tensor.h"
 
@@ -20,8 +21,8 @@ namespace heed {
 template <class T>
 class DecoderCache {
  public:
-  /// `rounded`: keys and values are kept as 16-bit integers, a scale for each.
-  DecoderCache(int layers, std::int64_t width, bool rounded);
+  /// `precision`: of the model; bfloat16 keeps keys and values in 16 bits, int8 in 8. Doubles are kept as they are.
+  DecoderCache(int layers, std::int64_t width, int heads, Precision precision);
 
   /// Forgets everything; starts one row for each sentence of `source` (packed encoder output).
   void begin(PackedOffsets source);
@@ -45,23 +46,25 @@ class DecoderCache {
   std::int64_t capacity() const { return capacity_; }
 
   /// Those of each slot, [.., D].
-  CachedRows<T> keys(int layer) const { return keys_in(pool_at(0, layer), layers_ * record_); }
+  CachedRows<T> keys(int layer) const { return keys_in(pool_at(0, layer), bytes_of_position()); }
   CachedRows<T> values(int layer) const { return values_beside(keys(layer)); }
   /// Those of the encoder's output, [S, D].
   CachedRows<T> memory_keys(int layer) const { return keys_in(memory_at(layer), record_); }
   CachedRows<T> memory_values(int layer) const { return values_beside(memory_keys(layer)); }
   PackedOffsets source() const { return {source_}; }
+  /// What a position takes in all layers, and a token of the encoder's output.
+  std::size_t bytes_of_position() const { return layers_ * record_; }
 
  private:
   void widen();
   void collect();
   void store(const T* kv, std::byte* record) const;
   CachedRows<T> keys_in(const std::byte* first, std::size_t stride) const {
-    return {first, static_cast<std::int64_t>(stride), rounded_ ? static_cast<std::int64_t>(scales_) : 0};
+    return {first, static_cast<std::int64_t>(stride), format_, static_cast<std::int64_t>(scales_)};
   }
   CachedRows<T> values_beside(CachedRows<T> keys) const {
     keys.data += row_;
-    if (rounded_) keys.scale += static_cast<std::int64_t>(sizeof(float)) - static_cast<std::int64_t>(row_);
+    keys.scales += heads_ * static_cast<std::int64_t>(sizeof(float)) - static_cast<std::int64_t>(row_);
     return keys;
   }
   std::byte* pool_at(std::int32_t slot, int layer) const {
@@ -75,8 +78,9 @@ class DecoderCache {
 
   std::int64_t width_;
   std::size_t layers_;
-  bool rounded_;
-  // A record is a key, its value, and, at scales_, a cache line with their scales, so that many records do not meet in
+  int heads_;
+  CacheFormat format_;
+  // A record is a key, its value, and, at scales_, cache lines with their scales, so that many records do not meet in
   // few sets of a cache. In bytes:
   std::size_t row_, scales_, record_;
   Pages pool_, memory_;  // a record for each [slot, layer] and [layer, token]

@@ -38,8 +38,10 @@ class Transformer {
   Variable<T> loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
                    CrossEntropySums* sums) const;
 
-  /// A cache for step-by-step decoding; `rounded`: its keys and values have 16 bits.
-  DecoderCache<T> make_cache(bool rounded = false) const { return {config_.dec_depth, config_.dim_emb, rounded}; }
+  /// A cache for step-by-step decoding.
+  DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
+    return {config_.dec_depth, config_.dim_emb, config_.heads, precision};
+  }
   /// Starts decoding a batch: one row for each sentence of the encoder's output [S, D].
   void start(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, DecoderCache<T>& cache) const;
   /// Feeds one token to each row: tokens [R] -> decoder output [R, D].

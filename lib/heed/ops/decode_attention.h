@@ -16,22 +16,29 @@ struct RowView {
   std::int64_t stride;
 };
 
-/// Keys or values as a cache holds them, `stride` bytes from row to row: as T, or, where `scale` is not 0, as 16-bit
-/// integers of a scale, a float32 so many bytes behind the row's beginning: half the memory, and half the time to read
-/// it.
+/// How a cache holds keys and values: as they are, or, in inference at less precision, as integers with a scale for
+/// each head, float32: less memory, and less time to read it, which is most of what a larger model's attention takes.
+enum class CacheFormat { exact, int16, int8 };
+
+/// Keys or values as a cache holds them, `stride` bytes from row to row. Scales lie so many bytes behind a row's
+/// beginning.
 template <class T>
 struct CachedRows {
   const std::byte* data;
   std::int64_t stride;
-  std::int64_t scale = 0;
+  CacheFormat format = CacheFormat::exact;
+  std::int64_t scales = 0;
 };
 
 /// Writes a row for a cache as it is.
 template <class T>
 void cache_row(const T* from, std::int64_t columns, std::byte* to);
-/// As 16-bit integers: each number divided by the scale, max |x| / 32,767, and rounded to the nearest. A scale is no
-/// number where one of the row is not finite.
-void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float* scale);
+/// As integers of 16 or 8 bits: each number of a head divided by the head's scale, max |x| / 32,767 or 127, and rounded
+/// to the nearest. A scale is no number where one of its head is not finite.
+///
+/// Shapes: from [columns], `columns` a multiple of heads -> to [columns], scales [heads].
+void cache_row(const float* from, std::int64_t columns, int heads, std::int16_t* to, float* scales);
+void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales);
 
 /// Self-attention of one step of decoding over a key/value cache (Vaswani et al. 2017, 3.2): row r attends over the
 /// pool rows slots[r * capacity + t], t < lengths[r], so that reordering beams permutes the small slot table and never

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "heed/ops/decode_attention.h"
@@ -19,18 +20,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Rows of CachedRows: `Stored` is T, or std::int16_t, of a scale.
+/// Rows of CachedRows: `Stored` is T, or integers with scales.
 template <class T, class Stored>
 struct RowReader {
   CachedRows<T> rows;
   const Stored* operator()(std::int64_t i) const {
     return reinterpret_cast<const Stored*>(rows.data + i * rows.stride);
   }
-  T scale(const Stored* row) const {
-    if constexpr (std::is_same_v<T, Stored>) return 1;
-    float scale = 0;
-    std::memcpy(&scale, reinterpret_cast<const std::byte*>(row) + rows.scale, sizeof scale);
-    return static_cast<T>(scale);
+  const float* scales(const Stored* row) const {
+    return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(row) + rows.scales);
   }
 };
 
@@ -55,23 +53,23 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
   const std::int64_t d = width / heads, line = heads * p_stride;
   const T factor = 1 / std::sqrt(static_cast<T>(d));
   // Four rows from t on; the last one stands for those there are not.
-  const auto take = [&](const RowReader<T, Stored>& from, std::int64_t t, const Stored** four, T* scales) HWY_ATTR {
+  const Stored* four[4];
+  const float* scales[4];
+  const auto take = [&](const RowReader<T, Stored>& from, std::int64_t t) HWY_ATTR {
     for (std::int64_t i = 0; i < 4; ++i) {
       four[i] = from(index(std::min(t + i, length - 1)));
-      if (kScaled) scales[i] = from.scale(four[i]);
+      if (kScaled) scales[i] = from.scales(four[i]);
     }
   };
-  const Stored* four[4];
-  T scales[4];
   for (std::int64_t t = 0; t < length; t += 4) {
-    take(keys, t, four, scales);
+    take(keys, t);
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t at = h * d;
       const Stored* const of_head[4] = {four[0] + at, four[1] + at, four[2] + at, four[3] + at};
       T* const products = p + h * p_stride + t;
       dot_four_rows(rows, d, query.data + at, query.stride, of_head, factor, products, line);
       for (std::int64_t r = 0; kScaled && r < rows; ++r)
-        for (int i = 0; i < 4; ++i) products[r * line + i] *= scales[i];
+        for (int i = 0; i < 4; ++i) products[r * line + i] *= static_cast<T>(scales[i][h]);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r) std::fill_n(out + r * width, width, T(0));
@@ -81,14 +79,14 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
     if (weights_out) std::copy_n(p + i * p_stride, length, weights_out + i * length);
   }
   for (std::int64_t t = 0; t < length; t += 4) {
-    take(values, t, four, scales);
+    take(values, t);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t h = 0; h < heads; ++h) {
         const std::int64_t at = h * d;
         const Stored* const of_head[4] = {four[0] + at, four[1] + at, four[2] + at, four[3] + at};
         const T* const weights = p + (r * heads + h) * p_stride + t;
         T scaled[4];
-        for (int i = 0; i < 4; ++i) scaled[i] = kScaled ? weights[i] * scales[i] : weights[i];
+        for (int i = 0; i < 4; ++i) scaled[i] = kScaled ? weights[i] * static_cast<T>(scales[i][h]) : weights[i];
         add_four(scaled, of_head, d, out + r * width + at);
       }
   }
@@ -98,7 +96,10 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
 template <class T, class Function>
 HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function function) {
   if constexpr (sizeof(T) == 4) {
-    if (keys.scale != 0) return function(RowReader<T, std::int16_t>{keys}, RowReader<T, std::int16_t>{values});
+    if (keys.format == CacheFormat::int16)
+      return function(RowReader<T, std::int16_t>{keys}, RowReader<T, std::int16_t>{values});
+    if (keys.format == CacheFormat::int8)
+      return function(RowReader<T, std::int8_t>{keys}, RowReader<T, std::int8_t>{values});
   }
   function(RowReader<T, T>{keys}, RowReader<T, T>{values});
 }
@@ -127,7 +128,9 @@ void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t r
   });
 }
 
-void cache_row_scaled(const float* from, std::int64_t n, std::int16_t* to, float* scale) {
+/// The numbers of a head; returns their scale.
+template <class Stored>
+HWY_INLINE float store_head(const float* from, std::int64_t n, Stored* to) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   auto most = hn::Zero(d), zeros = hn::Zero(d);  // zeros: x * 0, no number where x is not finite
@@ -144,14 +147,28 @@ void cache_row_scaled(const float* from, std::int64_t n, std::int16_t* to, float
     largest = std::max(largest, hn::GetLane(hn::Abs(x)));
     zero += from[i] * 0;
   }
-  constexpr float kMost = 32767;
+  constexpr float kMost = std::numeric_limits<Stored>::max();
   const float inverse = largest > 0 && zero == 0 ? kMost / largest : 0;
   for_each_vector<float>(n, [&](auto tag, std::int64_t at, auto load, auto) HWY_ATTR {
-    const hn::Rebind<std::int16_t, decltype(tag)> halves;
+    const hn::Rebind<Stored, decltype(tag)> integers;
     const auto nearest = hn::NearestInt(hn::Mul(load(tag, from + at), hn::Set(tag, inverse)));
-    hn::StoreU(hn::DemoteTo(halves, nearest), halves, to + at);
+    hn::StoreU(hn::DemoteTo(integers, nearest), integers, to + at);
   });
-  *scale = largest / kMost + zero;
+  return largest / kMost + zero;
+}
+
+template <class Stored>
+HWY_INLINE void store_heads(const float* from, std::int64_t columns, int heads, Stored* to, float* scales) {
+  const std::int64_t d = columns / heads;
+  for (int h = 0; h < heads; ++h) scales[h] = store_head(from + h * d, d, to + h * d);
+}
+
+void store_int16(const float* from, std::int64_t columns, int heads, std::int16_t* to, float* scales) {
+  store_heads(from, columns, heads, to, scales);
+}
+
+void store_int8(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales) {
+  store_heads(from, columns, heads, to, scales);
 }
 
 HEED_INSTANTIATE_SIMD(attend_cached,
@@ -177,15 +194,20 @@ namespace heed {
 HEED_EXPORT_SIMD(attend_cached)
 HEED_EXPORT_SIMD(attend_memory)
 
-HWY_EXPORT(cache_row_scaled);
+HWY_EXPORT(store_int16);
+HWY_EXPORT(store_int8);
 
 template <class T>
 void cache_row(const T* from, std::int64_t columns, std::byte* to) {
   std::memcpy(to, from, static_cast<std::size_t>(columns) * sizeof(T));
 }
 
-void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float* scale) {
-  HEED_DISPATCH(cache_row_scaled)(from, columns, to, scale);
+void cache_row(const float* from, std::int64_t columns, int heads, std::int16_t* to, float* scales) {
+  HEED_DISPATCH(store_int16)(from, columns, heads, to, scales);
+}
+
+void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales) {
+  HEED_DISPATCH(store_int8)(from, columns, heads, to, scales);
 }
 
 template <class T>

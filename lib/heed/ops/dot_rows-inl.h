@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
@@ -41,20 +42,20 @@ HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out)
   out[3] = factor * hn::GetLane(hn::SumOfLanes(d, e));
 }
 
-/// A vector of what is stored as it is, or as 16-bit integers.
-template <class D>
-HWY_INLINE hn::Vec<D> load_stored(D d, const hn::TFromD<D>* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_stored(D d, const std::int16_t* from) {
-  const hn::Rebind<std::int16_t, D> halves;
-  const hn::Rebind<std::int32_t, D> words;
-  return hn::ConvertTo(d, hn::PromoteTo(words, hn::LoadU(halves, from)));
+/// A vector of what is stored as it is, or as integers of 16 or 8 bits.
+template <class D, class Stored>
+HWY_INLINE hn::Vec<D> load_stored(D d, const Stored* from) {
+  if constexpr (std::is_same_v<hn::TFromD<D>, Stored>) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Rebind<Stored, D> integers;
+    const hn::Rebind<std::int32_t, D> words;
+    return hn::ConvertTo(d, hn::PromoteTo(words, hn::LoadU(integers, from)));
+  }
 }
 
 /// out [R, 4] = factor times the dot products of R rows of x, k elements each, with four rows w: lane by lane, then the
-/// lanes, then what is left of k. The same arithmetic for every R. `Stored` is T or std::int16_t.
+/// lanes, then what is left of k. The same arithmetic for every R. `Stored` is T or an integer.
 template <int R, class T, class Stored>
 HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const Stored* const w[4],
                          T factor, T* HWY_RESTRICT out, std::int64_t out_stride) {

@@ -39,11 +39,7 @@ class ModelCalibration {
  public:
   ModelCalibration(const ModelInUse& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
                    ThreadTeam* team)
-      : model_(model),
-        config_(model.model.config()),
-        counts_(counts),
-        timer_(pool),
-        rounds_cache_(precision != Precision::float32) {
+      : model_(model), config_(model.model.config()), counts_(counts), timer_(pool) {
     for (int i = 0; i < pool.size(); ++i) threads_.push_back(std::make_unique<Thread>(model, precision, team));
     choose_rows();
     const auto rows = real(counts.tokens.target);
@@ -95,9 +91,8 @@ class ModelCalibration {
   /// activations for its largest batch. Moves to a larger place, with pages that were had before, are not counted.
   double memory_taken(const DecodingCounts& counts) const {
     const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
-    const std::int64_t cached = 2 * config_.dim_emb * config_.dec_depth;
-    return sizeof(float) * real(counts.most_source * layer) +
-           (rounds_cache_ ? 2 : 4) * real((counts.most_source + counts.most_cached) * cached);
+    const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
+    return sizeof(float) * real(counts.most_source * layer) + real(counts.most_source + counts.most_cached) * cached;
   }
   double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
 
@@ -114,7 +109,7 @@ class ModelCalibration {
     Thread(const ModelInUse& model, Precision precision, ThreadTeam* team)
         : device{arena, precision, team},
           graph(device, model.parameters, &model.packed),
-          cache(model.model.make_cache(precision != Precision::float32)) {}
+          cache(model.model.make_cache(precision)) {}
 
     Tensor<float> some(std::int64_t rows, std::int64_t columns) {
       const Tensor<float> x = arena.tensor<float>({rows, columns});
@@ -301,7 +296,6 @@ class ModelCalibration {
   std::int64_t rows_ = 1, length_ = 1, source_ = 1;  // of a typical step
   std::int64_t encoder_pairs_ = 1;
   std::vector<std::int32_t> encoder_offsets_;
-  bool rounds_cache_;
   std::size_t encoder_kernel_ = 0, memory_kernel_ = 0, encoder_norm_kernel_ = 0;
   double page_seconds_ = 0;
   std::size_t row_kernel_ = 0, encoder_attention_kernel_ = 0, self_kernel_ = 0, cross_kernel_ = 0;
