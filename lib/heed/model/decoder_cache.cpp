@@ -12,9 +12,11 @@ std::size_t whole_lines(std::size_t bytes) {
 }
 
 template <class T>
-CacheFormat format_of(Precision precision) {
+CacheFormat format_of(Precision precision, std::int64_t width) {
+  // Keys and values of narrower models stay in the processor's caches: 8 bits would make nothing faster.
+  constexpr std::int64_t kWide = 512;
   if (!std::is_same_v<T, float> || precision == Precision::float32) return CacheFormat::exact;
-  return precision == Precision::int8 ? CacheFormat::int8 : CacheFormat::int16;
+  return precision == Precision::int8 && width >= kWide ? CacheFormat::int8 : CacheFormat::int16;
 }
 
 template <class T>
@@ -36,7 +38,7 @@ DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precisi
     : width_(width),
       layers_(static_cast<std::size_t>(layers)),
       heads_(heads),
-      format_(format_of<T>(precision)),
+      format_(format_of<T>(precision, width)),
       row_(static_cast<std::size_t>(width) * bytes_of<T>(format_)),
       scales_(whole_lines(2 * row_)),
       record_(scales_ + whole_lines(2 * static_cast<std::size_t>(heads) * sizeof(float))),

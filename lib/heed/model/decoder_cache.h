@@ -21,7 +21,8 @@ namespace heed {
 template <class T>
 class DecoderCache {
  public:
-  /// `precision`: of the model; bfloat16 keeps keys and values in 16 bits, int8 in 8. Doubles are kept as they are.
+  /// `precision`: of the model; below float32 keys and values are kept in 16 bits, in int8 those of wide models in 8.
+  /// Doubles are kept as they are.
   DecoderCache(int layers, std::int64_t width, int heads, Precision precision);
 
   /// Forgets everything; starts one row for each sentence of `source` (packed encoder output).

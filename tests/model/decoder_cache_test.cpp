@@ -1,0 +1,112 @@
+#include "heed/model/decoder_cache.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace heed;
+
+namespace {
+
+constexpr int kLayers = 2, kHeads = 4;
+
+/// A number of a cached row, as its format says.
+double number(const CachedRows<float>& rows, std::int64_t row, std::int64_t column, std::int64_t width) {
+  const std::byte* const at = rows.data + row * rows.stride;
+  const auto scale = [&] {
+    return static_cast<double>(reinterpret_cast<const float*>(at + rows.scales)[column / (width / kHeads)]);
+  };
+  switch (rows.format) {
+    case CacheFormat::int16:
+      return reinterpret_cast<const std::int16_t*>(at)[column] * scale();
+    case CacheFormat::int8:
+      return reinterpret_cast<const std::int8_t*>(at)[column] * scale();
+    default:
+      return static_cast<double>(reinterpret_cast<const float*>(at)[column]);
+  }
+}
+
+/// What the cache should know of a hypothesis: its sentence, and of each position what its rows were made from.
+struct Hypothesis {
+  std::int32_t sentence;
+  std::vector<int> positions;
+};
+
+/// Column c of the row made from `made`, of a layer's queries (0), keys (1) or values (2).
+float value_of(int made, int layer, int part, std::int64_t c) {
+  return std::sin(static_cast<float>(made * 31 + layer * 7 + part * 3) + 0.37F * static_cast<float>(c)) *
+         static_cast<float>(1 + part + c % 5);
+}
+
+}  // namespace
+
+TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, go and are reordered") {
+  struct Case {
+    Precision precision;
+    std::int64_t width;
+    CacheFormat format;
+    double error;  // the largest number is 7
+  };
+  for (const Case& c : {Case{Precision::float32, 512, CacheFormat::exact, 0},
+                        {Precision::bfloat16, 512, CacheFormat::int16, 0.6 * 7 / 32767},
+                        {Precision::int8, 64, CacheFormat::int16, 0.6 * 7 / 32767},
+                        {Precision::int8, 512, CacheFormat::int8, 0.6 * 7 / 127}}) {
+    CAPTURE(static_cast<int>(c.precision));
+    CAPTURE(c.width);
+    std::mt19937 random(7);
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    DecoderCache<float> cache(kLayers, c.width, kHeads, c.precision);
+    std::vector<float> qkv;
+    int made = 0;
+    for (int batch = 0; batch < 2; ++batch) {  // the second one in the memory of the first
+      const std::vector<std::int32_t> source{0, 3, 5, 9};
+      cache.begin({source});
+      std::vector<Hypothesis> expected{{0, {}}, {1, {}}, {2, {}}};
+      for (int step = 0; step < 40; ++step) {  // beyond the 16 positions a row has room for at first
+        cache.begin_step();
+        for (Hypothesis& each : expected) each.positions.push_back(made++);
+        for (int layer = 0; layer < kLayers; ++layer) {
+          qkv.clear();
+          for (const Hypothesis& each : expected)
+            for (int part = 0; part < 3; ++part)
+              for (std::int64_t k = 0; k < c.width; ++k) qkv.push_back(value_of(each.positions.back(), layer, part, k));
+          cache.append(layer, {qkv.data(), {std::ssize(expected), 3 * c.width}});
+        }
+        std::vector<std::int32_t> parents(1 + below(9));  // beams widen, and narrow, and some are lost
+        std::vector<Hypothesis> next;
+        for (std::int32_t& parent : parents) {
+          parent = static_cast<std::int32_t>(below(expected.size()));
+          next.push_back(expected[static_cast<std::size_t>(parent)]);
+        }
+        cache.select(parents);
+        expected = next;
+
+        REQUIRE(cache.rows() == static_cast<int>(expected.size()));
+        double worst = 0;
+        bool in_place = true;
+        for (std::size_t r = 0; r < expected.size(); ++r) {
+          in_place &= cache.sentences()[r] == expected[r].sentence &&
+                      cache.lengths()[r] == static_cast<std::int32_t>(expected[r].positions.size());
+          for (std::size_t t = 0; t < expected[r].positions.size(); ++t) {
+            const std::int32_t slot = cache.slots()[r * static_cast<std::size_t>(cache.capacity()) + t];
+            for (int layer = 0; layer < kLayers; ++layer)
+              for (std::int64_t k = 0; k < c.width; k += 61) {
+                const int from = expected[r].positions[t];
+                worst = std::max({worst,
+                                  std::abs(number(cache.keys(layer), slot, k, c.width) -
+                                           static_cast<double>(value_of(from, layer, 1, k))),
+                                  std::abs(number(cache.values(layer), slot, k, c.width) -
+                                           static_cast<double>(value_of(from, layer, 2, k)))});
+              }
+          }
+        }
+        REQUIRE(in_place);
+        REQUIRE(worst <= c.error);
+      }
+      CHECK(cache.keys(0).format == c.format);
+    }
+  }
+}
