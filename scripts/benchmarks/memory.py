@@ -20,7 +20,7 @@ def measure(bench):
         text = materials.first_lines(materials.test, 200 if bench.quick else count)
         peer = translation.Peer(bench, model, text) if translation.has_peer(bench) else None
         for beam in (1, 4):
-            programs = {"heed": lambda: translation.heed(bench, model, text, beam, "int8", length)[2]}
+            programs = {"heed": lambda: translation.heed_memory(bench, model, text, beam, "int8", length)}
             if peer:
                 programs["CTranslate2"] = lambda: peer.translate("int8", beam, length)["peak_mb"]
             bench.compare(f"translating {name}, int8, {'greedy' if beam == 1 else f'beam {beam}'}", "MB", programs)

@@ -15,16 +15,25 @@ def fixed(length):
     return ["--min-output-length", length, "--max-output-length", length] if length else []
 
 
-def heed(bench, model, text, beam, precision, length=None, output=None, more=()):
-    """Runs `translate`; (pieces a second, pieces, peak in MB). The clock is heed's own: reading, tokenising, translating and
-    writing, without the start of the process."""
-    command = [bench.tool("translate"), "-m", model, "-b", beam, "--precision", precision, "--stats", "-j", bench.threads]
+def run_heed(bench, model, text, beam, precision, length=None, output=None, more=()):
+    command = [bench.tool("translate"), "-m", model, "-b", beam, "--precision", precision, "-j", bench.threads]
     command += ["--no-detokenize", "-i", text, *fixed(length), *more]
-    done = run(command, target=output or bench.path("translated"))
+    return run(command, target=output or bench.path("translated"))
+
+
+def heed(bench, *arguments, more=(), **options):
+    """Runs `translate`; (pieces a second, pieces). The clock is heed's own: reading, tokenising, translating and writing,
+    without the start of the process."""
+    done = run_heed(bench, *arguments, more=["--stats", *more], **options)
     found = re.search(r"([\d,]+) pieces in .*?([\d.]+) pieces/s", done.messages)
     if not found:
         raise ProgramError("translate --stats does not say how many pieces a second")
-    return float(found[2]), int(found[1].replace(",", "")), done.peak_mb
+    return float(found[2]), int(found[1].replace(",", ""))
+
+
+def heed_memory(bench, *arguments):
+    """Its peak in MB: without --stats, which times kernels in memory of its own."""
+    return run_heed(bench, *arguments).peak_mb
 
 
 class Peer:
@@ -89,11 +98,11 @@ def measure_model(bench, name, config, model, text, length):
         for beam in (1, 4):
             count, ours, theirs = {}, bench.path("ours"), bench.path("theirs")
 
-            def run_heed():
-                rate, count["pieces"], _ = heed(bench, model, text, beam, precision, length, ours)
+            def timed():
+                rate, count["pieces"] = heed(bench, model, text, beam, precision, length, ours)
                 return rate
 
-            programs = {"heed": run_heed}
+            programs = {"heed": timed}
             if peer:
                 programs["CTranslate2"] = lambda: peer.translate(precision, beam, length, "--output", theirs)["pieces_per_second"]
             what = f"{name}, {precision}, {'greedy' if beam == 1 else f'beam {beam}'}"
