@@ -36,15 +36,15 @@ TEST_CASE("residual_norm: gradients through the norm alone, the sum alone and bo
 TEST_CASE("residual_norm: values and gradients of residual then layer_norm, on every instruction set") {
   for (const std::int64_t rows : {0, 1, 5})
     for (const std::int64_t d : {1, 33, 128}) {
-      Training<float> a, b;
-      const auto run = [&](Training<float>& t, bool fused) {
+      Training<float> a, b, c;
+      const auto run = [&](Training<float>& t, bool fused, bool in_place = false) {
         const std::vector<Variable<float>> in = {t.normal({rows, d}), t.normal({rows, d}), t.normal({d}),
                                                  t.normal({d})};
         const auto dy = t.normal({rows, d});
         t.graph.set_dropout({9, 3, 0});
         ResidualNorm<float> y;
         if (fused) {
-          y = residual_norm(t.graph, in[0], in[1], in[2], in[3], 1e-5, 0.3);
+          y = residual_norm(t.graph, in[0], in[1], in[2], in[3], 1e-5, 0.3, in_place ? in[1].value : Tensor<float>());
         } else {
           y.sum = residual(t.graph, in[0], in[1], 0.3);
           y.normed = layer_norm(t.graph, y.sum, in[2], in[3], 1e-5);
@@ -54,8 +54,11 @@ TEST_CASE("residual_norm: values and gradients of residual then layer_norm, on e
         for (const auto& x : in) out.push_back(x.gradient.sum());
         return out;
       };
-      const auto fused = run(a, true), composed = run(b, false);
-      for (std::size_t i = 0; i < fused.size(); ++i) CHECK(largest_difference(fused[i], composed[i]) < 2e-5);
+      const auto fused = run(a, true), composed = run(b, false), in_place = run(c, true, true);
+      for (std::size_t i = 0; i < fused.size(); ++i) {
+        CHECK(largest_difference(fused[i], composed[i]) < 2e-5);
+        CHECK(largest_difference(fused[i], in_place[i]) == 0);
+      }
     }
 }
 

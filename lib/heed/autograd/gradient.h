@@ -10,7 +10,7 @@
 namespace heed {
 
 /// Memory for gradients on the way back, where few of them are in use at a time: what one has given back the next one
-/// takes, while it is in the cache still.
+/// takes, while it is in the cache still. Where there is none, it takes that of a value that nobody needs any more.
 template <class T>
 class GradientPool {
  public:
@@ -21,27 +21,33 @@ class GradientPool {
 
   /// Uninitialised memory of at least so many elements.
   Piece take(std::int64_t size) {
-    auto best = free_.end();
-    for (auto piece = free_.begin(); piece != free_.end(); ++piece)
-      if (piece->size >= size && (best == free_.end() || piece->size < best->size)) best = piece;
-    if (best == free_.end()) return {arena_.tensor<T>({size}).data(), size};
-    const Piece taken = *best;
-    *best = free_.back();
-    free_.pop_back();
-    return taken;
+    for (std::vector<Piece>* const free : {&given_back_, &lent_}) {
+      auto best = free->end();
+      for (auto piece = free->begin(); piece != free->end(); ++piece)
+        if (piece->size >= size && (best == free->end() || piece->size < best->size)) best = piece;
+      if (best == free->end()) continue;
+      const Piece taken = *best;
+      *best = free->back();
+      free->pop_back();
+      return taken;
+    }
+    return {arena_.tensor<T>({size}).data(), size};
   }
-  void give_back(Piece piece) { free_.push_back(piece); }
+  void give_back(Piece piece) { given_back_.push_back(piece); }
+  /// Lends memory from elsewhere until reset().
+  void lend(Piece piece) { lent_.push_back(piece); }
   /// Bytes held.
   std::size_t reserved() const { return arena_.reserved(); }
   /// Takes everything back.
   void reset() {
-    free_.clear();
+    given_back_.clear();
+    lent_.clear();
     arena_.reset();
   }
 
  private:
   Arena arena_;
-  std::vector<Piece> free_;
+  std::vector<Piece> given_back_, lent_;
 };
 
 /// What the copies of a variable's gradient have in common.

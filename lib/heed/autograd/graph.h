@@ -65,10 +65,15 @@ class Graph {
   /// An op's result: uninitialised value, empty gradient (none when not recording), which ends when the way back has
   /// passed what the op records.
   Variable<T> result(const Shape& shape) {
-    const Tensor<T> value = arena().template tensor<T>(shape);
+    const Variable<T> out = result_in(arena().template tensor<T>(shape));
+    if (recording()) results_.back().memory = {out.value.data(), shape.size()};
+    return out;
+  }
+  /// The same, in the memory of another result whose value nobody needs.
+  Variable<T> result_in(Tensor<T> value) {
     if (!recording()) return {value, {}};
-    results_.push_back(new_gradient());
-    return {value, {shape, results_.back()}};
+    results_.push_back({new_gradient(), {}});
+    return {value, {value.shape(), results_.back().gradient}};
   }
   /// A given value; its gradient is computed where `tracked`, and stays until reset().
   Variable<T> input(Tensor<T> value, bool tracked = false) {
@@ -87,13 +92,17 @@ class Graph {
                      results_.size()});
   }
 
-  /// Goes back from a scalar: sets its gradient to 1 and runs what was recorded, last first.
+  /// Goes back from a scalar: sets its gradient to 1 and runs what was recorded, last first. When an op has been
+  /// passed, its results end, values and gradients, and the gradients of those before it may take their memory.
   void backward(const Variable<T>& loss) {
     loss.gradient.sum()[0] = 1;
     for (; !tape_.empty(); tape_.pop_back()) {
       tape_.back().run(tape_.back().state);
       const std::size_t before = tape_.size() > 1 ? tape_[tape_.size() - 2].results : 0;
-      for (std::size_t i = before; i < tape_.back().results; ++i) results_[i]->give_back();
+      for (std::size_t i = before; i < tape_.back().results; ++i) {
+        results_[i].gradient->give_back();
+        if (results_[i].memory.size >= kWorthTaking) gradients_of_results_.lend(results_[i].memory);
+      }
     }
   }
 
@@ -122,6 +131,11 @@ class Graph {
     void* state;
     std::size_t results;  // up to this one
   };
+  struct Result {
+    GradientState<T>* gradient;
+    typename GradientPool<T>::Piece memory;  // of its value, where it has its own
+  };
+  static constexpr std::int64_t kWorthTaking = 1 << 14;  // elements
 
   GradientState<T>* new_gradient() {
     return new (arena().allocate(sizeof(GradientState<T>))) GradientState<T>{&gradients_of_results_};
@@ -133,7 +147,7 @@ class Graph {
   PackedParameters<T>* packed_ = nullptr;
   std::vector<Entry> tape_;
   GradientPool<T> gradients_of_results_;
-  std::vector<GradientState<T>*> results_;
+  std::vector<Result> results_;
   DropoutKey dropout_;
   std::uint32_t dropout_ops_ = 0;
 };

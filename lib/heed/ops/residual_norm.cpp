@@ -6,12 +6,15 @@ namespace heed {
 
 template <class T>
 ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
-                              const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p) {
+                              const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,
+                              Tensor<T> memory) {
   check_shape("residual_norm", "branch", branch.shape(), residual.shape());
   check_shape("residual_norm", "scale", scale.shape(), {residual.value.columns()});
   check_shape("residual_norm", "bias", bias.shape(), {residual.value.columns()});
   const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.size(), p);
-  const ResidualNorm<T> y{graph.result(residual.shape()), graph.result(residual.shape())};
+  if (memory) check_shape("residual_norm", "memory", memory.shape(), residual.shape());
+  const ResidualNorm<T> y{memory ? graph.result_in(memory) : graph.result(residual.shape()),
+                          graph.result(residual.shape())};
   const Tensor<T> statistics =
       graph.recording() ? graph.arena().template tensor<T>({residual.value.rows(), 2}) : Tensor<T>();
   residual_norm_forward(graph.device(), residual.value, branch.value, mask, scale.value, bias.value, epsilon,
@@ -29,8 +32,10 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, cons
 }
 
 template ResidualNorm<float> residual_norm(Graph<float>&, const Variable<float>&, const Variable<float>&,
-                                           const Variable<float>&, const Variable<float>&, double, double);
+                                           const Variable<float>&, const Variable<float>&, double, double,
+                                           Tensor<float>);
 template ResidualNorm<double> residual_norm(Graph<double>&, const Variable<double>&, const Variable<double>&,
-                                            const Variable<double>&, const Variable<double>&, double, double);
+                                            const Variable<double>&, const Variable<double>&, double, double,
+                                            Tensor<double>);
 
 }  // namespace heed

@@ -12,16 +12,17 @@ struct ResidualNorm {
 
 /// sum = residual + dropout(branch), normed = layer_norm(sum), in one pass over the rows.
 ///
-/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D]. p as in dropout().
-/// Kept for the way back: sum, the mask, mean and 1 / sqrt(variance + epsilon) of each row.
-/// Backward, in one pass: t = dsum + layer_norm's dx from dnormed; dresidual += t, dbranch += t as dropout leaves it;
-/// dscale and dbias as in layer_norm().
+/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D]. p as in dropout(). `memory` [N,
+/// D], where given, becomes the sum: the branch's value may, where nobody reads that any more. Kept for the way back:
+/// sum, the mask, mean and 1 / sqrt(variance + epsilon) of each row. Backward, in one pass: t = dsum + layer_norm's dx
+/// from dnormed; dresidual += t, dbranch += t as dropout leaves it; dscale and dbias as in layer_norm().
 template <class T>
 ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
-                              const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p);
+                              const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,
+                              Tensor<T> memory = {});
 
 /// `statistics` [N, 2], where present, receives mean and 1 / sqrt(variance + epsilon) of each row. `sum` and `normed`
-/// may be `residual`.
+/// may be `residual`, `sum` may be `branch`.
 template <class T>
 void residual_norm_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,

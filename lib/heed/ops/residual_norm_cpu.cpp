@@ -16,7 +16,7 @@ void add_and_normalise(const T* residual, const T* branch, DropoutMask<T> mask, 
                        T epsilon, T* sum, T* normed, T* statistics, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *a = residual + r * n, *b = branch + r * n;
-    T* s = sum + r * n;  // may be a, and what is normalised too
+    T* s = sum + r * n;  // may be a or b, and what is normalised too
     const DropoutMask<T> row_mask = mask.from(r * n);
     const T total = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
       const auto v = hn::Add(hn::LoadU(d, a + i), drop(d, hn::LoadU(d, b + i), row_mask, i));
