@@ -20,7 +20,7 @@ SECTIONS = {
     "train": (training.measure, 10, ["torch"], "target tokens a second beside PyTorch, tuned for the processor"),
     "translate": (translation.measure, 8, ["ctranslate2", "h5py"], "output pieces a second beside CTranslate2, greedy and beam"),
     "latency": (loading.latency, 3, ["ctranslate2", "h5py"], "one sentence after the other, median and 95th percentile"),
-    "load": (loading.load, 1, ["ctranslate2", "h5py"], "from the start of the process to the first translation of a base model"),
+    "load": (loading.load, 1, ["ctranslate2", "h5py"], "from the start of the process until a base model is ready, and to its first translation"),
     "memory": (memory.measure, 2, ["torch", "ctranslate2", "h5py"], "peak of training and translating"),
     "neighbour": (neighbour.measure, 4, ["torch", "ctranslate2", "h5py"], "what is left of the speed beside a busy foreign thread"),
     "growth": (growth.measure, 2, [], "time against batch, length and vocabulary; --svg FILE draws it"),

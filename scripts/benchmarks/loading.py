@@ -77,7 +77,8 @@ def latency(bench):
 
 
 def load(bench):
-    """The peer's process starts Python and imports the library; its note says what opening the model alone takes."""
+    """Two rows for a model and precision: until it is ready, with nothing to translate (for the peer, opening the model
+    alone), and until the first translation. There the peer's process starts Python and imports the library too."""
     for config in ["tiny"] if bench.quick else ["tiny", "base"]:
         load_model(bench, config)
 
@@ -91,23 +92,27 @@ def load_model(bench, config):
     peer = Peer(bench, model, text) if has_peer(bench) else None
     for precision in bench.options.precisions.split(","):
 
-        def ours():
+        def nothing():
+            command = [bench.tool("translate"), "-q", "-m", model, "--precision", precision, "-j", bench.threads]
+            start = time.perf_counter()
+            subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, check=True)
+            return 1000 * (time.perf_counter() - start)
+
+        def first():
             start = time.perf_counter()
             with Coprocess(bench, model, precision, bench.threads, LENGTH) as translator:
                 translator.ask(line)
                 return 1000 * (time.perf_counter() - start)
 
-        loaded = []
-
-        def theirs():
+        def call_peer():
             start = time.perf_counter()
             said = peer.call("first", precision, 1, LENGTH, "--threads", bench.threads)
-            loaded.append(1000 * said["load_seconds"])
-            return 1000 * (time.perf_counter() - start)
+            return 1000 * said["load_seconds"], 1000 * (time.perf_counter() - start)
+
+        def peer_programs(ours, part):
+            return {"heed": ours, **({"CTranslate2": lambda: call_peer()[part]} if peer else {})}
 
         if peer:
             peer.folder(precision)  # is made before the clock starts
-        programs = {"heed": ours, **({"CTranslate2": theirs} if peer else {})}
-        for row in bench.compare(f"{config}, {precision}, {LENGTH} pieces", "ms", programs):
-            if loaded:
-                row.note = f"CTranslate2 opens the model in {min(loaded):.0f} ms"
+        bench.compare(f"{config}, {precision}, ready", "ms", peer_programs(nothing, 0))
+        bench.compare(f"{config}, {precision}, {LENGTH} pieces", "ms", peer_programs(first, 1))

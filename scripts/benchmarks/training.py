@@ -14,16 +14,35 @@ WARM_UP = 3  # updates of heed's that are not counted: memory is taken in them
 WORDS = 4096
 
 
-def heed(bench, config, updates, precision, seed=1, words=WORDS):
-    """Runs `train`; (target tokens a second, peak in MB)"""
+def train(bench, config, after, precision, seed=1, words=WORDS):
+    """Runs `train`; (what it says of each update, peak in MB)"""
     model = bench.path("speed.h5")
-    more = ["--precision", precision, "--mini-batch-words", words, "--after", f"{updates + WARM_UP}u", "--disp-freq", "1u"]
+    more = ["--precision", precision, "--mini-batch-words", words, "--after", after, "--disp-freq", "1u"]
     done = run(bench.materials.train_command(config, *more, "--seed", seed, "--log-format", "jsonl", model=model))
     os.remove(model)
     events = [json.loads(line) for line in done.output.splitlines()]
-    counted = [event for event in events if event["event"] == "update" and event["update"] >= WARM_UP]
-    tokens = counted[-1]["target_tokens"] - counted[0]["target_tokens"]
-    return tokens / (counted[-1]["seconds"] - counted[0]["seconds"]), done.peak_mb
+    return [event for event in events if event["event"] == "update"], done.peak_mb
+
+
+def speed(updates):
+    """Target tokens a second from the first update's end to the last one's."""
+    first, last = updates[0], updates[-1]
+    return (last["target_tokens"] - first["target_tokens"]) / (last["seconds"] - first["seconds"])
+
+
+def heed(bench, config, updates, precision, seed=1, words=WORDS):
+    """Runs `train`; (target tokens a second, peak in MB)"""
+    said, peak = train(bench, config, f"{updates + WARM_UP}u", precision, seed, words)
+    return speed([update for update in said if update["update"] >= WARM_UP]), peak
+
+
+def first_epoch(bench, config, precision):
+    """A row: speed from the first update on, beside that of the second epoch, where no shape of a batch is new."""
+    said, _ = train(bench, config, "2e", precision)
+    epochs = [[update for update in said if first < update["epoch"] <= first + 1] for first in (0, 1)]
+    first, second = (speed(epoch) for epoch in epochs)
+    row = bench.add(f"{config}, {precision}, first epoch", "tokens/s", [first])
+    row.note = f"second epoch {second:,.0f}: the first has {100 * first / second:.0f} % of its speed"
 
 
 def pytorch(bench, config, updates, precision, seed=1, seconds=60):
@@ -84,3 +103,5 @@ def measure(bench):
             for row in bench.compare(f"{config}, {precision}", "tokens/s", programs, more=True):
                 if precision in bench.peaks:
                     row.share = median(row.heed) * flops / 1e9 / bench.peaks[precision]
+    if not bench.quick:
+        first_epoch(bench, "tiny", fast_precision(bench))
