@@ -4,10 +4,12 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "heed/base/error.h"
+#include "heed/base/pages.h"
 #include "heed/text/bpe_text.h"
 #include "heed/text/numbering.h"
 #include "heed/text/place_lists.h"
@@ -314,23 +316,27 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
       });
   };
   // Pairs that share a number in a small table first: most of the rare ones are known by it.
-  std::vector<std::int64_t> shared;
   const std::size_t most_slots = least_ == kUnknown ? 1 << 16 : 1 << 20;  // a few are very frequent at first
   const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
   const int shift = 64 - std::countr_zero(slots);
+  const Pages memory(least_ > 1 ? slots * sizeof(std::uint32_t) : 0, PageSize::huge);
+  const std::span<std::uint32_t> shared(reinterpret_cast<std::uint32_t*>(memory.data()),
+                                        memory.size() / sizeof(std::uint32_t));
   const auto slot = [&](Symbol first, Symbol second) { return key_of(first, second) * 0x9E3779B97F4A7C15u >> shift; };
+  constexpr std::int64_t highest = std::numeric_limits<std::uint32_t>::max();  // of the table: stands for more too
+  const auto is_stored = [&](std::int64_t sum) { return sum >= std::min(least_, highest); };
   if (least_ > 1) {
-    shared.resize(slots);
-    each_pair([&](Symbol first, Symbol second, std::int64_t count, Place) { shared[slot(first, second)] += count; });
+    each_pair([&](Symbol first, Symbol second, std::int64_t count, Place) {
+      std::uint32_t& sum = shared[slot(first, second)];
+      sum = static_cast<std::uint32_t>(std::min(sum + std::min(count, highest), highest));
+    });
     if (least_ == kUnknown)
       least_ = std::max<std::int64_t>(1, *std::max_element(shared.begin(), shared.end()) / kFrequencySpan);
-    const auto stored = [&] {
-      return std::count_if(shared.begin(), shared.end(), [&](auto n) { return n >= least_; });
-    };
+    const auto stored = [&] { return std::count_if(shared.begin(), shared.end(), is_stored); };
     while (2 * least_ <= most && std::cmp_greater(stored(), kMostPairs)) least_ *= 2;
   }
   each_pair([&](Symbol first, Symbol second, std::int64_t count, Place block) {
-    if (least_ > 1 && shared[slot(first, second)] < least_) return;
+    if (least_ > 1 && !is_stored(shared[slot(first, second)])) return;
     Pair& state = pair(add_pair(key_of(first, second)));
     if (!state.followed) state.current += count;
     places_.append(state.blocks, block);
