@@ -25,3 +25,18 @@ TEST_CASE("pages grow with what is in them, from nothing too, and are zeros behi
     CHECK(pages.data() == there);
   }
 }
+
+TEST_CASE("pages that are forgotten leave those around them as they are") {
+  constexpr std::size_t kBytes = std::size_t{1} << 20, kFrom = 100001, kTo = 900001;
+  constexpr std::size_t kMostOfPage = std::size_t{1} << 16;
+  Pages pages(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) pages.data()[i] = 'x';
+  pages.forget(kFrom, kTo);
+  pages.forget(kTo, kTo + 1);
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    if (i < kFrom || i >= kTo) REQUIRE(pages.data()[i] == 'x');
+#ifdef __linux__
+    if (i >= kFrom + kMostOfPage && i + kMostOfPage < kTo) REQUIRE(pages.data()[i] == 0);
+#endif
+  }
+}

@@ -124,21 +124,23 @@ TEST_CASE("learnt merges and pieces where symbols are made again, and where word
   }
 }
 
-TEST_CASE("more symbols, or more large counts, than 16 bits can tell apart") {
+TEST_CASE("more symbols, or more large counts, than 16 bits can tell apart, and counts beyond 32 bits") {
   WordCounts characters;
   for (char32_t c = 0x10000; c < 0x20000 + 5000; ++c) characters.add(to_utf8(std::u32string{c, 'a', 'b', c}), c % 7);
   const BpeLearnt learnt = learn_bpe(characters, {.merges = 50});
   CHECK(learnt.merges.pairs.front() == std::pair<std::string, std::string>("a", "b"));
   check_pieces(characters, learnt);
 
-  WordCounts small, large;
-  for (std::int64_t i = 0; i < 20000; ++i) {
-    small.add(std::to_string(i * 7919), 1 + i % 5);
-    large.add(std::to_string(i * 7919), (1 + i % 5) * 50000);
+  WordCounts small;
+  for (std::int64_t i = 0; i < 20000; ++i) small.add(std::to_string(i * 7919), 1 + i % 5);
+  const auto expected = learn_bpe(small, {.merges = 500}).merges.pairs;
+  for (const std::int64_t scale : {std::int64_t{50000}, std::int64_t{1} << 33}) {
+    WordCounts large;
+    for (std::size_t i = 0; i < small.size(); ++i) large.add(small.word(i), small.count(i) * scale);
+    const BpeLearnt of_large = learn_bpe(large, {.merges = 500, .min_frequency = 2 * scale});
+    CHECK(of_large.merges.pairs == expected);
+    check_pieces(large, of_large);
   }
-  const BpeLearnt of_large = learn_bpe(large, {.merges = 500, .min_frequency = 100000});
-  CHECK(of_large.merges.pairs == learn_bpe(small, {.merges = 500}).merges.pairs);
-  check_pieces(large, of_large);
 }
 
 TEST_CASE("words are cut as apply-bpe cuts them: seen ones, unseen ones, fewer merges, a restricted vocabulary") {

@@ -47,6 +47,20 @@ TEST_CASE("words are counted in the order of first occurrence, whatever their le
   CHECK(listed(words) == std::vector<std::pair<std::string, std::int64_t>>{{"again", 1}});
 }
 
+TEST_CASE("words are found again after the table has grown past what it gives back at a time") {
+  const auto word = [](std::int64_t i) { return "w" + std::to_string(i * 7919); };
+  WordCounts words;
+  for (std::int64_t i = 0; i < 600000; ++i) words.add(word(i), i);
+  for (std::int64_t i = 0; i < 600000; ++i) words.add(word(i), 1);
+  REQUIRE(words.size() == 600000);
+  bool equal = true;
+  for (std::int64_t i = 0; i < 600000; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    equal &= words.word(at) == word(i) && words.count(at) == i + 1;
+  }
+  CHECK(equal);
+}
+
 TEST_CASE("counts beyond 32 bits") {
   WordCounts words;
   const WordCounts::Place place = words.add("a", 0xFFFFFFFE);

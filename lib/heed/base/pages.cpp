@@ -7,6 +7,10 @@
 #include <cstring>
 #include <new>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace heed {
 namespace {
 
@@ -28,6 +32,12 @@ void prefer_huge_pages(void* memory, std::size_t bytes) {
   const std::size_t before = before_huge_page(memory);
   if (bytes < before + kHugePage) return;
   ::madvise(static_cast<char*>(memory) + before, (bytes - before) / kHugePage * kHugePage, MADV_HUGEPAGE);
+}
+
+void return_free_heap() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), size_(size) {
@@ -73,6 +83,11 @@ void Pages::shrink(std::size_t bytes) {
   if (kept >= bytes_) return;
   ::munmap(data_ + kept, bytes_ - kept);
   bytes_ = kept;
+}
+
+void Pages::forget(std::size_t from, std::size_t to) {
+  const std::size_t begin = whole_pages(from), end = whole_pages(to + 1) - whole_pages(1);
+  if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);  // a wish, no more
 }
 
 }  // namespace heed

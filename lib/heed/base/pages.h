@@ -10,6 +10,9 @@ enum class PageSize { small, huge };
 /// Of memory that will all be written: huge pages, where the system has them.
 void prefer_huge_pages(void* memory, std::size_t bytes);
 
+/// Gives what the heap has free back to the system, as far as the C library can.
+void return_free_heap();
+
 /// Memory from the system in whole pages, zeros at first. It costs nothing before it is written, and goes back to the
 /// system, not to the heap, so that what is given back does not count as memory in use.
 class Pages {
@@ -34,6 +37,8 @@ class Pages {
   void grow(std::size_t bytes);
   /// Gives the pages behind the first `bytes` back.
   void shrink(std::size_t bytes);
+  /// Gives the whole pages between the bytes `from` and `to` back: what was in them must not be read any more.
+  void forget(std::size_t from, std::size_t to);
 
  private:
   char* data_ = nullptr;

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "heed/base/pages.h"
 #include "heed/base/streams.h"
 #include "heed/base/threads.h"
 #include "heed/base/utf8.h"
@@ -284,6 +285,7 @@ Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, st
   read.words = join_counts(read.corpora, !options.write_vocabulary.empty());
   read.occurrences = read.words.total();
   read.different = static_cast<std::int64_t>(read.words.size());
+  return_free_heap();  // what reading took; learning takes more than that
   return read;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "heed/base/pages.h"
@@ -30,16 +31,19 @@ class BpeText {
 
   /// Room for so many cells at most; memory is taken as they are written.
   explicit BpeText(std::size_t capacity)
-      : pages_((capacity + kSlack) * sizeof(Cell)), cells_(reinterpret_cast<Cell*>(pages_.data())) {}
+      : pages_((capacity + kSlack) * sizeof(Cell)),
+        cells_(reinterpret_cast<Cell*>(pages_.data())),
+        blocks_(bytes_of_blocks(capacity, kLongBlock)) {}
 
   /// Another text in the same blocks, with room for as many cells at most.
   template <class Other>
   BpeText(const BpeText<Other>& other, std::size_t capacity) : BpeText(capacity) {
     size_ = other.size();
     words_ = other.words();
+    blocks_.grow(other.blocks() * sizeof(Block) + bytes_of_blocks(capacity, kLongBlock));
     for (std::uint32_t number = 0; number < other.blocks(); ++number) {
       const auto& block = other.block(number);
-      blocks_.push_back({block.start, block.length, block.first_word});
+      this->block(block_count_++) = {block.start, block.length, block.first_word};
       Cell* at = cells_ + block.start;
       other.each_word(number, [&](std::uint32_t, std::int64_t count, std::span<const Other> symbols) {
         *at++ = cell_of(count);
@@ -65,11 +69,11 @@ class BpeText {
 
   std::size_t size() const { return size_; }
   std::uint32_t words() const { return words_; }
-  std::uint32_t blocks() const { return static_cast<std::uint32_t>(blocks_.size()); }
-  Block& block(std::uint32_t number) { return blocks_[number]; }
-  const Block& block(std::uint32_t number) const { return blocks_[number]; }
+  std::uint32_t blocks() const { return block_count_; }
+  Block& block(std::uint32_t number) { return reinterpret_cast<Block*>(blocks_.data())[number]; }
+  const Block& block(std::uint32_t number) const { return reinterpret_cast<const Block*>(blocks_.data())[number]; }
   void prefetch(std::uint32_t number) const {
-    const Cell* const at = cells_ + blocks_[number].start;
+    const Cell* const at = cells_ + block(number).start;
     __builtin_prefetch(at, 1);
     __builtin_prefetch(at + 64 / sizeof(Cell), 1);
   }
@@ -78,15 +82,16 @@ class BpeText {
 
   /// The block that a word stands in.
   std::uint32_t block_of(std::uint32_t word) const {
-    const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), word,
-                                        [](std::uint32_t w, const Block& block) { return w < block.first_word; });
-    return static_cast<std::uint32_t>(after - blocks_.begin() - 1);
+    const Block* const first = &block(0);
+    const Block* const after = std::upper_bound(first, first + blocks(), word,
+                                                [](std::uint32_t w, const Block& b) { return w < b.first_word; });
+    return static_cast<std::uint32_t>(after - first - 1);
   }
 
   /// Calls take(word, count, symbols) for the words of a block.
   template <class Take>
   void each_word(std::uint32_t number, Take&& take) const {
-    const Block& block = blocks_[number];
+    const Block& block = this->block(number);
     const Cell* at = cells_ + block.start;
     const Cell* const end = at + block.length;
     for (std::uint32_t word = block.first_word; at < end; ++word) {
@@ -100,11 +105,14 @@ class BpeText {
 
   /// Moves the words together into blocks of `length` cells again, and gives the room behind them back.
   void compact(std::size_t length) {
-    const std::vector<Block> old = std::move(blocks_);
-    blocks_.clear();
+    std::size_t cells = 0;
+    for (std::uint32_t number = 0; number < blocks(); ++number) cells += block(number).length;
+    const std::uint32_t old_count = std::exchange(block_count_, 0);
+    const Pages old = std::exchange(blocks_, Pages(bytes_of_blocks(cells, length)));
     size_ = 0;
     words_ = 0;
-    for (const Block& block : old) {
+    for (std::uint32_t number = 0; number < old_count; ++number) {
+      const Block& block = reinterpret_cast<const Block*>(old.data())[number];
       const Cell* at = cells_ + block.start;
       for (const Cell* const end = at + block.length; at < end;) {
         const Cell* last = at + 1;
@@ -117,7 +125,7 @@ class BpeText {
       }
     }
     pages_.shrink((size_ + kSlack) * sizeof(Cell));
-    blocks_.shrink_to_fit();
+    blocks_.shrink(block_count_ * sizeof(Block));
   }
 
   /// From `at` on, the first place of a cell `first` with `second` behind it among `size` cells; `size` where there is
@@ -139,16 +147,22 @@ class BpeText {
   static constexpr Cell kTable = static_cast<Cell>(kEnd - kEnd / 4);  // counts from here on are places in table_
   static constexpr std::size_t kSlack = 64;                           // find() may read these
 
+  /// What the blocks of so many cells take at most: two side by side have more than `length` of them together.
+  static std::size_t bytes_of_blocks(std::size_t cells, std::size_t length) {
+    return (2 * (cells / length) + 2) * sizeof(Block);
+  }
+
   Cell cell_of(std::int64_t count) {
     if (count < std::int64_t{kTable}) return static_cast<Cell>(count);
     table_.push_back(count);
     return static_cast<Cell>(kTable + (table_.size() - 1));
   }
 
-  void place_word(std::size_t start, std::size_t end, std::size_t block) {
-    if (blocks_.empty() || end - blocks_.back().start > block)
-      blocks_.push_back({static_cast<std::uint32_t>(start), 0, words_});
-    blocks_.back().length = static_cast<std::uint32_t>(end) - blocks_.back().start;
+  void place_word(std::size_t start, std::size_t end, std::size_t length) {
+    if (block_count_ == 0 || end - block(block_count_ - 1).start > length)
+      block(block_count_++) = {static_cast<std::uint32_t>(start), 0, words_};
+    Block& last = block(block_count_ - 1);
+    last.length = static_cast<std::uint32_t>(end) - last.start;
     ++words_;
   }
 
@@ -156,7 +170,8 @@ class BpeText {
   Cell* cells_;
   std::size_t size_ = 0;
   std::uint32_t words_ = 0;
-  std::vector<Block> blocks_;
+  Pages blocks_;
+  std::uint32_t block_count_ = 0;
   std::vector<std::int64_t> table_;
 };
 

@@ -1,5 +1,7 @@
 #include "heed/text/place_lists.h"
 
+#include <algorithm>
+
 namespace heed {
 
 std::uint32_t PlaceLists::take() {
@@ -9,12 +11,13 @@ std::uint32_t PlaceLists::take() {
     chunk(taken).next = kNone;
     return taken;
   }
-  if (taken_ == blocks_.size() * kChunks) blocks_.push_back(std::make_unique_for_overwrite<Chunk[]>(kChunks));
+  if ((taken_ + std::size_t{1}) * sizeof(Chunk) > pages_.size()) pages_.grow(std::max(kFirstPages, 2 * pages_.size()));
   chunk(taken_).next = kNone;
   return taken_++;
 }
 
 void PlaceLists::clear() {
+  pages_ = {};
   taken_ = 0;
   free_ = kNone;
 }

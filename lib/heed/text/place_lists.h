@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
+
+#include "heed/base/pages.h"
 
 namespace heed {
 
@@ -77,14 +77,14 @@ class PlaceLists {
   };
 
  private:
-  static constexpr std::uint32_t kBytes = 28, kChunks = 1 << 15;  // of a chunk; of a block
+  static constexpr std::uint32_t kBytes = 60;                       // of a chunk
+  static constexpr std::size_t kFirstPages = std::size_t{1} << 20;  // bytes; taken as they are written
   struct Chunk {
     std::uint32_t next;
     std::uint8_t bytes[kBytes];
   };
 
-  Chunk& chunk(std::uint32_t number) { return blocks_[number / kChunks][number % kChunks]; }
-  const Chunk& chunk(std::uint32_t number) const { return blocks_[number / kChunks][number % kChunks]; }
+  Chunk& chunk(std::uint32_t number) const { return reinterpret_cast<Chunk*>(pages_.data())[number]; }
   std::uint32_t take();
 
   void push(List& list, std::uint8_t byte) {
@@ -97,7 +97,7 @@ class PlaceLists {
     chunk(list.tail).bytes[list.used++] = byte;
   }
 
-  std::vector<std::unique_ptr<Chunk[]>> blocks_;
+  Pages pages_;
   std::uint32_t taken_ = 0;     // chunks that were ever in use
   std::uint32_t free_ = kNone;  // the first of those given back, in a chain
 };

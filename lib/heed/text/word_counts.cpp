@@ -83,14 +83,14 @@ void WordTable::add_to(Place place, std::int64_t by) {
 
 std::pair<WordTable::Place, bool> WordTable::add(const char* word, std::size_t size, std::uint32_t hash,
                                                  std::int64_t count) {
-  if (6 * (words_ + 1) > 5 * slots_.size()) grow();
+  if (6 * (words_ + 1) > 5 * slot_count_) grow();
   for (std::size_t at = first_slot(hash);; at = slot_after(at)) {
-    Slot& slot = slots_[at];
-    const bool is_new = slot.place == kNoPlace;
-    if (is_new) slot = {store(word, size), hash};
-    if (!is_new && (slot.hash != hash || !is(slot.place, word, size))) continue;
-    add_to(slot.place, count);
-    return {slot.place, is_new};
+    Slot& found = slot(at);
+    const bool is_new = found.empty();
+    if (is_new) found = {~store(word, size), hash};
+    if (!is_new && (found.hash != hash || !is(found.place(), word, size))) continue;
+    add_to(found.place(), count);
+    return {found.place(), is_new};
   }
 }
 
@@ -121,14 +121,21 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
   return place;
 }
 
+/// Takes a larger table. The old one goes back from front to back as the new one is written, so that the two together
+/// are hardly more than one.
 void WordTable::grow() {
-  std::vector<Slot> old(std::max(kFirstSlots, slots_.size() + slots_.size() / 4));
-  old.swap(slots_);
-  for (const Slot& entry : old) {
-    if (entry.place == kNoPlace) continue;
+  constexpr std::size_t kForgotten = std::size_t{1} << 17;  // slots
+  const std::size_t old_count = slot_count_;
+  slot_count_ = std::max(kFirstSlots, old_count + old_count / 4);
+  Pages old(slot_count_ * sizeof(Slot), PageSize::huge);
+  std::swap(old, slots_);
+  for (std::size_t i = 0; i < old_count; ++i) {
+    if (i % kForgotten == 0 && i > 0) old.forget((i - kForgotten) * sizeof(Slot), i * sizeof(Slot));
+    const Slot entry = reinterpret_cast<const Slot*>(old.data())[i];
+    if (entry.empty()) continue;
     std::size_t at = first_slot(entry.hash);
-    while (slots_[at].place != kNoPlace) at = slot_after(at);
-    slots_[at] = entry;
+    while (!slot(at).empty()) at = slot_after(at);
+    slot(at) = entry;
   }
 }
 

@@ -30,19 +30,22 @@ class WordTable {
 
   // Bring what add() will look at into the cache: the second some time after the first.
   void prefetch_slot(std::uint32_t hash) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[first_slot(hash)]);
+    if (slot_count_ > 0) __builtin_prefetch(&slot(first_slot(hash)));
   }
   void prefetch_word(std::uint32_t hash) const {
-    if (slots_.empty()) return;
-    const Place place = slots_[first_slot(hash)].place;
-    if (place != kNoPlace) __builtin_prefetch(at(place), 1);
+    if (slot_count_ == 0) return;
+    const Slot& first = slot(first_slot(hash));
+    if (!first.empty()) __builtin_prefetch(at(first.place()), 1);
   }
 
   std::string_view word(Place place) const;
   std::int64_t count(Place place) const;
 
   /// Gives the hash table back: no word can be added any more.
-  void close() { std::vector<Slot>().swap(slots_); }
+  void close() {
+    slots_ = Pages();
+    slot_count_ = 0;
+  }
   /// Gives the memory of the words before this one back, as far as whole chunks go.
   void forget_before(Place place);
 
@@ -53,9 +56,12 @@ class WordTable {
   static constexpr std::uint32_t kLargeCount = 0xFFFFFFFFu;  // the count is in large_counts_
   static constexpr std::uint8_t kLongWord = 0xFF;            // four bytes with the length follow
 
+  /// Zeros where it is empty, as new pages are.
   struct Slot {
-    Place place = kNoPlace;
+    std::uint32_t inverse = 0;  // ~place
     std::uint32_t hash = 0;
+    bool empty() const { return inverse == 0; }
+    Place place() const { return ~inverse; }
   };
   struct Memory {
     Pages pages;
@@ -64,8 +70,9 @@ class WordTable {
 
   char* at(Place place) const { return chunks_[place / kUnitsOfChunk] + place % kUnitsOfChunk * kUnit; }
   /// Where the search for a word begins: in the order of hashes, so that a larger table is written from front to back.
-  std::size_t first_slot(std::uint32_t hash) const { return hash * std::uint64_t{slots_.size()} >> 32; }
-  std::size_t slot_after(std::size_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
+  std::size_t first_slot(std::uint32_t hash) const { return hash * std::uint64_t{slot_count_} >> 32; }
+  std::size_t slot_after(std::size_t slot) const { return slot + 1 == slot_count_ ? 0 : slot + 1; }
+  Slot& slot(std::size_t number) const { return reinterpret_cast<Slot*>(slots_.data())[number]; }
   bool is(Place place, const char* word, std::size_t size) const;
   Place store(const char* word, std::size_t size);
   void grow();
@@ -75,7 +82,8 @@ class WordTable {
   std::size_t used_ = kChunk;  // bytes of the last chunk
   std::size_t forgotten_ = 0;  // of memory_
   std::size_t words_ = 0;
-  std::vector<Slot> slots_;  // at most 5 of 6 taken
+  Pages slots_;
+  std::size_t slot_count_ = 0;  // at most 5 of 6 taken
   std::unordered_map<Place, std::int64_t> large_counts_;
 };
 
