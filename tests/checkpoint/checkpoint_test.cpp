@@ -2,9 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -25,12 +29,12 @@ struct Folder {
   std::string file(const std::string& name) const { return (path / name).string(); }
 };
 
-Checkpoint make_checkpoint() {
+Checkpoint make_checkpoint(int dim_ffn = 12) {
   TransformerConfig config;
   config.source_vocabulary = config.target_vocabulary = 7;
   config.dim_emb = 8;
   config.heads = 2;
-  config.dim_ffn = 12;
+  config.dim_ffn = dim_ffn;
   config.enc_depth = config.dec_depth = 1;
   config.norm = NormPlacement::pre;
   config.tied_embeddings = TiedEmbeddings::all;
@@ -55,13 +59,18 @@ void spit(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-std::string message(const std::string& path) {
+template <class Load>
+std::string message(const std::string& path, Load load) {
   try {
-    load_checkpoint(path);
+    load(path);
   } catch (const Error& error) {
     return error.what();
   }
   return "no error";
+}
+
+std::string message(const std::string& path) {
+  return message(path, load_checkpoint);
 }
 
 bool contains(const std::string& text, const std::string& part) {
@@ -192,6 +201,46 @@ TEST_CASE("checkpoint: any flipped byte is found; without the checksum nothing c
     damaged.resize(damaged.size() - 20);
     spit(flipped, damaged);
     message(flipped);
+  }
+}
+
+TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matter to the model alone") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5"), flipped = folder.file("flipped.h5");
+  Checkpoint checkpoint = make_checkpoint(1024);
+  TrainingArrays arrays;
+  arrays.emplace("moment", checkpoint.parameters).first->second.initialise(4);
+  save_checkpoint(path, checkpoint, {}, arrays);
+  const std::string bytes = slurp(path);
+  const auto line = bytes.rfind("heed-crc32-model=");
+  REQUIRE(line == bytes.size() - 55);
+  // The ranges that need not be read are those of the four largest arrays, two of them weights of 1024 x 8.
+  std::vector<std::pair<std::size_t, std::size_t>> ranges;
+  std::istringstream lines(bytes.substr(line - std::stoul(bytes.substr(line + 26, 8), nullptr, 16)));
+  for (std::size_t begin = 0, end = 0; lines >> begin >> end;) ranges.emplace_back(begin, end);
+  REQUIRE(ranges.size() == 4);
+  for (const auto& [begin, end] : ranges) CHECK(end - begin == 1024 * 8 * sizeof(float));
+  const std::string damage = "is damaged: its checksum does not match its contents";
+  int spared = 0, found = 0;
+  for (std::size_t at = 8; at + 20 < bytes.size(); at += 977) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    spit(flipped, damaged);
+    INFO("byte ", at);
+    const bool in_training =
+        std::ranges::any_of(ranges, [&](const auto& range) { return at >= range.first && at < range.second; });
+    (in_training ? spared : found)++;
+    CHECK(contains(message(flipped), in_training ? "no error" : damage));
+    CHECK(contains(message(flipped, load_resumable_checkpoint), damage));
+  }
+  CHECK(spared > 10);
+  CHECK(found > 10);
+  for (std::size_t at = line - 60; at + 20 < bytes.size(); ++at) {  // the lines themselves
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
+    spit(flipped, damaged);
+    INFO("byte ", at);
+    CHECK(contains(message(flipped), damage));
   }
 }
 

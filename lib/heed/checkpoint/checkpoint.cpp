@@ -1,5 +1,6 @@
 #include "heed/checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <boost/archive/archive_exception.hpp>
 #include <boost/archive/text_iarchive.hpp>
 #include <boost/archive/text_oarchive.hpp>
@@ -13,7 +14,6 @@
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint_file.h"
-#include "heed/checkpoint/integrity.h"
 
 namespace heed {
 namespace {
@@ -37,6 +37,18 @@ void write_parameters(h5::File& file, const std::string& group, const ParameterV
   }
 }
 
+/// Where the numbers of larger parameters lie in the file.
+void add_ranges(const h5::File& file, const std::string& group, const ParameterLayout& layout,
+                std::vector<ByteRange>& ranges) {
+  constexpr std::int64_t kLarge = 1 << 14;
+  for (const ParameterInfo& info : layout.all()) {
+    const std::int64_t bytes = info.shape.size() * 4;
+    if (bytes < kLarge) continue;
+    const std::int64_t begin = file.dataset(group + "/" + info.name).offset_of_floats();
+    if (begin >= 0) ranges.push_back({begin, begin + bytes});
+  }
+}
+
 void write_all(const std::string& path, const Checkpoint& checkpoint, const TrainingState* state,
                const TrainingArrays* arrays) {
   AtomicPath atomic(path);
@@ -52,15 +64,20 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
   for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
   write_text_models(file, checkpoint.source, checkpoint.target);
   write_parameters(file, "/parameters", checkpoint.parameters);
+  std::vector<ByteRange> training;
   if (state) {
     file.make_group("/training");
-    for (const auto& [name, values] : *arrays) write_parameters(file, "/training/" + name, values);
+    for (const auto& [name, values] : *arrays) {
+      write_parameters(file, "/training/" + name, values);
+      add_ranges(file, "/training/" + name, values.layout(), training);
+    }
     std::ostringstream bytes;
     boost::archive::text_oarchive(bytes) << *state;
     file.write_bytes("/training/state", bytes.str());
   }
   file.close();
-  append_checksum(atomic.temporary());
+  std::sort(training.begin(), training.end(), [](ByteRange a, ByteRange b) { return a.begin < b.begin; });
+  append_checksum(atomic.temporary(), training);
   atomic.commit();
 }
 
@@ -165,15 +182,16 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  return read_checked(path, [&] { return read_checkpoint(open_shared(path)); });
+  return read_checked(path, Checked::model, [&] { return read_checkpoint(open_shared(path)); });
 }
 
 UnreadCheckpoint open_unread_checkpoint(const std::string& path) {
-  return read_checked(path, [&] { return read_all_but_parameters(open_shared(path), PageSize::small); });
+  return read_checked(path, Checked::model,
+                      [&] { return read_all_but_parameters(open_shared(path), PageSize::small); });
 }
 
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {
-  return read_checked(path, [&]() -> std::optional<ResumableCheckpoint> {
+  return read_checked(path, Checked::all, [&]() -> std::optional<ResumableCheckpoint> {
     const SharedFile file = open_shared(path);
     if (!file->exists("/training/state")) return std::nullopt;
     ResumableCheckpoint out{read_checkpoint(file), {}, {}};

@@ -5,7 +5,6 @@
 
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint.h"
-#include "heed/checkpoint/integrity.h"
 
 namespace heed {
 namespace {
@@ -153,13 +152,13 @@ std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
   return {std::move(first), std::move(second)};
 }
 
-void check_integrity(const std::string& path) {
+void check_integrity(const std::string& path, Checked checked) {
   // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
-  if (!verify_checksum(path)) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
+  if (!verify_checksum(path, checked)) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
 }
 
 std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
-  return read_checked(path, [&] {
+  return read_checked(path, Checked::model, [&] {
     const h5::File file = open_checkpoint(path);
     return read_text_models(file);
   });

@@ -6,6 +6,7 @@
 
 #include "heed/base/error.h"
 #include "heed/checkpoint/h5.h"
+#include "heed/checkpoint/integrity.h"
 #include "heed/model/transformer_config.h"
 #include "heed/text/text_model.h"
 
@@ -32,14 +33,14 @@ void write_text_models(h5::File& file, const TextModel& source_model, const Text
 std::pair<TextModel, TextModel> read_text_models(const h5::File& file);
 
 /// Throws Error for bytes that do not agree with their checksum; a file without one is first read in a child process.
-void check_integrity(const std::string& path);
+void check_integrity(const std::string& path, Checked checked);
 
 /// Calls `read` on a file whose integrity was checked. Usage errors in it come from values in the file, not from the
 /// command line, and name the file.
 template <class Function>
-auto read_checked(const std::string& path, Function read) {
+auto read_checked(const std::string& path, Checked checked, Function read) {
   try {
-    check_integrity(path);
+    check_integrity(path, checked);
     return read();
   } catch (const UsageError& error) {
     throw Error(Position{path}, std::string("/config: ") + error.what());

@@ -7,10 +7,13 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +25,23 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view kMark = "heed-crc32=";
-constexpr std::size_t kTrailer = 20;  // the mark, eight digits and a line end
+constexpr std::string_view kMark = "heed-crc32=", kModelMark = "heed-crc32-model=";
+constexpr std::size_t kLine = 20, kModelLine = 35;  // the mark, eight digits (a blank, eight more) and a line end
+
+std::string hexadecimal(std::uint32_t number) {
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(number));
+  return digits;
+}
+
+std::string last_line(std::uint32_t crc) {
+  return std::string(kMark) + hexadecimal(crc) + "\n";
+}
+
+/// `length`: of the lines of ranges before it.
+std::string model_line(std::uint32_t crc, std::size_t length) {
+  return std::string(kModelMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
+}
 
 class OpenFile {
  public:
@@ -36,65 +54,143 @@ class OpenFile {
 
   std::int64_t size() const { return std::max<std::int64_t>(0, ::lseek(descriptor_, 0, SEEK_END)); }
 
-  /// Calls take(part) for bytes begin ... end - 1; throws Error where they cannot be read. For any thread.
-  template <class Take>
-  void read(std::int64_t begin, std::int64_t end, Take take) const {
-    std::vector<char> buffer(std::size_t{1} << 18);
-    while (begin < end) {
-      const auto most = static_cast<std::size_t>(std::min(end - begin, std::ssize(buffer)));
-      const ssize_t got = ::pread(descriptor_, buffer.data(), most, begin);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) throw Error(Position{path_}, "cannot read: " + (got < 0 ? errno_text() : "it has become shorter"));
-      take(std::string_view(buffer.data(), static_cast<std::size_t>(got)));
-      begin += got;
+  /// The CRC-32 of some bytes; throws Error where they cannot be read. For any thread.
+  std::uint32_t crc(ByteRange range) const {
+    std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
+    std::array<char, std::size_t{1} << 17> buffer;
+    while (range.begin < range.end) {
+      const std::size_t got = read(range, buffer);
+      crc = libdeflate_crc32(crc, buffer.data(), got);
+      range.begin += static_cast<std::int64_t>(got);
     }
+    return crc;
+  }
+
+  std::string text(ByteRange range) const {
+    std::string out(static_cast<std::size_t>(range.end - range.begin), '\0');
+    for (std::size_t at = 0; at < out.size();)
+      at += read({range.begin + static_cast<std::int64_t>(at), range.end}, std::span(out).subspan(at));
+    return out;
+  }
+
+  Error damaged() const {
+    return {Position{path_}, "is damaged: its checksum does not match its contents (restore it from a copy)"};
   }
 
  private:
+  /// Some of the range's bytes, at least one.
+  std::size_t read(ByteRange range, std::span<char> out) const {
+    const auto most = std::min(static_cast<std::size_t>(range.end - range.begin), out.size());
+    for (;;) {
+      const ssize_t got = ::pread(descriptor_, out.data(), most, range.begin);
+      if (got > 0) return static_cast<std::size_t>(got);
+      if (got < 0 && errno == EINTR) continue;
+      throw Error(Position{path_}, "cannot read: " + (got < 0 ? errno_text() : "it has become shorter"));
+    }
+  }
+
   std::string path_;
   int descriptor_;
 };
 
-/// The line with the CRC-32 of the first `size` bytes. Several threads share large files: whoever starts a tool waits
-/// for this.
-std::string checksum(const OpenFile& file, std::int64_t size) {
-  constexpr std::int64_t kWorthAThread = std::int64_t{16} << 20;
-  const auto parts =
-      static_cast<int>(std::clamp<std::int64_t>(size / kWorthAThread, 1, std::min(4, available_threads())));
-  const auto boundary = [&](int i) { return size / parts * i + size % parts * i / parts; };
-  std::vector<std::uint32_t> crcs(static_cast<std::size_t>(parts), libdeflate_crc32(0, nullptr, 0));
-  ThreadTeam(parts).run(parts, [&](int i) {
-    std::uint32_t& crc = crcs[static_cast<std::size_t>(i)];
-    file.read(boundary(i), boundary(i + 1),
-              [&](std::string_view part) { crc = libdeflate_crc32(crc, part.data(), part.size()); });
-  });
-  uLong all = crcs[0];
-  for (int i = 1; i < parts; ++i)
-    all = crc32_combine(all, crcs[static_cast<std::size_t>(i)], boundary(i + 1) - boundary(i));
-  char text[kTrailer + 1];
-  std::snprintf(text, sizeof text, "%s%08x\n", std::string(kMark).c_str(), static_cast<unsigned>(all));
-  return text;
+std::int64_t size_of(ByteRange range) {
+  return range.end - range.begin;
+}
+
+/// The CRC-32 of some ranges, laid end to end. Several threads share large files: whoever starts a tool waits for this.
+std::uint32_t checksum(const OpenFile& file, std::span<const ByteRange> ranges) {
+  constexpr std::int64_t kPiece = std::int64_t{8} << 20;
+  std::vector<ByteRange> pieces;
+  for (const ByteRange& range : ranges)
+    for (std::int64_t begin = range.begin; begin < range.end; begin += kPiece)
+      pieces.push_back({begin, std::min(range.end, begin + kPiece)});
+  std::vector<std::uint32_t> crcs(pieces.size());
+  ThreadTeam(static_cast<int>(std::clamp<std::int64_t>(std::ssize(pieces) / 2, 1, std::min(4, available_threads()))))
+      .run(static_cast<int>(pieces.size()), [&](int i) {
+        const auto piece = static_cast<std::size_t>(i);
+        crcs[piece] = file.crc(pieces[piece]);
+      });
+  uLong all = crc32(0, nullptr, 0);
+  for (std::size_t i = 0; i < pieces.size(); ++i) all = crc32_combine(all, crcs[i], size_of(pieces[i]));
+  return static_cast<std::uint32_t>(all);
+}
+
+/// What is left of 0 .. end.
+std::vector<ByteRange> without(std::span<const ByteRange> ranges, std::int64_t end) {
+  std::vector<ByteRange> out;
+  std::int64_t at = 0;
+  for (const ByteRange& range : ranges) {
+    out.push_back({at, range.begin});
+    at = range.end;
+  }
+  out.push_back({at, end});
+  return out;
+}
+
+/// The ranges that the lines of text name: ascending, and within 0 .. end.
+std::optional<std::vector<ByteRange>> ranges_of(const std::string& lines, std::int64_t end) {
+  std::vector<ByteRange> out;
+  for (const char* at = lines.data(); *at != '\0';) {
+    ByteRange range{0, 0};
+    const char* const last = lines.data() + lines.size();
+    const auto [blank, wrong] = std::from_chars(at, last, range.begin);
+    if (wrong != std::errc() || *blank != ' ') return std::nullopt;
+    const auto [line_end, also_wrong] = std::from_chars(blank + 1, last, range.end);
+    if (also_wrong != std::errc() || *line_end != '\n') return std::nullopt;
+    if (range.begin < (out.empty() ? 0 : out.back().end) || range.end < range.begin || range.end > end)
+      return std::nullopt;
+    out.push_back(range);
+    at = line_end + 1;
+  }
+  return out;
+}
+
+/// The same as checksum() of a file of `size` bytes in front of its last line, for the model alone. False where its
+/// line is not there.
+bool verify_model(const OpenFile& file, std::int64_t size) {
+  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // bytes
+  const std::int64_t end = size - static_cast<std::int64_t>(kModelLine);
+  if (end < 0) return false;
+  const std::string line = file.text({end, size});
+  if (line.compare(0, kModelMark.size(), kModelMark) != 0) return false;
+  std::uint32_t length = 0;
+  const char* const digits = line.data() + kModelMark.size() + 9;
+  if (std::from_chars(digits, digits + 8, length, 16).ptr != digits + 8 || length > std::min(end, kMostLines))
+    throw file.damaged();
+  const std::int64_t begin = end - static_cast<std::int64_t>(length);
+  const auto training = ranges_of(file.text({begin, end}), begin);
+  if (!training) throw file.damaged();
+  if (model_line(checksum(file, without(*training, end)), length) != line) throw file.damaged();
+  return true;
 }
 
 }  // namespace
 
-void append_checksum(const std::string& path) {
+void append_checksum(const std::string& path, std::span<const ByteRange> training) {
   const OpenFile file(path);
-  const std::string line = checksum(file, file.size());
   std::ofstream out(path, std::ios::binary | std::ios::app);
-  out << line << std::flush;
-  if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
+  const auto append = [&](const std::string& text) {
+    out << text << std::flush;
+    if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
+  };
+  if (!training.empty()) {
+    std::string lines;
+    for (const ByteRange& range : training)
+      lines += std::to_string(range.begin) + " " + std::to_string(range.end) + "\n";
+    append(lines);
+    append(model_line(checksum(file, without(training, file.size())), lines.size()));
+  }
+  append(last_line(checksum(file, without({}, file.size()))));
 }
 
-bool verify_checksum(const std::string& path) {
+bool verify_checksum(const std::string& path, Checked checked) {
   const OpenFile file(path);
-  const std::int64_t size = file.size() - static_cast<std::int64_t>(kTrailer);
+  const std::int64_t size = file.size() - static_cast<std::int64_t>(kLine);
   if (size < 0) return false;
-  std::string line;
-  file.read(size, size + static_cast<std::int64_t>(kTrailer), [&](std::string_view part) { line += part; });
+  const std::string line = file.text({size, size + static_cast<std::int64_t>(kLine)});
   if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return false;
-  if (checksum(file, size) != line)
-    throw Error(Position{path}, "is damaged: its checksum does not match its contents (restore it from a copy)");
+  if (checked == Checked::model && verify_model(file, size)) return true;
+  if (last_line(checksum(file, without({}, size))) != line) throw file.damaged();
   return true;
 }
 
