@@ -47,7 +47,8 @@ TEST_CASE("what a search asks for is counted, row by row") {
   CHECK(counts.steps == std::map<std::int64_t, std::int64_t>{{1, 1}, {2, 1}, {3, 1}});
   CHECK(counts.k == 7);
   CHECK(counts.most_source == 4);
-  CHECK(counts.most_cached == 6);
+  CHECK(counts.decoder_keys == 2 + 5 + 3);
+  CHECK(counts.most_keys == 5);
   CHECK(model.take().tokens.target == 0);
 }
 
@@ -56,12 +57,12 @@ TEST_CASE("counts add up") {
   one.steps = {{4, 2}};
   one.k = 3;
   other.steps = {{4, 1}, {5, 1}};
-  other.most_cached = 8;
+  other.most_keys = 8;
   other.batches = 2;
   one += other;
   CHECK(one.steps == std::map<std::int64_t, std::int64_t>{{4, 3}, {5, 1}});
   CHECK(one.k == 3);
-  CHECK(one.most_cached == 8);
+  CHECK(one.most_keys == 8);
   CHECK(one.batches == 2);
 }
 

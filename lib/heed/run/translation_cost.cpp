@@ -58,11 +58,13 @@ class ModelCalibration {
     for (const std::int64_t r : row_counts_) add_step(r);
     add_attention(pool);
     timer_.run(kSeconds);
-    // Not again and again: pages that come back at once are still in the cache.
+    // The second time: a virtual machine may have to ask its host for the first pages.
     std::vector<double> seconds(static_cast<std::size_t>(pool.size()));
     pool.run([&](int index) {
-      const Pages pages(kPages, PageSize::huge);
-      seconds[static_cast<std::size_t>(index)] = seconds_of([&] { std::memset(pages.data(), 1, kPages); });
+      for (int i = 0; i < 2; ++i) {
+        const Pages pages(kPages, PageSize::huge);
+        seconds[static_cast<std::size_t>(index)] = seconds_of([&] { std::memset(pages.data(), 1, kPages); });
+      }
     });
     page_seconds_ = std::accumulate(seconds.begin(), seconds.end(), 0.0) / pool.size();
   }
@@ -92,7 +94,7 @@ class ModelCalibration {
   double memory_taken(const DecodingCounts& counts) const {
     const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
     const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
-    return sizeof(float) * real(counts.most_source * layer) + real(counts.most_source + counts.most_cached) * cached;
+    return sizeof(float) * real(counts.most_source * layer) + real(counts.most_source + counts.most_keys) * cached;
   }
   double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
 
@@ -215,19 +217,26 @@ class ModelCalibration {
     }));
   }
 
-  /// A cache as search makes it: rows of a sentence side by side, and a slot for each of their positions.
+  /// A cache as search makes it: rows of a sentence side by side, which have their first positions in common.
   void fill(Thread& t, std::int64_t sentences) {
     const std::int64_t width = config_.dim_emb;
-    std::vector<std::int32_t> offsets, parents;
+    std::vector<std::int32_t> offsets, parents, first_rows;
     for (std::int64_t s = 0; s <= sentences; ++s) offsets.push_back(static_cast<std::int32_t>(s * source_));
     for (std::int64_t r = 0; r < rows_; ++r) parents.push_back(static_cast<std::int32_t>(r * sentences / rows_));
     t.cache.begin({offsets});
     const Tensor<float> kv = t.some(offsets.back(), 2 * width), qkv = t.some(rows_, 3 * width);
     for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.set_memory(layer, kv);
     t.cache.select(parents);
+    for (std::size_t r = 0; r < parents.size(); ++r)
+      first_rows.push_back(r > 0 && parents[r] == parents[r - 1] ? first_rows.back() : static_cast<std::int32_t>(r));
+    // As many positions in common that the step's keys are as many as they were: rows x own + sentences x common.
+    const double keys = real(rows_ * length_) * real(counts_.decoder_keys) / real(counts_.tokens.decoder_pairs);
+    const double own =
+        rows_ == sentences ? real(length_) : (keys - real(sentences * length_)) / real(rows_ - sentences);
     for (std::int64_t i = 0; i < length_; ++i) {
       t.cache.begin_step();
       for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.append(layer, qkv);
+      if (real(i + 1) <= real(length_) - own) t.cache.select(first_rows);
     }
     t.arena.reset();
   }
@@ -311,7 +320,8 @@ DecodingCounts& DecodingCounts::operator+=(const DecodingCounts& other) {
   for (const auto& [rows, count] : other.steps) steps[rows] += count;
   k = std::max(k, other.k);
   most_source = std::max(most_source, other.most_source);
-  most_cached = std::max(most_cached, other.most_cached);
+  decoder_keys += other.decoder_keys;
+  most_keys = std::max(most_keys, other.most_keys);
   return *this;
 }
 
@@ -320,7 +330,9 @@ void CountedStepModel::start(const PackedIds& source) {
   ++counts_.batches;
   counts_.sentences += source.sequences();
   sources_.clear();
-  length_ = 0;
+  positions_.clear();
+  last_.assign(static_cast<std::size_t>(source.sequences()), -1);
+  length_ = live_ = 0;
   for (int s = 0; s < source.sequences(); ++s) {
     const std::int64_t tokens = source.packed().length(s);
     counts_.tokens.add(tokens, 0);
@@ -335,7 +347,13 @@ void CountedStepModel::count_step() {
   ++counts_.steps[rows];
   counts_.tokens.target += rows;
   counts_.tokens.decoder_pairs += rows * length_;
-  counts_.most_cached = std::max(counts_.most_cached, rows * length_);
+  for (std::int32_t& last : last_) {
+    positions_.push_back({last, 1});
+    last = static_cast<std::int32_t>(positions_.size()) - 1;
+  }
+  live_ += rows;
+  counts_.decoder_keys += live_;
+  counts_.most_keys = std::max(counts_.most_keys, live_);
   counts_.tokens.cross_pairs += std::accumulate(sources_.begin(), sources_.end(), std::int64_t{0});
 }
 
@@ -351,10 +369,24 @@ void CountedStepModel::step(std::span<const std::int32_t> tokens, CpuContext& de
   model_->step(tokens, device, k, log_probabilities, ids);
 }
 
+void CountedStepModel::release(std::int32_t position) {
+  while (position >= 0 && --positions_[static_cast<std::size_t>(position)].references == 0) {
+    --live_;
+    position = positions_[static_cast<std::size_t>(position)].before;
+  }
+}
+
 void CountedStepModel::reorder(std::span<const std::int32_t> parents) {
   std::vector<std::int64_t> sources;
-  for (const std::int32_t parent : parents) sources.push_back(sources_[static_cast<std::size_t>(parent)]);
+  std::vector<std::int32_t> last;
+  for (const std::int32_t parent : parents) {
+    sources.push_back(sources_[static_cast<std::size_t>(parent)]);
+    last.push_back(last_[static_cast<std::size_t>(parent)]);
+    if (last.back() >= 0) ++positions_[static_cast<std::size_t>(last.back())].references;
+  }
   sources_ = std::move(sources);
+  last_.swap(last);
+  for (const std::int32_t position : last) release(position);
   model_->reorder(parents);
 }
 

@@ -18,8 +18,9 @@ struct DecodingCounts {
   TokenCounts tokens;                          ///< a row of a step is a target token
   std::map<std::int64_t, std::int64_t> steps;  ///< by their number of rows
   std::int64_t k = 1;                          ///< likeliest tokens asked for, at most
-  /// Of a batch, at most: source tokens, and rows times their length.
-  std::int64_t most_source = 0, most_cached = 0;
+  /// The keys of tokens.decoder_pairs, those of a step that several rows have in common counted once.
+  std::int64_t decoder_keys = 0;
+  std::int64_t most_source = 0, most_keys = 0;  ///< at most: source tokens of a batch, decoder_keys of a step
 
   DecodingCounts& operator+=(const DecodingCounts& other);
 };
@@ -41,12 +42,21 @@ class CountedStepModel : public StepModel {
   DecodingCounts take() { return std::exchange(counts_, {}); }
 
  private:
+  /// A position of a hypothesis, or of several that have begun alike.
+  struct Position {
+    std::int32_t before;
+    std::int32_t references;  // by positions behind it and by rows
+  };
+
   void count_step();
+  void release(std::int32_t position);
 
   std::unique_ptr<StepModel> model_;
   DecodingCounts counts_;
   std::vector<std::int64_t> sources_;  // tokens of each row's source
-  std::int64_t length_ = 0;
+  std::vector<Position> positions_;
+  std::vector<std::int32_t> last_;      // of each row, in positions_; -1: none
+  std::int64_t length_ = 0, live_ = 0;  // positions that rows have
 };
 
 /// What translating takes by a model of its cost, to be set beside what it took: the operations and bytes of what was
