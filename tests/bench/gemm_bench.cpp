@@ -23,12 +23,12 @@
 #endif
 
 #include "heed/base/error.h"
+#include "heed/base/instruction_set.h"
 #include "heed/base/threads.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_int8.h"
 #include "heed/ops/gemm/gemm_rows.h"
-#include "heed/base/instruction_set.h"
 #include "heed/tensor/aligned_vector.h"
 
 using namespace heed;

@@ -214,7 +214,7 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   const std::string bytes = slurp(path);
   const auto line = bytes.rfind("heed-crc32-model=");
   REQUIRE(line == bytes.size() - 55);
-  // The ranges that need not be read are those of the four largest arrays, two of them weights of 1024 x 8.
+  // What need not be read are the four arrays of 1024 x 8: two weights of each side's feed-forward.
   std::vector<std::pair<std::size_t, std::size_t>> ranges;
   std::istringstream lines(bytes.substr(line - std::stoul(bytes.substr(line + 26, 8), nullptr, 16)));
   for (std::size_t begin = 0, end = 0; lines >> begin >> end;) ranges.emplace_back(begin, end);

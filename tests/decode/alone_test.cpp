@@ -11,22 +11,29 @@ using namespace heed;
 namespace {
 
 struct Fixture : RandomModel {
-  Fixture() : RandomModel(83, 2, 5) {}
+  explicit Fixture(int width = 40) : RandomModel(83, 2, 5, width) {}
 };
 
 }  // namespace
 
 TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
-  Fixture f;
-  for (const auto& [precision, beam] : {std::pair{Precision::float32, 1},
-                                        {Precision::float32, 4},
-                                        {Precision::float32, 0},
-                                        {Precision::bfloat16, 1},
-                                        {Precision::bfloat16, 4},
-                                        {Precision::int8, 1},
-                                        {Precision::int8, 4}}) {
+  const Fixture narrow, wide(512);  // whose caches have 8 bits in int8
+  struct Case {
+    Precision precision;
+    int beam;  // 0: sampled
+    const Fixture& f;
+  };
+  for (const auto& [precision, beam, f] : {Case{Precision::float32, 1, narrow},
+                                           {Precision::float32, 4, narrow},
+                                           {Precision::float32, 0, narrow},
+                                           {Precision::bfloat16, 1, narrow},
+                                           {Precision::bfloat16, 4, narrow},
+                                           {Precision::int8, 1, narrow},
+                                           {Precision::int8, 4, narrow},
+                                           {Precision::int8, 4, wide}}) {
     CAPTURE(static_cast<int>(precision));
     CAPTURE(beam);
+    CAPTURE(f.config.dim_emb);
     TransformerStepModel model(*f.model, *f.parameters, precision);
     SearchOptions options;
     options.beam_size = beam == 0 ? 4 : beam;

@@ -14,10 +14,10 @@ struct RandomModel {
   std::unique_ptr<Transformer<float>> model;
   std::unique_ptr<ParameterValues<float>> parameters;
 
-  RandomModel(int target_vocabulary, int layers, std::uint64_t seed) {
+  RandomModel(int target_vocabulary, int layers, std::uint64_t seed, int width = 40) {
     config.source_vocabulary = 83;
     config.target_vocabulary = target_vocabulary;
-    config.dim_emb = 40;
+    config.dim_emb = width;
     config.heads = 4;
     config.dim_ffn = 72;
     config.enc_depth = config.dec_depth = layers;

@@ -64,6 +64,13 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
     for (int batch = 0; batch < 2; ++batch) {  // the second one in the memory of the first
       const std::vector<std::int32_t> source{0, 3, 5, 9};
       cache.begin({source});
+      for (int layer = 0; layer < kLayers; ++layer) {
+        std::vector<float> kv;
+        for (int token = 0; token < source.back(); ++token)
+          for (int part = 1; part < 3; ++part)
+            for (std::int64_t k = 0; k < c.width; ++k) kv.push_back(value_of(1000 + token, layer, part, k));
+        cache.set_memory(layer, {kv.data(), {source.back(), 2 * c.width}});
+      }
       std::vector<Hypothesis> expected{{0, {}}, {1, {}}, {2, {}}};
       for (int step = 0; step < 40; ++step) {  // beyond the 16 positions a row has room for at first
         cache.begin_step();
@@ -107,6 +114,16 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
         REQUIRE(worst <= c.error);
       }
       CHECK(cache.keys(0).format == c.format);
+      double worst = 0;
+      for (int layer = 0; layer < kLayers; ++layer)
+        for (int token = 0; token < source.back(); ++token)
+          for (std::int64_t k = 0; k < c.width; k += 61)
+            worst = std::max({worst,
+                              std::abs(number(cache.memory_keys(layer), token, k, c.width) -
+                                       static_cast<double>(value_of(1000 + token, layer, 1, k))),
+                              std::abs(number(cache.memory_values(layer), token, k, c.width) -
+                                       static_cast<double>(value_of(1000 + token, layer, 2, k)))});
+      CHECK(worst <= c.error);
     }
   }
 }

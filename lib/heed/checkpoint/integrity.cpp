@@ -57,7 +57,7 @@ class OpenFile {
   /// The CRC-32 of some bytes; throws Error where they cannot be read. For any thread.
   std::uint32_t crc(ByteRange range) const {
     std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
-    std::array<char, std::size_t{1} << 17> buffer;
+    std::array<char, std::size_t{1} << 15> buffer;
     while (range.begin < range.end) {
       const std::size_t got = read(range, buffer);
       crc = libdeflate_crc32(crc, buffer.data(), got);
@@ -105,7 +105,10 @@ std::uint32_t checksum(const OpenFile& file, std::span<const ByteRange> ranges) 
     for (std::int64_t begin = range.begin; begin < range.end; begin += kPiece)
       pieces.push_back({begin, std::min(range.end, begin + kPiece)});
   std::vector<std::uint32_t> crcs(pieces.size());
-  ThreadTeam(static_cast<int>(std::clamp<std::int64_t>(std::ssize(pieces) / 2, 1, std::min(4, available_threads()))))
+  constexpr std::int64_t kWorthAThread = 2 * kPiece;
+  std::int64_t bytes = 0;
+  for (const ByteRange& range : ranges) bytes += size_of(range);
+  ThreadTeam(static_cast<int>(std::clamp<std::int64_t>(bytes / kWorthAThread, 1, std::min(4, available_threads()))))
       .run(static_cast<int>(pieces.size()), [&](int i) {
         const auto piece = static_cast<std::size_t>(i);
         crcs[piece] = file.crc(pieces[piece]);
@@ -130,9 +133,9 @@ std::vector<ByteRange> without(std::span<const ByteRange> ranges, std::int64_t e
 /// The ranges that the lines of text name: ascending, and within 0 .. end.
 std::optional<std::vector<ByteRange>> ranges_of(const std::string& lines, std::int64_t end) {
   std::vector<ByteRange> out;
-  for (const char* at = lines.data(); *at != '\0';) {
+  const char* const last = lines.data() + lines.size();
+  for (const char* at = lines.data(); at != last;) {
     ByteRange range{0, 0};
-    const char* const last = lines.data() + lines.size();
     const auto [blank, wrong] = std::from_chars(at, last, range.begin);
     if (wrong != std::errc() || *blank != ' ') return std::nullopt;
     const auto [line_end, also_wrong] = std::from_chars(blank + 1, last, range.end);

@@ -21,7 +21,7 @@ enum class Checked { all, model };
 /// "heed-crc32=XXXXXXXX\n", the CRC-32 of all bytes before it.
 void append_checksum(const std::string& path, std::span<const ByteRange> training);
 
-/// Whether a file ends with such lines. Throws Error where it does and its bytes do not agree.
+/// Whether a file ends with such lines. Throws Error where it does and the bytes that are checked do not agree.
 bool verify_checksum(const std::string& path, Checked checked);
 
 /// Runs `read` in a child process first: HDF5's library crashes on some damaged files. Throws Error where the child

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "heed/base/error.h"
+#include "heed/base/instruction_set.h"
 #include "heed/base/thread_team.h"
 #include "heed/decode/force.h"
-#include "heed/base/instruction_set.h"
 
 namespace heed {
 namespace {

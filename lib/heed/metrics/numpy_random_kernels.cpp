@@ -103,8 +103,8 @@ HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t
   }
 }
 
-HEED_AVX512_IFMA std::uint32_t scale_avx512(std::span<const std::uint32_t> drawn, std::uint32_t size,
-                                            std::uint32_t* out) {
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) std::uint32_t scale_avx512(
+    std::span<const std::uint32_t> drawn, std::uint32_t size, std::uint32_t* out) {
   return scale(drawn, size, out);
 }
 
@@ -125,7 +125,7 @@ void Pcg64Streams::draw(std::span<std::uint32_t> out) {
 
 std::uint32_t scale_drawn(std::span<const std::uint32_t> drawn, std::uint32_t size, std::uint32_t* out) {
 #if HEED_X86
-  if (has_ifma()) return scale_avx512(drawn, size, out);
+  if (instruction_set() >= InstructionSet::avx512) return scale_avx512(drawn, size, out);
 #endif
   return scale(drawn, size, out);
 }

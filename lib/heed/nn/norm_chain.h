@@ -40,8 +40,8 @@ class NormChain {
     return {x, layer_norm(graph, x, graph.parameter(norms_[0].scale), graph.parameter(norms_[0].bias), epsilon_), 0};
   }
 
-  /// Takes a sublayer's output in; its value ends, the sum takes its memory. Inference writes the stream where it was,
-  /// so that a stack needs the memory of a sublayer.
+  /// Takes a sublayer's output in; its value ends, the sum takes its memory (so it must be no activation's). Inference
+  /// writes the stream where it was, so that a stack needs the memory of a sublayer.
   template <class T>
   void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch) const {
     const Norm& norm = norms_[static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0)];

@@ -20,8 +20,8 @@ struct RowView {
 /// each head, float32: less memory, and less time to read it, which is most of what a larger model's attention takes.
 enum class CacheFormat { exact, int16, int8 };
 
-/// Keys or values as a cache holds them, `stride` bytes from row to row. Scales lie so many bytes behind a row's
-/// beginning.
+/// Keys or values as a cache holds them, `stride` bytes from row to row. `scales`: bytes from a row's beginning to its
+/// scales, one float32 a head.
 template <class T>
 struct CachedRows {
   const std::byte* data;

@@ -12,10 +12,15 @@ struct ResidualNorm {
 
 /// sum = residual + dropout(branch), normed = layer_norm(sum), in one pass over the rows.
 ///
-/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D]. p as in dropout(). `memory` [N,
-/// D], where given, becomes the sum: the branch's value may, where nobody reads that any more. Kept for the way back:
-/// sum, the mask, mean and 1 / sqrt(variance + epsilon) of each row. Backward, in one pass: t = dsum + layer_norm's dx
-/// from dnormed; dresidual += t, dbranch += t as dropout leaves it; dscale and dbias as in layer_norm().
+/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D]. p as in dropout().
+///
+/// `memory`, where given, becomes the sum. It may be the branch's value, unless that is read later, or on the way back
+/// of the op it comes from (as a ReLU's is).
+///
+/// Kept for the way back: sum, the mask, mean and 1 / sqrt(variance + epsilon) of each row.
+///
+/// Backward, in one pass: t = dsum + layer_norm's dx from dnormed; dresidual += t, dbranch += t as dropout leaves it;
+/// dscale and dbias as in layer_norm().
 template <class T>
 ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
                               const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "heed/base/error.h"
+#include "heed/base/instruction_set.h"
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/search.h"
-#include "heed/base/instruction_set.h"
 #include "heed/run/number_ranges.h"
 #include "heed/text/vocabulary.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "heed/base/instruction_set.h"
 #include "heed/data/corpus_statistics.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/base/instruction_set.h"
 #include "heed/run/training_cost.h"
 #include "heed/train/model_files.h"
 

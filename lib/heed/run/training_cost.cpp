@@ -176,8 +176,9 @@ class Calibration {
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
       return worker.run(rows_, config_.dim_emb, [&](const Variable<float>& x) {
+        // In place, as in training; what is left there is as good a branch the next time.
         return residual_norm(graph, x, worker.other, graph.parameter(scale), graph.parameter(bias),
-                             config_.norm_epsilon, config_.dropout)
+                             config_.norm_epsilon, config_.dropout, worker.other.value)
             .normed;
       });
     });

@@ -10,13 +10,13 @@
 #include <limits>
 
 #include "heed/base/error.h"
+#include "heed/base/instruction_set.h"
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/base/thread_team.h"
 #include "heed/base/threads.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
-#include "heed/base/instruction_set.h"
 #include "heed/run/line_work.h"
 #include "heed/run/translate_output.h"
 #include "heed/run/translation_cost.h"

@@ -124,7 +124,7 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
 /// Takes a larger table. The old one goes back from front to back as the new one is written, so that the two together
 /// are hardly more than one.
 void WordTable::grow() {
-  constexpr std::size_t kForgotten = std::size_t{1} << 17;  // slots
+  constexpr std::size_t kForgotten = std::size_t{1} << 18;  // slots: whole huge pages
   const std::size_t old_count = slot_count_;
   slot_count_ = std::max(kFirstSlots, old_count + old_count / 4);
   Pages old(slot_count_ * sizeof(Slot), PageSize::huge);

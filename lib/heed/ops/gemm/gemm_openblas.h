@@ -1,7 +1,7 @@
 #pragma once
 
-#include "heed/ops/gemm/gemm.h"
 #include "heed/base/instruction_set.h"
+#include "heed/ops/gemm/gemm.h"
 
 namespace heed {
 
