@@ -17,7 +17,8 @@ constexpr int kLayers = 2, kHeads = 4;
 double number(const CachedRows<float>& rows, std::int64_t row, std::int64_t column, std::int64_t width) {
   const std::byte* const at = rows.data + row * rows.stride;
   const auto scale = [&] {
-    return static_cast<double>(reinterpret_cast<const float*>(at + rows.scales)[column / (width / kHeads)]);
+    const std::int64_t head = rows.format == CacheFormat::int8 ? column / (width / kHeads) : 0;
+    return static_cast<double>(reinterpret_cast<const float*>(at + rows.scales)[head]);
   };
   switch (rows.format) {
     case CacheFormat::int16:

@@ -27,6 +27,15 @@ CachedRows<T> cached(Tensor<T> rows, std::int64_t first) {
           rows.columns() * static_cast<std::int64_t>(sizeof(T))};
 }
 
+/// cache_row() of either kind of integers.
+template <bool of_heads, class Integer>
+void store(const float* from, std::int64_t columns, int heads, Integer* to, float* scales) {
+  if constexpr (of_heads)
+    cache_row(from, columns, heads, to, scales);
+  else
+    cache_row(from, columns, to, scales);
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("cached_attention: as causal attention over the whole sequence, through any slots", T, float,
@@ -103,6 +112,7 @@ TEST_CASE_TEMPLATE("cached rows of integers: as the rows they stand for, and nea
                    std::int16_t, std::int8_t) {
   const CacheFormat format = sizeof(Integer) == 2 ? CacheFormat::int16 : CacheFormat::int8;
   const double near = sizeof(Integer) == 2 ? 3e-4 : 3e-2;
+  constexpr bool kOfHeads = sizeof(Integer) == 1;
   for (const int d : {5, 8, 32, 100}) {
     CAPTURE(d);
     const int heads = 2, length = 19;
@@ -120,10 +130,10 @@ TEST_CASE_TEMPLATE("cached rows of integers: as the rows they stand for, and nea
       const float* row = kv.value.row(static_cast<std::int64_t>(i));
       for (const int part : {0, 1}) {
         Integer* const numbers = cache[i].numbers + part * width;
-        cache_row(row + part * width, width, heads, numbers, cache[i].scales + part * heads);
+        store<kOfHeads>(row + part * width, width, heads, numbers, cache[i].scales + part * heads);
         for (std::int64_t c = 0; c < width; ++c)
           decoded.row(static_cast<std::int64_t>(i))[part * width + c] =
-              static_cast<float>(numbers[c]) * cache[i].scales[part * heads + c / d];
+              static_cast<float>(numbers[c]) * cache[i].scales[part * heads + (kOfHeads ? c / d : 0)];
       }
     }
     const auto* first = reinterpret_cast<const std::byte*>(cache.data());
@@ -146,32 +156,34 @@ TEST_CASE_TEMPLATE("cached rows of integers: as the rows they stand for, and nea
   }
 }
 
-TEST_CASE_TEMPLATE("cache_row: each number to the nearest of its head's, and a scale that is none where one is not",
+TEST_CASE_TEMPLATE("cache_row: each number to the nearest, and a scale that is none where one of its numbers is not",
                    Integer, std::int16_t, std::int8_t) {
+  constexpr bool kOfHeads = sizeof(Integer) == 1;
   constexpr int kHeads = 2, kColumns = 37;
-  const double most = sizeof(Integer) == 2 ? 32767 : 127;
+  const double most = kOfHeads ? 127 : 32767;
   std::vector<float> values;
   for (int i = 0; i < kHeads * kColumns; ++i)
     values.push_back(static_cast<float>((i * 29) % kColumns - 18) * (i < kColumns ? 0.1234567F : 2));
   std::vector<Integer> numbers(values.size());
   float scales[kHeads] = {};
-  cache_row(values.data(), std::ssize(values), kHeads, numbers.data(), scales);
-  CHECK(scales[0] == doctest::Approx(18 * 0.1234567 / most));
-  CHECK(scales[1] == doctest::Approx(18 * 2 / most));
+  const auto scale_of = [&](std::size_t i) { return scales[kOfHeads ? i / kColumns : 0]; };
+  store<kOfHeads>(values.data(), std::ssize(values), kHeads, numbers.data(), scales);
+  CHECK(scale_of(0) == doctest::Approx((kOfHeads ? 18 * 0.1234567 : 18 * 2) / most));
+  CHECK(scale_of(kColumns) == doctest::Approx(18 * 2 / most));
   for (std::size_t i = 0; i < values.size(); ++i) {
     CAPTURE(i);
-    CHECK(std::abs(static_cast<double>(numbers[i]) - static_cast<double>(values[i] / scales[i / kColumns])) < 0.51);
+    CHECK(std::abs(static_cast<double>(numbers[i]) - static_cast<double>(values[i] / scale_of(i))) < 0.51);
   }
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
     for (const std::size_t at : {std::size_t{3}, std::size_t{36}}) {
       std::vector<float> damaged = values;
       damaged[at] = bad;
-      cache_row(damaged.data(), std::ssize(damaged), kHeads, numbers.data(), scales);
-      CHECK(std::isnan(scales[0]));
-      CHECK(scales[1] == doctest::Approx(18 * 2 / most));
+      store<kOfHeads>(damaged.data(), std::ssize(damaged), kHeads, numbers.data(), scales);
+      CHECK(std::isnan(scale_of(0)));
+      if (kOfHeads) CHECK(scale_of(kColumns) == doctest::Approx(18 * 2 / most));
     }
   std::fill(values.begin(), values.end(), 0.0F);
-  cache_row(values.data(), std::ssize(values), kHeads, numbers.data(), scales);
-  CHECK(scales[0] == 0);
+  store<kOfHeads>(values.data(), std::ssize(values), kHeads, numbers.data(), scales);
+  CHECK(scale_of(0) == 0);
   CHECK(std::all_of(numbers.begin(), numbers.end(), [](Integer x) { return x == 0; }));
 }

@@ -41,7 +41,7 @@ DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precisi
       format_(format_of<T>(precision, width)),
       row_(static_cast<std::size_t>(width) * bytes_of<T>(format_)),
       scales_(whole_lines(2 * row_)),
-      record_(scales_ + whole_lines(2 * static_cast<std::size_t>(heads) * sizeof(float))),
+      record_(scales_ + whole_lines(2 * scales_of_row() * sizeof(float))),
       pool_(0, PageSize::huge),
       memory_(0, PageSize::huge) {}
 
@@ -62,13 +62,17 @@ void DecoderCache<T>::begin(PackedOffsets source) {
 template <class T>
 void DecoderCache<T>::store(const T* kv, std::byte* record) const {
   if constexpr (std::is_same_v<T, float>) {
-    const auto store_as = [&](auto* integers) {
-      auto* const scales = reinterpret_cast<float*>(record + scales_);
+    auto* const scales = reinterpret_cast<float*>(record + scales_);
+    if (format_ == CacheFormat::int16) {
+      auto* const integers = reinterpret_cast<std::int16_t*>(record);
+      cache_row(kv, width_, integers, scales);
+      return cache_row(kv + width_, width_, integers + width_, scales + 1);
+    }
+    if (format_ == CacheFormat::int8) {
+      auto* const integers = reinterpret_cast<std::int8_t*>(record);
       cache_row(kv, width_, heads_, integers, scales);
-      cache_row(kv + width_, width_, heads_, integers + width_, scales + heads_);
-    };
-    if (format_ == CacheFormat::int16) return store_as(reinterpret_cast<std::int16_t*>(record));
-    if (format_ == CacheFormat::int8) return store_as(reinterpret_cast<std::int8_t*>(record));
+      return cache_row(kv + width_, width_, heads_, integers + width_, scales + heads_);
+    }
   }
   cache_row(kv, 2 * width_, record);
 }

@@ -60,12 +60,13 @@ class DecoderCache {
   void widen();
   void collect();
   void store(const T* kv, std::byte* record) const;
+  std::size_t scales_of_row() const { return format_ == CacheFormat::int8 ? static_cast<std::size_t>(heads_) : 1; }
   CachedRows<T> keys_in(const std::byte* first, std::size_t stride) const {
     return {first, static_cast<std::int64_t>(stride), format_, static_cast<std::int64_t>(scales_)};
   }
   CachedRows<T> values_beside(CachedRows<T> keys) const {
     keys.data += row_;
-    keys.scales += heads_ * static_cast<std::int64_t>(sizeof(float)) - static_cast<std::int64_t>(row_);
+    keys.scales += static_cast<std::int64_t>(scales_of_row() * sizeof(float)) - static_cast<std::int64_t>(row_);
     return keys;
   }
   std::byte* pool_at(std::int32_t slot, int layer) const {

@@ -16,12 +16,13 @@ struct RowView {
   std::int64_t stride;
 };
 
-/// How a cache holds keys and values: as they are, or, in inference at less precision, as integers with a scale for
-/// each head, float32: less memory, and less time to read it, which is most of what a larger model's attention takes.
+/// How a cache holds keys and values: as they are, or, in inference at less precision, as integers of 16 bits with a
+/// scale or of 8 bits with one for each head: less memory, and less time to read it, which is most of what a larger
+/// model's attention takes.
 enum class CacheFormat { exact, int16, int8 };
 
 /// Keys or values as a cache holds them, `stride` bytes from row to row. `scales`: bytes from a row's beginning to its
-/// scales, one float32 a head.
+/// scales, float32.
 template <class T>
 struct CachedRows {
   const std::byte* data;
@@ -33,11 +34,11 @@ struct CachedRows {
 /// Writes a row for a cache as it is.
 template <class T>
 void cache_row(const T* from, std::int64_t columns, std::byte* to);
-/// As integers of 16 or 8 bits: each number of a head divided by the head's scale, max |x| / 32,767 or 127, and rounded
-/// to the nearest. A scale is no number where one of its head is not finite.
+/// As integers: each number divided by the row's scale, max |x| / 32,767, or by its head's, max |x| / 127, and rounded
+/// to the nearest. A scale is no number where one that it is for is not finite.
 ///
-/// Shapes: from [columns], `columns` a multiple of heads -> to [columns], scales [heads].
-void cache_row(const float* from, std::int64_t columns, int heads, std::int16_t* to, float* scales);
+/// Shapes: from [columns], `columns` a multiple of heads -> to [columns], scale or scales [heads].
+void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float* scale);
 void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales);
 
 /// Self-attention of one step of decoding over a key/value cache (Vaswani et al. 2017, 3.2): row r attends over the

@@ -30,6 +30,9 @@ struct RowReader {
   const float* scales(const Stored* row) const {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(row) + rows.scales);
   }
+  static constexpr bool kScaled = !std::is_same_v<T, Stored>;
+  /// Of a head, in scales().
+  static constexpr std::int64_t scale_of(std::int64_t head) { return std::is_same_v<Stored, std::int8_t> ? head : 0; }
 };
 
 /// out[0 .. d) += the sum of p[i] w[i] over the four rows w, one after the other.
@@ -49,13 +52,14 @@ template <class T, class Stored, class Index>
 HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, RowReader<T, Stored> keys,
                             RowReader<T, Stored> values, Index index, std::int64_t length, int heads,
                             std::int64_t width, T* out, T* weights_out) {
-  constexpr bool kScaled = !std::is_same_v<T, Stored>;
+  using Reader = RowReader<T, Stored>;
+  constexpr bool kScaled = Reader::kScaled;
   const std::int64_t d = width / heads, line = heads * p_stride;
   const T factor = 1 / std::sqrt(static_cast<T>(d));
   // Four rows from t on; the last one stands for those there are not.
   const Stored* four[4];
   const float* scales[4];
-  const auto take = [&](const RowReader<T, Stored>& from, std::int64_t t) HWY_ATTR {
+  const auto take = [&](const Reader& from, std::int64_t t) HWY_ATTR {
     for (std::int64_t i = 0; i < 4; ++i) {
       four[i] = from(index(std::min(t + i, length - 1)));
       if (kScaled) scales[i] = from.scales(four[i]);
@@ -69,7 +73,7 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
       T* const products = p + h * p_stride + t;
       dot_four_rows(rows, d, query.data + at, query.stride, of_head, factor, products, line);
       for (std::int64_t r = 0; kScaled && r < rows; ++r)
-        for (int i = 0; i < 4; ++i) products[r * line + i] *= static_cast<T>(scales[i][h]);
+        for (int i = 0; i < 4; ++i) products[r * line + i] *= static_cast<T>(scales[i][Reader::scale_of(h)]);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r) std::fill_n(out + r * width, width, T(0));
@@ -86,7 +90,8 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
         const Stored* const of_head[4] = {four[0] + at, four[1] + at, four[2] + at, four[3] + at};
         const T* const weights = p + (r * heads + h) * p_stride + t;
         T scaled[4];
-        for (int i = 0; i < 4; ++i) scaled[i] = kScaled ? weights[i] * static_cast<T>(scales[i][h]) : weights[i];
+        for (int i = 0; i < 4; ++i)
+          scaled[i] = kScaled ? weights[i] * static_cast<T>(scales[i][Reader::scale_of(h)]) : weights[i];
         add_four(scaled, of_head, d, out + r * width + at);
       }
   }
@@ -128,9 +133,9 @@ void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t r
   });
 }
 
-/// The numbers of a head; returns their scale.
+/// As integers of the scale that is returned.
 template <class Stored>
-HWY_INLINE float store_head(const float* from, std::int64_t n, Stored* to) {
+HWY_INLINE float store_integers(const float* from, std::int64_t n, Stored* to) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
   auto most = hn::Zero(d), zeros = hn::Zero(d);  // zeros: x * 0, no number where x is not finite
@@ -157,18 +162,13 @@ HWY_INLINE float store_head(const float* from, std::int64_t n, Stored* to) {
   return largest / kMost + zero;
 }
 
-template <class Stored>
-HWY_INLINE void store_heads(const float* from, std::int64_t columns, int heads, Stored* to, float* scales) {
-  const std::int64_t d = columns / heads;
-  for (int h = 0; h < heads; ++h) scales[h] = store_head(from + h * d, d, to + h * d);
-}
-
-void store_int16(const float* from, std::int64_t columns, int heads, std::int16_t* to, float* scales) {
-  store_heads(from, columns, heads, to, scales);
+void store_int16(const float* from, std::int64_t columns, std::int16_t* to, float* scale) {
+  *scale = store_integers(from, columns, to);
 }
 
 void store_int8(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales) {
-  store_heads(from, columns, heads, to, scales);
+  const std::int64_t d = columns / heads;
+  for (int h = 0; h < heads; ++h) scales[h] = store_integers(from + h * d, d, to + h * d);
 }
 
 HEED_INSTANTIATE_SIMD(attend_cached,
@@ -202,8 +202,8 @@ void cache_row(const T* from, std::int64_t columns, std::byte* to) {
   std::memcpy(to, from, static_cast<std::size_t>(columns) * sizeof(T));
 }
 
-void cache_row(const float* from, std::int64_t columns, int heads, std::int16_t* to, float* scales) {
-  HEED_DISPATCH(store_int16)(from, columns, heads, to, scales);
+void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float* scale) {
+  HEED_DISPATCH(store_int16)(from, columns, to, scale);
 }
 
 void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales) {
