@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "heed/base/error.h"
+#include "heed/base/x86.h"
 
-#if defined(__x86_64__) && defined(__linux__)
-#define HEED_X86 1
+#if HEED_X86
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#else
-#define HEED_X86 0
 #endif
 
 namespace heed {

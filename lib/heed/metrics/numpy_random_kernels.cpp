@@ -4,17 +4,7 @@
 #include <bit>
 
 #include "heed/base/instruction_set.h"
-
-#if defined(__x86_64__) && defined(__linux__)
-#define HEED_X86 1
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-#else
-#define HEED_X86 0
-#endif
+#include "heed/base/x86.h"
 
 namespace heed {
 namespace {

@@ -4,13 +4,9 @@
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
+#include "heed/base/x86.h"
 
-#if defined(__x86_64__) && defined(__linux__)
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
-#endif
-#include <immintrin.h>
-
+#if HEED_X86
 // Both sides are cut into tiles of 16 x 16 pairs of bfloat16 numbers, a pair being two neighbours along k: of A 16 rows
 // with 32 numbers each, of B 16 pairs of rows with 16 columns. That is what AMX multiplies; AVX-512's dot products take
 // the same. Tiles are laid along k: [tile of rows (A) or columns (B)][tile of k][1 KB], zeros where the matrix ends.

@@ -7,18 +7,8 @@
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
+#include "heed/base/x86.h"
 #include "heed/tensor/tensor.h"
-
-#if defined(__x86_64__) && defined(__linux__)
-#define HEED_X86 1
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 warns inside its own intrinsics
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
-#else
-#define HEED_X86 0
-#endif
 
 // W lies in panels of 16 rows (columns of Y): [panel][k / 4][16][4 neighbours along k], so that 64 bytes hold a step of
 // four along k for 16 columns, which is what VNNI takes, and 64 such bytes below each other are a tile of AMX. X
