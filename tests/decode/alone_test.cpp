@@ -23,14 +23,17 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
     int beam;  // 0: sampled
     const Fixture& f;
   };
-  for (const auto& [precision, beam, f] : {Case{Precision::float32, 1, narrow},
-                                           {Precision::float32, 4, narrow},
-                                           {Precision::float32, 0, narrow},
-                                           {Precision::bfloat16, 1, narrow},
-                                           {Precision::bfloat16, 4, narrow},
-                                           {Precision::int8, 1, narrow},
-                                           {Precision::int8, 4, narrow},
-                                           {Precision::int8, 4, wide}}) {
+  for (const Case& c : {Case{Precision::float32, 1, narrow},
+                        {Precision::float32, 4, narrow},
+                        {Precision::float32, 0, narrow},
+                        {Precision::bfloat16, 1, narrow},
+                        {Precision::bfloat16, 4, narrow},
+                        {Precision::int8, 1, narrow},
+                        {Precision::int8, 4, narrow},
+                        {Precision::int8, 4, wide}}) {
+    const auto precision = c.precision;
+    const int beam = c.beam;
+    const Fixture& f = c.f;
     CAPTURE(static_cast<int>(precision));
     CAPTURE(beam);
     CAPTURE(f.config.dim_emb);
