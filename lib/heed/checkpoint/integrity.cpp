@@ -97,25 +97,53 @@ std::int64_t size_of(ByteRange range) {
   return range.end - range.begin;
 }
 
-/// The CRC-32 of some ranges, laid end to end. Several threads share large files: whoever starts a tool waits for this.
-std::uint32_t checksum(const OpenFile& file, std::span<const ByteRange> ranges) {
-  constexpr std::int64_t kPiece = std::int64_t{8} << 20;
-  std::vector<ByteRange> pieces;
-  for (const ByteRange& range : ranges)
-    for (std::int64_t begin = range.begin; begin < range.end; begin += kPiece)
-      pieces.push_back({begin, std::min(range.end, begin + kPiece)});
-  std::vector<std::uint32_t> crcs(pieces.size());
-  constexpr std::int64_t kWorthAThread = 2 * kPiece;
-  std::int64_t bytes = 0;
-  for (const ByteRange& range : ranges) bytes += size_of(range);
-  ThreadTeam(static_cast<int>(std::clamp<std::int64_t>(bytes / kWorthAThread, 1, std::min(4, available_threads()))))
+/// A CRC-32 and of how many bytes it is.
+struct Checksum {
+  std::uint32_t crc = 0;
+  std::int64_t size = 0;
+
+  /// Of these bytes and, behind them, the other's.
+  Checksum& operator+=(const Checksum& other) {
+    crc = static_cast<std::uint32_t>(crc32_combine(crc, other.crc, other.size));
+    size += other.size;
+    return *this;
+  }
+};
+
+Checksum checksum(std::string_view text) {
+  return {libdeflate_crc32(0, text.data(), text.size()), std::ssize(text)};
+}
+
+/// Those of some ranges. Several threads share large files: whoever starts a tool waits for this.
+std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange> ranges) {
+  constexpr std::int64_t kPiece = std::int64_t{8} << 20, kWorthAThread = 2 * kPiece;
+  struct Piece {
+    std::size_t range;
+    ByteRange bytes;
+    std::uint32_t crc;
+  };
+  std::vector<Piece> pieces;
+  std::int64_t all = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    for (std::int64_t begin = ranges[i].begin; begin < ranges[i].end; begin += kPiece)
+      pieces.push_back({i, {begin, std::min(ranges[i].end, begin + kPiece)}, 0});
+    all += size_of(ranges[i]);
+  }
+  ThreadTeam(static_cast<int>(std::clamp<std::int64_t>(all / kWorthAThread, 1, std::min(4, available_threads()))))
       .run(static_cast<int>(pieces.size()), [&](int i) {
-        const auto piece = static_cast<std::size_t>(i);
-        crcs[piece] = file.crc(pieces[piece]);
+        Piece& piece = pieces[static_cast<std::size_t>(i)];
+        piece.crc = file.crc(piece.bytes);
       });
-  uLong all = crc32(0, nullptr, 0);
-  for (std::size_t i = 0; i < pieces.size(); ++i) all = crc32_combine(all, crcs[i], size_of(pieces[i]));
-  return static_cast<std::uint32_t>(all);
+  std::vector<Checksum> out(ranges.size());
+  for (const Piece& piece : pieces) out[piece.range] += {piece.crc, size_of(piece.bytes)};
+  return out;
+}
+
+/// That of some ranges, laid end to end.
+Checksum checksum(const OpenFile& file, std::span<const ByteRange> ranges) {
+  Checksum sum;
+  for (const Checksum& part : checksums(file, ranges)) sum += part;
+  return sum;
 }
 
 /// What is left of 0 .. end.
@@ -163,7 +191,7 @@ bool verify_model(const OpenFile& file, std::int64_t size) {
   const std::int64_t begin = end - static_cast<std::int64_t>(length);
   const auto training = ranges_of(file.text({begin, end}), begin);
   if (!training) throw file.damaged();
-  if (model_line(checksum(file, without(*training, end)), length) != line) throw file.damaged();
+  if (model_line(checksum(file, without(*training, end)).crc, length) != line) throw file.damaged();
   return true;
 }
 
@@ -171,19 +199,27 @@ bool verify_model(const OpenFile& file, std::int64_t size) {
 
 void append_checksum(const std::string& path, std::span<const ByteRange> training) {
   const OpenFile file(path);
-  std::ofstream out(path, std::ios::binary | std::ios::app);
-  const auto append = [&](const std::string& text) {
-    out << text << std::flush;
-    if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
-  };
-  if (!training.empty()) {
-    std::string lines;
-    for (const ByteRange& range : training)
-      lines += std::to_string(range.begin) + " " + std::to_string(range.end) + "\n";
-    append(lines);
-    append(model_line(checksum(file, without(training, file.size())), lines.size()));
+  const std::vector<ByteRange> others = without(training, file.size());  // one more
+  std::vector<ByteRange> ranges = {others.front()};
+  for (std::size_t i = 0; i < training.size(); ++i) ranges.insert(ranges.end(), {training[i], others[i + 1]});
+  Checksum model, all;
+  const std::vector<Checksum> parts = checksums(file, ranges);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i % 2 == 0) model += parts[i];
+    all += parts[i];
   }
-  append(last_line(checksum(file, without({}, file.size()))));
+  std::string text;
+  if (!training.empty()) {
+    for (const ByteRange& range : training)
+      text += std::to_string(range.begin) + " " + std::to_string(range.end) + "\n";
+    model += checksum(text);
+    text += model_line(model.crc, text.size());
+    all += checksum(text);
+  }
+  text += last_line(all.crc);
+  std::ofstream out(path, std::ios::binary | std::ios::app);
+  out << text << std::flush;
+  if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
 }
 
 bool verify_checksum(const std::string& path, Checked checked) {
@@ -193,7 +229,7 @@ bool verify_checksum(const std::string& path, Checked checked) {
   const std::string line = file.text({size, size + static_cast<std::int64_t>(kLine)});
   if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return false;
   if (checked == Checked::model && verify_model(file, size)) return true;
-  if (last_line(checksum(file, without({}, size))) != line) throw file.damaged();
+  if (last_line(checksum(file, std::vector<ByteRange>{{0, size}}).crc) != line) throw file.damaged();
   return true;
 }
 

@@ -3,13 +3,14 @@
 #include <hwy/targets.h>
 
 #include "heed/base/instruction_set.h"
+#include "heed/base/x86.h"
 
 namespace heed {
 namespace {
 
 /// Better targets are lower bits.
 bool limit() {
-#if defined(__x86_64__)
+#if HEED_X86
   const InstructionSet set = instruction_set();
   if (set == InstructionSet::baseline) hwy::DisableTargets(HWY_AVX2 | (HWY_AVX2 - 1));
   if (set == InstructionSet::avx2 || set == InstructionSet::avx2_vnni) hwy::DisableTargets(HWY_AVX2 - 1);
