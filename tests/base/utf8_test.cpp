@@ -31,6 +31,22 @@ TEST_CASE("each maximal ill-formed part becomes one replacement character") {
   CHECK(find_invalid_utf8("0123456789\xFF") == 10);
 }
 
+TEST_CASE("an invalid byte is found wherever it stands") {
+  for (std::size_t size = 1; size <= 70; ++size)
+    for (std::size_t bad = 0; bad < size; ++bad)
+      for (const std::size_t valid : {std::size_t{0}, bad / 2}) {
+        std::string text(size, 'a');
+        text[bad] = '\xFF';
+        if (valid + 2 <= bad) text.replace(valid, 2, "\u00E9");
+        CAPTURE(size);
+        CAPTURE(bad);
+        CAPTURE(valid);
+        CHECK(find_invalid_utf8(text) == bad);
+        text[bad] = 'b';
+        CHECK(find_invalid_utf8(text) == std::string_view::npos);
+      }
+}
+
 TEST_CASE("display width counts terminal columns") {
   CHECK(display_width("abc") == 3);
   CHECK(display_width("e\xCC\x81") == 1);

@@ -2,6 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <vector>
+
+#include "heed/base/random.h"
+#include "heed/base/utf8.h"
+
 using namespace heed;
 
 TEST_CASE("classes of code points are Perl's") {
@@ -36,8 +42,33 @@ TEST_CASE("words are joined by single spaces") {
   CHECK(out == "a b c\x01");
   join_words(" \t ", out);
   CHECK(out.empty());
+  join_words("a \tb \u00C2 \xC2 \xE2\x80  c\u2028 ", out);
+  CHECK(out == "a b \u00C2 \xC2 \xE2\x80 c");
   CHECK(is_blank(" \u2028\t"));
   CHECK_FALSE(is_blank(" x"));
+}
+
+TEST_CASE("words of texts of any length are joined as code point after code point says") {
+  const std::vector<std::string> parts = {"a",      "bc", "\u00E9", "\u00AB",   "\u2019",
+                                          " ",      " ",  "  ",     "\u00A0",   "\u2009",
+                                          "\u3000", "\t", "\xC2",   "\xE2\x80", "longer-than-sixteen-bytes"};
+  std::string joined;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    const RandomStream random(seed, RandomUse::sampling);
+    std::string text, expected;
+    for (std::uint64_t i = random.below(40, 0); i > 0; --i) text += parts[random.below(parts.size(), i)];
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t start = at;
+      const bool space = is_in(decode_utf8(text, at), char_class::space);
+      const bool gap = expected.ends_with(' ');
+      if (!space) expected += text.substr(start, at - start);
+      if (space && !gap && !expected.empty()) expected += ' ';
+    }
+    if (expected.ends_with(' ')) expected.pop_back();
+    join_words(text, joined);
+    CAPTURE(seed);
+    CHECK(joined == expected);
+  }
 }
 
 TEST_CASE("lower-casing in Python's and Perl's way") {

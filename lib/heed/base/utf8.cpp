@@ -2,22 +2,23 @@
 
 #include <unicode/uchar.h>
 
-#include <cstring>
+#include "heed/base/lanes.h"
 
 namespace heed {
 namespace {
 
-/// Length of the ASCII prefix from `at`, eight bytes at a time.
-std::size_t ascii_run(std::string_view text, std::size_t at) {
-  const std::size_t start = at;
-  while (at + 8 <= text.size()) {
-    std::uint64_t word;
-    std::memcpy(&word, text.data() + at, 8);
-    if (word & 0x8080808080808080ULL) break;
-    at += 8;
-  }
-  while (at < text.size() && static_cast<unsigned char>(text[at]) < 0x80) ++at;
-  return at - start;
+/// The first byte from `at` on that is not ASCII; the text's size where there is none.
+std::size_t skip_ascii(std::string_view text, std::size_t at) {
+  using L = Lanes<std::uint8_t>;
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  const auto first_of_lanes = [&](std::size_t place) { return place + L::first(L::load(bytes + place) >= 0x80); };
+  for (; at + L::kCount <= text.size(); at += L::kCount)
+    if (const std::size_t found = first_of_lanes(at); found < at + L::kCount) return found;
+  // The rest together with some that may be known already.
+  if (text.size() >= L::kCount)
+    if (const std::size_t found = first_of_lanes(text.size() - L::kCount); found >= at) return found;
+  while (at < text.size() && bytes[at] < 0x80) ++at;
+  return at;
 }
 
 }  // namespace
@@ -69,8 +70,8 @@ void append_utf8(std::string& out, char32_t c) {
 
 std::size_t find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    at += ascii_run(text, at);
-    if (at >= text.size()) break;
+    at = skip_ascii(text, at);
+    if (at == text.size()) break;
     const std::size_t start = at;
     bool valid = true;
     decode_utf8(text, at, &valid);

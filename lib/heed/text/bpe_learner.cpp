@@ -326,17 +326,21 @@ void Learner::merge(BpePairs::Id id, std::int64_t merges) {
 
 template <class Cell>
 void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks) {
-  // The blocks lie anywhere in the memory, so the processor is told some steps before.
-  constexpr std::size_t ahead = 8;
-  std::array<Place, ahead> coming{};
+  // The blocks lie anywhere in the memory, so the processor is told some steps before: of a block, then of its cells.
+  constexpr std::size_t block_ahead = 16, cells_ahead = 8;
+  std::array<Place, block_ahead> coming{};
   PlaceLists::Reader reader(pairs_.places(), blocks);
-  std::size_t read = 0, done = 0;
+  std::size_t read = 0;
+  const auto step = [&](std::size_t i) {
+    if (i >= cells_ahead && i < read + cells_ahead) text.prefetch_cells(coming[(i - cells_ahead) % block_ahead]);
+    if (i >= block_ahead) merge_in_block(text, coming[i % block_ahead]);
+  };
   for (Place place = 0; reader.next(place); ++read) {
-    if (read >= ahead) merge_in_block(text, coming[done++ % ahead]);
-    coming[read % ahead] = place;
-    text.prefetch(place);
+    step(read);
+    text.prefetch_block(place);
+    coming[read % block_ahead] = place;
   }
-  while (done < read) merge_in_block(text, coming[done++ % ahead]);
+  for (std::size_t i = read; i < read + block_ahead; ++i) step(i);
 }
 
 void Learner::use(Symbol symbol, std::int64_t by) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "heed/base/lanes.h"
 #include "heed/base/pages.h"
 
 namespace heed {
@@ -31,7 +32,7 @@ class BpeText {
 
   /// Room for so many cells at most; memory is taken as they are written.
   explicit BpeText(std::size_t capacity)
-      : pages_((capacity + kSlack) * sizeof(Cell)),
+      : pages_((capacity + kSlack) * sizeof(Cell), PageSize::huge),
         cells_(reinterpret_cast<Cell*>(pages_.data())),
         blocks_(bytes_of_blocks(capacity, kLongBlock)) {}
 
@@ -72,7 +73,9 @@ class BpeText {
   std::uint32_t blocks() const { return block_count_; }
   Block& block(std::uint32_t number) { return reinterpret_cast<Block*>(blocks_.data())[number]; }
   const Block& block(std::uint32_t number) const { return reinterpret_cast<const Block*>(blocks_.data())[number]; }
-  void prefetch(std::uint32_t number) const {
+  // Bring what a search of a block will look at into the cache: the second some time after the first.
+  void prefetch_block(std::uint32_t number) const { __builtin_prefetch(&block(number), 1); }
+  void prefetch_cells(std::uint32_t number) const {
     const Cell* const at = cells_ + block(number).start;
     __builtin_prefetch(at, 1);
     __builtin_prefetch(at + 64 / sizeof(Cell), 1);
@@ -131,14 +134,15 @@ class BpeText {
   /// From `at` on, the first place of a cell `first` with `second` behind it among `size` cells; `size` where there is
   /// none. Reads a little past the end.
   static std::size_t find(const Cell* cells, std::size_t size, std::size_t at, Cell first, Cell second) {
-    constexpr std::size_t wide = 32 / sizeof(Cell);
-    for (; at < size; at += wide) {
-      unsigned any = 0;
-      for (std::size_t i = 0; i < wide; ++i)
-        any |= static_cast<unsigned>((cells[at + i] == first) & (cells[at + i + 1] == second));
-      if (any == 0) continue;
-      while (cells[at] != first || cells[at + 1] != second) ++at;
-      return std::min(at, size);
+    using L = Lanes<Cell>;
+    const auto there = [&](std::size_t i) {
+      return (L::load(cells + i) == first) & (L::load(cells + i + 1) == second);
+    };
+    for (; at < size; at += 2 * L::kCount) {
+      const auto here = there(at), next = there(at + L::kCount);
+      if (L::bits(here | next) == 0) continue;
+      const std::size_t lane = L::first(here);
+      return std::min(at + (lane < L::kCount ? lane : L::kCount + L::first(next)), size);
     }
     return size;
   }

@@ -17,7 +17,7 @@ std::uint32_t PlaceLists::take() {
 }
 
 void PlaceLists::clear() {
-  pages_ = {};
+  pages_ = Pages(0, PageSize::huge);
   taken_ = 0;
   free_ = kNone;
 }

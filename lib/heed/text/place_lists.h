@@ -97,7 +97,7 @@ class PlaceLists {
     chunk(list.tail).bytes[list.used++] = byte;
   }
 
-  Pages pages_;
+  Pages pages_{0, PageSize::huge};
   std::uint32_t taken_ = 0;     // chunks that were ever in use
   std::uint32_t free_ = kNone;  // the first of those given back, in a chain
 };

@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "heed/base/error.h"
+#include "heed/base/lanes.h"
 #include "heed/base/utf8.h"
 
 namespace heed {
@@ -108,6 +109,29 @@ std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std
   return out;
 }
 
+/// From `at` on (not the beginning), the first place of what may be white space, but for a single ' ' behind anything
+/// else; the text's size where there is none.
+std::size_t find_irregular_space(std::string_view text, std::size_t at) {
+  using L = Lanes<std::uint8_t>;
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text.data());
+  // The first bytes of white space in UTF-8: ' ' and below, and of U+0085, U+1680, U+2000, U+3000 and the like.
+  const auto is_irregular = [](auto before, auto c) {
+    return (c < ' ') | ((c == ' ') & (before == ' ')) | (c == 0xC2) | ((c >= 0xE1) & (c <= 0xE3));
+  };
+  const auto first_of_lanes = [&](std::size_t place) {
+    const std::size_t lane = L::first(is_irregular(L::load(bytes + place - 1), L::load(bytes + place)));
+    return lane < L::kCount ? place + lane : text.size();
+  };
+  const std::size_t start = at;
+  for (; at + L::kCount <= text.size(); at += L::kCount)
+    if (const std::size_t found = first_of_lanes(at); found < text.size()) return found;
+  // The rest together with some that are known already.
+  if (at < text.size() && text.size() > L::kCount)
+    if (const std::size_t found = first_of_lanes(text.size() - L::kCount); found >= start) return found;
+  while (at < text.size() && !is_irregular(bytes[at - 1], bytes[at])) ++at;
+  return at;
+}
+
 }  // namespace
 
 std::uint16_t unicode_detail::classify_beyond_ascii(char32_t code_point) {
@@ -123,16 +147,24 @@ bool is_blank(std::string_view text) {
 
 void join_words(std::string_view text, std::string& out) {
   out.clear();
-  bool gap = false;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t start = at;
-    if (is_in(decode_utf8(text, at), char_class::space)) {
-      gap = !out.empty();
-      continue;
-    }
-    if (gap) out.push_back(' ');
-    gap = false;
-    out.append(text.substr(start, at - start));
+  const auto skip_space = [&](std::size_t at) {
+    for (std::size_t next = at; next < text.size(); at = next)
+      if (!is_in(decode_utf8(text, next), char_class::space)) break;
+    return at;
+  };
+  // Most texts are joined by single spaces already, and are copied in long parts.
+  for (std::size_t start = skip_space(0); start < text.size();) {
+    std::size_t end = start, next = start;
+    do {
+      decode_utf8(text, next);
+      end = find_irregular_space(text, next);
+      next = end;
+    } while (end < text.size() && skip_space(end) == end);
+    next = skip_space(end);
+    end -= text[end - 1] == ' ';
+    if (!out.empty()) out.push_back(' ');
+    out.append(text.substr(start, end - start));
+    start = next;
   }
 }
 

@@ -1,7 +1,5 @@
 #include "heed/text/word_counts.h"
 
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,6 +7,7 @@
 #include <numeric>
 
 #include "heed/base/error.h"
+#include "heed/base/lanes.h"
 #include "heed/text/numbering.h"
 
 namespace heed {
@@ -175,8 +174,7 @@ WordCounter::WordCounter(int threads)
 }
 
 void WordCounter::split(std::string_view text, Part& part) {
-  namespace hn = hwy::HWY_NAMESPACE;
-  const hn::CappedTag<std::uint8_t, 16> bytes;
+  using L = Lanes<std::uint8_t>;
   constexpr std::size_t kBits = 64;
   // The last words are read where there is room behind them, and so are the last separators.
   const std::size_t tail = text.size() - std::min(text.size(), kBits + kShort);
@@ -197,12 +195,9 @@ void WordCounter::split(std::string_view text, Part& part) {
     const auto* const here =
         reinterpret_cast<const std::uint8_t*>((at + kBits > text.size() ? tail_text : text.data()) + at);
     std::uint64_t separators = 0;
-    for (std::size_t i = 0; i < kBits; i += hn::Lanes(bytes)) {
-      const auto some = hn::LoadU(bytes, here + i);
-      const auto found = hn::Or(hn::Eq(some, hn::Set(bytes, ' ')), hn::Eq(some, hn::Set(bytes, '\n')));
-      std::array<std::uint8_t, 8> bits{};
-      const std::size_t filled = hn::StoreMaskBits(bytes, found, bits.data());
-      for (std::size_t b = 0; b < filled; ++b) separators |= std::uint64_t{bits[b]} << (i + 8 * b);
+    for (std::size_t i = 0; i < kBits; i += L::kCount) {
+      const L::Vector some = L::load(here + i);
+      separators |= std::uint64_t{L::bits((some == ' ') | (some == '\n'))} << i;
     }
     for (; separators != 0; separators &= separators - 1) {
       const std::size_t end = at + static_cast<std::size_t>(std::countr_zero(separators));
