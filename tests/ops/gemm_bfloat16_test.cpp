@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "heed/ops/gemm/bfloat16.h"
+#include "heed/tensor/bfloat16.h"
 
 using namespace heed;
 
@@ -39,6 +39,7 @@ struct Case {
     Arena arena;
     const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, {b.data(), b_stride, b_transposed});
     gemm_bfloat16(arena, m, alpha, {a.data(), a_stride, a_transposed}, right, beta, c.data(), c_stride);
+    REQUIRE(of_rounded(alpha, beta, a, a_stride, b, b_stride, before, c_stride) == c);
     const auto at = [](const Numbers& x, std::int64_t i) { return x[static_cast<std::size_t>(i)]; };
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t j = 0; j < c_stride; ++j) {
@@ -55,9 +56,38 @@ struct Case {
         REQUIRE(double(at(c, here)) == doctest::Approx(expected).epsilon(1e-5).scale(10.0 * std::sqrt(double(k))));
       }
   }
+
+ private:
+  /// The same product of numbers that were rounded before.
+  Numbers of_rounded(float alpha, float beta, const Numbers& a, std::int64_t a_stride, const Numbers& b,
+                     std::int64_t b_stride, Numbers c, std::int64_t c_stride) const {
+    std::vector<Bfloat16> left(a.size()), right(b.size());
+    round_to_bfloat16(a.data(), std::ssize(a), left.data());
+    round_to_bfloat16(b.data(), std::ssize(b), right.data());
+    Arena arena;
+    gemm_bfloat16(alpha, bfloat16_left(arena, m, k, GemmOperand<Bfloat16>{left.data(), a_stride, a_transposed}),
+                  bfloat16_tiles(arena, k, n, GemmOperand<Bfloat16>{right.data(), b_stride, b_transposed}), beta,
+                  c.data(), c_stride);
+    return c;
+  }
 };
 
 }  // namespace
+
+TEST_CASE("bfloat16 products: numbers are rounded before as within") {
+  if (!has_fast_bfloat16()) {
+    MESSAGE("skipped: the instruction set has no bfloat16 products");
+    return;
+  }
+  Numbers x = numbers(37, 5);
+  x[3] = HUGE_VALF;
+  x[4] = -1e-40F;          // denormal
+  x[5] = 1 + 3 * 0x1p-8F;  // a tie
+  std::vector<Bfloat16> rounded(x.size() + 1, Bfloat16{7});
+  round_to_bfloat16(x.data(), std::ssize(x), rounded.data());
+  for (std::size_t i = 0; i < x.size(); ++i) CHECK(from_bfloat16(rounded[i]) == (i == 4 ? 0 : round_to_bfloat16(x[i])));
+  CHECK(rounded.back() == Bfloat16{7});
+}
 
 TEST_CASE("bfloat16 products: all transpositions, sizes on and beside the tiles' edges") {
   if (!has_fast_bfloat16()) {

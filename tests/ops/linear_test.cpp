@@ -56,6 +56,32 @@ TEST_CASE("linear: threads that share a product give the same bits, in every pre
     }
 }
 
+TEST_CASE("linear: a result kept for products alone changes no bit of what comes of it") {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16})
+    for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu}) {
+      CAPTURE(static_cast<int>(precision));
+      CAPTURE(static_cast<int>(activation));
+      std::vector<float> results[2];
+      for (const ResultUse use : {ResultUse::any, ResultUse::products}) {
+        Training<float> t;
+        t.device.precision = precision;
+        const auto x = t.normal({517, 40}), w = t.normal({75, 40}), bias = t.normal({75});
+        const auto w2 = t.normal({21, 75}), bias2 = t.normal({21}), dy = t.normal({517, 21});
+        const auto inner = linear(t.graph, x, w, bias, activation, use);
+        CHECK(static_cast<bool>(inner.rounded) == (use == ResultUse::products && keeps_rounded(t.device)));
+        const auto y = linear(t.graph, inner, w2, bias2);
+        std::vector<float>& all = results[use == ResultUse::products];
+        all.assign(y.value.data(), y.value.data() + y.value.size());
+        t.backward(y, dy.value);
+        for (const auto& each : {x, w, bias, w2, bias2}) {
+          const Tensor<float> gradient = each.gradient.sum();
+          all.insert(all.end(), gradient.data(), gradient.data() + gradient.size());
+        }
+      }
+      CHECK(results[0] == results[1]);
+    }
+}
+
 TEST_CASE("linear: rows selected from a weight give the bits they give in the whole, in every precision") {
   Training<float> t;
   ThreadTeam team(3);

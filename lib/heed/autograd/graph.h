@@ -10,6 +10,7 @@
 #include "heed/autograd/packed_parameters.h"
 #include "heed/autograd/parameters.h"
 #include "heed/base/random.h"
+#include "heed/tensor/bfloat16.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/tensor.h"
 
@@ -20,10 +21,12 @@ template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
+  /// There in place of `value` where a result is kept rounded, in half the memory: see Graph::rounded_result().
+  Tensor<Bfloat16> rounded = {};
 
-  const Shape& shape() const { return value.shape(); }
+  const Shape& shape() const { return rounded ? rounded.shape() : value.shape(); }
   bool tracked() const { return static_cast<bool>(gradient); }
-  explicit operator bool() const { return static_cast<bool>(value); }
+  explicit operator bool() const { return value || rounded; }
 };
 
 /// What the dropout of a computation is drawn from.
@@ -68,6 +71,13 @@ class Graph {
     const Variable<T> out = result_in(arena().template tensor<T>(shape));
     if (recording()) results_.back().memory = {out.value.data(), shape.size()};
     return out;
+  }
+  /// The same for a result that is there for products alone, where these round it. Only when recording.
+  Variable<T> rounded_result(const Shape& shape) {
+    const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
+    const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
+    results_.push_back({new_gradient(), {reinterpret_cast<T*>(rounded.data()), size}});
+    return {{}, {shape, results_.back().gradient}, rounded};
   }
   /// The same, in the memory of another result whose value nobody needs.
   Variable<T> result_in(Tensor<T> value) {

@@ -8,7 +8,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
-#include "heed/ops/gemm/bfloat16.h"
+#include "heed/tensor/bfloat16.h"
 
 namespace heed {
 
@@ -81,7 +81,8 @@ void ParameterReader::read_by_library(std::size_t parameter, std::int64_t first,
         throw error(parameter, ": 16-bit integers without the attribute dtype = 'bfloat16'");
       std::vector<std::uint16_t> half(size);
       dataset.read(std::span(half));
-      std::transform(half.begin(), half.end(), values_.begin(), from_bfloat16);
+      std::transform(half.begin(), half.end(), values_.begin(),
+                     [](std::uint16_t bits) { return from_bfloat16(Bfloat16{bits}); });
     }
     held_ = parameter;
   }

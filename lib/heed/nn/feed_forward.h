@@ -20,7 +20,8 @@ class FeedForward {
   /// x [N, D] -> [N, D].
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
-    return out_(graph, dropout(graph, in_(graph, x, activation_), dropout_));
+    const ResultUse use = dropout_ > 0 ? ResultUse::any : ResultUse::products;
+    return out_(graph, dropout(graph, in_(graph, x, activation_, use), dropout_));
   }
 
  private:

@@ -16,8 +16,9 @@ class LinearLayer {
 
   /// x [N, in] -> [N, out].
   template <class T>
-  Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, Activation activation = Activation::none) const {
-    return linear(graph, x, graph.parameter(weight_), graph.parameter(bias_), activation);
+  Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, Activation activation = Activation::none,
+                         ResultUse use = ResultUse::any) const {
+    return linear(graph, x, graph.parameter(weight_), graph.parameter(bias_), activation, use);
   }
 
  private:

@@ -5,8 +5,8 @@
 
 #include "heed/base/thread_team.h"
 #include "heed/ops/check.h"
-#include "heed/ops/gemm/bfloat16.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/tensor/bfloat16.h"
 
 namespace heed {
 namespace {
@@ -165,10 +165,14 @@ void LinearRows<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activa
 
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
-                   Activation activation) {
-  check_shape("linear", "weight", weight.shape(), {weight.value.dim(0), x.value.columns()});
+                   Activation activation, ResultUse use) {
+  const MaybeRounded<T> rows{x.value, x.rounded};
+  check_shape("linear", "weight", weight.shape(), {weight.value.dim(0), rows.columns()});
   if (bias) check_shape("linear", "bias", bias.shape(), {weight.value.dim(0)});
-  const Variable<T> y = graph.result({x.value.rows(), weight.value.dim(0)});
+  const Shape shape{rows.rows(), weight.value.dim(0)};
+  const bool rounds =
+      use == ResultUse::products && graph.recording() && std::is_same_v<T, float> && keeps_rounded(graph.device());
+  const Variable<T> y = rounds ? graph.rounded_result(shape) : graph.result(shape);
   if (!graph.recording()) {
     const ArenaScope scope(graph.arena());
     LinearRows<T>(graph, x.value).multiply(weight.value, bias.value, activation, y.value);
@@ -176,10 +180,12 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   }
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
   const Tensor<T> before = keeps_input ? graph.arena().template tensor<T>(y.shape()) : Tensor<T>();
-  linear_forward(graph.device(), x.value, weight.value, bias.value, activation, before, y.value);
-  graph.record([&device = graph.device(), x, weight, bias, activation, kept = keeps_input ? before : y.value, y] {
+  const MaybeRounded<T> result{y.value, y.rounded};
+  linear_forward(graph.device(), rows, weight.value, bias.value, activation, before, result);
+  const MaybeRounded<T> kept = keeps_input ? MaybeRounded<T>{before} : result;
+  graph.record([&device = graph.device(), x, rows, weight, bias, activation, kept, y] {
     const bool adds = !x.gradient.empty();
-    linear_backward(device, x.value, weight.value, activation, kept, y.gradient.sum(), x.gradient.fill(), adds,
+    linear_backward(device, rows, weight.value, activation, kept, y.gradient.sum(), x.gradient.fill(), adds,
                     weight.gradient.sum(), bias.gradient.sum());
   });
   return y;
@@ -190,8 +196,8 @@ template struct SelectedRows<double>;
 template class LinearRows<float>;
 template class LinearRows<double>;
 template Variable<float> linear(Graph<float>&, const Variable<float>&, const Variable<float>&, const Variable<float>&,
-                                Activation);
+                                Activation, ResultUse);
 template Variable<double> linear(Graph<double>&, const Variable<double>&, const Variable<double>&,
-                                 const Variable<double>&, Activation);
+                                 const Variable<double>&, Activation, ResultUse);
 
 }  // namespace heed

@@ -14,6 +14,9 @@ namespace heed {
 /// form); swish z sigmoid(z) (Ramachandran et al. 2017).
 enum class Activation { none, relu, gelu, swish };
 
+/// What a result is for. One for products alone is kept rounded where these round it (Variable::rounded).
+enum class ResultUse { any, products };
+
 /// y = f(x W^T + b).
 ///
 /// Shapes: x [N, I], weight [O, I], bias [O] or absent -> y [N, O].
@@ -23,12 +26,22 @@ enum class Activation { none, relu, gelu, swish };
 /// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
-                   Activation activation = Activation::none);
+                   Activation activation = Activation::none, ResultUse use = ResultUse::any);
+
+/// A matrix in full, or rounded to bfloat16 where keeps_rounded(device).
+template <class T>
+struct MaybeRounded {
+  Tensor<T> full;
+  Tensor<Bfloat16> rounded = {};
+
+  std::int64_t rows() const { return rounded ? rounded.rows() : full.rows(); }
+  std::int64_t columns() const { return rounded ? rounded.columns() : full.columns(); }
+};
 
 /// y = f(x W^T + b); where `before` is present it receives z = x W^T + b.
 template <class T>
-void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, Tensor<T> y);
+void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
+                    Tensor<T> before, MaybeRounded<T> y);
 
 /// The forms that weights are packed in: `rounded` is float32 rounded to bfloat16 where no hardware multiplies that.
 enum class PackedForm { float32, rounded, bfloat16, int8 };
@@ -88,9 +101,10 @@ template <class T>
 void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 
 /// Adds to dweight and dbias, and to dx where `adds_to_dx`; otherwise writes it. Each where present. `kept` is y for
-/// relu, z for gelu and swish, unused for none.
+/// relu, z for gelu and swish, unused for none. dy becomes dz.
 template <class T>
-void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activation activation, Tensor<T> kept,
-                     Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight, Tensor<T> dbias);
+void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
+                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
+                     Tensor<T> dbias);
 
 }  // namespace heed

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numbers>
 
 #include "heed/ops/gemm/gemm.h"
@@ -39,27 +40,37 @@ void bias_activation(T* y, const T* bias, Activation activation, T* before, std:
     bias_activation_row(y + r * n, bias, activation, before ? before + r * n : nullptr, n);
 }
 
-/// dz = dy f'(z) for a whole array; `kept` is y for relu, z else.
+/// dz = dy f'(z) for a whole array, in place; `kept` is y for relu, z else.
 template <class T>
-void activation_gradient(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation,
-                         T* HWY_RESTRICT dz, std::int64_t n) {
+void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
     const auto g = load(d, dy + i);
     const auto k = load(d, kept + i);
     if (activation == Activation::relu) {
-      store(hn::IfThenElseZero(hn::Gt(k, hn::Zero(d)), g), d, dz + i);
+      store(hn::IfThenElseZero(hn::Gt(k, hn::Zero(d)), g), d, dy + i);
     } else if (activation == Activation::gelu) {
       // (z Phi)' = Phi + z phi, phi the density exp(-z^2 / 2) / sqrt(2 pi)
       auto bell = k;
       const auto distribution = normal_distribution<T>(d, k, bell);
       const auto density = hn::Mul(bell, hn::Set(d, T(0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
-      store(hn::Mul(g, hn::MulAdd(k, density, distribution)), d, dz + i);
+      store(hn::Mul(g, hn::MulAdd(k, density, distribution)), d, dy + i);
     } else {
       const auto one = hn::Set(d, T(1));
       const auto sigmoid = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(k))));
       // (z s)' = s + z s (1 - s)
-      store(hn::Mul(g, hn::MulAdd(hn::Mul(k, sigmoid), hn::Sub(one, sigmoid), sigmoid)), d, dz + i);
+      store(hn::Mul(g, hn::MulAdd(hn::Mul(k, sigmoid), hn::Sub(one, sigmoid), sigmoid)), d, dy + i);
     }
+  });
+}
+
+/// dz = dy where a rounded relu was not 0, in place.
+void rounded_relu_gradient(float* HWY_RESTRICT dy, const Bfloat16* HWY_RESTRICT kept, std::int64_t n) {
+  for_each_vector<float>(n, [&](auto d, std::int64_t i, auto load, auto store) {
+    const hn::Rebind<std::uint16_t, decltype(d)> half;
+    const hn::RebindToUnsigned<decltype(d)> whole;
+    const auto bits = hn::PromoteTo(whole, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(kept) + i));
+    const auto there = hn::RebindMask(d, hn::Ne(bits, hn::Zero(whole)));
+    store(hn::IfThenElseZero(there, load(d, dy + i)), d, dy + i);
   });
 }
 
@@ -78,8 +89,8 @@ HEED_INSTANTIATE_SIMD(bias_activation,
                       (float* y, const float* b, Activation f, float* z, std::int64_t r, std::int64_t n),
                       (double* y, const double* b, Activation f, double* z, std::int64_t r, std::int64_t n),
                       (y, b, f, z, r, n))
-HEED_INSTANTIATE_SIMD(activation_gradient, (const float* g, const float* k, Activation f, float* z, std::int64_t n),
-                      (const double* g, const double* k, Activation f, double* z, std::int64_t n), (g, k, f, z, n))
+HEED_INSTANTIATE_SIMD(activation_gradient, (float* g, const float* k, Activation f, std::int64_t n),
+                      (double* g, const double* k, Activation f, std::int64_t n), (g, k, f, n))
 HEED_INSTANTIATE_SIMD(add_column_sums, (const float* x, std::int64_t r, std::int64_t n, float* s),
                       (const double* x, std::int64_t r, std::int64_t n, double* s), (x, r, n, s))
 
@@ -91,15 +102,42 @@ namespace heed {
 
 HEED_EXPORT_SIMD(bias_activation)
 HEED_EXPORT_SIMD(activation_gradient)
+HWY_EXPORT(rounded_relu_gradient);
 HEED_EXPORT_SIMD(add_column_sums)
 
+namespace {
+
+constexpr std::int64_t kRoundedRows = 256;  // made at a time: what is to be rounded is in the cache still
+
+/// Calls product(operand) with the rows of x from `begin` on as a side of a product.
+template <class T, class Product>
+void with_operand(const MaybeRounded<T>& x, std::int64_t begin, Product product) {
+  const std::int64_t columns = x.columns();
+  if constexpr (std::is_same_v<T, float>)
+    if (x.rounded) return product(GemmOperand<Bfloat16>{x.rounded.row(begin), columns});
+  product(GemmOperand<T>{x.full.row(begin), columns});
+}
+
+}  // namespace
+
 template <class T>
-void linear_forward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
-                    Tensor<T> before, Tensor<T> y) {
+void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
+                    Tensor<T> before, MaybeRounded<T> y) {
+  const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  gemm(device, rows, out, in, T(1), {x.data(), in}, {weight.data(), in, true}, T(0), y.data(), out);
-  if (bias || activation != Activation::none || before)
-    simd::bias_activation(y.data(), bias.data(), activation, before.data(), rows, out);
+  const GemmRight<T> right = prepare_right(device, in, out, GemmOperand<T>{weight.data(), in, true});
+  const std::int64_t most = y.rounded ? std::min(rows, kRoundedRows) : rows;
+  const Tensor<T> part = y.rounded ? device.arena.tensor<T>({most, out}) : Tensor<T>();
+  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
+    count = std::min(most, rows - begin);
+    T* const to = y.rounded ? part.data() : y.full.row(begin);
+    with_operand(x, begin, [&](auto operand) { gemm(device, count, T(1), operand, right, T(0), to, out); });
+    if (bias || activation != Activation::none || before)
+      simd::bias_activation(to, static_cast<const T*>(bias.data()), activation,
+                            before ? before.row(begin) : static_cast<T*>(nullptr), count, out);
+    if constexpr (std::is_same_v<T, float>)
+      if (y.rounded) round_to_bfloat16(to, count * out, y.rounded.row(begin));
+  }
 }
 
 template <class T>
@@ -110,30 +148,36 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation) {
 }
 
 template <class T>
-void linear_backward(CpuContext& device, Tensor<T> x, Tensor<T> weight, Activation activation, Tensor<T> kept,
-                     Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight, Tensor<T> dbias) {
-  const ArenaScope scope(device.arena);
+void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
+                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
+                     Tensor<T> dbias) {
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  Tensor<T> dz = dy;
-  if (activation != Activation::none) {
-    dz = device.arena.tensor<T>(dy.shape());
-    simd::activation_gradient(dy.data(), kept.data(), activation, dz.data(), dy.size());
+  if (activation == Activation::relu && kept.rounded) {
+    if constexpr (std::is_same_v<T, float>)
+      HEED_DISPATCH(rounded_relu_gradient)(dy.data(), kept.rounded.data(), dy.size());
+  } else if (activation != Activation::none) {
+    simd::activation_gradient(dy.data(), static_cast<const T*>(kept.full.data()), activation, dy.size());
   }
-  if (dx) gemm(device, rows, in, out, T(1), {dz.data(), out}, {weight.data(), in}, T(adds_to_dx), dx.data(), in);
-  if (dweight) gemm(device, out, in, rows, T(1), {dz.data(), out, true}, {x.data(), in}, T(1), dweight.data(), in);
-  if (dbias) simd::add_column_sums(dz.data(), rows, out, dbias.data());
+  const GemmOperand<T> dz{dy.data(), out}, dz_transposed{dy.data(), out, true};
+  if (dx) gemm(device, rows, in, out, T(1), dz, {weight.data(), in}, T(adds_to_dx), dx.data(), in);
+  if (dweight)
+    with_operand(x, 0, [&](auto operand) {
+      const ArenaScope scope(device.arena);
+      gemm(device, out, T(1), dz_transposed, prepare_right(device, rows, in, operand), T(1), dweight.data(), in);
+    });
+  if (dbias) simd::add_column_sums(static_cast<const T*>(dy.data()), rows, out, dbias.data());
 }
 
-template void linear_forward(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Activation, Tensor<float>,
-                             Tensor<float>);
-template void linear_forward(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Activation, Tensor<double>,
-                             Tensor<double>);
+template void linear_forward(CpuContext&, MaybeRounded<float>, Tensor<float>, Tensor<float>, Activation, Tensor<float>,
+                             MaybeRounded<float>);
+template void linear_forward(CpuContext&, MaybeRounded<double>, Tensor<double>, Tensor<double>, Activation,
+                             Tensor<double>, MaybeRounded<double>);
 template void add_bias_activate(Tensor<float>, Tensor<float>, Activation);
 template void add_bias_activate(Tensor<double>, Tensor<double>, Activation);
-template void linear_backward(CpuContext&, Tensor<float>, Tensor<float>, Activation, Tensor<float>, Tensor<float>,
-                              Tensor<float>, bool, Tensor<float>, Tensor<float>);
-template void linear_backward(CpuContext&, Tensor<double>, Tensor<double>, Activation, Tensor<double>, Tensor<double>,
-                              Tensor<double>, bool, Tensor<double>, Tensor<double>);
+template void linear_backward(CpuContext&, MaybeRounded<float>, Tensor<float>, Activation, MaybeRounded<float>,
+                              Tensor<float>, Tensor<float>, bool, Tensor<float>, Tensor<float>);
+template void linear_backward(CpuContext&, MaybeRounded<double>, Tensor<double>, Activation, MaybeRounded<double>,
+                              Tensor<double>, Tensor<double>, bool, Tensor<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -1,8 +1,8 @@
 #include "heed/ops/gemm/gemm.h"
 
-#include "heed/ops/gemm/bfloat16.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_openblas.h"
+#include "heed/tensor/bfloat16.h"
 #if HEED_HAS_ONEDNN
 #include "heed/ops/gemm/gemm_onednn.h"
 #endif
@@ -32,8 +32,12 @@ GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_
 
 GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
   if (device.precision != Precision::bfloat16) return {k, n, b};
-  if (!has_fast_bfloat16()) return {k, n, rounded(device, b, k, n)};
+  if (!keeps_rounded(device)) return {k, n, rounded(device, b, k, n)};
   return {k, n, b, bfloat16_tiles(device.arena, k, n, b).tiles};
+}
+
+GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
+  return {k, n, {}, bfloat16_tiles(device.arena, k, n, b).tiles};
 }
 
 GemmRight<double> prepare_right(CpuContext&, std::int64_t k, std::int64_t n, GemmOperand<double> b) {
@@ -50,6 +54,17 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
     if (device.precision == Precision::bfloat16) a = rounded(device, a, m, b.k);
     gemm_float32(m, b.n, b.k, alpha, a, b.plain, beta, c, c_stride);
   }
+}
+
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
+          float beta, float* c, std::int64_t c_stride) {
+  if (m == 0 || b.n == 0) return;
+  const ArenaScope scope(device.arena);
+  gemm_bfloat16(alpha, bfloat16_left(device.arena, m, b.k, a), {b.tiles, b.k, b.n}, beta, c, c_stride);
+}
+
+bool keeps_rounded(const CpuContext& device) {
+  return device.precision == Precision::bfloat16 && has_fast_bfloat16();
 }
 
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "heed/tensor/bfloat16.h"
 #include "heed/tensor/context.h"
 
 namespace heed {
@@ -35,12 +36,19 @@ struct GemmRight {
 };
 GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 GemmRight<double> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
+/// Of numbers that are rounded already, only where `keeps_rounded(device)`.
+GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
 /// gemm() with a right side prepared for this device's precision.
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const GemmRight<float>& b, float beta,
           float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
           double beta, double* c, std::int64_t c_stride);
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
+          float beta, float* c, std::int64_t c_stride);
+
+/// Whether products in the device's precision take operands that are rounded to bfloat16 already.
+bool keeps_rounded(const CpuContext& device);
 
 /// "oneDNN 2.6.3 (AVX2)" or "OpenBLAS 0.3.21 (Zen)": for logs and benchmarks.
 std::string gemm_library();

@@ -36,26 +36,44 @@ __m512i rounded(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
+/// kDepth numbers of a row, zeros from `count` on.
+__m512i load_row(const float* x, std::int64_t count) {
+  return rounded(_mm512_maskz_loadu_ps(first(count), x), _mm512_maskz_loadu_ps(first(count - kSide), x + kSide));
+}
+__m512i load_row(const Bfloat16* x, std::int64_t count) {
+  return _mm512_maskz_loadu_epi16(first(count) | static_cast<__mmask32>(first(count - kSide)) << kSide, x);
+}
+
+/// kSide numbers of each of two rows, zeros from `count` on; the second row may be absent.
+__m512i load_two(const float* x, const float* y, std::int64_t count) {
+  const __mmask16 mask = first(count);
+  return rounded(_mm512_maskz_loadu_ps(mask, x), y ? _mm512_maskz_loadu_ps(mask, y) : _mm512_setzero_ps());
+}
+__m512i load_two(const Bfloat16* x, const Bfloat16* y, std::int64_t count) {
+  const __mmask16 mask = first(count);
+  const __m256i low = _mm256_maskz_loadu_epi16(mask, x);
+  const __m256i high = y ? _mm256_maskz_loadu_epi16(mask, y) : _mm256_setzero_si256();
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
 /// A tile whose rows are rows of x: pairs are neighbours in a row.
-void tile_of_rows(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
-  const __mmask16 low = first(columns), high = first(columns - kSide);
+template <class X>
+void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
   for (std::int64_t r = 0; r < kSide; ++r)
-    tile[r] = r < rows ? rounded(_mm512_maskz_loadu_ps(low, x + r * stride),
-                                 _mm512_maskz_loadu_ps(high, x + r * stride + kSide))
-                       : _mm512_setzero_si512();
+    tile[r] = r < rows ? load_row(x + r * stride, columns) : _mm512_setzero_si512();
 }
 
 /// A tile whose rows are pairs of rows of x: pairs stand one above the other.
-void tile_of_row_pairs(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                       __m512i tile[kSide]) {
-  const __mmask16 mask = first(columns);
+template <class X>
+void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
   const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                                               6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  const auto row = [&](std::int64_t r) {
-    return r < rows ? _mm512_maskz_loadu_ps(mask, x + r * stride) : _mm512_setzero_ps();
-  };
-  for (std::int64_t p = 0; p < kSide; ++p)
-    tile[p] = _mm512_permutexvar_epi16(interleave, rounded(row(2 * p), row(2 * p + 1)));
+  for (std::int64_t p = 0; p < kSide; ++p) {
+    const X* const row = x + 2 * p * stride;
+    tile[p] = 2 * p < rows ? _mm512_permutexvar_epi16(interleave,
+                                                      load_two(row, 2 * p + 1 < rows ? row + stride : nullptr, columns))
+                           : _mm512_setzero_si512();
+  }
 }
 
 void transpose(__m512i t[kSide]) {
@@ -90,7 +108,8 @@ std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
 }
 
 /// Writes all tiles of one side and returns where. `along_rows`: k runs along the stored rows.
-const std::uint32_t* make_tiles(std::uint32_t* const tiles, const float* x, std::int64_t stride, std::int64_t size,
+template <class X>
+const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int64_t stride, std::int64_t size,
                                 std::int64_t k, bool along_rows, bool right) {
   const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
   const auto make = [&](std::int64_t i, std::int64_t j) {
@@ -239,6 +258,15 @@ void multiply_amx(const Product& p) {
 }
 
 }  // namespace
+
+void round_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out) {
+  for (std::int64_t i = 0; i < n; i += kSide) {
+    const __mmask16 mask = first(n - i);
+    const __m256bh some = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, x + i));
+    _mm256_mask_storeu_epi16(out + i, mask, reinterpret_cast<__m256i>(some));
+  }
+}
+
 }  // namespace heed
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -260,7 +288,17 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
   return bfloat16_tiles(arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data(), k, n, b);
 }
 
+Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
+  auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data();
+  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, true), k, n};
+}
+
 Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a) {
+  auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
+  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
+}
+
+Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
   return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
 }
@@ -293,7 +331,19 @@ Bfloat16Tiles bfloat16_tiles(Arena&, std::int64_t, std::int64_t, GemmOperand<flo
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
+Bfloat16Tiles bfloat16_tiles(Arena&, std::int64_t, std::int64_t, GemmOperand<Bfloat16>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
 Bfloat16Left bfloat16_left(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+Bfloat16Left bfloat16_left(Arena&, std::int64_t, std::int64_t, GemmOperand<Bfloat16>) {
+  throw Error("internal: no bfloat16 products on this CPU");
+}
+
+void round_to_bfloat16(const float*, std::int64_t, Bfloat16*) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 

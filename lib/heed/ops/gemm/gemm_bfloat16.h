@@ -13,6 +13,7 @@ struct Bfloat16Tiles {
   std::int64_t k = 0, n = 0;
 };
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b);
+Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
 /// The same in given memory of so many words that starts at a cache line.
 std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n);
@@ -24,6 +25,10 @@ struct Bfloat16Left {
   std::int64_t m = 0, k = 0;
 };
 Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
+Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
+
+/// out[i] = x[i] rounded to bfloat16, as the products round their operands: denormal numbers become zero.
+void round_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
 
 /// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
 /// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. By

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace heed {
+
+/// The upper half of a float32.
+enum class Bfloat16 : std::uint16_t {};
+
+/// Rounded to nearest, ties to even; NaN stays NaN.
+inline Bfloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<Bfloat16>((bits >> 16) | 0x40);
+  return static_cast<Bfloat16>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+inline float from_bfloat16(Bfloat16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16);
+}
+
+inline float round_to_bfloat16(float x) {
+  return from_bfloat16(to_bfloat16(x));
+}
+
+}  // namespace heed
