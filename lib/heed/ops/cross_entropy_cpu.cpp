@@ -3,8 +3,9 @@
 #include <limits>
 
 #include "heed/ops/cross_entropy.h"
-#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_rows.h"
+#include "heed/ops/gemm/maybe_rounded.h"
 
 // Compiled once for each instruction set; the best one the CPU has is called (Highway's dynamic dispatch).
 #undef HWY_TARGET_INCLUDE
@@ -140,7 +141,11 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
                                    Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = hidden.rows(), width = hidden.columns(), vocabulary = weight.dim(0);
-  T* logits = device.arena.tensor<T>({std::min(rows, kChunk), vocabulary}).data();
+  const bool gradient = dhidden || dweight || dbias;
+  const Shape chunk{std::min(rows, kChunk), vocabulary};
+  MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};  // rounded: their gradients, which two products read
+  if (gradient && std::is_same_v<T, float> && keeps_rounded(device))
+    logits.rounded = device.arena.tensor<Bfloat16>(chunk);
   const GemmRight<T> forward = prepare_right(device, width, vocabulary, {weight.data(), width, true});
   const GemmRight<T> backward =
       dhidden ? prepare_right(device, vocabulary, width, {weight.data(), width}) : GemmRight<T>();
@@ -148,15 +153,24 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
     const std::int64_t count = std::min(kChunk, rows - begin);
-    gemm(device, count, T(1), {hidden.row(begin), width}, forward, T(0), logits, vocabulary);
-    for (std::int64_t r = 0; r < count; ++r)
-      cross_entropy_row(logits + r * vocabulary, static_cast<const T*>(bias.data()), vocabulary,
-                        targets[static_cast<std::size_t>(begin + r)], options, dhidden || dweight || dbias,
-                        dbias.data(), sums);
-    if (dhidden) gemm(device, count, T(1), {logits, vocabulary}, backward, T(1), dhidden.row(begin), width);
+    gemm(device, count, T(1), {hidden.row(begin), width}, forward, T(0), logits.full.data(), vocabulary);
+    for (std::int64_t r = 0; r < count; ++r) {
+      T* const x = logits.full.row(r);
+      cross_entropy_row(x, static_cast<const T*>(bias.data()), vocabulary, targets[static_cast<std::size_t>(begin + r)],
+                        options, gradient, dbias.data(), sums);
+      if constexpr (std::is_same_v<T, float>)
+        if (logits.rounded) round_to_bfloat16(x, vocabulary, logits.rounded.row(r));
+    }
+    if (dhidden)
+      logits.with_operand(0, false, [&](auto gradients) {
+        gemm(device, count, T(1), gradients, backward, T(1), dhidden.row(begin), width);
+      });
     if (dweight)
-      gemm(device, vocabulary, width, count, T(1), {logits, vocabulary, true}, {hidden.row(begin), width}, T(1),
-           dweight.data(), width);
+      logits.with_operand(0, true, [&](auto gradients) {
+        const ArenaScope product(device.arena);
+        const GemmRight<T> right = prepare_right(device, count, width, GemmOperand<T>{hidden.row(begin), width});
+        gemm(device, vocabulary, T(1), gradients, right, T(1), dweight.data(), width);
+      });
   }
   return sums;
 }

@@ -7,6 +7,7 @@
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_int8.h"
 #include "heed/ops/gemm/gemm_rows.h"
+#include "heed/ops/gemm/maybe_rounded.h"
 
 namespace heed {
 
@@ -27,16 +28,6 @@ enum class ResultUse { any, products };
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);
-
-/// A matrix in full, or rounded to bfloat16 where keeps_rounded(device).
-template <class T>
-struct MaybeRounded {
-  Tensor<T> full;
-  Tensor<Bfloat16> rounded = {};
-
-  std::int64_t rows() const { return rounded ? rounded.rows() : full.rows(); }
-  std::int64_t columns() const { return rounded ? rounded.columns() : full.columns(); }
-};
 
 /// y = f(x W^T + b); where `before` is present it receives z = x W^T + b.
 template <class T>

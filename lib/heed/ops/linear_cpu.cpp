@@ -109,15 +109,6 @@ namespace {
 
 constexpr std::int64_t kRoundedRows = 256;  // made at a time: what is to be rounded is in the cache still
 
-/// Calls product(operand) with the rows of x from `begin` on as a side of a product.
-template <class T, class Product>
-void with_operand(const MaybeRounded<T>& x, std::int64_t begin, Product product) {
-  const std::int64_t columns = x.columns();
-  if constexpr (std::is_same_v<T, float>)
-    if (x.rounded) return product(GemmOperand<Bfloat16>{x.rounded.row(begin), columns});
-  product(GemmOperand<T>{x.full.row(begin), columns});
-}
-
 }  // namespace
 
 template <class T>
@@ -131,7 +122,7 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
     T* const to = y.rounded ? part.data() : y.full.row(begin);
-    with_operand(x, begin, [&](auto operand) { gemm(device, count, T(1), operand, right, T(0), to, out); });
+    x.with_operand(begin, false, [&](auto operand) { gemm(device, count, T(1), operand, right, T(0), to, out); });
     if (bias || activation != Activation::none || before)
       simd::bias_activation(to, static_cast<const T*>(bias.data()), activation,
                             before ? before.row(begin) : static_cast<T*>(nullptr), count, out);
@@ -161,7 +152,7 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ac
   const GemmOperand<T> dz{dy.data(), out}, dz_transposed{dy.data(), out, true};
   if (dx) gemm(device, rows, in, out, T(1), dz, {weight.data(), in}, T(adds_to_dx), dx.data(), in);
   if (dweight)
-    with_operand(x, 0, [&](auto operand) {
+    x.with_operand(0, false, [&](auto operand) {
       const ArenaScope scope(device.arena);
       gemm(device, out, T(1), dz_transposed, prepare_right(device, rows, in, operand), T(1), dweight.data(), in);
     });
