@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/nn/feed_forward.h"
 
 using namespace heed;
 using nlohmann::json;
@@ -111,6 +112,25 @@ TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, 
         CHECK(gradients[id][static_cast<std::int64_t>(i)] ==
               doctest::Approx(number(expected["first"][i])).epsilon(10 * tolerance).scale(1));
     }
+  }
+}
+
+TEST_CASE("feed-forward: where products round it, the inner result is kept rounded") {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    CAPTURE(static_cast<int>(precision));
+    constexpr std::int64_t rows = 64, width = 16, inner = 4096;
+    ParameterLayout layout;
+    const FeedForward layer(layout, "layer", width, inner, Activation::relu, 0);
+    ParameterValues<float> values(layout), gradients(layout);
+    Arena arena;
+    CpuContext device{arena, precision};
+    Graph<float> graph(device, values, gradients);
+    const Variable<float> x = graph.input(arena.zeros<float>({rows, width}), true);
+    const std::size_t before = arena.used();
+    layer(graph, x);
+    const std::size_t kept = arena.used() - before, of_inner = rows * inner * (takes_bfloat16(precision) ? 2 : 4);
+    CHECK(kept >= of_inner);
+    CHECK(kept < of_inner + rows * inner);
   }
 }
 

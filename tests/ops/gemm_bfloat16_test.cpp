@@ -62,8 +62,8 @@ struct Case {
   Numbers of_rounded(float alpha, float beta, const Numbers& a, std::int64_t a_stride, const Numbers& b,
                      std::int64_t b_stride, Numbers c, std::int64_t c_stride) const {
     std::vector<Bfloat16> left(a.size()), right(b.size());
-    round_to_bfloat16(a.data(), std::ssize(a), left.data());
-    round_to_bfloat16(b.data(), std::ssize(b), right.data());
+    convert_to_bfloat16(a.data(), std::ssize(a), left.data());
+    convert_to_bfloat16(b.data(), std::ssize(b), right.data());
     Arena arena;
     gemm_bfloat16(alpha, bfloat16_left(arena, m, k, GemmOperand<Bfloat16>{left.data(), a_stride, a_transposed}),
                   bfloat16_tiles(arena, k, n, GemmOperand<Bfloat16>{right.data(), b_stride, b_transposed}), beta,
@@ -74,7 +74,7 @@ struct Case {
 
 }  // namespace
 
-TEST_CASE("bfloat16 products: numbers are rounded before as within") {
+TEST_CASE("bfloat16 products: rounding beforehand gives what the products round to") {
   if (!has_fast_bfloat16()) {
     MESSAGE("skipped: the instruction set has no bfloat16 products");
     return;
@@ -84,7 +84,7 @@ TEST_CASE("bfloat16 products: numbers are rounded before as within") {
   x[4] = -1e-40F;          // denormal
   x[5] = 1 + 3 * 0x1p-8F;  // a tie
   std::vector<Bfloat16> rounded(x.size() + 1, Bfloat16{7});
-  round_to_bfloat16(x.data(), std::ssize(x), rounded.data());
+  convert_to_bfloat16(x.data(), std::ssize(x), rounded.data());
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(from_bfloat16(rounded[i]) == (i == 4 ? 0 : round_to_bfloat16(x[i])));
   CHECK(rounded.back() == Bfloat16{7});
 }

@@ -48,6 +48,21 @@ TEST_CASE("words are joined by single spaces") {
   CHECK_FALSE(is_blank(" x"));
 }
 
+TEST_CASE("every code point that is white space parts words, and no other does") {
+  std::string joined;
+  for (char32_t c = 1; c < 0x3100; ++c)
+    for (const std::size_t before : {1, 14, 15, 40})
+      for (const std::size_t behind : {1, 30}) {
+        const std::string end(behind, 'b');
+        std::string text(before, 'a');
+        append_utf8(text, c);
+        text += end;
+        join_words(text, joined);
+        CAPTURE(static_cast<std::uint32_t>(c));
+        REQUIRE(joined == (is_in(c, char_class::space) ? std::string(before, 'a') + ' ' + end : text));
+      }
+}
+
 TEST_CASE("words of texts of any length are joined as code point after code point says") {
   const std::vector<std::string> parts = {"a",      "bc", "\u00E9", "\u00AB",   "\u2019",
                                           " ",      " ",  "  ",     "\u00A0",   "\u2009",

@@ -21,10 +21,10 @@ template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
-  /// There in place of `value` where a result is kept rounded, in half the memory: see Graph::rounded_result().
+  /// There in place of `value`, for linear() alone, where a result is kept in half the memory: see rounded_result().
   Tensor<Bfloat16> rounded = {};
 
-  const Shape& shape() const { return rounded ? rounded.shape() : value.shape(); }
+  const Shape& shape() const { return value.shape(); }
   bool tracked() const { return static_cast<bool>(gradient); }
   explicit operator bool() const { return value || rounded; }
 };
@@ -72,18 +72,19 @@ class Graph {
     if (recording()) results_.back().memory = {out.value.data(), shape.size()};
     return out;
   }
-  /// The same for a result that is there for products alone, where these round it. Only when recording.
-  Variable<T> rounded_result(const Shape& shape) {
-    const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
-    const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
-    results_.push_back({new_gradient(), {reinterpret_cast<T*>(rounded.data()), size}});
-    return {{}, {shape, results_.back().gradient}, rounded};
-  }
   /// The same, in the memory of another result whose value nobody needs.
   Variable<T> result_in(Tensor<T> value) {
     if (!recording()) return {value, {}};
     results_.push_back({new_gradient(), {}});
     return {value, {value.shape(), results_.back().gradient}};
+  }
+  /// A result like that of result(), rounded to bfloat16 for linear() alone: where products round it anyway. Only when
+  /// recording.
+  Variable<T> rounded_result(const Shape& shape) {
+    const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
+    const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
+    results_.push_back({new_gradient(), {reinterpret_cast<T*>(rounded.data()), size}});
+    return {{}, {shape, results_.back().gradient}, rounded};
   }
   /// A given value; its gradient is computed where `tracked`, and stays until reset().
   Variable<T> input(Tensor<T> value, bool tracked = false) {

@@ -25,6 +25,7 @@ std::vector<LayerProduct> layer_products(const Transformer<float>& model) {
     product.side = encoder || key ? TokenSide::source : TokenSide::target;
     product.in_encoder = encoder;
     product.activated = module.ends_with("/feed_forward/in");
+    product.of_activated = module.ends_with("/feed_forward/out");
     out.push_back(product);
   }
   return out;

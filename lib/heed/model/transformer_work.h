@@ -16,8 +16,9 @@ struct LayerProduct {
   ParameterId weight, bias;
   std::int64_t outputs = 0, inputs = 0;
   TokenSide side = TokenSide::source;
-  bool in_encoder = false;  ///< else the decoder's, and one of source tokens is of each sentence's keys and values
-  bool activated = false;   ///< followed by the feed-forward activation
+  bool in_encoder = false;    ///< else the decoder's, and one of source tokens is of each sentence's keys and values
+  bool activated = false;     ///< followed by the feed-forward activation
+  bool of_activated = false;  ///< of what that gives
 
   std::int64_t size() const { return outputs * inputs; }
   Shape shape() const { return {outputs, inputs}; }

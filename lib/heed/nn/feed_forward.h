@@ -20,9 +20,11 @@ class FeedForward {
   /// x [N, D] -> [N, D].
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
-    const ResultUse use = dropout_ > 0 ? ResultUse::any : ResultUse::products;
-    return out_(graph, dropout(graph, in_(graph, x, activation_, use), dropout_));
+    return out_(graph, dropout(graph, in_(graph, x, activation_, use_of_inner(dropout_)), dropout_));
   }
+
+  /// What the inner result [N, F] is for. It is the largest of a layer's, so half of it matters.
+  static ResultUse use_of_inner(double dropout) { return dropout > 0 ? ResultUse::any : ResultUse::linear; }
 
  private:
   LinearLayer in_, out_;

@@ -144,7 +144,7 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   const bool gradient = dhidden || dweight || dbias;
   const Shape chunk{std::min(rows, kChunk), vocabulary};
   MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};  // rounded: their gradients, which two products read
-  if (gradient && std::is_same_v<T, float> && keeps_rounded(device))
+  if (gradient && std::is_same_v<T, float> && takes_bfloat16(device))
     logits.rounded = device.arena.tensor<Bfloat16>(chunk);
   const GemmRight<T> forward = prepare_right(device, width, vocabulary, {weight.data(), width, true});
   const GemmRight<T> backward =
@@ -159,7 +159,7 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
       cross_entropy_row(x, static_cast<const T*>(bias.data()), vocabulary, targets[static_cast<std::size_t>(begin + r)],
                         options, gradient, dbias.data(), sums);
       if constexpr (std::is_same_v<T, float>)
-        if (logits.rounded) round_to_bfloat16(x, vocabulary, logits.rounded.row(r));
+        if (logits.rounded) convert_to_bfloat16(x, vocabulary, logits.rounded.row(r));
     }
     if (dhidden)
       logits.with_operand(0, false, [&](auto gradients) {

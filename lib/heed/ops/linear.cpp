@@ -22,7 +22,7 @@ template <class T>
 PackedForm form_of(const CpuContext& device) {
   if (!std::is_same_v<T, float> || device.precision == Precision::float32) return PackedForm::float32;
   if (device.precision == Precision::int8) return PackedForm::int8;
-  return has_fast_bfloat16() ? PackedForm::bfloat16 : PackedForm::rounded;
+  return takes_bfloat16(device) ? PackedForm::bfloat16 : PackedForm::rounded;
 }
 
 /// Elements that n rows of k take.
@@ -171,7 +171,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   if (bias) check_shape("linear", "bias", bias.shape(), {weight.value.dim(0)});
   const Shape shape{rows.rows(), weight.value.dim(0)};
   const bool rounds =
-      use == ResultUse::products && graph.recording() && std::is_same_v<T, float> && keeps_rounded(graph.device());
+      use == ResultUse::linear && graph.recording() && std::is_same_v<T, float> && takes_bfloat16(graph.device());
   const Variable<T> y = rounds ? graph.rounded_result(shape) : graph.result(shape);
   if (!graph.recording()) {
     const ArenaScope scope(graph.arena());
@@ -179,7 +179,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
     return y;
   }
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
-  const Tensor<T> before = keeps_input ? graph.arena().template tensor<T>(y.shape()) : Tensor<T>();
+  const Tensor<T> before = keeps_input ? graph.arena().template tensor<T>(shape) : Tensor<T>();
   const MaybeRounded<T> result{y.value, y.rounded};
   linear_forward(graph.device(), rows, weight.value, bias.value, activation, before, result);
   const MaybeRounded<T> kept = keeps_input ? MaybeRounded<T>{before} : result;

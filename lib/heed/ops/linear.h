@@ -15,16 +15,17 @@ namespace heed {
 /// form); swish z sigmoid(z) (Ramachandran et al. 2017).
 enum class Activation { none, relu, gelu, swish };
 
-/// What a result is for. One for products alone is kept rounded where these round it (Variable::rounded).
-enum class ResultUse { any, products };
+/// What a result is for. One for linear() alone is kept rounded where that rounds it (Variable::rounded).
+enum class ResultUse { any, linear };
 
 /// y = f(x W^T + b).
 ///
 /// Shapes: x [N, I], weight [O, I], bias [O] or absent -> y [N, O].
 /// Without a tape (inference) a row of y does not depend on the other rows, bit for bit, in any precision: a translated
 /// line must not change with its neighbours.
-/// Kept for the way back: x; for relu y, for gelu and swish z = x W^T + b.
-/// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows.
+/// `use`: what y is for. x may be a result that is kept rounded.
+/// Kept for the way back: x; for relu y, for gelu and swish z = x W^T + b. Rounded where x or y is.
+/// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz takes dy's place.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);

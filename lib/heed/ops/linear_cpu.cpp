@@ -63,7 +63,7 @@ void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activat
   });
 }
 
-/// dz = dy where a rounded relu was not 0, in place.
+/// dz = dy where a rounded relu was not 0, in place. (A denormal number has been rounded to 0.)
 void rounded_relu_gradient(float* HWY_RESTRICT dy, const Bfloat16* HWY_RESTRICT kept, std::int64_t n) {
   for_each_vector<float>(n, [&](auto d, std::int64_t i, auto load, auto store) {
     const hn::Rebind<std::uint16_t, decltype(d)> half;
@@ -127,7 +127,7 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
       simd::bias_activation(to, static_cast<const T*>(bias.data()), activation,
                             before ? before.row(begin) : static_cast<T*>(nullptr), count, out);
     if constexpr (std::is_same_v<T, float>)
-      if (y.rounded) round_to_bfloat16(to, count * out, y.rounded.row(begin));
+      if (y.rounded) convert_to_bfloat16(to, count * out, y.rounded.row(begin));
   }
 }
 

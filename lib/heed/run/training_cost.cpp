@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "heed/data/batches.h"
+#include "heed/nn/feed_forward.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/dropout.h"
 #include "heed/ops/embedding.h"
@@ -43,12 +44,19 @@ struct Worker {
     return x;
   }
 
+  /// The same of a result that is kept rounded.
+  Variable<float> some_rounded(std::int64_t rows, std::int64_t columns) {
+    const Variable<float> x = graph.rounded_result({rows, columns});
+    std::fill_n(x.rounded.data(), x.rounded.size(), to_bfloat16(0.01F));
+    return x;
+  }
+
   /// Seconds of forward and backward of one op: op(x) of x [rows, columns] gives the variable to go back from.
   template <class Op>
-  double run(std::int64_t rows, std::int64_t columns, Op op) {
+  double run(std::int64_t rows, std::int64_t columns, Op op, bool rounded = false) {
     graph.reset();
     arena.allocate(begin);
-    const Variable<float> x = some(rows, columns);
+    const Variable<float> x = rounded ? some_rounded(rows, columns) : some(rows, columns);
     other = some(rows, columns);
     Variable<float> y;
     double seconds = seconds_of([&] { y = op(x); });
@@ -99,7 +107,7 @@ class Calibration {
     fill_batch(corpus, pairs, batch_);
     for (const std::int32_t pair : pairs) counts_.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
     // Where a weight is prepared for all rows of a shard, it must be for as many here.
-    const bool prepares = precision == Precision::bfloat16 && has_fast_bfloat16();
+    const bool prepares = takes_bfloat16(precision);
     rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
     const std::int64_t widest = std::max(2 * config_.dim_ffn, 4 * config_.dim_emb);
     const std::int64_t output = config_.target_vocabulary * ((prepares ? config_.dim_emb : 0) + kRows);
@@ -147,21 +155,25 @@ class Calibration {
 
   /// Each product's shape once; a norm after each, as in the layers.
   void add_layers() {
-    std::map<std::tuple<std::int64_t, std::int64_t, bool>, std::vector<LayerProduct>> kinds;
+    std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, std::vector<LayerProduct>> kinds;
     for (const LayerProduct& product : layer_products(model_))
-      kinds[{product.outputs, product.inputs, product.activated}].push_back(product);
+      kinds[{product.outputs, product.inputs, product.activated, product.of_activated}].push_back(product);
+    const ResultUse inner = FeedForward::use_of_inner(config_.ffn_dropout);
     for (const auto& [kind, products] : kinds) {
       const LayerProduct product = products.front();
+      const bool rounded =
+          product.of_activated && inner == ResultUse::linear && takes_bfloat16(workers_.front()->device);
       const std::int64_t source = std::count_if(products.begin(), products.end(),
                                                 [](const LayerProduct& p) { return p.side == TokenSide::source; });
       add(rates_.source_token, source, rows_, [=, this](Worker& worker) {
         Graph<float>& graph = worker.graph;
-        return worker.run(rows_, product.inputs, [&](const Variable<float>& x) {
-          const Variable<float> y = linear(graph, x, graph.parameter(product.weight, product.shape()),
-                                           graph.parameter(product.bias, {product.outputs}),
-                                           product.activated ? config_.ffn_activation : Activation::none);
-          return product.activated ? dropout(graph, y, config_.ffn_dropout) : y;
-        });
+        const auto op = [&](const Variable<float>& x) {
+          const Variable<float> weight = graph.parameter(product.weight, product.shape());
+          const Variable<float> bias = graph.parameter(product.bias, {product.outputs});
+          if (!product.activated) return linear(graph, x, weight, bias);
+          return dropout(graph, linear(graph, x, weight, bias, config_.ffn_activation, inner), config_.ffn_dropout);
+        };
+        return worker.run(rows_, product.inputs, op, rounded);
       });
       const auto target = static_cast<double>(std::ssize(products) - source);
       shares_.push_back({&rates_.target_token, target / static_cast<double>(rows_), shares_.back().kernel});

@@ -27,7 +27,7 @@ constexpr std::int64_t kEncodedRows = 128;  // enough: an encoder's products are
 /// Of a weight as inference keeps it.
 double bytes_of_weight(Precision precision) {
   if (precision == Precision::int8) return 1;
-  return precision == Precision::bfloat16 && has_fast_bfloat16() ? 2 : 4;
+  return takes_bfloat16(precision) ? 2 : 4;
 }
 
 /// Parts of the time of one thread.

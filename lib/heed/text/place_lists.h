@@ -78,7 +78,7 @@ class PlaceLists {
 
  private:
   static constexpr std::uint32_t kBytes = 60;                       // of a chunk
-  static constexpr std::size_t kFirstPages = std::size_t{1} << 20;  // bytes; taken as they are written
+  static constexpr std::size_t kFirstPages = std::size_t{2} << 20;  // bytes; taken as they are written
   struct Chunk {
     std::uint32_t next;
     std::uint8_t bytes[kBytes];

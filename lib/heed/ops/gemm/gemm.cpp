@@ -1,5 +1,6 @@
 #include "heed/ops/gemm/gemm.h"
 
+#include "heed/base/error.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/gemm/gemm_openblas.h"
 #include "heed/tensor/bfloat16.h"
@@ -32,7 +33,7 @@ GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_
 
 GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
   if (device.precision != Precision::bfloat16) return {k, n, b};
-  if (!keeps_rounded(device)) return {k, n, rounded(device, b, k, n)};
+  if (!takes_bfloat16(device)) return {k, n, rounded(device, b, k, n)};
   return {k, n, b, bfloat16_tiles(device.arena, k, n, b).tiles};
 }
 
@@ -59,12 +60,13 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
           float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || b.n == 0) return;
+  if (!b.tiles) throw Error("internal: gemm: a left side in bfloat16, a right side in another precision");
   const ArenaScope scope(device.arena);
   gemm_bfloat16(alpha, bfloat16_left(device.arena, m, b.k, a), {b.tiles, b.k, b.n}, beta, c, c_stride);
 }
 
-bool keeps_rounded(const CpuContext& device) {
-  return device.precision == Precision::bfloat16 && has_fast_bfloat16();
+bool takes_bfloat16(Precision precision) {
+  return precision == Precision::bfloat16 && has_fast_bfloat16();
 }
 
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,

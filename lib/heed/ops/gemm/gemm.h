@@ -36,7 +36,7 @@ struct GemmRight {
 };
 GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 GemmRight<double> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
-/// Of numbers that are rounded already, only where `keeps_rounded(device)`.
+/// Of numbers that are rounded already, only where takes_bfloat16(device).
 GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
 /// gemm() with a right side prepared for this device's precision.
@@ -44,11 +44,15 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
           float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
           double beta, double* c, std::int64_t c_stride);
+/// The same with a left side that is rounded already, only where takes_bfloat16(device).
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
           float beta, float* c, std::int64_t c_stride);
 
-/// Whether products in the device's precision take operands that are rounded to bfloat16 already.
-bool keeps_rounded(const CpuContext& device);
+/// Whether products in this precision are of bfloat16 numbers on this CPU, which may then be rounded beforehand.
+bool takes_bfloat16(Precision precision);
+inline bool takes_bfloat16(const CpuContext& device) {
+  return takes_bfloat16(device.precision);
+}
 
 /// "oneDNN 2.6.3 (AVX2)" or "OpenBLAS 0.3.21 (Zen)": for logs and benchmarks.
 std::string gemm_library();

@@ -69,10 +69,10 @@ void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::
   const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                                               6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   for (std::int64_t p = 0; p < kSide; ++p) {
+    tile[p] = _mm512_setzero_si512();
+    if (2 * p >= rows) continue;
     const X* const row = x + 2 * p * stride;
-    tile[p] = 2 * p < rows ? _mm512_permutexvar_epi16(interleave,
-                                                      load_two(row, 2 * p + 1 < rows ? row + stride : nullptr, columns))
-                           : _mm512_setzero_si512();
+    tile[p] = _mm512_permutexvar_epi16(interleave, load_two(row, 2 * p + 1 < rows ? row + stride : nullptr, columns));
   }
 }
 
@@ -259,7 +259,7 @@ void multiply_amx(const Product& p) {
 
 }  // namespace
 
-void round_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out) {
+void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out) {
   for (std::int64_t i = 0; i < n; i += kSide) {
     const __mmask16 mask = first(n - i);
     const __m256bh some = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, x + i));
@@ -343,7 +343,7 @@ Bfloat16Left bfloat16_left(Arena&, std::int64_t, std::int64_t, GemmOperand<Bfloa
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
-void round_to_bfloat16(const float*, std::int64_t, Bfloat16*) {
+void convert_to_bfloat16(const float*, std::int64_t, Bfloat16*) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 

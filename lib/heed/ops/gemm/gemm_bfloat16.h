@@ -28,7 +28,7 @@ Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOpe
 Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
 
 /// out[i] = x[i] rounded to bfloat16, as the products round their operands: denormal numbers become zero.
-void round_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
+void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
 
 /// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
 /// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. By

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// A matrix in full, or rounded to bfloat16, which only keeps_rounded(device) allows.
+/// A matrix in full, or rounded to bfloat16, which only takes_bfloat16(device) allows.
 template <class T>
 struct MaybeRounded {
   Tensor<T> full;
