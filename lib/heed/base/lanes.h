@@ -45,4 +45,22 @@ struct Lanes {
   }
 };
 
+/// The first place from `at` to before `size` that is found; `size` where there is none. found(get, place) compares
+/// get(place) and the like: elements, or lanes that begin there. It may look at places from `front` (at most `at`) on.
+template <class T, class Found>
+std::size_t find_lane(const T* data, std::size_t size, std::size_t at, std::size_t front, Found found) {
+  using L = Lanes<T>;
+  const auto lanes = [&](std::size_t place) { return L::load(data + place); };
+  const auto element = [&](std::size_t place) { return data[place]; };
+  const auto first_from = [&](std::size_t place) { return place + L::first(found(lanes, place)); };
+  const std::size_t start = at;
+  for (; at + L::kCount <= size; at += L::kCount)
+    if (const std::size_t place = first_from(at); place < at + L::kCount) return place;
+  // The rest together with some that may be known already.
+  if (at < size && size >= front + L::kCount)
+    if (const std::size_t place = first_from(size - L::kCount); place >= start) return place;
+  while (at < size && !found(element, at)) ++at;
+  return at;
+}
+
 }  // namespace heed

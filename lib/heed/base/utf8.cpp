@@ -9,16 +9,8 @@ namespace {
 
 /// The first byte from `at` on that is not ASCII; the text's size where there is none.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
-  using L = Lanes<std::uint8_t>;
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-  const auto first_of_lanes = [&](std::size_t place) { return place + L::first(L::load(bytes + place) >= 0x80); };
-  for (; at + L::kCount <= text.size(); at += L::kCount)
-    if (const std::size_t found = first_of_lanes(at); found < at + L::kCount) return found;
-  // The rest together with some that may be known already.
-  if (text.size() >= L::kCount)
-    if (const std::size_t found = first_of_lanes(text.size() - L::kCount); found >= at) return found;
-  while (at < text.size() && bytes[at] < 0x80) ++at;
-  return at;
+  return find_lane(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), at, 0,
+                   [](auto get, std::size_t place) { return get(place) >= 0x80; });
 }
 
 }  // namespace

@@ -112,24 +112,12 @@ std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std
 /// From `at` on (not the beginning), the first place of what may be white space, but for a single ' ' behind anything
 /// else; the text's size where there is none.
 std::size_t find_irregular_space(std::string_view text, std::size_t at) {
-  using L = Lanes<std::uint8_t>;
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text.data());
   // The first bytes of white space in UTF-8: ' ' and below, and of U+0085, U+1680, U+2000, U+3000 and the like.
-  const auto is_irregular = [](auto before, auto c) {
+  const auto is_irregular = [](auto get, std::size_t place) {
+    const auto before = get(place - 1), c = get(place);
     return (c < ' ') | ((c == ' ') & (before == ' ')) | (c == 0xC2) | ((c >= 0xE1) & (c <= 0xE3));
   };
-  const auto first_of_lanes = [&](std::size_t place) {
-    const std::size_t lane = L::first(is_irregular(L::load(bytes + place - 1), L::load(bytes + place)));
-    return lane < L::kCount ? place + lane : text.size();
-  };
-  const std::size_t start = at;
-  for (; at + L::kCount <= text.size(); at += L::kCount)
-    if (const std::size_t found = first_of_lanes(at); found < text.size()) return found;
-  // The rest together with some that are known already.
-  if (at < text.size() && text.size() > L::kCount)
-    if (const std::size_t found = first_of_lanes(text.size() - L::kCount); found >= start) return found;
-  while (at < text.size() && !is_irregular(bytes[at - 1], bytes[at])) ++at;
-  return at;
+  return find_lane(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), at, 1, is_irregular);
 }
 
 }  // namespace
