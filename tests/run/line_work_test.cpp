@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <sstream>
+#include <stdexcept>
 
 #include "heed/base/error.h"
 
@@ -50,4 +52,82 @@ TEST_CASE("the first bad line in input order is the one that is named") {
   std::string input;
   for (int i = 1; i <= 5000; ++i) input += i == 700 || i == 4000 || i == 300 ? "bad\n" : "x\n";
   for (const int threads : {1, 4}) CHECK_THROWS_WITH_AS(run(input, threads), "in:300: bad line", Error);
+}
+
+TEST_CASE("an error of the taker ends the work on every thread") {
+  std::istringstream in(std::string(200000, '\n'));
+  LineReader reader(in, "in");
+  std::int64_t taken = 0;
+  const LineWork job{.work = [](const std::string&, std::int64_t, std::string& text) { text += 'x'; },
+                     .take =
+                         [&](const std::string&, std::int64_t lines) {
+                           taken += lines;
+                           if (taken >= 100000) throw std::runtime_error("no space left");
+                         }};
+  CHECK_THROWS_WITH(work_on_lines(reader, 3, job), "no space left");
+  CHECK(taken >= 100000);
+  CHECK(taken < 200000);
+}
+
+TEST_CASE("many chunks are taken at once, each once and in order, then by all threads") {
+  std::string input;
+  for (int i = 0; i < 100000; ++i) input += std::to_string(i) + "\n";
+  for (const int threads : {1, 2, 5}) {
+    CAPTURE(threads);
+    std::istringstream in(input);
+    LineReader reader(in, "in");
+    std::string taken, rounds;
+    std::atomic<int> calls = 0;
+    int round_count = 0;
+    work_on_lines(
+        reader, threads,
+        {.work = [](const std::string& line, std::int64_t, std::string& text) { text.append(line).append(1, '\n'); },
+         .take = [&](const std::string& text, std::int64_t) { taken += text; },
+         .take_round =
+             [&](const std::vector<std::string_view>& texts, const RunOnThreads& run_on_threads) {
+               CHECK(taken.size() == rounds.size());
+               for (const std::string_view text : texts) rounds += text;
+               run_on_threads([&](int) { ++calls; });
+               ++round_count;
+             }});
+    CHECK(rounds == input);
+    CHECK(taken == input);
+    CHECK(calls == threads * round_count);
+  }
+}
+
+TEST_CASE("where the input pauses, everything before has been taken and is flushed") {
+  // Nothing is ever there until it is asked for.
+  class Slow : public std::streambuf {
+   public:
+    explicit Slow(const std::function<void(int)>& asked) : asked_(asked) {}
+
+   protected:
+    int_type underflow() override {
+      if (count_ == 5) return traits_type::eof();
+      asked_(count_++);
+      text_ = "a\nb\n";
+      setg(text_.data(), text_.data(), text_.data() + text_.size());
+      return traits_type::to_int_type(text_[0]);
+    }
+
+   private:
+    const std::function<void(int)>& asked_;
+    std::string text_;
+    int count_ = 0;
+  };
+  for (const int threads : {1, 2}) {
+    CAPTURE(threads);
+    std::string out;
+    std::size_t flushed = 0;
+    const std::function<void(int)> asked = [&](int before) { CHECK(flushed == 2 * static_cast<std::size_t>(before)); };
+    Slow slow(asked);
+    std::istream in(&slow);
+    LineReader reader(in, "in");
+    work_on_lines(reader, threads,
+                  {.work = [](const std::string& line, std::int64_t, std::string& text) { text += line; },
+                   .take = [&](const std::string& text, std::int64_t) { out += text; },
+                   .idle = [&] { flushed = out.size(); }});
+    CHECK(out == "ababababab");
+  }
 }

@@ -1,8 +1,8 @@
 #include "heed/run/line_work.h"
 
-#include <algorithm>
-#include <atomic>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -12,126 +12,173 @@
 namespace heed {
 namespace {
 
-// A round of so much for each thread stays in its cache from the reading to the writing.
-constexpr std::size_t kRoundBytes = std::size_t{1} << 18, kRoundLines = 4096;
-constexpr std::size_t kChunkLines = 64;  // what a thread takes at a time
+// A chunk of so much stays in a near cache from the reading to the writing.
+constexpr std::size_t kChunkBytes = std::size_t{1} << 15, kChunkLines = 512;
+constexpr std::size_t kChunksPerThread = 8;
 
-struct Chunk {
-  std::string out;
-  std::int64_t lines = 0;
-  std::exception_ptr error;
-};
-
-/// The lines read at once: up to the bounds, or to a pause of the input.
-class Round {
+/// Lines that a thread works on in one go, and what they become.
+class alignas(64) Chunk {
  public:
-  explicit Round(int threads) : threads_(static_cast<std::size_t>(threads)) {}
-
-  /// With `wait`, waits for the first line; without, takes those only that are there. False where there is none. An
-  /// error of the input waits for the lines before it: see error().
-  bool read(LineReader& reader, bool wait) {
-    count_ = 0;
+  /// Reads the lines that are there, up to the bounds; waits for the first. False at the end of the input, and where it
+  /// fails: that error waits for the lines before it.
+  bool read(LineReader& reader, std::string& line) {
+    text_.clear();
+    ends_.clear();
     first_ = reader.line_number() + 1;
-    std::size_t bytes = 0;
+    error_ = nullptr;
+    finished_ = false;
     try {
-      while (count_ < threads_ * kRoundLines && bytes < threads_ * kRoundBytes &&
-             ((wait && count_ == 0) || reader.ready())) {
-        if (count_ == lines_.size()) lines_.emplace_back();
-        if (!reader.next(lines_[count_])) break;
-        bytes += lines_[count_++].size() + 1;
+      while (ends_.size() < kChunkLines && text_.size() < kChunkBytes && (ends_.empty() || reader.ready())) {
+        if (!reader.next(line)) return false;
+        ends_.push_back(text_.append(line).size());
+      }
+      return true;
+    } catch (...) {
+      error_ = std::current_exception();
+      return false;
+    }
+  }
+
+  void work(const LineWork& job, std::string& line) {
+    out_.clear();
+    worked_ = 0;
+    try {
+      for (std::size_t begin = 0; worked_ < ends_.size(); begin = ends_[worked_++]) {
+        line.assign(text_, begin, ends_[worked_] - begin);
+        job.work(line, first_ + static_cast<std::int64_t>(worked_), out_);
       }
     } catch (...) {
       error_ = std::current_exception();
     }
-    return count_ > 0 || error_;
   }
 
-  const std::exception_ptr& error() const { return error_; }
-
-  std::size_t chunks() const { return (count_ + kChunkLines - 1) / kChunkLines; }
-
-  void run(std::size_t index, const LineWork& job, Chunk& chunk) const {
-    chunk.out.clear();
-    chunk.lines = 0;
-    chunk.error = nullptr;
-    try {
-      for (std::size_t i = index * kChunkLines; i < std::min(count_, (index + 1) * kChunkLines); ++i, ++chunk.lines)
-        job.work(lines_[i], first_ + static_cast<std::int64_t>(i), chunk.out);
-    } catch (...) {
-      chunk.error = std::current_exception();
-    }
+  /// Hands out what the lines became, then throws the error that they, or the input, ended with.
+  void take(const LineWork& job) const {
+    job.take(out_, static_cast<std::int64_t>(worked_));
+    if (error_) job.idle(), std::rethrow_exception(error_);
   }
+
+  bool empty() const { return ends_.empty() && !error_; }
+  bool finished() const { return finished_; }
+  void set_finished() { finished_ = true; }
+  const std::string& out() const { return out_; }
+  bool failed() const { return error_ != nullptr; }
 
  private:
-  std::size_t threads_;
-  std::vector<std::string> lines_;  // the first count_ are in use; the others keep their memory
-  std::size_t count_ = 0;
+  std::string text_;  // the lines, one behind the other: a thread may read what another has written
+  std::vector<std::size_t> ends_;
+  std::size_t worked_ = 0;
   std::int64_t first_ = 1;
+  std::string out_;
   std::exception_ptr error_;
+  bool finished_ = false;
 };
 
-/// Two rounds in turn: while threads work on the lines of one, thread 0 first hands out what the other became, and
-/// reads the lines that are there already in its place.
+/// A ring of chunks. Thread 0 reads them and hands them out, in order, and works on them where neither can be done; the
+/// other threads work on them.
 class LineWorker {
  public:
   LineWorker(LineReader& reader, int threads, const LineWork& job)
-      : reader_(reader), threads_(threads), job_(job), turns_{Turn(threads), Turn(threads)} {}
+      : reader_(reader),
+        threads_(threads),
+        job_(job),
+        ring_(threads == 1 ? 1 : kChunksPerThread * static_cast<std::size_t>(threads)) {}
 
   void run() {
-    Turn *now = &turns_[0], *other = &turns_[1];
-    for (bool more = now->round.read(reader_, true); more;) {
-      work(*now, *other);
-      if (now->failed()) take(*now);  // throws
-      if (!ahead_) {
-        take(*now);
-        if (!reader_.ready()) job_.idle();
-        more = other->round.read(reader_, true);
-      }
-      std::swap(now, other);
+    while (!ended_ || taken_ < read_) {
+      leaving_ = false;
+      if (pool_)
+        pool_->run([this](int thread) { thread == 0 ? lead() : follow(); });
+      else
+        lead();
+      if (job_.take_round && finished_ == read_) take_round();
+      if (wants_threads()) pool_.emplace(threads_);
     }
   }
 
  private:
-  /// The lines of a round and what they become, as long as `waiting`.
-  struct Turn {
-    explicit Turn(int threads) : round(threads) {}
+  Chunk& chunk(std::size_t number) { return ring_[number % ring_.size()]; }
+  bool wants_threads() const { return threads_ > 1 && !pool_ && read_ - started_ > 1; }
 
-    Round round;
-    std::vector<Chunk> chunks;
-    bool waiting = false;
-
-    bool failed() const {
-      const auto end = chunks.begin() + static_cast<std::ptrdiff_t>(round.chunks());
-      return round.error() || std::any_of(chunks.begin(), end, [](const Chunk& c) { return c.error != nullptr; });
-    }
-  };
-
-  void work(Turn& now, Turn& other) {
-    const std::size_t count = now.round.chunks();
-    now.chunks.resize(std::max(now.chunks.size(), count));
-    std::atomic<std::size_t> next = 0;
-    const auto share = [&](int thread) {
-      if (thread == 0) {
-        if (other.waiting) take(other);
-        ahead_ = other.round.read(reader_, false);
+  /// Thread 0's part: until everything is handed out, or a round is finished, or there is work for other threads.
+  void lead() {
+    struct Leaving {
+      LineWorker& worker;
+      ~Leaving() {
+        const std::lock_guard lock(worker.mutex_);
+        worker.leaving_ = true;
+        worker.to_work_.notify_all();
       }
-      for (std::size_t i = next++; i < count; i = next++) now.round.run(i, job_, now.chunks[i]);
-    };
-    if (threads_ > 1 && count > 1) {
-      if (!pool_) pool_.emplace(threads_);
-      pool_->run(share);
-    } else {
-      share(0);
+    } leaving{*this};
+    std::string line;
+    while (!wants_threads()) {
+      if (finish_next()) {
+        if (!job_.take_round) take();
+      } else if (can_read()) {
+        read(line);
+      } else if (finished_ == read_) {
+        return;
+      } else if (!work(line)) {
+        std::unique_lock lock(mutex_);
+        to_finish_.wait(lock, [&] { return chunk(finished_).finished(); });
+      }
     }
-    now.waiting = true;
-    if (job_.take_round) take_round(now);
   }
 
-  void take_round(const Turn& turn) {
+  /// The part of the other threads.
+  void follow() {
+    std::string line;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        to_work_.wait(lock, [&] { return leaving_ || started_ < read_; });
+        if (leaving_) return;
+      }
+      work(line);
+    }
+  }
+
+  /// Whether the next chunk in order is finished.
+  bool finish_next() {
+    const std::lock_guard lock(mutex_);
+    if (finished_ == started_ || !chunk(finished_).finished()) return false;
+    ++finished_;
+    return true;
+  }
+
+  /// Whether there is room, and a line; where all are handed out, a line may be waited for.
+  bool can_read() { return !ended_ && read_ - taken_ < ring_.size() && (taken_ == read_ || reader_.ready()); }
+
+  void read(std::string& line) {
+    if (taken_ == read_ && !reader_.ready()) job_.idle();
+    Chunk& next = chunk(read_);
+    ended_ = !next.read(reader_, line);
+    if (next.empty()) return;
+    const std::lock_guard lock(mutex_);
+    ++read_;
+    if (read_ - started_ > 1) to_work_.notify_one();  // one is left to thread 0
+  }
+
+  /// Works on the next chunk that no thread has; false where there is none.
+  bool work(std::string& line) {
+    std::unique_lock lock(mutex_);
+    if (started_ == read_) return false;
+    const std::size_t number = started_++;
+    lock.unlock();
+    chunk(number).work(job_, line);
+    lock.lock();
+    chunk(number).set_finished();
+    if (number == finished_) to_finish_.notify_one();
+    return true;
+  }
+
+  void take() { chunk(taken_++).take(job_); }
+
+  void take_round() {
     std::vector<std::string_view> texts;
-    for (std::size_t i = 0; i < turn.round.chunks(); ++i) {
-      texts.emplace_back(turn.chunks[i].out);
-      if (turn.chunks[i].error) break;
+    for (std::size_t i = taken_; i < read_; ++i) {
+      texts.emplace_back(chunk(i).out());
+      if (chunk(i).failed()) break;
     }
     job_.take_round(texts, [&](const std::function<void(int)>& function) {
       if (pool_)
@@ -139,25 +186,19 @@ class LineWorker {
       else
         for (int thread = 0; thread < threads_; ++thread) function(thread);
     });
-  }
-
-  /// Hands out what the lines of a round became, in order; throws the first error among them.
-  void take(Turn& turn) {
-    turn.waiting = false;
-    for (std::size_t i = 0; i < turn.round.chunks(); ++i) {
-      const Chunk& chunk = turn.chunks[i];
-      job_.take(chunk.out, chunk.lines);
-      if (chunk.error) job_.idle(), std::rethrow_exception(chunk.error);
-    }
-    if (turn.round.error()) job_.idle(), std::rethrow_exception(turn.round.error());
+    while (taken_ < read_) take();
   }
 
   LineReader& reader_;
   int threads_;
   const LineWork& job_;
   std::optional<ThreadPool> pool_;  // started when there is work for more than one thread
-  Turn turns_[2];
-  bool ahead_ = false;  // lines of the next round are read
+  std::vector<Chunk> ring_;
+  // Chunks so far, each number at most the one before. Only thread 0 changes them, but for started_.
+  std::size_t read_ = 0, started_ = 0, finished_ = 0, taken_ = 0;
+  bool ended_ = false, leaving_ = false;
+  std::mutex mutex_;  // for started_, changes of the numbers that others read, and what is finished
+  std::condition_variable to_work_, to_finish_;
 };
 
 }  // namespace

@@ -23,15 +23,16 @@ struct LineWork {
   std::function<void(const std::string& line, std::int64_t number, std::string& out)> work;
   /// Takes the output of `lines` lines, in input order, on the calling thread, while others may be at work already.
   std::function<void(const std::string& text, std::int64_t lines)> take;
-  /// Takes the same for all lines of a round at once, where threads can share that work too: calls its argument once
-  /// for each thread.
+  /// Takes the same of many chunks of lines at once, where threads can share that work too: `run` calls its argument
+  /// once for each thread. Nothing else is at work meanwhile.
   std::function<void(const std::vector<std::string_view>& texts, const RunOnThreads& run)> take_round = {};
   /// Called when the input pauses, or fails, and everything before has been taken: the moment to flush.
   std::function<void()> idle = [] {};
 };
 
-/// Runs every line of `reader` through `job` on `threads` threads (0: all) in rounds of bounded size, so that memory is
-/// constant. Errors of lines and of the input are thrown in input order, after the output of the lines before.
+/// Runs every line of `reader` through `job` on `threads` threads (0: all) in chunks, a bounded number at a time, so
+/// that memory is constant. Errors of lines and of the input are thrown in input order, after the output of the lines
+/// before.
 void work_on_lines(LineReader& reader, int threads, const LineWork& job);
 
 }  // namespace heed
