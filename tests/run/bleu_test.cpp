@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -192,6 +193,52 @@ TEST_CASE("unequal and empty files are named, with both counts") {
   CHECK(message_of({ref}, "") == "standard input: 0 lines, but " + ref + " has 2 lines" + advice);
   CHECK(message_of({files.add("empty", "")}, "") == "standard input: no lines (nothing to score)");
   CHECK(message_of({ref + ".not"}, "a\n") == ref + ".not: cannot open: No such file or directory");
+}
+
+TEST_CASE("any number of threads says the same in every mode, in the order of the lines") {
+  std::string reference, hypothesis;
+  for (int i = 0; i < 3000; ++i) {
+    reference += "the cat number " + std::to_string(i * 7919 % 1000) + " sat on the mat and slept\n";
+    hypothesis +=
+        "the cat number " + std::to_string(i * 104729 % 1000) + " slept" + (i % 3 == 0 ? " on a mat\n" : "\n");
+  }
+  const Files files;
+  const std::string ref = files.add("ref", reference);
+  for (const auto& mode : std::vector<std::vector<std::string>>{{"-m", "bleu", "chrf", "ter"},
+                                                                {"--sentence-level", "-f", "tsv"},
+                                                                {"--d2l", "3"},
+                                                                {"--worst", "20"},
+                                                                {"--by-length"},
+                                                                {"--multi-bleu"},
+                                                                {"--confidence", "--confidence-n", "50"}}) {
+    CAPTURE(mode[0]);
+    const auto with_threads = [&](const std::string& threads) {
+      std::vector<std::string> words = {ref, "-j", threads};
+      words.insert(words.end(), mode.begin(), mode.end());
+      return bleu(words, hypothesis).out;
+    };
+    const std::string one = with_threads("1");
+    CHECK(!one.empty());
+    CHECK(with_threads("2") == one);
+    CHECK(with_threads("5") == one);
+  }
+}
+
+TEST_CASE("the scores of lines before an error are written") {
+  const Files files;
+  const std::string line = "the cat sat on the mat\n";
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += line;
+  const std::string ref = files.add("ref", lines);
+  BleuToolOptions options;
+  std::ostringstream unused, out, messages;
+  REQUIRE(
+      parse_command_line(bleu_tool_info(), FieldList::of(options), {ref, "--sentence-level", "-b", "-j", "3"}, unused));
+  std::istringstream in(lines + line);
+  Log log(messages, "bleu");
+  CHECK_THROWS_WITH_AS(run_bleu(options, in, out, log), doctest::Contains("101 lines, but "), Error);
+  const std::string written = out.str();
+  CHECK(std::count(written.begin(), written.end(), '\n') == 100);
 }
 
 TEST_CASE("invalid UTF-8 is replaced, kept or refused as asked") {

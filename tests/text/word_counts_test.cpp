@@ -16,7 +16,7 @@ std::vector<std::pair<std::string, std::int64_t>> listed(const WordCounts& words
 }
 
 /// Calls a function for one thread after the other, the last one first.
-WordCounter::Run backwards(int threads) {
+RunOnThreads backwards(int threads) {
   return [threads](const std::function<void(int)>& function) {
     for (int thread = threads; thread-- > 0;) function(thread);
   };

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -67,6 +68,9 @@ class ThreadPool {
   int running_ = 0;
   bool ending_ = false;
 };
+
+/// Calls a function once on each thread, with its number, side by side, and waits.
+using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>;
 
 /// Processors that this process may use; at least 1.
 int available_threads();

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
-#include "heed/base/threads.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
 
@@ -11,8 +9,6 @@ namespace {
 
 /// As many lines that end in " ." as sacreBLEU takes before it speaks.
 constexpr int kTokenizedLines = 100;
-/// Segments a thread takes at a time.
-constexpr std::size_t kChunk = 32;
 /// From this p on a difference may be chance.
 constexpr double kSignificant = 0.05;
 
@@ -25,10 +21,10 @@ class TokenizedCheck {
     active_ = asked && !plan.options.force && plan.bleu.tokenize != MtevalMode::none;
   }
 
-  void look(const Segments& segments) {
+  void look(const SegmentBlock& block) {
     if (!active_) return;
-    for (std::size_t i = 0; i < segments.size(); ++i)
-      for (std::size_t s = 0; s < lines_.size(); ++s) lines_[s] += segments.hypotheses(i)[s].ends_with(" .") ? 1 : 0;
+    for (std::size_t i = 0; i < block.size(); ++i)
+      for (std::size_t s = 0; s < lines_.size(); ++s) lines_[s] += block.hypotheses(i)[s].ends_with(" .") ? 1 : 0;
   }
   void report(const Segments& segments, Log& log) const {
     for (std::size_t s = 0; s < lines_.size(); ++s)
@@ -140,61 +136,25 @@ void write_reports(const BleuPlan& plan, const std::vector<SystemReport>& report
   }
 }
 
-/// Words in a line.
-std::size_t count_words(MtevalTokenizer& splitter, std::string_view line) {
-  return splitter.tokens(line).size();
-}
-
 }  // namespace
 
-struct CorpusCounter::State {
-  explicit State(const BleuPlan& p) : plan(p), statistics(p.metrics, p.systems.size()) {}
-
-  const BleuPlan& plan;
-  SegmentStatistics statistics;
-  std::unique_ptr<ThreadPool> pool;
-  std::vector<std::vector<std::unique_ptr<SegmentCounter>>> counters;  // [thread, metric]
-  std::vector<double> rows;
-
-  void count(const Segments& segments, std::size_t segment, std::size_t thread) {
-    const std::size_t width = statistics.row_width();
-    const auto row = std::span(rows).subspan(segment * width, width);
-    for (std::size_t m = 0; m < plan.metrics.size(); ++m) {
-      SegmentCounter& counter = *counters[thread][m];
-      counter.set_references(segments.references(segment));
-      for (std::size_t s = 0; s < statistics.systems(); ++s)
-        counter.count(segments.hypotheses(segment)[s], row.subspan(statistics.offset(s, m), plan.metrics[m]->width()));
-    }
-  }
-};
-
-CorpusCounter::CorpusCounter(const BleuPlan& plan) : state_(std::make_unique<State>(plan)) {
-  state_->counters.resize(static_cast<std::size_t>(plan.threads));
-  for (auto& counters : state_->counters)
+CorpusCounter::CorpusCounter(const BleuPlan& plan) : plan_(plan), statistics_(plan.metrics, plan.systems.size()) {
+  counters_.resize(static_cast<std::size_t>(plan.threads));
+  for (auto& counters : counters_)
     for (const auto& metric : plan.metrics) counters.push_back(metric->counter());
 }
 
-CorpusCounter::~CorpusCounter() = default;
-
-std::size_t CorpusCounter::width() const {
-  return state_->statistics.row_width();
-}
-
-std::span<const double> CorpusCounter::count(const Segments& segments) {
-  State& s = *state_;
-  s.rows.resize(segments.size() * width());
-  if (s.plan.threads == 1 || segments.size() < 4 * kChunk) {
-    for (std::size_t i = 0; i < segments.size(); ++i) s.count(segments, i, 0);
-    return s.rows;
+void CorpusCounter::count(CountedBlock& block, int thread) {
+  block.rows.resize(block.size() * width());
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const auto row = std::span(block.rows).subspan(i * width(), width());
+    for (std::size_t m = 0; m < plan_.metrics.size(); ++m) {
+      SegmentCounter& counter = *counters_[static_cast<std::size_t>(thread)][m];
+      counter.set_references(block.references(i));
+      for (std::size_t s = 0; s < statistics_.systems(); ++s)
+        counter.count(block.hypotheses(i)[s], row.subspan(statistics_.offset(s, m), plan_.metrics[m]->width()));
+    }
   }
-  if (!s.pool) s.pool = std::make_unique<ThreadPool>(s.plan.threads);
-  std::atomic<std::size_t> next = 0;
-  s.pool->run([&](int thread) {
-    for (std::size_t first; (first = next.fetch_add(kChunk)) < segments.size();)
-      for (std::size_t i = first; i < std::min(first + kChunk, segments.size()); ++i)
-        s.count(segments, i, static_cast<std::size_t>(thread));
-  });
-  return s.rows;
 }
 
 void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold, Log& log) {
@@ -202,12 +162,13 @@ void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, T
   SegmentStatistics statistics(plan.metrics, segments.systems());
   TokenizedCheck tokenized(plan);
   std::vector<double> sums(counter.width());
-  while (segments.read(CorpusCounter::kBlock)) {
-    tokenized.look(segments);
-    const auto rows = counter.count(segments);
-    for (std::size_t at = 0; at < rows.size(); ++at) sums[at % sums.size()] += rows[at];
-    if (plan.test || plan.options.confidence) statistics.append(rows);
-  }
+  work_on_segments<CountedBlock>(
+      plan, segments, [&](CountedBlock& block, int thread) { counter.count(block, thread); },
+      [&](CountedBlock& block) {
+        tokenized.look(block);
+        for (std::size_t at = 0; at < block.rows.size(); ++at) sums[at % sums.size()] += block.rows[at];
+        if (plan.test || plan.options.confidence) statistics.append(block.rows);
+      });
   tokenized.report(segments, log);
   const std::vector<SystemReport> reports = make_reports(plan, statistics, sums, segments);
   const std::vector<ScoreFailure> failures = check_reports(plan, reports, threshold);
@@ -220,17 +181,27 @@ void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out
     std::int64_t lines = 0;
     std::vector<double> sums;
   };
+  struct Block : CountedBlock {
+    std::vector<std::size_t> buckets;  // of each segment
+  };
   CorpusCounter counter(plan);
   std::vector<Bucket> buckets(kBuckets, {0, std::vector<double>(counter.width())});
-  MtevalTokenizer splitter(MtevalMode::none);
-  while (segments.read(CorpusCounter::kBlock)) {
-    const auto rows = counter.count(segments);
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-      Bucket& bucket = buckets[std::min(kBuckets - 1, count_words(splitter, segments.references(i)[0]) / kStep)];
-      ++bucket.lines;
-      for (std::size_t k = 0; k < bucket.sums.size(); ++k) bucket.sums[k] += rows[i * bucket.sums.size() + k];
+  std::vector<MtevalTokenizer> splitters(static_cast<std::size_t>(plan.threads), MtevalTokenizer(MtevalMode::none));
+  const auto work = [&](Block& block, int thread) {
+    counter.count(block, thread);
+    block.buckets.clear();
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      const std::size_t words = splitters[static_cast<std::size_t>(thread)].tokens(block.references(i)[0]).size();
+      block.buckets.push_back(std::min(kBuckets - 1, words / kStep));
     }
-  }
+  };
+  work_on_segments<Block>(plan, segments, work, [&](Block& block) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      Bucket& bucket = buckets[block.buckets[i]];
+      ++bucket.lines;
+      for (std::size_t k = 0; k < bucket.sums.size(); ++k) bucket.sums[k] += block.rows[i * bucket.sums.size() + k];
+    }
+  });
   const bool json = plan.format == BleuFormat::json;
   std::vector<std::vector<std::string>> table = {{"words", "lines"}};
   for (const auto& metric : plan.metrics) table[0].push_back(metric->name());

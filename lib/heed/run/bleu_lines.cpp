@@ -10,21 +10,32 @@
 namespace heed {
 namespace {
 
-/// One score a line: `score` gives a segment's value and its line of the report.
-struct LineScore {
-  double value;
+/// Lines of a report and the scores in them.
+struct ScoredBlock : SegmentBlock {
+  std::vector<double> scores;
   std::string text;
 };
 
-void score_lines(Segments& segments, const std::function<LineScore()>& score, std::ostream& out, Threshold& threshold) {
-  for (;;) {
-    if (!segments.ready()) out.flush();  // somebody may be waiting at the other end
-    if (!segments.read(1)) return;
-    const LineScore line = score();
-    out << line.text << '\n';
-    threshold.check(line.value,
-                    [&] { return segments.system_name(0) + ":" + std::to_string(segments.count()) + ": "; });
-  }
+/// One score a line: `score` gives a segment's value and appends its line of the report, without the end.
+void score_lines(
+    const BleuPlan& plan, Segments& segments,
+    const std::function<double(const SegmentBlock&, std::size_t segment, std::size_t thread, std::string& text)>& score,
+    std::ostream& out, Threshold& threshold) {
+  const auto work = [&](ScoredBlock& block, int thread) {
+    block.scores.clear();
+    block.text.clear();
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      block.scores.push_back(score(block, i, static_cast<std::size_t>(thread), block.text));
+      block.text += '\n';
+    }
+  };
+  const auto take = [&](ScoredBlock& block) {
+    out << block.text;
+    for (std::size_t i = 0; i < block.size(); ++i)
+      threshold.check(block.scores[i],
+                      [&] { return segments.system_name(0) + ":" + std::to_string(block.line_number(i)) + ": "; });
+  };
+  work_on_segments<ScoredBlock>(plan, segments, work, take, [&] { out.flush(); });
 }
 
 /// What Perl's split takes for white space in a string of bytes.
@@ -53,40 +64,59 @@ std::string lower_bytes(std::string_view line) {
 
 void score_sentences(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold) {
   const TranslationMetric& metric = *plan.metrics[0];
-  const auto counter = metric.counter();
-  std::vector<double> row(metric.width());
-  SystemScore score{metric.name(), 0, plan.signature(metric), {}, {}, {}};
-  if (plan.format == BleuFormat::tsv && !plan.options.score_only) out << "line\t" << metric.name() << '\n';
-  const auto line = [&]() -> LineScore {
-    counter->set_references(segments.references(0));
-    counter->count(segments.hypotheses(0)[0], row);
-    score.score = metric.score(row);
-    if (plan.options.score_only) return {score.score, format_fixed(score.score, plan.width)};
-    if (plan.format == BleuFormat::tsv)
-      return {score.score, std::to_string(segments.count()) + "\t" + format_fixed(score.score, plan.width)};
-    score.details = metric.details(row);
-    if (plan.format == BleuFormat::json) return {score.score, score_json(score, plan.width, -1)};
-    return {score.score, score_text(score, plan.width)};
+  struct alignas(64) Worker {
+    std::unique_ptr<SegmentCounter> counter;
+    std::vector<double> row;
+    SystemScore score;
   };
-  score_lines(segments, line, out, threshold);
+  std::vector<Worker> workers(static_cast<std::size_t>(plan.threads));
+  for (Worker& worker : workers)
+    worker = {
+        metric.counter(), std::vector<double>(metric.width()), {metric.name(), 0, plan.signature(metric), {}, {}, {}}};
+  if (plan.format == BleuFormat::tsv && !plan.options.score_only) out << "line\t" << metric.name() << '\n';
+  const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& text) {
+    auto& [counter, row, score] = workers[thread];
+    counter->set_references(block.references(segment));
+    counter->count(block.hypotheses(segment)[0], row);
+    score.score = metric.score(row);
+    if (plan.options.score_only) {
+      text += format_fixed(score.score, plan.width);
+    } else if (plan.format == BleuFormat::tsv) {
+      text.append(std::to_string(block.line_number(segment))).append(1, '\t');
+      text += format_fixed(score.score, plan.width);
+    } else {
+      score.details = metric.details(row);
+      text += plan.format == BleuFormat::json ? score_json(score, plan.width, -1) : score_text(score, plan.width);
+    }
+    return score.score;
+  };
+  score_lines(plan, segments, line, out, threshold);
 }
 
 void score_d2l(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold) {
-  MtevalTokenizer hypothesis(plan.bleu.tokenize), reference(plan.bleu.tokenize);
-  const auto score = [&]() -> LineScore {
+  struct alignas(64) Worker {
+    MtevalTokenizer hypothesis, reference;
+  };
+  const MtevalTokenizer tokenizer(plan.bleu.tokenize);
+  std::vector<Worker> workers(static_cast<std::size_t>(plan.threads), Worker{tokenizer, tokenizer});
+  const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& text) {
     std::string lowered[2];
-    std::string_view one = segments.hypotheses(0)[0], other = segments.references(0)[0];
+    std::string_view one = block.hypotheses(segment)[0], other = block.references(segment)[0];
     if (plan.bleu.lowercase) {
       one = lowered[0] = to_lower(one);
       other = lowered[1] = to_lower(other);
     }
+    auto& [hypothesis, reference] = workers[thread];
     const double value = d2l_bleu(hypothesis.tokens(one), reference.tokens(other), *plan.options.d2l);
     const std::string number = format_fixed(value, plan.width);
-    if (plan.format != BleuFormat::json || plan.options.score_only) return {value, number};
-    return {value, "{\"name\": \"d2l\", \"max_order\": " + std::to_string(*plan.options.d2l) +
-                       ", \"score\": " + json_number(std::stod(number)) + "}"};
+    if (plan.format != BleuFormat::json || plan.options.score_only)
+      text += number;
+    else
+      text += "{\"name\": \"d2l\", \"max_order\": " + std::to_string(*plan.options.d2l) +
+              ", \"score\": " + json_number(std::stod(number)) + "}";
+    return value;
   };
-  score_lines(segments, score, out, threshold);
+  score_lines(plan, segments, line, out, threshold);
 }
 
 void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
@@ -100,16 +130,24 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
   const auto before = [&](const Line& a, const Line& b) {
     return a.score != b.score ? plan.is_worse(a.score, b.score) : a.number < b.number;
   };
+  struct Block : CountedBlock {
+    std::vector<double> scores;
+  };
   CorpusCounter counter(plan);
   const auto most = static_cast<std::size_t>(*plan.options.worst);
   std::vector<Line> worst;  // a heap, the best of them in front
-  while (segments.read(CorpusCounter::kBlock)) {
-    const auto rows = counter.count(segments);
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-      Line line{metric.score(rows.subspan(i * counter.width(), metric.width())), segments.line_number(i), {}, {}};
+  const auto work = [&](Block& block, int thread) {
+    counter.count(block, thread);
+    block.scores.clear();
+    for (std::size_t i = 0; i < block.size(); ++i)
+      block.scores.push_back(metric.score(std::span(block.rows).subspan(i * counter.width(), metric.width())));
+  };
+  work_on_segments<Block>(plan, segments, work, [&](Block& block) {
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      Line line{block.scores[i], block.line_number(i), {}, {}};
       if (worst.size() == most && !before(line, worst.front())) continue;
-      line.hypothesis = segments.hypotheses(i)[0];
-      for (const std::string_view reference : segments.references(i)) line.references.emplace_back(reference);
+      line.hypothesis = block.hypotheses(i)[0];
+      for (const std::string_view reference : block.references(i)) line.references.emplace_back(reference);
       if (worst.size() == most) {
         std::pop_heap(worst.begin(), worst.end(), before);
         worst.pop_back();
@@ -117,7 +155,7 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
       worst.push_back(std::move(line));
       std::push_heap(worst.begin(), worst.end(), before);
     }
-  }
+  });
   std::sort_heap(worst.begin(), worst.end(), before);
   if (plan.format == BleuFormat::tsv) {
     out << "line\t" << metric.name() << "\thypothesis";
@@ -146,34 +184,57 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
 
 int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out) {
   constexpr std::size_t kOrders = 4;
-  NgramMatcher matcher(kOrders);
-  std::vector<std::int64_t> matches(kOrders), totals(kOrders);
-  std::int64_t length = 0, reference_length = 0;
-  std::vector<std::string> lowered(1 + plan.references);  // of the hypothesis, of each reference
-  std::vector<std::string_view> words;
-  const auto split = [&](std::string_view line, std::string& memory) {
-    if (plan.bleu.lowercase) line = memory = lower_bytes(line);
-    split_bytes(line, words);
+  struct Counts {
+    std::int64_t matches[kOrders] = {}, totals[kOrders] = {}, length = 0, reference_length = 0;
   };
-  while (segments.read(1)) {
-    matcher.clear();
-    split(segments.hypotheses(0)[0], lowered[0]);
-    const auto words_here = std::ssize(words);
-    std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t r = 0; r < segments.references(0).size(); ++r) {
-      split(segments.references(0)[r], lowered[r + 1]);
-      matcher.add_reference(words);
-      const std::int64_t here = std::ssize(words), far = std::abs(here - words_here),
-                         least = std::abs(nearest - words_here);
-      if (r == 0 || far < least || (far == least && here < nearest)) nearest = here;
+  struct Block : SegmentBlock {
+    Counts counts;
+  };
+  struct alignas(64) Worker {
+    NgramMatcher matcher{kOrders};
+    std::vector<std::string> lowered;  // the hypothesis, each reference
+    std::vector<std::string_view> words;
+  };
+  std::vector<Worker> workers(static_cast<std::size_t>(plan.threads));
+  for (Worker& worker : workers) worker.lowered.resize(1 + plan.references);
+  const auto work = [&](Block& block, int thread) {
+    Worker& worker = workers[static_cast<std::size_t>(thread)];
+    const std::vector<std::string_view>& words = worker.words;
+    const auto split = [&](std::string_view line, std::string& memory) {
+      if (plan.bleu.lowercase) line = memory = lower_bytes(line);
+      split_bytes(line, worker.words);
+    };
+    Counts& counts = block.counts = {};
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      worker.matcher.clear();
+      split(block.hypotheses(i)[0], worker.lowered[0]);
+      const auto words_here = std::ssize(words);
+      std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t r = 0; r < block.references(i).size(); ++r) {
+        split(block.references(i)[r], worker.lowered[r + 1]);
+        worker.matcher.add_reference(words);
+        const std::int64_t here = std::ssize(words), far = std::abs(here - words_here),
+                           least = std::abs(nearest - words_here);
+        if (r == 0 || far < least || (far == least && here < nearest)) nearest = here;
+      }
+      split(block.hypotheses(i)[0], worker.lowered[0]);
+      worker.matcher.match(words, counts.matches);
+      for (std::size_t n = 0; n < kOrders; ++n)
+        counts.totals[n] += std::max<std::int64_t>(0, words_here - static_cast<std::int64_t>(n));
+      counts.length += words_here;
+      counts.reference_length += nearest;
     }
-    split(segments.hypotheses(0)[0], lowered[0]);
-    matcher.match(words, matches);
-    for (std::size_t n = 0; n < kOrders; ++n)
-      totals[n] += std::max<std::int64_t>(0, words_here - static_cast<std::int64_t>(n));
-    length += words_here;
-    reference_length += nearest;
-  }
+  };
+  Counts sums;
+  work_on_segments<Block>(plan, segments, work, [&](Block& block) {
+    for (std::size_t n = 0; n < kOrders; ++n) {
+      sums.matches[n] += block.counts.matches[n];
+      sums.totals[n] += block.counts.totals[n];
+    }
+    sums.length += block.counts.length;
+    sums.reference_length += block.counts.reference_length;
+  });
+  const auto& [matches, totals, length, reference_length] = sums;
   if (reference_length == 0) {
     out << "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n";
     return 1;

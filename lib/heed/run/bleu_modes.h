@@ -1,11 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "heed/base/work_ring.h"
 #include "heed/metrics/resampling.h"
 #include "heed/metrics/score_report.h"
 #include "heed/run/bleu.h"
@@ -51,21 +54,37 @@ class Threshold {
   std::string first_;
 };
 
-/// Counts the segments last read on several threads.
+/// Reads all segments, works on blocks of them on the plan's threads and takes the blocks in order. A Block is a
+/// SegmentBlock with what `work` finds. `idle`: see RingWork.
+template <class Block>
+void work_on_segments(
+    const BleuPlan& plan, Segments& segments, std::function<void(Block&, int thread)> work,
+    std::function<void(Block&)> take, std::function<void()> idle = [] {}) {
+  WorkRing<Block>(plan.threads, {.read = [&](Block& block) { return segments.read(block); },
+                                 .ready = [&] { return segments.ready(); },
+                                 .work = std::move(work),
+                                 .take = std::move(take),
+                                 .idle = std::move(idle)})
+      .run();
+}
+
+/// Segments with the statistics of all systems and metrics, [size(), CorpusCounter::width()].
+struct CountedBlock : SegmentBlock {
+  std::vector<double> rows;
+};
+
+/// Counts the segments of a block.
 class CorpusCounter {
  public:
   explicit CorpusCounter(const BleuPlan& plan);
-  ~CorpusCounter();
 
-  /// Segments worth reading at once.
-  static constexpr std::size_t kBlock = 2048;
-  /// Statistics of all systems and metrics, [segments.size(), width()].
-  std::span<const double> count(const Segments& segments);
-  std::size_t width() const;
+  std::size_t width() const { return statistics_.row_width(); }
+  void count(CountedBlock& block, int thread);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  const BleuPlan& plan_;
+  SegmentStatistics statistics_;                                        // for its layout
+  std::vector<std::vector<std::unique_ptr<SegmentCounter>>> counters_;  // [thread, metric]
 };
 
 void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold, Log& log);

@@ -8,14 +8,12 @@
 #include <vector>
 
 #include "heed/base/line_io.h"
+#include "heed/base/work_ring.h"
 
 namespace heed {
 
 /// The input that a tool's option names: the tool's standard input `in` for "-" and "", otherwise a file.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
-
-/// Calls a function once on each thread, with its number, and waits.
-using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>;
 
 /// What work_on_lines() is given.
 struct LineWork {

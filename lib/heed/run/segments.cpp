@@ -21,39 +21,54 @@ Segments::Segments(const std::vector<std::string>& references, const std::vector
   }
 }
 
-bool Segments::read(std::size_t count) {
-  const std::size_t files = readers_.size();
-  if (lines_.size() < count * files) lines_.resize(count * files);
-  views_.resize(count * columns());
-  for (size_ = 0; size_ < count; ++size_) {
-    std::size_t ended = 0;
-    for (std::size_t i = 0; i < files; ++i)
-      if (!readers_[i]->next(lines_[size_ * files + i])) ++ended;
-    if (ended == files) break;
-    if (ended > 0) fail_unequal();
-    std::size_t column = size_ * columns();
-    for (std::size_t i = 0; i < files; ++i) {
-      const std::string& line = lines_[size_ * files + i];
-      const std::size_t parts = i < references_ ? fields_ : 1;
-      split(*readers_[i], strip_ ? strip_trailing_space(line) : line, std::span(views_).subspan(column, parts));
-      column += parts;
+bool Segments::read_segment(SegmentBlock& block) {
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < readers_.size(); ++i) {
+    if (!readers_[i]->next(line_)) {
+      ++ended;
+      continue;
     }
-    ++count_;
+    std::string_view rest = strip_ ? strip_trailing_space(line_) : line_;
+    for (std::size_t field = 1; i < references_ && field < fields_; ++field) {
+      const std::size_t tab = rest.find('\t');
+      if (tab == std::string_view::npos)
+        throw Error(readers_[i]->position(), count_of(static_cast<std::int64_t>(field), "reference") + " instead of " +
+                                                 std::to_string(fields_) + " (TABs stand between them)");
+      block.ends_.push_back(block.text_.append(rest, 0, tab).size());
+      rest.remove_prefix(tab + 1);
+    }
+    block.ends_.push_back(block.text_.append(rest).size());
   }
-  if (count_ == 0) throw Error(Position{readers_[references_]->name()}, "no lines (nothing to score)");
-  return size_ > 0;
+  if (ended > 0 && ended < readers_.size()) fail_unequal();
+  if (ended > 0) return false;
+  ++block.size_;
+  ++count_;
+  return true;
 }
 
-void Segments::split(const LineReader& reader, std::string_view line, std::span<std::string_view> fields) const {
-  for (std::size_t f = 0; f + 1 < fields.size(); ++f) {
-    const std::size_t tab = line.find('\t');
-    if (tab == std::string_view::npos)
-      throw Error(reader.position(), count_of(static_cast<std::int64_t>(f + 1), "reference") + " instead of " +
-                                         std::to_string(fields.size()) + " (TABs stand between them)");
-    fields[f] = line.substr(0, tab);
-    line.remove_prefix(tab + 1);
+bool Segments::read(SegmentBlock& block) {
+  block.text_.clear();
+  block.ends_.clear();
+  block.lines_.clear();
+  block.size_ = 0;
+  block.references_ = references_ * fields_;
+  block.columns_ = block.references_ + systems();
+  block.first_ = count_ + 1;
+  if (error_) std::rethrow_exception(error_);
+  try {
+    while (read_segment(block) && block.size_ < kBlock && block.text_.size() < kBlockBytes && ready()) {
+    }
+  } catch (...) {
+    if (block.size_ == 0) throw;
+    error_ = std::current_exception();
   }
-  fields.back() = line;
+  if (count_ == 0) throw Error(Position{readers_[references_]->name()}, "no lines (nothing to score)");
+  std::size_t begin = 0;
+  for (const std::size_t end : std::span(block.ends_).first(block.size_ * block.columns_)) {
+    block.lines_.push_back(std::string_view(block.text_).substr(begin, end - begin));
+    begin = end;
+  }
+  return block.size_ > 0;
 }
 
 bool Segments::ready() {

@@ -253,7 +253,7 @@ void WordCounter::list_new_words() {
   }
 }
 
-void WordCounter::add(const std::vector<std::string_view>& pieces, const Run& run) {
+void WordCounter::add(const std::vector<std::string_view>& pieces, const RunOnThreads& run) {
   if (parts_.size() == 1) {
     for (const std::string_view piece : pieces) {
       split(piece, parts_[0]);

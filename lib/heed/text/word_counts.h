@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "heed/base/pages.h"
+#include "heed/base/threads.h"
 
 namespace heed {
 
@@ -156,13 +156,10 @@ class WordCounts {
 /// the words, by their hashes, so that a word is hashed once and stored once.
 class WordCounter {
  public:
-  /// Calls a function once for each thread, with its number, side by side, and waits.
-  using Run = std::function<void(const std::function<void(int thread)>&)>;
-
   explicit WordCounter(int threads);
 
   /// Counts the words of the next pieces of the text, between spaces and LFs. A piece ends with its last line.
-  void add(const std::vector<std::string_view>& pieces, const Run& run);
+  void add(const std::vector<std::string_view>& pieces, const RunOnThreads& run);
 
   /// Lines with words, so far.
   std::int64_t sentences() const;
