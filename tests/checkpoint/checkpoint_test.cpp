@@ -14,6 +14,7 @@
 
 #include "heed/base/error.h"
 #include "heed/checkpoint/h5.h"
+#include "heed/checkpoint/integrity.h"
 #include "heed/text/bpe.h"
 
 using namespace heed;
@@ -212,14 +213,21 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   arrays.emplace("moment", checkpoint.parameters).first->second.initialise(4);
   save_checkpoint(path, checkpoint, {}, arrays);
   const std::string bytes = slurp(path);
-  const auto line = bytes.rfind("heed-crc32-model=");
-  REQUIRE(line == bytes.size() - 55);
-  // What need not be read are the four arrays of 1024 x 8: two weights of each side's feed-forward.
-  std::vector<std::pair<std::size_t, std::size_t>> ranges;
-  std::istringstream lines(bytes.substr(line - std::stoul(bytes.substr(line + 26, 8), nullptr, 16)));
-  for (std::size_t begin = 0, end = 0; lines >> begin >> end;) ranges.emplace_back(begin, end);
+  const auto line = bytes.rfind("heed-crc32-outline=");
+  REQUIRE(line == bytes.size() - 57);
+  // The four arrays of 1024 x 8, two weights of each side's feed-forward, lie apart; those of training need not be
+  // read.
+  std::vector<std::pair<std::size_t, std::size_t>> ranges, weights;
+  std::istringstream lines(bytes.substr(line - std::stoul(bytes.substr(line + 28, 8), nullptr, 16)));
+  for (std::string text; std::getline(lines, text) && !text.starts_with("heed-");) {
+    std::istringstream words(text);
+    std::size_t begin = 0, end = 0;
+    words >> begin >> end;
+    CHECK(end - begin == 1024 * 8 * sizeof(float));
+    (std::count(text.begin(), text.end(), ' ') == 2 ? weights : ranges).emplace_back(begin, end);
+  }
   REQUIRE(ranges.size() == 4);
-  for (const auto& [begin, end] : ranges) CHECK(end - begin == 1024 * 8 * sizeof(float));
+  REQUIRE(weights.size() == 4);
   const std::string damage = "is damaged: its checksum does not match its contents";
   int spared = 0, found = 0;
   for (std::size_t at = 8; at + 20 < bytes.size(); at += 977) {
@@ -235,13 +243,79 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   }
   CHECK(spared > 10);
   CHECK(found > 10);
-  for (std::size_t at = line - 60; at + 20 < bytes.size(); ++at) {  // the lines themselves
+  for (std::size_t at = line - 70; at + 20 < bytes.size(); ++at) {  // the lines themselves
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
     spit(flipped, damaged);
     INFO("byte ", at);
     CHECK(contains(message(flipped), damage));
   }
+}
+
+TEST_CASE("checkpoint: weights are checked as they are read, in any order, and the rest at the end") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5"), flipped = folder.file("flipped.h5");
+  const Checkpoint checkpoint = make_checkpoint(1024);
+  save_checkpoint(path, checkpoint);
+  const std::string bytes = slurp(path), damage = ": is damaged: its checksum does not match its contents";
+  const std::vector<ParameterInfo>& all = checkpoint.model->layout().all();
+  const ParameterInfo layer = *std::ranges::find(all, "encoder/layers/0/feed_forward/in/weight", &ParameterInfo::name);
+  REQUIRE(layer.shape.size() == 1024 * 8);
+  const auto values = checkpoint.parameters.flat().subspan(static_cast<std::size_t>(layer.offset), 1024 * 8);
+  const auto at = bytes.find(std::string(reinterpret_cast<const char*>(values.data()), 64));
+  REQUIRE(at != std::string::npos);
+  std::string damaged = bytes;
+  damaged[at + 4 * 5000] = static_cast<char>(damaged[at + 4 * 5000] ^ 1);
+  spit(flipped, damaged);
+  std::vector<float> part(1024);
+  const auto read = [&](const UnreadCheckpoint& unread, std::int64_t piece) {
+    unread.reader->read(layer.offset + 1024 * piece, part);
+    return std::ranges::equal(part, values.subspan(static_cast<std::size_t>(1024 * piece), 1024));
+  };
+  const UnreadCheckpoint good = open_unread_checkpoint(path);
+  for (const std::int64_t piece : {3, 0, 1, 1, 7, 6, 2, 5, 4, 4}) CHECK(read(good, piece));
+  good.reader->finish();
+
+  const UnreadCheckpoint bad = open_unread_checkpoint(flipped);
+  for (const std::int64_t piece : {3, 0, 1, 1, 7, 6, 2}) CHECK(read(bad, piece));
+  CHECK_FALSE(read(bad, 4));
+  CHECK_THROWS_WITH_AS(read(bad, 5), doctest::Contains(damage.c_str()), Error);  // only now it is whole
+
+  const UnreadCheckpoint unread = open_unread_checkpoint(flipped);
+  CHECK(read(unread, 3));
+  CHECK_THROWS_WITH_AS(unread.reader->finish(), doctest::Contains(damage.c_str()), Error);
+}
+
+TEST_CASE("checksums of parts of a range, in any order") {
+  std::string bytes(1000, ' ');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 251);
+  const std::uint32_t all = Checksum::of(bytes).crc;
+  const std::vector<std::pair<std::size_t, std::size_t>> parts = {
+      {0, 10}, {10, 400}, {400, 401}, {401, 900}, {900, 1000}};
+  std::vector<std::size_t> order = {0, 1, 2, 3, 4};
+  do {
+    RangeSum sum({5000, 6000});
+    for (const std::size_t i : order) {
+      CHECK_FALSE(sum.whole());
+      const auto [begin, end] = parts[i];
+      sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, end - begin)));
+      sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, 1)));  // is there
+    }
+    CHECK(sum.whole());
+    CHECK(sum.missing().empty());
+    CHECK(sum.crc() == all);
+  } while (std::next_permutation(order.begin(), order.end()));
+
+  RangeSum sum({0, 1000});
+  sum.add(100, Checksum::of(std::span(bytes).subspan(100, 50)));
+  sum.add(140, Checksum::of(std::span(bytes).subspan(140, 50)));  // reaches into what is there
+  sum.add(90, Checksum::of(std::span(bytes).subspan(90, 20)));
+  const std::vector<ByteRange> missing = sum.missing();
+  REQUIRE(missing.size() == 2);
+  CHECK(missing[0].begin == 0);
+  CHECK(missing[0].end == 100);
+  CHECK(missing[1].begin == 150);
+  CHECK(missing[1].end == 1000);
 }
 
 TEST_CASE("checkpoint: a file whose weights are not numbers is none") {

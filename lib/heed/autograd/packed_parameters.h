@@ -12,6 +12,7 @@
 
 #include "heed/autograd/parameters.h"
 #include "heed/base/pages.h"
+#include "heed/base/thread_team.h"
 #include "heed/tensor/arena.h"
 #include "heed/tensor/tensor.h"
 
@@ -81,20 +82,29 @@ class PackedParameters {
   }
 
   /// Reads the parameters that have not been packed so far, and those for which keeps(name) holds, into `parameters`
-  /// (those of the constructor). The others are read again where another view of them is to be packed.
+  /// (those of the constructor), on all threads of a team. The others are read again where another view of them is to
+  /// be packed.
   template <class Keeps>
-  void read_rest(ParameterValues<T>& parameters, Keeps keeps) {
+  void read_rest(ParameterValues<T>& parameters, Keeps keeps, ThreadTeam& team) {
+    constexpr std::size_t kPiece = (std::size_t{4} << 20) / sizeof(T);
+    std::vector<std::pair<std::int64_t, std::span<T>>> pieces;
     unread_.clear();
     for (const ParameterInfo& info : parameters.layout().all()) {
-      const auto size = static_cast<std::size_t>(info.shape.size());
       if (is_packed(info) && !keeps(info.name)) {
         unread_[info.offset] = info.offset + info.shape.size();
         continue;
       }
-      const std::span<T> values = parameters.flat().subspan(static_cast<std::size_t>(info.offset), size);
+      const std::span<T> values =
+          parameters.flat().subspan(static_cast<std::size_t>(info.offset), static_cast<std::size_t>(info.shape.size()));
       prefer_huge_pages(values.data(), values.size_bytes());
-      source_(info.offset, values);
+      for (std::size_t at = 0; at < values.size(); at += kPiece)
+        pieces.emplace_back(info.offset + static_cast<std::int64_t>(at),
+                            values.subspan(at, std::min(kPiece, values.size() - at)));
     }
+    team.run(static_cast<int>(pieces.size()), [&](int i) {
+      const auto& [first, values] = pieces[static_cast<std::size_t>(i)];
+      source_(first, values);
+    });
   }
 
  private:

@@ -64,7 +64,8 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
   for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
   write_text_models(file, checkpoint.source, checkpoint.target);
   write_parameters(file, "/parameters", checkpoint.parameters);
-  std::vector<ByteRange> training;
+  std::vector<ByteRange> weights, training;
+  add_ranges(file, "/parameters", checkpoint.parameters.layout(), weights);
   if (state) {
     file.make_group("/training");
     for (const auto& [name, values] : *arrays) {
@@ -76,8 +77,7 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
     file.write_bytes("/training/state", bytes.str());
   }
   file.close();
-  std::sort(training.begin(), training.end(), [](ByteRange a, ByteRange b) { return a.begin < b.begin; });
-  append_checksum(atomic.temporary(), training);
+  append_checksum(atomic.temporary(), weights, training);
   atomic.commit();
 }
 
@@ -138,24 +138,19 @@ Outline read_outline(const h5::File& file) {
   return {std::move(model), std::move(source), std::move(target), std::move(parameters)};
 }
 
-using SharedFile = std::shared_ptr<const h5::File>;
-
-SharedFile open_shared(const std::string& path) {
-  return std::make_shared<const h5::File>(open_checkpoint(path));
-}
-
-UnreadCheckpoint read_all_but_parameters(const SharedFile& file, PageSize pages) {
-  Outline outline = read_outline(*file);
+UnreadCheckpoint read_all_but_parameters(const OpenCheckpoint& open, PageSize pages) {
+  Outline outline = read_outline(*open.file);
   const ParameterLayout& layout = outline.model->layout();
-  auto reader = std::make_unique<ParameterReader>(file, "/parameters", std::move(outline.parameters), layout);
+  auto reader = std::make_unique<ParameterReader>(open, "/parameters", std::move(outline.parameters), layout);
   ParameterValues<float> parameters(layout, pages);
   return {{std::move(outline.model), std::move(parameters), std::move(outline.source), std::move(outline.target)},
           std::move(reader)};
 }
 
-Checkpoint read_checkpoint(const SharedFile& file) {
-  UnreadCheckpoint unread = read_all_but_parameters(file, PageSize::huge);
+Checkpoint read_checkpoint(const OpenCheckpoint& open) {
+  UnreadCheckpoint unread = read_all_but_parameters(open, PageSize::huge);
   unread.reader->read(0, unread.checkpoint.parameters.flat());
+  unread.reader->finish();
   return std::move(unread.checkpoint);
 }
 
@@ -182,28 +177,27 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  return read_checked(path, Checked::model, [&] { return read_checkpoint(open_shared(path)); });
+  return read_checked(path, Checked::outline, [&](const OpenCheckpoint& open) { return read_checkpoint(open); });
 }
 
 UnreadCheckpoint open_unread_checkpoint(const std::string& path) {
-  return read_checked(path, Checked::model,
-                      [&] { return read_all_but_parameters(open_shared(path), PageSize::small); });
+  return read_checked(path, Checked::outline,
+                      [&](const OpenCheckpoint& open) { return read_all_but_parameters(open, PageSize::small); });
 }
 
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {
-  return read_checked(path, Checked::all, [&]() -> std::optional<ResumableCheckpoint> {
-    const SharedFile file = open_shared(path);
-    if (!file->exists("/training/state")) return std::nullopt;
-    ResumableCheckpoint out{read_checkpoint(file), {}, {}};
+  return read_checked(path, Checked::all, [&](const OpenCheckpoint& open) -> std::optional<ResumableCheckpoint> {
+    if (!open.file->exists("/training/state")) return std::nullopt;
+    ResumableCheckpoint out{read_checkpoint(open), {}, {}};
     const ParameterLayout& layout = out.checkpoint.model->layout();
-    for (const std::string& name : file->members("/training")) {
+    for (const std::string& name : open.file->members("/training")) {
       if (name == "state") continue;
       const std::string group = "/training/" + name;
-      const ParameterReader reader(file, group, open_parameters(*file, group, layout), layout);
+      const ParameterReader reader(open, group, open_parameters(*open.file, group, layout), layout);
       auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(layout));
       reader.read(0, entry->second.flat());
     }
-    read_state(*file, out.state);
+    read_state(*open.file, out.state);
     return out;
   });
 }

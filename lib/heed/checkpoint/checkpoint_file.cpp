@@ -152,16 +152,22 @@ std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
   return {std::move(first), std::move(second)};
 }
 
-void check_integrity(const std::string& path, Checked checked) {
-  // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
-  if (!verify_checksum(path, checked)) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
+OpenCheckpoint open_checked(const std::string& path, Checked checked) {
+  constexpr int kMostTries = 100;
+  for (int i = 0; i < kMostTries; ++i) {
+    OpenCheckpoint out;
+    out.bytes = std::make_shared<const CheckedFile>(path, checked);
+    // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
+    if (!out.bytes->has_checksum()) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
+    out.file = std::make_shared<const h5::File>(open_checkpoint(path));
+    if (out.file->is_same_as(out.bytes->descriptor()))
+      return out;  // trainers put a new file in the place of the old one
+  }
+  throw Error(Position{path}, "is replaced by another file again and again (read a copy of it)");
 }
 
 std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
-  return read_checked(path, Checked::model, [&] {
-    const h5::File file = open_checkpoint(path);
-    return read_text_models(file);
-  });
+  return read_checked(path, Checked::outline, [&](const OpenCheckpoint& open) { return read_text_models(*open.file); });
 }
 
 bool looks_like_checkpoint(const std::string& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,16 +33,21 @@ TransformerConfig read_config(const h5::File& file);
 void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model);
 std::pair<TextModel, TextModel> read_text_models(const h5::File& file);
 
-/// Throws Error for bytes that do not agree with their checksum; a file without one is first read in a child process.
-void check_integrity(const std::string& path, Checked checked);
+/// A checkpoint open for reading: its bytes, which agree with their checksums, and what HDF5 makes of them.
+struct OpenCheckpoint {
+  std::shared_ptr<const CheckedFile> bytes;
+  std::shared_ptr<const h5::File> file;
+};
 
-/// Calls `read` on a file whose integrity was checked. Usage errors in it come from values in the file, not from the
-/// command line, and name the file.
+/// Throws Error for bytes that do not agree with their checksum; a file without one is first read in a child process.
+OpenCheckpoint open_checked(const std::string& path, Checked checked);
+
+/// Calls `read` on a checkpoint. Usage errors in it come from values in the file, not from the command line, and name
+/// the file.
 template <class Function>
 auto read_checked(const std::string& path, Checked checked, Function read) {
   try {
-    check_integrity(path, checked);
-    return read();
+    return read(open_checked(path, checked));
   } catch (const UsageError& error) {
     throw Error(Position{path}, std::string("/config: ") + error.what());
   }

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,8 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view kMark = "heed-crc32=", kModelMark = "heed-crc32-model=";
-constexpr std::size_t kLine = 20, kModelLine = 35;  // the mark, eight digits (a blank, eight more) and a line end
+constexpr std::string_view kMark = "heed-crc32=", kOutlineMark = "heed-crc32-outline=";
+constexpr std::size_t kLine = 20, kOutlineLine = 37;  // the mark, eight digits (a blank, eight more) and a line end
 
 std::string hexadecimal(std::uint32_t number) {
   char digits[9];
@@ -39,9 +40,11 @@ std::string last_line(std::uint32_t crc) {
 }
 
 /// `length`: of the lines of ranges before it.
-std::string model_line(std::uint32_t crc, std::size_t length) {
-  return std::string(kModelMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
+std::string outline_line(std::uint32_t crc, std::size_t length) {
+  return std::string(kOutlineMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
 }
+
+}  // namespace
 
 class OpenFile {
  public:
@@ -52,6 +55,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
+  int descriptor() const { return descriptor_; }
   std::int64_t size() const { return std::max<std::int64_t>(0, ::lseek(descriptor_, 0, SEEK_END)); }
 
   /// The CRC-32 of some bytes; throws Error where they cannot be read. For any thread.
@@ -93,28 +97,13 @@ class OpenFile {
   int descriptor_;
 };
 
+namespace {
+
 std::int64_t size_of(ByteRange range) {
   return range.end - range.begin;
 }
 
-/// A CRC-32 and of how many bytes it is.
-struct Checksum {
-  std::uint32_t crc = 0;
-  std::int64_t size = 0;
-
-  /// Of these bytes and, behind them, the other's.
-  Checksum& operator+=(const Checksum& other) {
-    crc = static_cast<std::uint32_t>(crc32_combine(crc, other.crc, other.size));
-    size += other.size;
-    return *this;
-  }
-};
-
-Checksum checksum(std::string_view text) {
-  return {libdeflate_crc32(0, text.data(), text.size()), std::ssize(text)};
-}
-
-/// Those of some ranges. Several threads share large files: whoever starts a tool waits for this.
+/// Checksums of some ranges. Several threads share large files: whoever starts a tool waits for this.
 std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange> ranges) {
   constexpr std::int64_t kPiece = std::int64_t{8} << 20, kWorthAThread = 2 * kPiece;
   struct Piece {
@@ -146,29 +135,44 @@ Checksum checksum(const OpenFile& file, std::span<const ByteRange> ranges) {
   return sum;
 }
 
-/// What is left of 0 .. end.
-std::vector<ByteRange> without(std::span<const ByteRange> ranges, std::int64_t end) {
+/// What is left of begin ... end - 1 without some ranges in it, which ascend.
+std::vector<ByteRange> without(std::span<const ByteRange> ranges, ByteRange all) {
   std::vector<ByteRange> out;
-  std::int64_t at = 0;
+  std::int64_t at = all.begin;
   for (const ByteRange& range : ranges) {
     out.push_back({at, range.begin});
     at = range.end;
   }
-  out.push_back({at, end});
+  out.push_back({at, all.end});
+  return out;
+}
+
+std::vector<ByteRange> bytes_of(std::span<const ApartRange> ranges) {
+  std::vector<ByteRange> out;
+  for (const ApartRange& range : ranges) out.push_back(range.bytes);
   return out;
 }
 
 /// The ranges that the lines of text name: ascending, and within 0 .. end.
-std::optional<std::vector<ByteRange>> ranges_of(const std::string& lines, std::int64_t end) {
-  std::vector<ByteRange> out;
+std::optional<std::vector<ApartRange>> ranges_of(const std::string& lines, std::int64_t end) {
+  std::vector<ApartRange> out;
   const char* const last = lines.data() + lines.size();
   for (const char* at = lines.data(); at != last;) {
-    ByteRange range{0, 0};
-    const auto [blank, wrong] = std::from_chars(at, last, range.begin);
-    if (wrong != std::errc() || *blank != ' ') return std::nullopt;
-    const auto [line_end, also_wrong] = std::from_chars(blank + 1, last, range.end);
-    if (also_wrong != std::errc() || *line_end != '\n') return std::nullopt;
-    if (range.begin < (out.empty() ? 0 : out.back().end) || range.end < range.begin || range.end > end)
+    ApartRange range{};
+    const auto [blank, wrong] = std::from_chars(at, last, range.bytes.begin);
+    if (wrong != std::errc() || blank == last || *blank != ' ') return std::nullopt;
+    const auto [behind, also_wrong] = std::from_chars(blank + 1, last, range.bytes.end);
+    if (also_wrong != std::errc() || behind == last) return std::nullopt;
+    const char* line_end = behind;
+    if (*behind == ' ') {
+      std::uint32_t crc = 0;
+      line_end = std::from_chars(behind + 1, last, crc, 16).ptr;
+      if (line_end != behind + 9) return std::nullopt;
+      range.crc = crc;
+    }
+    if (line_end == last || *line_end != '\n') return std::nullopt;
+    if (range.bytes.begin < (out.empty() ? 0 : out.back().bytes.end) || range.bytes.end < range.bytes.begin ||
+        range.bytes.end > end)
       return std::nullopt;
     out.push_back(range);
     at = line_end + 1;
@@ -176,60 +180,115 @@ std::optional<std::vector<ByteRange>> ranges_of(const std::string& lines, std::i
   return out;
 }
 
-/// The same as checksum() of a file of `size` bytes in front of its last line, for the model alone. False where its
-/// line is not there.
-bool verify_model(const OpenFile& file, std::int64_t size) {
-  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // bytes
-  const std::int64_t end = size - static_cast<std::int64_t>(kModelLine);
-  if (end < 0) return false;
-  const std::string line = file.text({end, size});
-  if (line.compare(0, kModelMark.size(), kModelMark) != 0) return false;
-  std::uint32_t length = 0;
-  const char* const digits = line.data() + kModelMark.size() + 9;
-  if (std::from_chars(digits, digits + 8, length, 16).ptr != digits + 8 || length > std::min(end, kMostLines))
-    throw file.damaged();
-  const std::int64_t begin = end - static_cast<std::int64_t>(length);
-  const auto training = ranges_of(file.text({begin, end}), begin);
-  if (!training) throw file.damaged();
-  if (model_line(checksum(file, without(*training, end)).crc, length) != line) throw file.damaged();
-  return true;
-}
-
 }  // namespace
 
-void append_checksum(const std::string& path, std::span<const ByteRange> training) {
+Checksum Checksum::of(std::span<const char> bytes) {
+  return {libdeflate_crc32(0, bytes.data(), bytes.size()), std::ssize(bytes)};
+}
+
+Checksum& Checksum::operator+=(const Checksum& other) {
+  crc = static_cast<std::uint32_t>(crc32_combine(crc, other.crc, other.size));
+  size += other.size;
+  return *this;
+}
+
+void RangeSum::add(std::int64_t begin, const Checksum& part) {
+  const auto next = parts_.lower_bound(begin);
+  if (next != parts_.end() && next->first < begin + part.size) return;
+  auto here = next;
+  if (next != parts_.begin()) {
+    const auto before = std::prev(next);
+    const std::int64_t end = before->first + before->second.size;
+    if (end > begin) return;
+    if (end == begin) {
+      before->second += part;
+      here = before;
+    }
+  }
+  if (here == next) here = parts_.emplace_hint(next, begin, part);
+  if (next != parts_.end() && next->first == begin + part.size) {
+    here->second += next->second;
+    parts_.erase(next);
+  }
+}
+
+std::vector<ByteRange> RangeSum::missing() const {
+  std::vector<ByteRange> there;
+  for (const auto& [begin, part] : parts_) there.push_back({begin, begin + part.size});
+  std::vector<ByteRange> out = without(there, range_);
+  std::erase_if(out, [](ByteRange range) { return range.begin == range.end; });
+  return out;
+}
+
+void append_checksum(const std::string& path, std::span<const ByteRange> weights, std::span<const ByteRange> training) {
   const OpenFile file(path);
-  const std::vector<ByteRange> others = without(training, file.size());  // one more
+  std::vector<ApartRange> apart;
+  for (const ByteRange& range : weights) apart.push_back({range, 0});
+  for (const ByteRange& range : training) apart.push_back({range, std::nullopt});
+  std::sort(apart.begin(), apart.end(),
+            [](const ApartRange& a, const ApartRange& b) { return a.bytes.begin < b.bytes.begin; });
+  const std::vector<ByteRange> others = without(bytes_of(apart), {0, file.size()});  // one more
   std::vector<ByteRange> ranges = {others.front()};
-  for (std::size_t i = 0; i < training.size(); ++i) ranges.insert(ranges.end(), {training[i], others[i + 1]});
-  Checksum model, all;
+  for (std::size_t i = 0; i < apart.size(); ++i) ranges.insert(ranges.end(), {apart[i].bytes, others[i + 1]});
   const std::vector<Checksum> parts = checksums(file, ranges);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i % 2 == 0) model += parts[i];
-    all += parts[i];
-  }
+  Checksum outline, all;
   std::string text;
-  if (!training.empty()) {
-    for (const ByteRange& range : training)
-      text += std::to_string(range.begin) + " " + std::to_string(range.end) + "\n";
-    model += checksum(text);
-    text += model_line(model.crc, text.size());
-    all += checksum(text);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    all += parts[i];
+    if (i % 2 == 0) {
+      outline += parts[i];
+      continue;
+    }
+    const ApartRange& range = apart[i / 2];
+    text += std::to_string(range.bytes.begin) + " " + std::to_string(range.bytes.end) +
+            (range.crc ? " " + hexadecimal(parts[i].crc) : "") + "\n";
   }
+  outline += Checksum::of(text);
+  text += outline_line(outline.crc, text.size());
+  all += Checksum::of(text);
   text += last_line(all.crc);
   std::ofstream out(path, std::ios::binary | std::ios::app);
   out << text << std::flush;
   if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
 }
 
-bool verify_checksum(const std::string& path, Checked checked) {
-  const OpenFile file(path);
-  const std::int64_t size = file.size() - static_cast<std::int64_t>(kLine);
-  if (size < 0) return false;
-  const std::string line = file.text({size, size + static_cast<std::int64_t>(kLine)});
-  if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return false;
-  if (checked == Checked::model && verify_model(file, size)) return true;
-  if (last_line(checksum(file, std::vector<ByteRange>{{0, size}}).crc) != line) throw file.damaged();
+CheckedFile::CheckedFile(const std::string& path, Checked checked) : file_(std::make_unique<OpenFile>(path)) {
+  const std::int64_t size = file_->size() - static_cast<std::int64_t>(kLine);
+  if (size < 0) return;
+  const std::string line = file_->text({size, size + static_cast<std::int64_t>(kLine)});
+  if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return;
+  has_checksum_ = true;
+  if (checked == Checked::outline && check_outline(size)) return;
+  if (last_line(checksum(*file_, std::vector<ByteRange>{{0, size}}).crc) != line) throw damaged();
+}
+
+CheckedFile::~CheckedFile() = default;
+
+int CheckedFile::descriptor() const {
+  return file_->descriptor();
+}
+
+Error CheckedFile::damaged() const {
+  return file_->damaged();
+}
+
+/// `size`: of the file without its last line. False where the outline's line is not there.
+bool CheckedFile::check_outline(std::int64_t size) {
+  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // bytes
+  const std::int64_t end = size - static_cast<std::int64_t>(kOutlineLine);
+  if (end < 0) return false;
+  const std::string line = file_->text({end, size});
+  if (line.compare(0, kOutlineMark.size(), kOutlineMark) != 0) return false;
+  std::uint32_t length = 0;
+  const char* const digits = line.data() + kOutlineMark.size() + 9;
+  if (std::from_chars(digits, digits + 8, length, 16).ptr != digits + 8 || length > std::min(end, kMostLines))
+    throw damaged();
+  const std::int64_t begin = end - static_cast<std::int64_t>(length);
+  const auto apart = ranges_of(file_->text({begin, end}), begin);
+  if (!apart) throw damaged();
+  if (outline_line(checksum(*file_, without(bytes_of(*apart), {0, end})).crc, length) != line) throw damaged();
+  std::copy_if(apart->begin(), apart->end(), std::back_inserter(unchecked_),
+               [](const ApartRange& range) { return range.crc.has_value(); });
   return true;
 }
 

@@ -2,8 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "heed/base/error.h"
 
 namespace heed {
 
@@ -12,17 +18,75 @@ struct ByteRange {
   std::int64_t begin, end;
 };
 
-/// Which bytes of a checkpoint are checked: all, or those that a model is read from.
-enum class Checked { all, model };
+/// The CRC-32 of some bytes, and how many they are.
+struct Checksum {
+  std::uint32_t crc = 0;
+  std::int64_t size = 0;
 
-/// Appends, behind the end that HDF5 knows of, where readers of HDF5 do not look, lines of text: the range of each of
-/// `training`, "BEGIN END\n" (ascending; what no model is read from; without any, nothing), and
-/// "heed-crc32-model=XXXXXXXX LLLLLLLL\n", the CRC-32 of all other bytes, those lines included, and their length; then
-/// "heed-crc32=XXXXXXXX\n", the CRC-32 of all bytes before it.
-void append_checksum(const std::string& path, std::span<const ByteRange> training);
+  static Checksum of(std::span<const char> bytes);
+  /// Of these bytes and, behind them, the other's.
+  Checksum& operator+=(const Checksum& other);
+};
 
-/// Whether a file ends with such lines. Throws Error where it does and the bytes that are checked do not agree.
-bool verify_checksum(const std::string& path, Checked checked);
+/// The CRC-32 of a range from those of its parts, which come in any order.
+class RangeSum {
+ public:
+  explicit RangeSum(ByteRange range) : range_(range) {}
+
+  /// Adds the bytes from `begin` on, which lie in the range; those that overlap others are left out.
+  void add(std::int64_t begin, const Checksum& part);
+  bool whole() const { return parts_.size() == 1 && parts_.begin()->second.size == range_.end - range_.begin; }
+  /// Of the whole range.
+  std::uint32_t crc() const { return parts_.begin()->second.crc; }
+  /// What is missing, ascending.
+  std::vector<ByteRange> missing() const;
+
+ private:
+  ByteRange range_;
+  std::map<std::int64_t, Checksum> parts_;  // by their beginning; no two touch
+};
+
+/// Bytes of which a checkpoint's outline does not tell: the numbers of a weight, with their CRC-32, or, without, of one
+/// of training's arrays.
+struct ApartRange {
+  ByteRange bytes;
+  std::optional<std::uint32_t> crc;
+};
+
+/// Appends, behind the end that HDF5 knows of, where readers of HDF5 do not look, lines of text: for each range that
+/// lies apart, in ascending order, "BEGIN END XXXXXXXX\n" with the CRC-32 of the numbers of a weight, "BEGIN END\n" for
+/// one of training's arrays; "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", the CRC-32 of all other bytes, those lines
+/// included, and their length; then "heed-crc32=XXXXXXXX\n", the CRC-32 of all bytes before it.
+void append_checksum(const std::string& path, std::span<const ByteRange> weights, std::span<const ByteRange> training);
+
+/// Which bytes of a checkpoint are checked when it is opened: all, or the outline. Of an outline's weights whoever
+/// reads them checks the bytes on the way, so that a file is read once.
+enum class Checked { all, outline };
+
+class OpenFile;
+
+/// A file open for reading whose bytes agree with their checksums, as far as they have some and are to be checked.
+class CheckedFile {
+ public:
+  /// Throws Error where the file cannot be read, or is damaged.
+  CheckedFile(const std::string& path, Checked checked);
+  ~CheckedFile();
+  CheckedFile(const CheckedFile&) = delete;
+  CheckedFile& operator=(const CheckedFile&) = delete;
+
+  int descriptor() const;
+  bool has_checksum() const { return has_checksum_; }
+  /// The weights that are left to be checked, ascending.
+  const std::vector<ApartRange>& unchecked() const { return unchecked_; }
+  Error damaged() const;
+
+ private:
+  bool check_outline(std::int64_t size);
+
+  std::unique_ptr<const OpenFile> file_;
+  bool has_checksum_ = false;
+  std::vector<ApartRange> unchecked_;
+};
 
 /// Runs `read` in a child process first: HDF5's library crashes on some damaged files. Throws Error where the child
 /// does not end in the usual way; an exception in it is no matter here, it will come again in the parent.

@@ -1,6 +1,5 @@
 #include "heed/checkpoint/parameter_reader.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,21 +19,26 @@ bool all_finite(std::span<const float> data) {
   return wrong == 0;
 }
 
-ParameterReader::ParameterReader(std::shared_ptr<const h5::File> file, std::string group,
-                                 std::vector<h5::Dataset> datasets, const ParameterLayout& layout)
-    : file_(std::move(file)), group_(std::move(group)), datasets_(std::move(datasets)), layout_(layout) {
-  descriptor_ = ::open(file_->path().c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) throw Error(Position{file_->path()}, "cannot open: " + errno_text());
-  const bool same = file_->is_same_as(descriptor_);  // trainers put a new file in the place of the old one
-  for (const h5::Dataset& dataset : datasets_) offsets_.push_back(same ? dataset.offset_of_floats() : -1);
-}
-
-ParameterReader::~ParameterReader() {
-  ::close(descriptor_);
+ParameterReader::ParameterReader(OpenCheckpoint checkpoint, std::string group, std::vector<h5::Dataset> datasets,
+                                 const ParameterLayout& layout)
+    : checkpoint_(std::move(checkpoint)), group_(std::move(group)), datasets_(std::move(datasets)), layout_(layout) {
+  unchecked_.resize(datasets_.size());
+  has_checksum_.resize(datasets_.size());
+  const std::vector<ApartRange>& apart = checkpoint_.bytes->unchecked();
+  for (std::size_t i = 0; i < datasets_.size(); ++i) {
+    const std::int64_t begin = datasets_[i].offset_of_floats(), end = begin + 4 * layout_.all()[i].shape.size();
+    offsets_.push_back(begin);
+    const auto found = std::upper_bound(apart.begin(), apart.end(), begin,
+                                        [](std::int64_t at, const ApartRange& range) { return at < range.bytes.end; });
+    if (begin < 0 || found == apart.end() || found->bytes.begin >= end) continue;
+    if (found->bytes.begin != begin || found->bytes.end != end) throw checkpoint_.bytes->damaged();
+    has_checksum_[i] = true;
+    unchecked_[i] = {*found->crc, RangeSum(found->bytes)};
+  }
 }
 
 Error ParameterReader::error(std::size_t parameter, const std::string& what) const {
-  return {Position{file_->path()}, group_ + "/" + layout_.all()[parameter].name + what};
+  return {Position{checkpoint_.file->path()}, group_ + "/" + layout_.all()[parameter].name + what};
 }
 
 void ParameterReader::read(std::int64_t first, std::span<float> out) const {
@@ -49,20 +53,63 @@ void ParameterReader::read(std::int64_t first, std::span<float> out) const {
     const auto part = out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
     const auto parameter = static_cast<std::size_t>(at - all.begin());
     read(parameter, from - at->offset, part);
-    if (!all_finite(part)) throw error(parameter, " holds numbers that are not finite");
+    if (!has_checksum_[parameter] && !all_finite(part)) throw error(parameter, " holds numbers that are not finite");
   }
 }
 
 void ParameterReader::read(std::size_t parameter, std::int64_t first, std::span<float> out) const {
   if (offsets_[parameter] < 0) return read_by_library(parameter, first, out);
-  auto* to = reinterpret_cast<char*>(out.data());
-  std::int64_t offset = offsets_[parameter] + first * 4;
-  for (std::size_t left = out.size_bytes(); left > 0;) {
-    const ssize_t got = ::pread(descriptor_, to, left, offset);
+  const std::int64_t offset = offsets_[parameter] + first * 4;
+  const std::span<char> bytes(reinterpret_cast<char*>(out.data()), out.size_bytes());
+  read_bytes(parameter, offset, bytes);
+  check(parameter, offset, bytes);
+}
+
+void ParameterReader::read_bytes(std::size_t parameter, std::int64_t offset, std::span<char> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(checkpoint_.bytes->descriptor(), out.data(), out.size(), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) throw error(parameter, ": cannot read: " + (got < 0 ? errno_text() : "the file has become shorter"));
-    to += got, offset += got, left -= static_cast<std::size_t>(got);
+    offset += got;
+    out = out.subspan(static_cast<std::size_t>(got));
   }
+}
+
+/// Takes note of bytes of a parameter; throws Error where they are the last and the checksum is another.
+void ParameterReader::check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const {
+  std::optional<Unchecked>& unchecked = unchecked_[parameter];
+  {
+    const std::lock_guard lock(check_mutex_);
+    if (!unchecked) return;
+  }
+  const Checksum part = Checksum::of(bytes);
+  const std::lock_guard lock(check_mutex_);
+  if (!unchecked) return;
+  unchecked->sum.add(offset, part);
+  if (!unchecked->sum.whole()) return;
+  if (unchecked->sum.crc() != unchecked->crc) throw checkpoint_.bytes->damaged();
+  unchecked.reset();
+}
+
+void ParameterReader::check_rest(std::size_t parameter) const {
+  constexpr std::int64_t kPiece = 1 << 16;
+  std::vector<ByteRange> missing;
+  {
+    const std::lock_guard lock(check_mutex_);
+    if (unchecked_[parameter]) missing = unchecked_[parameter]->sum.missing();
+  }
+  std::vector<char> bytes;
+  for (auto [begin, end] : missing) {
+    for (; begin < end; begin += std::ssize(bytes)) {
+      bytes.resize(static_cast<std::size_t>(std::min(kPiece, end - begin)));
+      read_bytes(parameter, begin, bytes);
+      check(parameter, begin, bytes);
+    }
+  }
+}
+
+void ParameterReader::finish() const {
+  for (std::size_t i = 0; i < unchecked_.size(); ++i) check_rest(i);
 }
 
 /// For datasets whose numbers do not lie in the file as in the memory.
@@ -76,7 +123,7 @@ void ParameterReader::read_by_library(std::size_t parameter, std::int64_t first,
     if (dataset.type == h5::Type::float32) {
       dataset.read(std::span(values_));
     } else {
-      if (file_->read_attribute(group_ + "/" + layout_.all()[parameter].name, "dtype") !=
+      if (checkpoint_.file->read_attribute(group_ + "/" + layout_.all()[parameter].name, "dtype") !=
           FieldValue(std::string("bfloat16")))
         throw error(parameter, ": 16-bit integers without the attribute dtype = 'bfloat16'");
       std::vector<std::uint16_t> half(size);

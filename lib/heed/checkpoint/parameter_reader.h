@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "heed/autograd/parameters.h"
 #include "heed/base/error.h"
+#include "heed/checkpoint/checkpoint_file.h"
 #include "heed/checkpoint/h5.h"
+#include "heed/checkpoint/integrity.h"
 
 namespace heed {
 
@@ -20,29 +23,40 @@ bool all_finite(std::span<const float> data);
 class ParameterReader {
  public:
   /// `datasets`: of a group, one for each parameter of the layout, of its shape. The layout must outlive this.
-  ParameterReader(std::shared_ptr<const h5::File> file, std::string group, std::vector<h5::Dataset> datasets,
+  ParameterReader(OpenCheckpoint checkpoint, std::string group, std::vector<h5::Dataset> datasets,
                   const ParameterLayout& layout);
-  ~ParameterReader();
-  ParameterReader(const ParameterReader&) = delete;
-  ParameterReader& operator=(const ParameterReader&) = delete;
 
   /// Elements first, first + 1, ... of the flat array; gaps between parameters are left as they are. Throws Error that
-  /// names the parameter: unreadable, or not finite.
+  /// names the parameter: unreadable, or not finite; or Error that the file is damaged, once a parameter's checksum
+  /// tells.
   void read(std::int64_t first, std::span<float> out) const;
+  /// Checks what has not been read. To be called before anything read is relied on.
+  void finish() const;
 
  private:
+  /// What is known of a parameter's bytes that have a checksum of their own.
+  struct Unchecked {
+    std::uint32_t crc;
+    RangeSum sum;
+  };
+
   void read(std::size_t parameter, std::int64_t first, std::span<float> out) const;
+  void read_bytes(std::size_t parameter, std::int64_t offset, std::span<char> out) const;
   void read_by_library(std::size_t parameter, std::int64_t first, std::span<float> out) const;
+  void check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const;
+  void check_rest(std::size_t parameter) const;
 
   Error error(std::size_t parameter, const std::string& what) const;
 
-  std::shared_ptr<const h5::File> file_;
+  OpenCheckpoint checkpoint_;
   std::string group_;
   std::vector<h5::Dataset> datasets_;
   const ParameterLayout& layout_;
-  int descriptor_ = -1;
   std::vector<std::int64_t> offsets_;  // in the file, per parameter; negative where only the library can read it
-  mutable std::mutex mutex_;           // of the library, which has no threads, and of what follows
+  std::vector<bool> has_checksum_;     // of its own, per parameter: its numbers are as they were saved, finite
+  mutable std::mutex check_mutex_;     // of what follows
+  mutable std::vector<std::optional<Unchecked>> unchecked_;  // per parameter; none where it is checked
+  mutable std::mutex mutex_;  // of the library, which has no threads, and of what follows
   mutable std::size_t held_ = SIZE_MAX;
   mutable std::vector<float> values_;  // of the parameter held_
 };

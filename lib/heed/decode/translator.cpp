@@ -82,7 +82,9 @@ void Translator::pack(std::size_t i, ThreadTeam& team) {
   const auto is_layer = [](const std::string& name) {
     return name.starts_with("encoder/layers/") || name.starts_with("decoder/layers/");
   };
-  packed_.back()->read_rest(checkpoint.parameters, [&](const std::string& name) { return !is_layer(name); });
+  packed_.back()->read_rest(
+      checkpoint.parameters, [&](const std::string& name) { return !is_layer(name); }, team);
+  reader->finish();
 }
 
 std::optional<int> Translator::longest_sequence() const {
