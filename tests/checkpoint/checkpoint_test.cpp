@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -286,6 +287,55 @@ TEST_CASE("checkpoint: weights are checked as they are read, in any order, and t
   CHECK_THROWS_WITH_AS(unread.reader->finish(), doctest::Contains(damage.c_str()), Error);
 }
 
+TEST_CASE("checkpoint: lines of ranges that are none, or none of a dataset, are damage, whatever their checksum") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5"), other = folder.file("other.h5");
+  save_checkpoint(path, make_checkpoint(1024));
+  const std::string bytes = slurp(path), damage = "is damaged: its checksum does not match its contents";
+  const auto line = bytes.rfind("heed-crc32-outline=");
+  const auto first = line - std::stoul(bytes.substr(line + 28, 8), nullptr, 16);
+  const std::string lines = bytes.substr(first, line - first);
+  const auto hexadecimal = [](std::size_t number) {
+    std::ostringstream out;
+    out << std::hex << std::setw(8) << std::setfill('0') << number;
+    return out.str();
+  };
+  /// With these lines, and checksums that agree: `left_out` are the bytes that lie apart.
+  const auto with = [&](const std::string& text, const std::vector<std::pair<std::size_t, std::size_t>>& left_out) {
+    std::string outline;
+    std::size_t at = 0;
+    for (const auto& [from, to] : left_out) outline += bytes.substr(at, from - at), at = to;
+    outline += bytes.substr(at, first - at) + text;
+    std::string all = bytes.substr(0, first) + text + "heed-crc32-outline=" + hexadecimal(Checksum::of(outline).crc) +
+                      " " + hexadecimal(text.size()) + "\n";
+    spit(other, all + "heed-crc32=" + hexadecimal(Checksum::of(all).crc) + "\n");
+    return message(other);
+  };
+  const auto range = [](std::size_t from, std::size_t to) { return std::to_string(from) + " " + std::to_string(to); };
+  CHECK(with("", {}) == "no error");
+  std::vector<std::pair<std::size_t, std::size_t>> apart;
+  std::istringstream all_lines(lines);
+  for (std::string text; std::getline(all_lines, text);) {
+    std::istringstream words(text);
+    words >> apart.emplace_back().first >> apart.back().second;
+  }
+  REQUIRE(apart.size() == 4);
+  CHECK(with(lines, apart) == "no error");
+  const auto [begin, end] = apart.front();
+  const std::string good = hexadecimal(Checksum::of(std::span(bytes).subspan(begin, end - begin)).crc);
+  CHECK(with(range(begin, end) + " " + good + "\n", {{begin, end}}) == "no error");
+  CHECK(contains(with(range(begin, end) + " 00000000\n", {{begin, end}}), damage));
+  CHECK(contains(with(range(begin + 4, end) + " " + good + "\n", {{begin + 4, end}}), damage));
+  CHECK(contains(with(range(begin, end - 4) + " " + good + "\n", {{begin, end - 4}}), damage));
+  CHECK(contains(with(range(begin - 4, end) + " " + good + "\n", {{begin - 4, end}}), damage));
+  for (const std::string wrong :
+       {"x", "1", "1 ", "1 2", "2 1\n", "-1 2\n", "1 2 3\n", "1 2 0000000g\n", "1 2 000000000\n", "1 2\n1 3\n",
+        "99999999999999999999 99999999999999999999\n", "1 999999999999\n", "\n"}) {
+    CAPTURE(wrong);
+    CHECK(contains(with(wrong, {}), damage));
+  }
+}
+
 TEST_CASE("checksums of parts of a range, in any order") {
   std::string bytes(1000, ' ');
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * i % 251);
@@ -310,12 +360,18 @@ TEST_CASE("checksums of parts of a range, in any order") {
   sum.add(100, Checksum::of(std::span(bytes).subspan(100, 50)));
   sum.add(140, Checksum::of(std::span(bytes).subspan(140, 50)));  // reaches into what is there
   sum.add(90, Checksum::of(std::span(bytes).subspan(90, 20)));
+  sum.add(600, Checksum::of(std::span(bytes).subspan(600, 10)));
+  sum.add(620, Checksum::of(std::span(bytes).subspan(620, 80)));
+  sum.add(590, Checksum::of(std::span(bytes).subspan(590, 110)));  // takes their place
+  sum.add(150, Checksum::of(std::span(bytes).subspan(150, 440)));
+  sum.add(700, Checksum::of(std::span(bytes).subspan(700, 300)));
   const std::vector<ByteRange> missing = sum.missing();
-  REQUIRE(missing.size() == 2);
+  REQUIRE(missing.size() == 1);
   CHECK(missing[0].begin == 0);
   CHECK(missing[0].end == 100);
-  CHECK(missing[1].begin == 150);
-  CHECK(missing[1].end == 1000);
+  sum.add(0, Checksum::of(std::span(bytes).first(100)));
+  CHECK(sum.whole());
+  CHECK(sum.crc() == all);
 }
 
 TEST_CASE("checkpoint: a file whose weights are not numbers is none") {

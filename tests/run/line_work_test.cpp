@@ -97,7 +97,8 @@ TEST_CASE("many chunks are taken at once, each once and in order, then by all th
 }
 
 TEST_CASE("where the input pauses, everything before has been taken and is flushed") {
-  // Nothing is ever there until it is asked for.
+  // Nothing is ever there until it is asked for, then enough for all threads.
+  constexpr int kLines = 3000;
   class Slow : public std::streambuf {
    public:
     explicit Slow(const std::function<void(int)>& asked) : asked_(asked) {}
@@ -106,7 +107,8 @@ TEST_CASE("where the input pauses, everything before has been taken and is flush
     int_type underflow() override {
       if (count_ == 5) return traits_type::eof();
       asked_(count_++);
-      text_ = "a\nb\n";
+      text_.clear();
+      for (int i = 0; i < kLines; ++i) text_ += "a\n";
       setg(text_.data(), text_.data(), text_.data() + text_.size());
       return traits_type::to_int_type(text_[0]);
     }
@@ -120,7 +122,9 @@ TEST_CASE("where the input pauses, everything before has been taken and is flush
     CAPTURE(threads);
     std::string out;
     std::size_t flushed = 0;
-    const std::function<void(int)> asked = [&](int before) { CHECK(flushed == 2 * static_cast<std::size_t>(before)); };
+    const std::function<void(int)> asked = [&](int before) {
+      CHECK(flushed == kLines * static_cast<std::size_t>(before));
+    };
     Slow slow(asked);
     std::istream in(&slow);
     LineReader reader(in, "in");
@@ -128,6 +132,40 @@ TEST_CASE("where the input pauses, everything before has been taken and is flush
                   {.work = [](const std::string& line, std::int64_t, std::string& text) { text += line; },
                    .take = [&](const std::string& text, std::int64_t) { out += text; },
                    .idle = [&] { flushed = out.size(); }});
-    CHECK(out == "ababababab");
+    CHECK(out == std::string(5 * kLines, 'a'));
   }
+}
+
+TEST_CASE("where the input fails, everything before is handed out and flushed, on any number of threads") {
+  // Says that there is more after its lines, and fails when that is asked for.
+  class Failing : public std::streambuf {
+   public:
+    explicit Failing(int lines) {
+      for (int i = 0; i < lines; ++i) text_ += "line\n";
+      setg(text_.data(), text_.data(), text_.data() + text_.size());
+    }
+
+   protected:
+    std::streamsize showmanyc() override { return 1; }
+    int_type underflow() override { throw std::runtime_error("the disk is gone"); }
+
+   private:
+    std::string text_;
+  };
+  for (const int threads : {1, 3})
+    for (const int lines : {0, 1, 511, 512, 513, 20000}) {  // at the end of a chunk, and within
+      CAPTURE(threads);
+      CAPTURE(lines);
+      Failing source(lines);
+      std::istream in(&source);
+      LineReader reader(in, "in");
+      std::int64_t taken = 0, flushed = 0;
+      CHECK_THROWS_WITH(work_on_lines(reader, threads,
+                                      {.work = [](const std::string&, std::int64_t, std::string&) {},
+                                       .take = [&](const std::string&, std::int64_t count) { taken += count; },
+                                       .idle = [&] { flushed = taken; }}),
+                        "the disk is gone");
+      CHECK(taken == lines);
+      CHECK(flushed == lines);
+    }
 }

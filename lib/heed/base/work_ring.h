@@ -13,12 +13,14 @@
 
 namespace heed {
 
-/// What a WorkRing does with its items. Thread 0 is the caller's; it alone calls all but work().
+/// What a WorkRing does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
+/// `std::size_t bytes() const`, what it holds, and `void free()`, which gives the memory for that back.
 template <class Item>
 struct RingWork {
-  /// Fills an item; false at the end. Where it throws, what the item holds by then still counts.
+  /// Fills an item, whatever it held before; false at the end. Where it throws, what the item holds by then still
+  /// counts.
   std::function<bool(Item&)> read;
-  /// Whether read() would return at once, without waiting for whoever writes the input.
+  /// Whether read() would return at once, without waiting for whoever writes the input. May throw as read().
   std::function<bool()> ready;
   /// Works on an item, on any thread. Where it throws, what the item holds by then is still taken.
   std::function<void(Item&, int thread)> work;
@@ -30,14 +32,16 @@ struct RingWork {
   std::function<void()> idle = [] {};
 };
 
-/// Items that are read, worked on by several threads and taken in order, with a bounded number of them in memory.
-/// Thread 0 reads and takes, and works where neither can be done. What read() and work() throw is thrown in the order
-/// of the items, after those before have been taken.
+/// Items that are read, worked on by several threads and taken in order, with a bounded number of them, and of bytes,
+/// in memory. Thread 0 reads and takes, and works where neither can be done. What work() throws is thrown when the item
+/// has been taken, what read() and ready() throw when all before has been.
 template <class Item>
 class WorkRing {
  public:
   /// So many items of a size that stays in a near cache from the reading to the taking.
   static constexpr std::size_t kItemsPerThread = 8;
+  /// No item is read while those in memory hold more.
+  static constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
 
   WorkRing(int threads, RingWork<Item> job)
       : job_(std::move(job)),
@@ -55,12 +59,16 @@ class WorkRing {
       if (job_.take_round && finished_ == read_) take_round();
       if (wants_threads()) pool_.emplace(threads_);
     }
+    if (input_error_) fail(input_error_);
   }
 
  private:
+  static constexpr std::size_t kLargeItem = std::size_t{1} << 18;  // bytes; such are rare, and their memory goes back
+
   struct alignas(64) Slot {
     Item item;
-    std::exception_ptr error;
+    std::size_t bytes = 0;     // that it held when it was read
+    std::exception_ptr error;  // of the work on it
     bool finished = false;
   };
 
@@ -112,23 +120,36 @@ class WorkRing {
   }
 
   /// Whether there is room, and an item; where all are taken, one may be waited for.
-  bool can_read() { return !ended_ && read_ - taken_ < slots_.size() && (taken_ == read_ || job_.ready()); }
+  bool can_read() {
+    const bool room = read_ - taken_ < slots_.size() && bytes_ <= kBytesPerThread * static_cast<std::size_t>(threads_);
+    return !ended_ && room && (taken_ == read_ || of_input([&] { return job_.ready(); }));
+  }
 
   void read() {
-    if (taken_ == read_ && !job_.ready()) job_.idle();
+    if (taken_ == read_ && !of_input([&] { return job_.ready(); })) job_.idle();
     Slot& next = slot(read_);
     next.error = nullptr;
     next.finished = false;
-    try {
-      ended_ = !job_.read(next.item);
-      if (ended_) return;
-    } catch (...) {
-      next.error = std::current_exception();
+    if (ended_ || !of_input([&] { return job_.read(next.item); })) {
       ended_ = true;
+      return;
     }
+    bytes_ += next.bytes = next.item.bytes();
     const std::lock_guard lock(mutex_);
     ++read_;
     if (read_ - started_ > 1) to_work_.notify_one();  // one is left to thread 0
+  }
+
+  /// What `function` returns; true where the input fails, which ends it.
+  template <class Function>
+  bool of_input(Function function) {
+    try {
+      return function();
+    } catch (...) {
+      input_error_ = std::current_exception();
+      ended_ = true;
+      return true;
+    }
   }
 
   /// Works on the next item that no thread has; false where there is none.
@@ -152,7 +173,14 @@ class WorkRing {
   void take() {
     Slot& next = slot(taken_++);
     job_.take(next.item);
-    if (next.error) job_.idle(), std::rethrow_exception(next.error);
+    bytes_ -= next.bytes;
+    if (next.bytes > kLargeItem) next.item.free();
+    if (next.error) fail(next.error);
+  }
+
+  [[noreturn]] void fail(const std::exception_ptr& error) {
+    job_.idle();
+    std::rethrow_exception(error);
   }
 
   void take_round() {
@@ -176,6 +204,8 @@ class WorkRing {
   std::vector<Slot> slots_;
   // Items so far, each number at most the one before. Only thread 0 changes them, but for started_.
   std::size_t read_ = 0, started_ = 0, finished_ = 0, taken_ = 0;
+  std::size_t bytes_ = 0;  // of the items read and not taken
+  std::exception_ptr input_error_;
   bool ended_ = false, leaving_ = false;
   std::mutex mutex_;  // for started_, changes of the numbers that others read, and what is finished
   std::condition_variable to_work_, to_finish_;

@@ -23,7 +23,8 @@ struct Checkpoint {
 };
 
 /// A checkpoint whose parameters are read when and where they are wanted: the memory for them is there, and nothing is
-/// in it. The reader serves as long as the checkpoint's model lives.
+/// in it. The reader serves as long as the checkpoint's model lives; it finds damage of large weights as they are read,
+/// so reader->finish() comes before their use.
 struct UnreadCheckpoint {
   Checkpoint checkpoint;
   std::unique_ptr<const ParameterReader> reader;

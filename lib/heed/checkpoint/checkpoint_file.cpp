@@ -153,7 +153,7 @@ std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
 }
 
 OpenCheckpoint open_checked(const std::string& path, Checked checked) {
-  constexpr int kMostTries = 100;
+  constexpr int kMostTries = 10;
   for (int i = 0; i < kMostTries; ++i) {
     OpenCheckpoint out;
     out.bytes = std::make_shared<const CheckedFile>(path, checked);

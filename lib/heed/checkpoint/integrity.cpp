@@ -58,22 +58,33 @@ class OpenFile {
   int descriptor() const { return descriptor_; }
   std::int64_t size() const { return std::max<std::int64_t>(0, ::lseek(descriptor_, 0, SEEK_END)); }
 
-  /// The CRC-32 of some bytes; throws Error where they cannot be read. For any thread.
+  /// Fills `out` with the bytes from `offset` on; throws Error where they cannot be read. For any thread.
+  void read(std::int64_t offset, std::span<char> out) const {
+    while (!out.empty()) {
+      const ssize_t got = ::pread(descriptor_, out.data(), out.size(), offset);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) throw Error(Position{path_}, "cannot read: " + (got < 0 ? errno_text() : "it has become shorter"));
+      offset += got;
+      out = out.subspan(static_cast<std::size_t>(got));
+    }
+  }
+
   std::uint32_t crc(ByteRange range) const {
     std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
     std::array<char, std::size_t{1} << 15> buffer;
     while (range.begin < range.end) {
-      const std::size_t got = read(range, buffer);
-      crc = libdeflate_crc32(crc, buffer.data(), got);
-      range.begin += static_cast<std::int64_t>(got);
+      const auto some =
+          std::span(buffer).first(std::min(buffer.size(), static_cast<std::size_t>(range.end - range.begin)));
+      read(range.begin, some);
+      crc = libdeflate_crc32(crc, some.data(), some.size());
+      range.begin += std::ssize(some);
     }
     return crc;
   }
 
   std::string text(ByteRange range) const {
     std::string out(static_cast<std::size_t>(range.end - range.begin), '\0');
-    for (std::size_t at = 0; at < out.size();)
-      at += read({range.begin + static_cast<std::int64_t>(at), range.end}, std::span(out).subspan(at));
+    read(range.begin, out);
     return out;
   }
 
@@ -82,17 +93,6 @@ class OpenFile {
   }
 
  private:
-  /// Some of the range's bytes, at least one.
-  std::size_t read(ByteRange range, std::span<char> out) const {
-    const auto most = std::min(static_cast<std::size_t>(range.end - range.begin), out.size());
-    for (;;) {
-      const ssize_t got = ::pread(descriptor_, out.data(), most, range.begin);
-      if (got > 0) return static_cast<std::size_t>(got);
-      if (got < 0 && errno == EINTR) continue;
-      throw Error(Position{path_}, "cannot read: " + (got < 0 ? errno_text() : "it has become shorter"));
-    }
-  }
-
   std::string path_;
   int descriptor_;
 };
@@ -193,21 +193,20 @@ Checksum& Checksum::operator+=(const Checksum& other) {
 }
 
 void RangeSum::add(std::int64_t begin, const Checksum& part) {
-  const auto next = parts_.lower_bound(begin);
-  if (next != parts_.end() && next->first < begin + part.size) return;
-  auto here = next;
-  if (next != parts_.begin()) {
-    const auto before = std::prev(next);
-    const std::int64_t end = before->first + before->second.size;
-    if (end > begin) return;
-    if (end == begin) {
-      before->second += part;
-      here = before;
-    }
+  const std::int64_t end = begin + part.size;
+  const auto end_of = [](const auto& entry) { return entry.first + entry.second.size; };
+  auto at = parts_.lower_bound(begin);
+  if (at != parts_.begin() && end_of(*std::prev(at)) > begin) return;
+  const auto behind = parts_.lower_bound(end);
+  if (at != behind && end_of(*std::prev(behind)) > end) return;
+  at = parts_.erase(at, behind);
+  at = parts_.emplace_hint(at, begin, part);
+  if (at != parts_.begin() && end_of(*std::prev(at)) == begin) {
+    std::prev(at)->second += part;
+    at = std::prev(parts_.erase(at));
   }
-  if (here == next) here = parts_.emplace_hint(next, begin, part);
-  if (next != parts_.end() && next->first == begin + part.size) {
-    here->second += next->second;
+  if (const auto next = std::next(at); next != parts_.end() && next->first == end) {
+    at->second += next->second;
     parts_.erase(next);
   }
 }
@@ -266,6 +265,10 @@ CheckedFile::~CheckedFile() = default;
 
 int CheckedFile::descriptor() const {
   return file_->descriptor();
+}
+
+void CheckedFile::read(std::int64_t offset, std::span<char> out) const {
+  file_->read(offset, out);
 }
 
 Error CheckedFile::damaged() const {

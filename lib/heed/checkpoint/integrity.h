@@ -33,7 +33,8 @@ class RangeSum {
  public:
   explicit RangeSum(ByteRange range) : range_(range) {}
 
-  /// Adds the bytes from `begin` on, which lie in the range; those that overlap others are left out.
+  /// Adds the bytes from `begin` on, which lie in the range. They take the place of parts within them; where they reach
+  /// into another part, they are left out.
   void add(std::int64_t begin, const Checksum& part);
   bool whole() const { return parts_.size() == 1 && parts_.begin()->second.size == range_.end - range_.begin; }
   /// Of the whole range.
@@ -74,6 +75,8 @@ class CheckedFile {
   CheckedFile(const CheckedFile&) = delete;
   CheckedFile& operator=(const CheckedFile&) = delete;
 
+  /// Fills `out` with the bytes from `offset` on. Throws Error where they cannot be read. For any thread.
+  void read(std::int64_t offset, std::span<char> out) const;
   int descriptor() const;
   bool has_checksum() const { return has_checksum_; }
   /// The weights that are left to be checked, ascending.

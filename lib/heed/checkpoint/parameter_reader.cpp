@@ -1,7 +1,5 @@
 #include "heed/checkpoint/parameter_reader.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -23,7 +21,6 @@ ParameterReader::ParameterReader(OpenCheckpoint checkpoint, std::string group, s
                                  const ParameterLayout& layout)
     : checkpoint_(std::move(checkpoint)), group_(std::move(group)), datasets_(std::move(datasets)), layout_(layout) {
   unchecked_.resize(datasets_.size());
-  has_checksum_.resize(datasets_.size());
   const std::vector<ApartRange>& apart = checkpoint_.bytes->unchecked();
   for (std::size_t i = 0; i < datasets_.size(); ++i) {
     const std::int64_t begin = datasets_[i].offset_of_floats(), end = begin + 4 * layout_.all()[i].shape.size();
@@ -32,7 +29,6 @@ ParameterReader::ParameterReader(OpenCheckpoint checkpoint, std::string group, s
                                         [](std::int64_t at, const ApartRange& range) { return at < range.bytes.end; });
     if (begin < 0 || found == apart.end() || found->bytes.begin >= end) continue;
     if (found->bytes.begin != begin || found->bytes.end != end) throw checkpoint_.bytes->damaged();
-    has_checksum_[i] = true;
     unchecked_[i] = {*found->crc, RangeSum(found->bytes)};
   }
 }
@@ -52,43 +48,39 @@ void ParameterReader::read(std::int64_t first, std::span<float> out) const {
     if (from >= to) continue;
     const auto part = out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
     const auto parameter = static_cast<std::size_t>(at - all.begin());
-    read(parameter, from - at->offset, part);
-    if (!has_checksum_[parameter] && !all_finite(part)) throw error(parameter, " holds numbers that are not finite");
+    const bool sum_tells = read(parameter, from - at->offset, part);
+    if (!sum_tells && !all_finite(part)) throw error(parameter, " holds numbers that are not finite");
   }
 }
 
-void ParameterReader::read(std::size_t parameter, std::int64_t first, std::span<float> out) const {
-  if (offsets_[parameter] < 0) return read_by_library(parameter, first, out);
+/// Whether the bytes are part of a checksum that will tell whether they are as they were saved.
+bool ParameterReader::read(std::size_t parameter, std::int64_t first, std::span<float> out) const {
+  if (offsets_[parameter] < 0) {
+    read_by_library(parameter, first, out);
+    return false;
+  }
   const std::int64_t offset = offsets_[parameter] + first * 4;
   const std::span<char> bytes(reinterpret_cast<char*>(out.data()), out.size_bytes());
-  read_bytes(parameter, offset, bytes);
-  check(parameter, offset, bytes);
+  checkpoint_.bytes->read(offset, bytes);
+  return check(parameter, offset, bytes);
 }
 
-void ParameterReader::read_bytes(std::size_t parameter, std::int64_t offset, std::span<char> out) const {
-  while (!out.empty()) {
-    const ssize_t got = ::pread(checkpoint_.bytes->descriptor(), out.data(), out.size(), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw error(parameter, ": cannot read: " + (got < 0 ? errno_text() : "the file has become shorter"));
-    offset += got;
-    out = out.subspan(static_cast<std::size_t>(got));
-  }
-}
-
-/// Takes note of bytes of a parameter; throws Error where they are the last and the checksum is another.
-void ParameterReader::check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const {
+/// Takes note of bytes of a parameter; throws Error where they are the last and the checksum is another. False where
+/// the parameter has no checksum of its own, or all of it has been checked.
+bool ParameterReader::check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const {
   std::optional<Unchecked>& unchecked = unchecked_[parameter];
   {
     const std::lock_guard lock(check_mutex_);
-    if (!unchecked) return;
+    if (!unchecked) return false;
   }
   const Checksum part = Checksum::of(bytes);
   const std::lock_guard lock(check_mutex_);
-  if (!unchecked) return;
+  if (!unchecked) return false;
   unchecked->sum.add(offset, part);
-  if (!unchecked->sum.whole()) return;
+  if (!unchecked->sum.whole()) return true;
   if (unchecked->sum.crc() != unchecked->crc) throw checkpoint_.bytes->damaged();
   unchecked.reset();
+  return true;
 }
 
 void ParameterReader::check_rest(std::size_t parameter) const {
@@ -102,7 +94,7 @@ void ParameterReader::check_rest(std::size_t parameter) const {
   for (auto [begin, end] : missing) {
     for (; begin < end; begin += std::ssize(bytes)) {
       bytes.resize(static_cast<std::size_t>(std::min(kPiece, end - begin)));
-      read_bytes(parameter, begin, bytes);
+      checkpoint_.bytes->read(begin, bytes);
       check(parameter, begin, bytes);
     }
   }

@@ -26,9 +26,9 @@ class ParameterReader {
   ParameterReader(OpenCheckpoint checkpoint, std::string group, std::vector<h5::Dataset> datasets,
                   const ParameterLayout& layout);
 
-  /// Elements first, first + 1, ... of the flat array; gaps between parameters are left as they are. Throws Error that
-  /// names the parameter: unreadable, or not finite; or Error that the file is damaged, once a parameter's checksum
-  /// tells.
+  /// Elements first, first + 1, ... of the flat array; gaps between parameters are left as they are. Throws Error: the
+  /// file cannot be read, or is damaged, once a parameter's checksum tells; or that names the parameter: its numbers
+  /// are not finite, where no checksum tells that they are as they were saved.
   void read(std::int64_t first, std::span<float> out) const;
   /// Checks what has not been read. To be called before anything read is relied on.
   void finish() const;
@@ -40,10 +40,9 @@ class ParameterReader {
     RangeSum sum;
   };
 
-  void read(std::size_t parameter, std::int64_t first, std::span<float> out) const;
-  void read_bytes(std::size_t parameter, std::int64_t offset, std::span<char> out) const;
   void read_by_library(std::size_t parameter, std::int64_t first, std::span<float> out) const;
-  void check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const;
+  bool read(std::size_t parameter, std::int64_t first, std::span<float> out) const;
+  bool check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const;
   void check_rest(std::size_t parameter) const;
 
   Error error(std::size_t parameter, const std::string& what) const;
@@ -53,7 +52,6 @@ class ParameterReader {
   std::vector<h5::Dataset> datasets_;
   const ParameterLayout& layout_;
   std::vector<std::int64_t> offsets_;  // in the file, per parameter; negative where only the library can read it
-  std::vector<bool> has_checksum_;     // of its own, per parameter: its numbers are as they were saved, finite
   mutable std::mutex check_mutex_;     // of what follows
   mutable std::vector<std::optional<Unchecked>> unchecked_;  // per parameter; none where it is checked
   mutable std::mutex mutex_;  // of the library, which has no threads, and of what follows

@@ -186,12 +186,16 @@ void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out
   };
   CorpusCounter counter(plan);
   std::vector<Bucket> buckets(kBuckets, {0, std::vector<double>(counter.width())});
-  std::vector<MtevalTokenizer> splitters(static_cast<std::size_t>(plan.threads), MtevalTokenizer(MtevalMode::none));
+  struct alignas(64) Worker {
+    MtevalTokenizer splitter{MtevalMode::none};
+  };
+  std::vector<Worker> workers(static_cast<std::size_t>(plan.threads));
   const auto work = [&](Block& block, int thread) {
     counter.count(block, thread);
     block.buckets.clear();
     for (std::size_t i = 0; i < block.size(); ++i) {
-      const std::size_t words = splitters[static_cast<std::size_t>(thread)].tokens(block.references(i)[0]).size();
+      const std::size_t words =
+          workers[static_cast<std::size_t>(thread)].splitter.tokens(block.references(i)[0]).size();
       block.buckets.push_back(std::min(kBuckets - 1, words / kStep));
     }
   };

@@ -13,24 +13,24 @@ namespace {
 /// Lines of a report and the scores in them.
 struct ScoredBlock : SegmentBlock {
   std::vector<double> scores;
-  std::string text;
+  std::string report;
 };
 
 /// One score a line: `score` gives a segment's value and appends its line of the report, without the end.
-void score_lines(
-    const BleuPlan& plan, Segments& segments,
-    const std::function<double(const SegmentBlock&, std::size_t segment, std::size_t thread, std::string& text)>& score,
-    std::ostream& out, Threshold& threshold) {
+void score_lines(const BleuPlan& plan, Segments& segments,
+                 const std::function<double(const SegmentBlock&, std::size_t segment, std::size_t thread,
+                                            std::string& report)>& score,
+                 std::ostream& out, Threshold& threshold) {
   const auto work = [&](ScoredBlock& block, int thread) {
     block.scores.clear();
-    block.text.clear();
+    block.report.clear();
     for (std::size_t i = 0; i < block.size(); ++i) {
-      block.scores.push_back(score(block, i, static_cast<std::size_t>(thread), block.text));
-      block.text += '\n';
+      block.scores.push_back(score(block, i, static_cast<std::size_t>(thread), block.report));
+      block.report += '\n';
     }
   };
   const auto take = [&](ScoredBlock& block) {
-    out << block.text;
+    out << block.report;
     for (std::size_t i = 0; i < block.size(); ++i)
       threshold.check(block.scores[i],
                       [&] { return segments.system_name(0) + ":" + std::to_string(block.line_number(i)) + ": "; });

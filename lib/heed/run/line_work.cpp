@@ -14,6 +14,11 @@ struct Chunk {
   std::int64_t first = 1;  // number of the first line
   std::string out;
   std::size_t worked = 0;  // lines
+
+  std::size_t bytes() const { return text.size(); }
+  void free() {
+    for (std::string* each : {&text, &out}) std::string().swap(*each);
+  }
 };
 
 }  // namespace

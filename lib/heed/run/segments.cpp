@@ -22,13 +22,13 @@ Segments::Segments(const std::vector<std::string>& references, const std::vector
 }
 
 bool Segments::read_segment(SegmentBlock& block) {
+  lines_.resize(readers_.size());
   std::size_t ended = 0;
+  for (std::size_t i = 0; i < readers_.size(); ++i) ended += readers_[i]->next(lines_[i]) ? 0 : 1;
+  if (ended == readers_.size()) return false;
+  if (ended > 0) fail_unequal();
   for (std::size_t i = 0; i < readers_.size(); ++i) {
-    if (!readers_[i]->next(line_)) {
-      ++ended;
-      continue;
-    }
-    std::string_view rest = strip_ ? strip_trailing_space(line_) : line_;
+    std::string_view rest = strip_ ? strip_trailing_space(lines_[i]) : lines_[i];
     for (std::size_t field = 1; i < references_ && field < fields_; ++field) {
       const std::size_t tab = rest.find('\t');
       if (tab == std::string_view::npos)
@@ -39,8 +39,6 @@ bool Segments::read_segment(SegmentBlock& block) {
     }
     block.ends_.push_back(block.text_.append(rest).size());
   }
-  if (ended > 0 && ended < readers_.size()) fail_unequal();
-  if (ended > 0) return false;
   ++block.size_;
   ++count_;
   return true;

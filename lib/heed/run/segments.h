@@ -17,6 +17,10 @@ namespace heed {
 /// Some segments of a corpus, one after the other: of each, its references and what the systems make of it.
 class SegmentBlock {
  public:
+  SegmentBlock() = default;
+  SegmentBlock(const SegmentBlock&) = delete;
+  SegmentBlock& operator=(const SegmentBlock&) = delete;
+
   std::size_t size() const { return size_; }
   /// The number, from 1, of a segment.
   std::int64_t line_number(std::size_t segment) const { return first_ + static_cast<std::int64_t>(segment); }
@@ -26,6 +30,9 @@ class SegmentBlock {
   std::span<const std::string_view> hypotheses(std::size_t segment) const {
     return std::span(lines_).subspan(segment * columns_ + references_, columns_ - references_);
   }
+
+  std::size_t bytes() const { return text_.size(); }
+  void free() { std::string().swap(text_); }
 
  private:
   friend class Segments;
@@ -68,7 +75,7 @@ class Segments {
   std::size_t references_, fields_;
   bool strip_;
   std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
-  std::string line_;
+  std::vector<std::string> lines_;                    // of each reader
   std::int64_t count_ = 0;
   std::exception_ptr error_;
 };
