@@ -13,6 +13,9 @@
 
 namespace heed {
 
+/// Bytes that an item is to hold about: such stay in a near cache from the reading to the taking.
+constexpr std::size_t kRingItemBytes = std::size_t{1} << 15;
+
 /// What a WorkRing does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
 /// `std::size_t bytes() const`, what it holds, and `void free()`, which gives the memory for that back.
 template <class Item>
@@ -38,7 +41,6 @@ struct RingWork {
 template <class Item>
 class WorkRing {
  public:
-  /// So many items of a size that stays in a near cache from the reading to the taking.
   static constexpr std::size_t kItemsPerThread = 8;
   /// No item is read while those in memory hold more.
   static constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
@@ -63,7 +65,7 @@ class WorkRing {
   }
 
  private:
-  static constexpr std::size_t kLargeItem = std::size_t{1} << 18;  // bytes; such are rare, and their memory goes back
+  static constexpr std::size_t kLargeItem = 8 * kRingItemBytes;  // bytes; such are rare, and their memory goes back
 
   struct alignas(64) Slot {
     Item item;

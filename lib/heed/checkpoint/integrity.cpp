@@ -44,60 +44,24 @@ std::string outline_line(std::uint32_t crc, std::size_t length) {
   return std::string(kOutlineMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
 }
 
-}  // namespace
+std::string text_of(const OpenFile& file, ByteRange range) {
+  std::string out(static_cast<std::size_t>(range.end - range.begin), '\0');
+  file.read(range.begin, out);
+  return out;
+}
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) throw Error(Position{path}, "cannot open: " + errno_text());
+std::uint32_t crc_of(const OpenFile& file, ByteRange range) {
+  std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
+  std::array<char, std::size_t{1} << 15> buffer;
+  while (range.begin < range.end) {
+    const auto some =
+        std::span(buffer).first(std::min(buffer.size(), static_cast<std::size_t>(range.end - range.begin)));
+    file.read(range.begin, some);
+    crc = libdeflate_crc32(crc, some.data(), some.size());
+    range.begin += std::ssize(some);
   }
-  ~OpenFile() { ::close(descriptor_); }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  std::int64_t size() const { return std::max<std::int64_t>(0, ::lseek(descriptor_, 0, SEEK_END)); }
-
-  /// Fills `out` with the bytes from `offset` on; throws Error where they cannot be read. For any thread.
-  void read(std::int64_t offset, std::span<char> out) const {
-    while (!out.empty()) {
-      const ssize_t got = ::pread(descriptor_, out.data(), out.size(), offset);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) throw Error(Position{path_}, "cannot read: " + (got < 0 ? errno_text() : "it has become shorter"));
-      offset += got;
-      out = out.subspan(static_cast<std::size_t>(got));
-    }
-  }
-
-  std::uint32_t crc(ByteRange range) const {
-    std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
-    std::array<char, std::size_t{1} << 15> buffer;
-    while (range.begin < range.end) {
-      const auto some =
-          std::span(buffer).first(std::min(buffer.size(), static_cast<std::size_t>(range.end - range.begin)));
-      read(range.begin, some);
-      crc = libdeflate_crc32(crc, some.data(), some.size());
-      range.begin += std::ssize(some);
-    }
-    return crc;
-  }
-
-  std::string text(ByteRange range) const {
-    std::string out(static_cast<std::size_t>(range.end - range.begin), '\0');
-    read(range.begin, out);
-    return out;
-  }
-
-  Error damaged() const {
-    return {Position{path_}, "is damaged: its checksum does not match its contents (restore it from a copy)"};
-  }
-
- private:
-  std::string path_;
-  int descriptor_;
-};
-
-namespace {
+  return crc;
+}
 
 std::int64_t size_of(ByteRange range) {
   return range.end - range.begin;
@@ -121,7 +85,7 @@ std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange>
   ThreadTeam(static_cast<int>(std::clamp<std::int64_t>(all / kWorthAThread, 1, std::min(4, available_threads()))))
       .run(static_cast<int>(pieces.size()), [&](int i) {
         Piece& piece = pieces[static_cast<std::size_t>(i)];
-        piece.crc = file.crc(piece.bytes);
+        piece.crc = crc_of(file, piece.bytes);
       });
   std::vector<Checksum> out(ranges.size());
   for (const Piece& piece : pieces) out[piece.range] += {piece.crc, size_of(piece.bytes)};
@@ -251,28 +215,40 @@ void append_checksum(const std::string& path, std::span<const ByteRange> weights
   if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
 }
 
-CheckedFile::CheckedFile(const std::string& path, Checked checked) : file_(std::make_unique<OpenFile>(path)) {
-  const std::int64_t size = file_->size() - static_cast<std::int64_t>(kLine);
-  if (size < 0) return;
-  const std::string line = file_->text({size, size + static_cast<std::int64_t>(kLine)});
+OpenFile::OpenFile(const std::string& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (descriptor_ < 0) throw Error(Position{path}, "cannot open: " + errno_text());
+}
+
+OpenFile::~OpenFile() {
+  ::close(descriptor_);
+}
+
+std::int64_t OpenFile::size() const {
+  return std::max<std::int64_t>(0, ::lseek(descriptor_, 0, SEEK_END));
+}
+
+void OpenFile::read(std::int64_t offset, std::span<char> out) const {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(descriptor_, out.data(), out.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) throw Error(Position{path_}, "cannot read: " + (got < 0 ? errno_text() : "it has become shorter"));
+    offset += got;
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+Error OpenFile::damaged() const {
+  return {Position{path_}, "is damaged: its checksum does not match its contents (restore it from a copy)"};
+}
+
+CheckedFile::CheckedFile(const std::string& path, Checked checked) : OpenFile(path) {
+  const std::int64_t end = size() - static_cast<std::int64_t>(kLine);
+  if (end < 0) return;
+  const std::string line = text_of(*this, {end, end + static_cast<std::int64_t>(kLine)});
   if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return;
   has_checksum_ = true;
-  if (checked == Checked::outline && check_outline(size)) return;
-  if (last_line(checksum(*file_, std::vector<ByteRange>{{0, size}}).crc) != line) throw damaged();
-}
-
-CheckedFile::~CheckedFile() = default;
-
-int CheckedFile::descriptor() const {
-  return file_->descriptor();
-}
-
-void CheckedFile::read(std::int64_t offset, std::span<char> out) const {
-  file_->read(offset, out);
-}
-
-Error CheckedFile::damaged() const {
-  return file_->damaged();
+  if (checked == Checked::outline && check_outline(end)) return;
+  if (last_line(checksum(*this, std::vector<ByteRange>{{0, end}}).crc) != line) throw damaged();
 }
 
 /// `size`: of the file without its last line. False where the outline's line is not there.
@@ -280,16 +256,16 @@ bool CheckedFile::check_outline(std::int64_t size) {
   constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // bytes
   const std::int64_t end = size - static_cast<std::int64_t>(kOutlineLine);
   if (end < 0) return false;
-  const std::string line = file_->text({end, size});
+  const std::string line = text_of(*this, {end, size});
   if (line.compare(0, kOutlineMark.size(), kOutlineMark) != 0) return false;
   std::uint32_t length = 0;
   const char* const digits = line.data() + kOutlineMark.size() + 9;
   if (std::from_chars(digits, digits + 8, length, 16).ptr != digits + 8 || length > std::min(end, kMostLines))
     throw damaged();
   const std::int64_t begin = end - static_cast<std::int64_t>(length);
-  const auto apart = ranges_of(file_->text({begin, end}), begin);
+  const auto apart = ranges_of(text_of(*this, {begin, end}), begin);
   if (!apart) throw damaged();
-  if (outline_line(checksum(*file_, without(bytes_of(*apart), {0, end})).crc, length) != line) throw damaged();
+  if (outline_line(checksum(*this, without(bytes_of(*apart), {0, end})).crc, length) != line) throw damaged();
   std::copy_if(apart->begin(), apart->end(), std::back_inserter(unchecked_),
                [](const ApartRange& range) { return range.crc.has_value(); });
   return true;

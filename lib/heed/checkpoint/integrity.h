@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,29 +63,40 @@ void append_checksum(const std::string& path, std::span<const ByteRange> weights
 /// reads them checks the bytes on the way, so that a file is read once.
 enum class Checked { all, outline };
 
-class OpenFile;
+/// A file open for reading.
+class OpenFile {
+ public:
+  /// Throws Error where the file cannot be opened for reading.
+  explicit OpenFile(const std::string& path);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
 
-/// A file open for reading whose bytes agree with their checksums, as far as they have some and are to be checked.
-class CheckedFile {
+  int descriptor() const { return descriptor_; }
+  std::int64_t size() const;
+  /// Fills `out` with the bytes from `offset` on. Throws Error where they cannot be read. For any thread.
+  void read(std::int64_t offset, std::span<char> out) const;
+  /// What is to be thrown where its checksums do not agree.
+  Error damaged() const;
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+/// A file whose bytes agree with their checksums, as far as they have some and are to be checked.
+class CheckedFile : public OpenFile {
  public:
   /// Throws Error where the file cannot be read, or is damaged.
   CheckedFile(const std::string& path, Checked checked);
-  ~CheckedFile();
-  CheckedFile(const CheckedFile&) = delete;
-  CheckedFile& operator=(const CheckedFile&) = delete;
 
-  /// Fills `out` with the bytes from `offset` on. Throws Error where they cannot be read. For any thread.
-  void read(std::int64_t offset, std::span<char> out) const;
-  int descriptor() const;
   bool has_checksum() const { return has_checksum_; }
   /// The weights that are left to be checked, ascending.
   const std::vector<ApartRange>& unchecked() const { return unchecked_; }
-  Error damaged() const;
 
  private:
   bool check_outline(std::int64_t size);
 
-  std::unique_ptr<const OpenFile> file_;
   bool has_checksum_ = false;
   std::vector<ApartRange> unchecked_;
 };

@@ -74,19 +74,19 @@ void score_sentences(const BleuPlan& plan, Segments& segments, std::ostream& out
     worker = {
         metric.counter(), std::vector<double>(metric.width()), {metric.name(), 0, plan.signature(metric), {}, {}, {}}};
   if (plan.format == BleuFormat::tsv && !plan.options.score_only) out << "line\t" << metric.name() << '\n';
-  const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& text) {
+  const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& report) {
     auto& [counter, row, score] = workers[thread];
     counter->set_references(block.references(segment));
     counter->count(block.hypotheses(segment)[0], row);
     score.score = metric.score(row);
     if (plan.options.score_only) {
-      text += format_fixed(score.score, plan.width);
+      report += format_fixed(score.score, plan.width);
     } else if (plan.format == BleuFormat::tsv) {
-      text.append(std::to_string(block.line_number(segment))).append(1, '\t');
-      text += format_fixed(score.score, plan.width);
+      report.append(std::to_string(block.line_number(segment))).append(1, '\t');
+      report += format_fixed(score.score, plan.width);
     } else {
       score.details = metric.details(row);
-      text += plan.format == BleuFormat::json ? score_json(score, plan.width, -1) : score_text(score, plan.width);
+      report += plan.format == BleuFormat::json ? score_json(score, plan.width, -1) : score_text(score, plan.width);
     }
     return score.score;
   };
@@ -99,7 +99,7 @@ void score_d2l(const BleuPlan& plan, Segments& segments, std::ostream& out, Thre
   };
   const MtevalTokenizer tokenizer(plan.bleu.tokenize);
   std::vector<Worker> workers(static_cast<std::size_t>(plan.threads), Worker{tokenizer, tokenizer});
-  const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& text) {
+  const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& report) {
     std::string lowered[2];
     std::string_view one = block.hypotheses(segment)[0], other = block.references(segment)[0];
     if (plan.bleu.lowercase) {
@@ -110,10 +110,10 @@ void score_d2l(const BleuPlan& plan, Segments& segments, std::ostream& out, Thre
     const double value = d2l_bleu(hypothesis.tokens(one), reference.tokens(other), *plan.options.d2l);
     const std::string number = format_fixed(value, plan.width);
     if (plan.format != BleuFormat::json || plan.options.score_only)
-      text += number;
+      report += number;
     else
-      text += "{\"name\": \"d2l\", \"max_order\": " + std::to_string(*plan.options.d2l) +
-              ", \"score\": " + json_number(std::stod(number)) + "}";
+      report += "{\"name\": \"d2l\", \"max_order\": " + std::to_string(*plan.options.d2l) +
+                ", \"score\": " + json_number(std::stod(number)) + "}";
     return value;
   };
   score_lines(plan, segments, line, out, threshold);

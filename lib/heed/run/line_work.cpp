@@ -7,7 +7,7 @@ namespace {
 
 /// Lines that a thread works on in one go, and what they become.
 struct Chunk {
-  static constexpr std::size_t kBytes = std::size_t{1} << 15, kLines = 512;
+  static constexpr std::size_t kLines = 512;
 
   std::string text;  // the lines, one behind the other: threads read what another has written
   std::vector<std::size_t> ends;
@@ -38,7 +38,7 @@ void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
             do {
               if (!reader.next(next)) break;
               chunk.ends.push_back(chunk.text.append(next).size());
-            } while (chunk.ends.size() < Chunk::kLines && chunk.text.size() < Chunk::kBytes && reader.ready());
+            } while (chunk.ends.size() < Chunk::kLines && chunk.text.size() < kRingItemBytes && reader.ready());
             return !chunk.ends.empty();
           },
       .ready = [&] { return reader.ready(); },

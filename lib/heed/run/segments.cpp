@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/base/streams.h"
+#include "heed/base/work_ring.h"
 #include "heed/text/mteval.h"
 
 namespace heed {
@@ -19,10 +20,19 @@ Segments::Segments(const std::vector<std::string>& references, const std::vector
       readers_.push_back(path.empty() || path == "-" ? std::make_unique<LineReader>(in, input_name(path), policy)
                                                      : std::make_unique<LineReader>(path, policy));
   }
+  lines_.resize(readers_.size());
+}
+
+/// Where the lines of whole segments are, now that the text does not move any more.
+void SegmentBlock::find_lines() {
+  std::size_t begin = 0;
+  for (const std::size_t end : std::span(ends_).first(size_ * columns_)) {
+    lines_.push_back(std::string_view(text_).substr(begin, end - begin));
+    begin = end;
+  }
 }
 
 bool Segments::read_segment(SegmentBlock& block) {
-  lines_.resize(readers_.size());
   std::size_t ended = 0;
   for (std::size_t i = 0; i < readers_.size(); ++i) ended += readers_[i]->next(lines_[i]) ? 0 : 1;
   if (ended == readers_.size()) return false;
@@ -52,20 +62,15 @@ bool Segments::read(SegmentBlock& block) {
   block.references_ = references_ * fields_;
   block.columns_ = block.references_ + systems();
   block.first_ = count_ + 1;
-  if (error_) std::rethrow_exception(error_);
   try {
-    while (read_segment(block) && block.size_ < kBlock && block.text_.size() < kBlockBytes && ready()) {
+    while (read_segment(block) && block.size_ < kBlock && block.text_.size() < kRingItemBytes && ready()) {
     }
   } catch (...) {
-    if (block.size_ == 0) throw;
-    error_ = std::current_exception();
+    block.find_lines();
+    throw;
   }
   if (count_ == 0) throw Error(Position{readers_[references_]->name()}, "no lines (nothing to score)");
-  std::size_t begin = 0;
-  for (const std::size_t end : std::span(block.ends_).first(block.size_ * block.columns_)) {
-    block.lines_.push_back(std::string_view(block.text_).substr(begin, end - begin));
-    begin = end;
-  }
+  block.find_lines();
   return block.size_ > 0;
 }
 

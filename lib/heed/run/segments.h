@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <istream>
 #include <memory>
 #include <span>
@@ -36,6 +35,7 @@ class SegmentBlock {
 
  private:
   friend class Segments;
+  void find_lines();
 
   std::string text_;  // all lines, one behind the other
   std::vector<std::size_t> ends_;
@@ -53,8 +53,8 @@ class Segments {
            bool strip, std::istream& in, std::size_t fields = 1);
 
   /// Reads the next segments that are there, up to a block full; waits for the first. False at the end of all files.
-  /// Throws Error where one file ends before another, or all are empty or a line has too few references, once the
-  /// segments before have been read.
+  /// Throws Error where one file ends before another, or all are empty or a line has too few references; the block
+  /// holds the segments before.
   bool read(SegmentBlock& block);
   /// Whether one more segment could be read without waiting for the writer of a pipe.
   bool ready();
@@ -67,7 +67,7 @@ class Segments {
   void report_invalid(Log& log) const;
 
  private:
-  static constexpr std::size_t kBlock = 64, kBlockBytes = std::size_t{1} << 15;
+  static constexpr std::size_t kBlock = 64;
 
   bool read_segment(SegmentBlock& block);
   [[noreturn]] void fail_unequal();
@@ -77,7 +77,6 @@ class Segments {
   std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
   std::vector<std::string> lines_;                    // of each reader
   std::int64_t count_ = 0;
-  std::exception_ptr error_;
 };
 
 /// "1 line", "2,000 lines".
