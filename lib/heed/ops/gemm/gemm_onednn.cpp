@@ -25,7 +25,7 @@ dnnl_cpu_isa_t onednn_isa(InstructionSet set) {
     case InstructionSet::avx512_bf16:
       return dnnl_cpu_isa_avx512_core_bf16;
     case InstructionSet::amx:
-      return dnnl_cpu_isa_all;
+      return dnnl_cpu_isa_avx512_core_amx;
   }
   throw Error("internal: unknown instruction set");
 }
