@@ -58,3 +58,20 @@ expect check-ops 'tests/ops/add_test.cpp: no require_gradients calls add, declar
 file tests/ops/add_test.cpp 'require_gradients({{2}}, [](auto& graph, auto& in) {' \
   '  return add(graph, split(graph, in[0]).a);' '});'
 "$scripts/check-ops" "$work" || fail "check-ops refuses a good tree"
+
+# --- lambdas of SIMD kernels
+kernel() {  # LINE...: a file of kernels with these lines in it; lambdas before and behind them do as they like
+  file lib/heed/ops/add_cpu.cpp 'const auto before = [](int i) { return i; };' 'HWY_BEFORE_NAMESPACE();' "$@" \
+    'HWY_AFTER_NAMESPACE();' 'const auto behind = [] { return 1; };'
+}
+lacks='a lambda of a SIMD kernel lacks HWY_ATTR (write it behind the parameters)'
+kernel 'void add(const T* x, T y[4]) {  // [&](auto d) { is how a lambda begins' \
+  '  [[maybe_unused]] const T first = x[f(0)], *rows[2] = {};' '  const auto& [a, b] = pair;' \
+  '  for_each_vector<T>(n, [&](auto d, std::int64_t i = f(x[0]))' '                            HWY_ATTR { y[i] += x[i]; });' \
+  '  return [] <class D>(D d) HWY_ATTR { return d; };' '}'
+"$scripts/check-ops" "$work" || fail "check-ops refuses lambdas with HWY_ATTR"
+kernel 'void add() {' '  for_each_vector<T>(n,' '    [&x, y](auto d, T i = f(0)) { store(d, i); });' '}'
+expect check-ops "lib/heed/ops/add_cpu.cpp:5: $lacks"
+kernel 'const auto powers = [] { return 1; };' 'auto f() { return [=](auto d) -> T { return hn::Zero(d); }; }'
+expect check-ops "lib/heed/ops/add_cpu.cpp:3: $lacks
+lib/heed/ops/add_cpu.cpp:4: $lacks"

@@ -25,7 +25,7 @@ void add_bias_and_scan(T* HWY_RESTRICT x, const T* HWY_RESTRICT bias, std::int64
   const hn::ScalableTag<T> d;
   auto max_lanes = hn::Set(d, -std::numeric_limits<T>::infinity()), sum_lanes = hn::Zero(d);
   T max_rest = -std::numeric_limits<T>::infinity(), sum_rest = 0;
-  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) {
+  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) HWY_ATTR {
     auto v = load(tag, x + i);
     if (bias) {
       v = hn::Add(v, load(tag, bias + i));
@@ -49,7 +49,7 @@ void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
   const hn::ScalableTag<T> d;
   auto sum_lanes = hn::Zero(d);
   T sum_rest = 0;
-  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) {
+  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto store) HWY_ATTR {
     const auto e = exp_nonpositive(tag, hn::Sub(load(tag, x + i), hn::Set(tag, largest)));
     if (out) store(e, tag, out + i);
     if constexpr (std::is_same_v<decltype(tag), hn::ScalableTag<T>>)
@@ -63,7 +63,7 @@ void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
 /// x = factor x - offset; dbias += x (where present).
 template <class T>
 void scale_and_shift(T* HWY_RESTRICT x, std::int64_t n, T factor, T offset, T* HWY_RESTRICT dbias) {
-  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
     const auto g = hn::MulSub(load(d, x + i), hn::Set(d, factor), hn::Set(d, offset));
     store(g, d, x + i);
     if (dbias) store(hn::Add(load(d, dbias + i), g), d, dbias + i);

@@ -26,7 +26,7 @@ namespace heed::HWY_NAMESPACE {
 /// sqrt 2 and t = 1 / (1 + w / 2), the tail erfc(w) / 2 is exp(-w^2) t Q(2 t - 1) / 2 with a polynomial Q.
 template <class T, class D, class V>
 HWY_INLINE V normal_distribution(D d, V z, V& bell) {
-  const auto* powers = [] {
+  const auto* powers = []() HWY_ATTR {
     if constexpr (std::is_same_v<T, float>)
       return &kTailFloat;
     else

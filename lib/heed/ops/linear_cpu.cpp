@@ -20,7 +20,7 @@ namespace heed::HWY_NAMESPACE {
 template <class T>
 void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activation activation, T* HWY_RESTRICT before,
                          std::int64_t n) {
-  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
     auto z = load(d, y + i);
     if (bias) z = hn::Add(z, load(d, bias + i));
     if (before) store(z, d, before + i);
@@ -43,7 +43,7 @@ void bias_activation(T* y, const T* bias, Activation activation, T* before, std:
 /// dz = dy f'(z) for a whole array, in place; `kept` is y for relu, z else.
 template <class T>
 void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation, std::int64_t n) {
-  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
     const auto g = load(d, dy + i);
     const auto k = load(d, kept + i);
     if (activation == Activation::relu) {
@@ -65,7 +65,7 @@ void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activat
 
 /// dz = dy where a rounded relu was not 0, in place. (A denormal number has been rounded to 0.)
 void rounded_relu_gradient(float* HWY_RESTRICT dy, const Bfloat16* HWY_RESTRICT kept, std::int64_t n) {
-  for_each_vector<float>(n, [&](auto d, std::int64_t i, auto load, auto store) {
+  for_each_vector<float>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
     const hn::Rebind<std::uint16_t, decltype(d)> half;
     const hn::RebindToUnsigned<decltype(d)> whole;
     const auto bits = hn::PromoteTo(whole, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(kept) + i));
@@ -79,9 +79,8 @@ template <class T>
 void add_column_sums(const T* HWY_RESTRICT x, std::int64_t rows, std::int64_t n, T* HWY_RESTRICT sum) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* HWY_RESTRICT row = x + r * n;
-    for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) {
-      store(hn::Add(load(d, sum + i), load(d, row + i)), d, sum + i);
-    });
+    for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store)
+                              HWY_ATTR { store(hn::Add(load(d, sum + i), load(d, row + i)), d, sum + i); });
   }
 }
 

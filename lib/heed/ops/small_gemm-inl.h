@@ -127,7 +127,7 @@ HWY_INLINE void transpose_scaled(const T* HWY_RESTRICT x, std::int64_t x_stride,
 #if HWY_TARGET != HWY_SCALAR
     const hn::CappedTag<T, static_cast<std::size_t>(kBlock)> d;
     for (; c + kBlock <= columns; c += kBlock) {
-      const auto row = [&](int i) { return hn::Mul(hn::LoadU(d, from[i] + c), hn::Set(d, factor)); };
+      const auto row = [&](int i) HWY_ATTR { return hn::Mul(hn::LoadU(d, from[i] + c), hn::Set(d, factor)); };
       T* to = out + c * stride + r;
       if constexpr (sizeof(T) == 4) {
         const auto a = row(0), b = row(1), e = row(2), f = row(3);
