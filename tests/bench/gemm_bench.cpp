@@ -127,9 +127,12 @@ Run onednn(const Product& p, dnnl::memory::data_type left, dnnl::memory::data_ty
   omp_set_num_threads(1);
   try {
     const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-    const dnnl::matmul::primitive_desc best(
-        dnnl::matmul::desc({{p.m, p.k}, left, tag::ab}, {{p.k, p.n}, right, tag::any}, {{p.m, p.n}, result, tag::ab}),
-        engine);
+    const memory::desc a({p.m, p.k}, left, tag::ab), b({p.k, p.n}, right, tag::any), c({p.m, p.n}, result, tag::ab);
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::matmul::primitive_desc best(engine, a, b, c);
+#else
+    const dnnl::matmul::primitive_desc best(dnnl::matmul::desc(a, b, c), engine);
+#endif
     if (std::string_view(best.impl_info_str()).starts_with("ref")) return {};
     std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, memory(best.src_desc(), engine)},
                                                  {DNNL_ARG_WEIGHTS, memory(best.weights_desc(), engine)},

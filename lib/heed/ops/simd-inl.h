@@ -20,6 +20,11 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// The number of elements of a full vector, as a constant. (gcc 14 does not accept Highway 1.2's MaxLanes() in the
+/// constant expressions of a namespace.)
+template <class T>
+constexpr auto kLanes = static_cast<std::int64_t>(HWY_LANES(T));
+
 /// Calls body(d, i, load, store) for i = 0, L, 2L, ... with full vectors and then element by element for the rest
 /// (vectors of one lane), so that no memory past n is touched.
 template <class T, class Body>

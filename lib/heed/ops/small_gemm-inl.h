@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "heed/ops/simd-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -23,18 +25,18 @@ struct LeftMatrix {
   std::int64_t row, column;
 };
 
-/// R rows by C vectors of columns of C = A B, or of C += A B, in registers.
-template <int R, int C, class D, class T>
-HWY_INLINE void product_tile(D d, std::int64_t depth, LeftMatrix<T> a, const T* HWY_RESTRICT b, std::int64_t b_stride,
+/// R rows by C vectors of L columns of C = A B, or of C += A B, in registers.
+template <int R, int C, std::int64_t L, class T>
+HWY_INLINE void product_tile(std::int64_t depth, LeftMatrix<T> a, const T* HWY_RESTRICT b, std::int64_t b_stride,
                              T* HWY_RESTRICT c, std::int64_t c_stride, bool add) {
-  using V = hn::Vec<D>;
-  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(D()));
+  const hn::CappedTag<T, static_cast<std::size_t>(L)> d;
+  using V = hn::Vec<decltype(d)>;
   V sums[R][C];
   for (int r = 0; r < R; ++r)
     for (int j = 0; j < C; ++j) sums[r][j] = hn::Zero(d);
   for (std::int64_t k = 0; k < depth; ++k) {
     V right[C];
-    for (int j = 0; j < C; ++j) right[j] = hn::LoadU(d, b + k * b_stride + j * kLanes);
+    for (int j = 0; j < C; ++j) right[j] = hn::LoadU(d, b + k * b_stride + j * L);
     for (int r = 0; r < R; ++r) {
       const V left = hn::Set(d, a.data[r * a.row + k * a.column]);
       for (int j = 0; j < C; ++j) sums[r][j] = hn::MulAdd(left, right[j], sums[r][j]);
@@ -42,7 +44,7 @@ HWY_INLINE void product_tile(D d, std::int64_t depth, LeftMatrix<T> a, const T* 
   }
   for (int r = 0; r < R; ++r)
     for (int j = 0; j < C; ++j) {
-      T* out = c + r * c_stride + j * kLanes;
+      T* out = c + r * c_stride + j * L;
       hn::StoreU(add ? hn::Add(hn::LoadU(d, out), sums[r][j]) : sums[r][j], d, out);
     }
 }
@@ -51,24 +53,24 @@ HWY_INLINE void product_tile(D d, std::int64_t depth, LeftMatrix<T> a, const T* 
 template <int R, class T>
 HWY_INLINE void product_rows(std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b, std::int64_t b_stride,
                              T* c, std::int64_t c_stride, bool add) {
-  const hn::ScalableTag<T> d;
-  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+  constexpr std::int64_t kWhole = kLanes<T>;
   std::int64_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes) product_tile<R, 2>(d, depth, a, b + j, b_stride, c + j, c_stride, add);
-  if (j + kLanes <= n) {
-    product_tile<R, 1>(d, depth, a, b + j, b_stride, c + j, c_stride, add);
-    j += kLanes;
+  for (; j + 2 * kWhole <= n; j += 2 * kWhole)
+    product_tile<R, 2, kWhole>(depth, a, b + j, b_stride, c + j, c_stride, add);
+  if (j + kWhole <= n) {
+    product_tile<R, 1, kWhole>(depth, a, b + j, b_stride, c + j, c_stride, add);
+    j += kWhole;
   }
-  if constexpr (kLanes > 8) {
+  if constexpr (kWhole > 8) {
     if (j + 8 <= n) {
-      product_tile<R, 1>(hn::CappedTag<T, 8>(), depth, a, b + j, b_stride, c + j, c_stride, add);
+      product_tile<R, 1, 8>(depth, a, b + j, b_stride, c + j, c_stride, add);
       j += 8;
     }
   }
   for (; j < n; ++j)
     for (int r = 0; r < R; ++r)
-      product_tile<1, 1>(hn::CappedTag<T, 1>(), depth, LeftMatrix<T>{a.data + r * a.row, a.row, a.column}, b + j,
-                         b_stride, c + r * c_stride + j, c_stride, add);
+      product_tile<1, 1, 1>(depth, LeftMatrix<T>{a.data + r * a.row, a.row, a.column}, b + j, b_stride,
+                            c + r * c_stride + j, c_stride, add);
 }
 
 /// C [m, n] = A B, or += where `add`; rows in groups of up to six of about the same size.

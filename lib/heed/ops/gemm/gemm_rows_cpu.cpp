@@ -17,7 +17,7 @@ namespace heed::HWY_NAMESPACE {
 
 /// Vectors in a panel's row.
 template <class T>
-constexpr std::int64_t kPanelVectors = kPanelRows<T> / static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+constexpr std::int64_t kPanelVectors = kPanelRows<T> / kLanes<T>;
 
 /// Panels side by side and rows at a time, so that a tile of sums fills the registers: 6 x 4 vectors of 32, 6 x 2 or
 /// 3 x 4 of 16.
@@ -32,24 +32,23 @@ HWY_INLINE void tile(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_str
                      const T* HWY_RESTRICT bias, T* HWY_RESTRICT y, std::int64_t y_stride) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
   constexpr int kPerPanel = kPanelVectors<T>, kColumns = P * kPerPanel;
   V sums[R][kColumns];
   for (int c = 0; c < kColumns; ++c) {
-    const V start = bias ? hn::LoadU(d, bias + c * kLanes) : hn::Zero(d);
+    const V start = bias ? hn::LoadU(d, bias + c * kLanes<T>) : hn::Zero(d);
     for (int r = 0; r < R; ++r) sums[r][c] = start;
   }
   for (std::int64_t i = 0; i < k; ++i) {
     V w[kColumns];
     for (int c = 0; c < kColumns; ++c)
-      w[c] = hn::Load(d, panels + (c / kPerPanel * k + i) * kPanelRows<T> + c % kPerPanel * kLanes);
+      w[c] = hn::Load(d, panels + (c / kPerPanel * k + i) * kPanelRows<T> + c % kPerPanel * kLanes<T>);
     for (int r = 0; r < R; ++r) {
       const V left = hn::Set(d, x[r * x_stride + i]);
       for (int c = 0; c < kColumns; ++c) sums[r][c] = hn::MulAdd(left, w[c], sums[r][c]);
     }
   }
   for (int r = 0; r < R; ++r)
-    for (int c = 0; c < kColumns; ++c) hn::StoreU(sums[r][c], d, y + r * y_stride + c * kLanes);
+    for (int c = 0; c < kColumns; ++c) hn::StoreU(sums[r][c], d, y + r * y_stride + c * kLanes<T>);
 }
 
 /// R rows of the last panel's `columns` columns.
