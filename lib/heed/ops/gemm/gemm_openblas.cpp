@@ -18,12 +18,14 @@ namespace {
 
 constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
 
+#if defined(__linux__) && defined(__x86_64__)
 /// The level of the kernels that OpenBLAS has for a core, by its name: SSE2 to AVX, AVX2 or AVX-512.
 InstructionSet level_of_core(std::string_view core) {
   if (core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids") return InstructionSet::avx512;
   if (core == "Haswell" || core == "Zen" || core == "Excavator") return InstructionSet::avx2;
   return InstructionSet::baseline;
 }
+#endif
 
 /// Kernels as the instruction set wants them, and one thread, since heed's kernels are serial: built with OpenMP,
 /// OpenBLAS takes as many as OpenMP says in the calling thread, whatever it was told itself.
