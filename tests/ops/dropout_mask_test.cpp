@@ -3,7 +3,10 @@
 #include "heed/base/error.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "op_test.h"
@@ -64,4 +67,30 @@ TEST_CASE("dropout mask: absent without recording or with p = 0, a new stream ea
   CHECK_THROWS_WITH_AS(draw_dropout_mask(training, 10, 1.5),
                        "internal: dropout: the probability is 1.500000 (it must be from 0 to 1)", Error);
   CHECK_THROWS_AS(dropout_threshold(std::nan("")), Error);
+}
+
+TEST_CASE("dropout mask: every update, shard and op has a stream of its own, with the bits of old for few of them") {
+  Arena arena;
+  CpuContext device{arena};
+  ParameterLayout layout;
+  ParameterValues<float> values(layout), gradients(layout);
+  Graph<float> graph(device, values, gradients);
+  std::map<std::array<std::uint32_t, 4>, std::string> seen;
+  for (const std::uint64_t update : {0ULL, 1ULL, 4096ULL, 0xFFFFFFFFULL, (1ULL << 36) - 1})
+    for (const std::uint32_t shard : {0u, 1u, 4095u, 4096u, 4097u, 8192u, 12287u, 1u << 24, 0xFFFFFFFFu}) {
+      graph.reset();
+      graph.set_dropout({11, update, shard});
+      for (std::uint32_t op = 0; op < 8200; ++op) {
+        const RandomStream stream = graph.next_dropout();
+        if (op > 1 && op % 4096 > 1 && op % 4096 < 4095) continue;
+        const std::string name =
+            "update " + std::to_string(update) + " shard " + std::to_string(shard) + " op " + std::to_string(op);
+        CAPTURE(name);
+        const auto [other, is_new] = seen.emplace(stream.counter(), name);
+        CHECK_MESSAGE(is_new, name << " draws what " << other->second << " draws");
+        CHECK((stream.counter()[1] >> 24) == static_cast<std::uint32_t>(RandomUse::dropout));
+        if (shard < 4096 && op < 4096)
+          CHECK(stream.counter() == RandomStream(11, RandomUse::dropout, update, shard << 12 | op).counter());
+      }
+    }
 }

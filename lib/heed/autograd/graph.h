@@ -32,8 +32,16 @@ struct Variable {
 /// What the dropout of a computation is drawn from.
 struct DropoutKey {
   std::uint64_t seed = 0;
-  std::uint64_t update = 0;  ///< number of the optimiser update
-  std::uint32_t shard = 0;   ///< number of the part of the update's batch; below 4096
+  std::uint64_t update = 0;  ///< number of the optimiser update; below 2^36
+  std::uint32_t shard = 0;   ///< number of the part of the update's batch
+
+  /// The stream of the computation's dropout number `op`, below 2^20. The low 12 bits of `shard` and `op` are the
+  /// stream's `minor`, and their other bits lie above the update in `major`.
+  RandomStream stream(std::uint32_t op) const {
+    return {seed, RandomUse::dropout,
+            update | static_cast<std::uint64_t>(shard >> 12) << 36 | static_cast<std::uint64_t>(op >> 12) << 56,
+            (shard & 0xFFF) << 12 | (op & 0xFFF)};
+  }
 };
 
 /// One computation on one device context: hands out memory and parameters, and records how to go back.
@@ -131,10 +139,8 @@ class Graph {
 
   /// Dropout draws from this key; ops number themselves in order of calls.
   void set_dropout(const DropoutKey& key) { dropout_ = key; }
-  /// The random stream of the next op that drops. Its `minor` packs the shard and the op's number.
-  RandomStream next_dropout() {
-    return {dropout_.seed, RandomUse::dropout, dropout_.update, (dropout_.shard << 12) | (dropout_ops_++ & 0xFFF)};
-  }
+  /// The random stream of the next op that drops.
+  RandomStream next_dropout() { return dropout_.stream(dropout_ops_++); }
 
  private:
   struct Entry {
