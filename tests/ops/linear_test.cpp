@@ -114,6 +114,32 @@ TEST_CASE("linear: rows selected from a weight give the bits they give in the wh
         }
 }
 
+TEST_CASE("linear: packed parameters keep a weight in each form and shape that is asked for") {
+  Training<float> t;
+  ParameterLayout layout;
+  const ParameterId id = layout.add("weight", {96, 64}, Initialiser::normal(1));
+  ParameterValues<float> values(layout);
+  values.initialise(1);
+  const Tensor<float> x = t.normal({5, 96}).value;
+  const auto product = [&](PackedParameters<float>& packed, Precision precision, const Shape& shape) {
+    CpuContext device{t.arena, precision};
+    Graph<float> graph(device, values, &packed);
+    const Tensor<float> y = t.arena.tensor<float>({5, shape[0]});
+    LinearRows<float>(graph, Tensor<float>(x.data(), {5, shape[1]}))
+        .multiply(values.view(id, shape), {}, Activation::none, y);
+    return std::vector<float>(y.data(), y.data() + y.size());
+  };
+  PackedParameters<float> shared(values);
+  for (int round = 0; round < 2; ++round)
+    for (const Precision precision : {Precision::int8, Precision::float32, Precision::bfloat16})
+      for (const Shape& shape : {Shape{96, 64}, Shape{64, 96}}) {
+        CAPTURE(static_cast<int>(precision));
+        CAPTURE(shape[0]);
+        PackedParameters<float> alone(values);
+        CHECK(product(shared, precision, shape) == product(alone, precision, shape));
+      }
+}
+
 TEST_CASE("linear: as PyTorch, each activation") {
   for_each_torch_case("linear", [](auto& test, const auto& data) {
     const std::map<std::string, Activation> activations = {{"none", Activation::none},

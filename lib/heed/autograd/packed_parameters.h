@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@
 #include "heed/tensor/tensor.h"
 
 namespace heed {
+
+/// The forms that weights are packed in: `rounded` is float32 rounded to bfloat16 where no hardware multiplies that.
+enum class PackedForm { float32, rounded, bfloat16, int8 };
 
 /// Reads elements first, first + 1, ... of all parameters' flat array from where they are stored. Called from several
 /// threads.
@@ -63,12 +67,12 @@ class PackedParameters {
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
 
-  /// `size` elements that pack(rows, memory) wrote for this view of parameters, now or before. They stay where they
-  /// are.
+  /// `size` elements that pack(rows, memory) wrote for this view of parameters [rows, columns] in this form, now or
+  /// before. They stay where they are.
   template <class Pack>
-  const T* get(Tensor<T> view, std::int64_t size, Pack pack) {
+  const T* get(Tensor<T> view, PackedForm form, std::int64_t size, Pack pack) {
     const std::lock_guard lock(mutex_);
-    const std::pair<const T*, std::int64_t> key(view.data(), view.size());
+    const Key key(view.data(), view.rows(), view.columns(), form);
     if (const auto found = packed_.find(key); found != packed_.end()) return found->second;
     T* const memory = arena_.tensor<T>({size}).data();
     pack(rows(view), memory);
@@ -108,6 +112,8 @@ class PackedParameters {
   }
 
  private:
+  using Key = std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;  // where a view begins, rows, columns, form
+
   bool is_unread(std::int64_t at) const {
     const auto after = unread_.upper_bound(at);
     return after != unread_.begin() && at < std::prev(after)->second;
@@ -117,8 +123,8 @@ class PackedParameters {
   bool is_packed(const ParameterInfo& info) const {
     const T* const begin = parameters_.flat().data() + info.offset;
     return std::any_of(packed_.begin(), packed_.end(), [&](const auto& entry) {
-      const auto& [first, size] = entry.first;
-      return first <= begin && begin + info.shape.size() <= first + size;
+      const auto& [first, rows, columns, form] = entry.first;
+      return first <= begin && begin + info.shape.size() <= first + rows * columns;
     });
   }
 
@@ -127,7 +133,7 @@ class PackedParameters {
   std::map<std::int64_t, std::int64_t> unread_;  // where ranges of elements begin, and end
   std::mutex mutex_;
   Arena arena_;
-  std::map<std::pair<const T*, std::int64_t>, T*> packed_;
+  std::map<Key, T*> packed_;
 };
 
 }  // namespace heed

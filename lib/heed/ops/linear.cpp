@@ -116,7 +116,7 @@ SelectedRows<T> LinearRows<T>::all_rows(Tensor<T> weight, Tensor<T> bias) const 
       pack_rows(form_, n, k, begin, end, rows.get(begin, end, scratch), memory);
     });
   };
-  if (graph_.packed()) return {graph_.packed()->get(weight, size, pack), bias, n, k};
+  if (graph_.packed()) return {graph_.packed()->get(weight, form_, size, pack), bias, n, k};
   T* memory = graph_.arena().template tensor<T>({size}).data();
   pack(WeightRows<T>(weight), memory);
   return {memory, bias, n, k};

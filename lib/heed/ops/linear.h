@@ -35,9 +35,6 @@ template <class T>
 void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, MaybeRounded<T> y);
 
-/// The forms that weights are packed in: `rounded` is float32 rounded to bfloat16 where no hardware multiplies that.
-enum class PackedForm { float32, rounded, bfloat16, int8 };
-
 /// Rows of a weight may be packed in pieces, and columns of a product made in pieces, that begin at multiples of this.
 constexpr std::int64_t kPackedStep = 32;
 static_assert(kPackedStep % kInt8Columns == 0 && kPackedStep % kPanelRows<float> == 0);
