@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -60,6 +61,21 @@ TEST_CASE("gemm_int8: the bits of the formula on every instruction set, with any
       }
       CHECK(multiply(t.arena, x, 2, w, nullptr)[0] == expected(x.row(0), w.row(0), k, 0));
     }
+}
+
+TEST_CASE("gemm_int8: the bias where k is 0, nothing without rows or columns") {
+  Training<float> t;
+  const Tensor<float> x = t.normal({20, 4}).value, w = t.normal({33, 4}).value, bias = t.normal({33}).value;
+  for (const std::int64_t rows : {1, 20}) {
+    const Tensor<float> no_depth(w.data(), {33, 0});
+    const std::vector<float> y = multiply(t.arena, Tensor<float>(x.data(), {20, 0}), rows, no_depth, bias.data());
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t j = 0; j < 33; ++j) CHECK(y[static_cast<std::size_t>(r * 34 + j)] == bias[j]);
+    CHECK(multiply(t.arena, Tensor<float>(x.data(), {20, 0}), rows, no_depth, nullptr)[0] == 0);
+    const std::vector<float> no_columns = multiply(t.arena, x, rows, Tensor<float>(w.data(), {0, 4}), nullptr);
+    CHECK(std::count(no_columns.begin(), no_columns.end(), 7.0F) == rows);  // what stands behind each row
+  }
+  CHECK(multiply(t.arena, x, 0, w, bias.data()).empty());
 }
 
 TEST_CASE("gemm_int8: near the exact product, and infinite where a row is") {

@@ -2,9 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstring>
+#include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/tensor/aligned_vector.h"
 #include "training.h"
 
@@ -40,6 +45,86 @@ TEST_CASE_TEMPLATE("gemm_rows: the product, and a row's bits whatever the number
           CHECK(part[static_cast<std::size_t>(r * (n + 1) + n)] == T(7));  // nothing behind a row is written
         }
       }
+    }
+}
+
+TEST_CASE_TEMPLATE("gemm_rows: the bias where k is 0, nothing without rows or columns", T, float, double) {
+  Training<T> t;
+  const Tensor<T> x = t.normal({20, 4}).value, w = t.normal({33, 4}).value, bias = t.normal({33}).value;
+  for (const auto& [rows, n, k] :
+       std::vector<std::array<std::int64_t, 3>>{{20, 33, 0}, {1, 5, 0}, {0, 33, 4}, {20, 0, 4}}) {
+    CAPTURE(rows);
+    CAPTURE(n);
+    AlignedVector<T> panels(static_cast<std::size_t>(Panels<T>::size(n, k)), T(9));
+    pack_panels(n, k, w.data(), 4, panels.data());
+    for (const T* const b : {static_cast<const T*>(bias.data()), static_cast<const T*>(nullptr)}) {
+      std::vector<T> y(static_cast<std::size_t>(rows * n + 1), T(7));
+      gemm_rows(rows, n, k, x.data(), 4, Panels<T>{panels.data()}, b, y.data(), n);
+      for (std::int64_t i = 0; i < rows * n; ++i) CHECK(y[static_cast<std::size_t>(i)] == (b ? b[i % n] : T(0)));
+      CHECK(y.back() == T(7));
+    }
+    std::vector<T> y(static_cast<std::size_t>(rows * n + 1), T(7));
+    gemm_rows(rows, n, k, x.data(), 4, w.data(), 4, y.data(), n);
+    for (std::int64_t i = 0; i < rows * n; ++i) CHECK(y[static_cast<std::size_t>(i)] == T(0));
+    CHECK(y.back() == T(7));
+  }
+}
+
+namespace {
+
+/// C = alpha A B + beta C of operands that nothing may read, C of NaN where beta is 0; returns C and an element behind.
+template <class T, class Multiply>
+void check_empty_product(std::int64_t m, std::int64_t n, std::int64_t k, Multiply multiply) {
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  for (const T beta : {T(0), T(1), T(3)}) {
+    CAPTURE(beta);
+    std::vector<T> c(static_cast<std::size_t>(m * (n + 1) + 1), beta == 0 ? std::numeric_limits<T>::quiet_NaN() : T(2));
+    for (std::int64_t i = 0; i < m; ++i) c[static_cast<std::size_t>(i * (n + 1) + n)] = T(7);
+    c.back() = T(7);
+    multiply(beta, c.data(), n + 1);
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j <= n; ++j)
+        CHECK(c[static_cast<std::size_t>(i * (n + 1) + j)] == (j == n ? T(7) : 2 * beta));
+    CHECK(c.back() == T(7));
+  }
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gemm: beta C where k is 0, nothing without rows or columns, in every precision", T, float, double) {
+  using Sizes = std::array<std::int64_t, 3>;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16})
+    for (const auto& [m, n, k] :
+         {Sizes{40, 70, 0}, Sizes{32, 32, 0}, Sizes{1, 1, 0}, Sizes{0, 70, 5}, Sizes{40, 0, 5}}) {
+      CAPTURE(static_cast<int>(precision));
+      Training<T> t;
+      t.device.precision = precision;
+      const Tensor<T> x = t.normal({70, 70}).value;
+      for (const bool transposed : {false, true}) {
+        const GemmOperand<T> a{x.data(), transposed ? m : k, transposed}, b{x.data(), transposed ? k : n, transposed};
+        check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
+          gemm(t.device, m, n, k, T(0.5), a, b, beta, c, stride);
+        });
+        check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
+          gemm(t.device, m, T(1), a, prepare_right(t.device, k, n, b), beta, c, stride);
+        });
+      }
+      if constexpr (std::is_same_v<T, float>)
+        if (takes_bfloat16(t.device)) {
+          const std::vector<Bfloat16> rounded(70 * 70, Bfloat16{0x3F80});
+          const GemmOperand<Bfloat16> a{rounded.data(), k}, b{rounded.data(), n};
+          check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
+            gemm(t.device, m, T(1), a, prepare_right(t.device, k, n, b), beta, c, stride);
+          });
+          check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
+            gemm_bfloat16(1, bfloat16_left(t.arena, m, k, a), bfloat16_tiles(t.arena, k, n, b), beta, c, stride);
+          });
+          check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
+            gemm_bfloat16(t.arena, m, T(0.5), {x.data(), k}, bfloat16_tiles(t.arena, k, n, b), beta, c, stride);
+          });
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include "heed/base/thread_team.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -137,6 +138,27 @@ TEST_CASE("linear: packed parameters keep a weight in each form and shape that i
         CAPTURE(shape[0]);
         PackedParameters<float> alone(values);
         CHECK(product(shared, precision, shape) == product(alone, precision, shape));
+      }
+}
+
+TEST_CASE("linear: no rows, no columns and no inner width give empty sums, in every precision") {
+  Training<float> t;
+  ThreadTeam team(2);
+  const Tensor<float> x = t.normal({70, 40}).value, w = t.normal({70, 40}).value, bias = t.normal({70}).value;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+    for (ThreadTeam* const shared : {static_cast<ThreadTeam*>(nullptr), &team})
+      for (const auto& [rows, n, k] : std::vector<std::array<std::int64_t, 3>>{{3, 70, 0}, {0, 70, 40}, {3, 0, 40}}) {
+        CAPTURE(static_cast<int>(precision));
+        CAPTURE(k);
+        CpuContext device{t.arena, precision, shared};
+        ParameterLayout layout;
+        ParameterValues<float> none(layout);
+        Graph<float> graph(device, none);
+        const Tensor<float> y = t.arena.tensor<float>({rows, n});
+        std::fill_n(y.data(), y.size(), 7.0F);
+        LinearRows<float>(graph, Tensor<float>(x.data(), {rows, k}))
+            .multiply(Tensor<float>(w.data(), {n, k}), Tensor<float>(bias.data(), {n}), Activation::none, y);
+        for (std::int64_t i = 0; i < y.size(); ++i) CHECK(y[i] == bias[i % n]);
       }
 }
 

@@ -60,7 +60,8 @@ void pack_rows(PackedForm form, std::int64_t n, std::int64_t k, std::int64_t beg
 template <class Pack>
 void for_rows(ThreadTeam* team, std::int64_t n, std::int64_t k, Pack pack) {
   constexpr std::int64_t kPieceElements = 1 << 15;  // what is read stays in the cache until it is packed
-  const std::int64_t count = std::max<std::int64_t>(1, kPieceElements / k / kPackedStep) * kPackedStep;
+  const std::int64_t count =
+      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kPackedStep) * kPackedStep;
   const std::int64_t pieces = (n + count - 1) / count;
   const auto piece = [&](int i) { pack(i * count, std::min(n, (i + 1) * count)); };
   if (team && pieces > 1)
@@ -128,7 +129,8 @@ void LinearRows<T>::for_columns(std::int64_t n, std::int64_t k, Product product)
   ThreadTeam* const team = graph_.device().team;
   // A piece is worth handing over where its part of the weight takes some microseconds to read.
   constexpr std::int64_t kPieceElements = 1 << 16;
-  const std::int64_t columns = std::max<std::int64_t>(1, kPieceElements / k / kPackedStep) * kPackedStep;
+  const std::int64_t columns =
+      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kPackedStep) * kPackedStep;
   const std::int64_t pieces = (n + columns - 1) / columns;
   if (!team || pieces < 2) return product(0, n);
   team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });

@@ -45,8 +45,12 @@ class Tensor {
   std::int64_t dim(int axis) const { return shape_[axis]; }
   explicit operator bool() const { return data_ != nullptr; }
 
-  /// Rows of a matrix: all elements over the last dimension's.
-  std::int64_t rows() const { return shape_.rank() == 0 ? 1 : size() / (columns() == 0 ? 1 : columns()); }
+  /// Rows of a matrix: the product of all dimensions but the last, also where the last one is 0.
+  std::int64_t rows() const {
+    std::int64_t rows = 1;
+    for (int axis = 0; axis + 1 < shape_.rank(); ++axis) rows *= shape_[axis];
+    return rows;
+  }
   /// The last dimension.
   std::int64_t columns() const { return shape_.rank() == 0 ? 1 : shape_[shape_.rank() - 1]; }
   T* row(std::int64_t i) const { return data_ + i * columns(); }

@@ -20,6 +20,13 @@ void gemm_float32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, G
 #endif
 }
 
+/// C = beta C: the product where k is 0.
+template <class T>
+void scale(std::int64_t m, std::int64_t n, T beta, T* c, std::int64_t c_stride) {
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) c[i * c_stride + j] = beta == 0 ? T(0) : beta * c[i * c_stride + j];
+}
+
 /// The operand with every element rounded to bfloat16, in scratch memory, packed.
 GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
   if (x.transposed) std::swap(rows, columns);
@@ -48,6 +55,7 @@ GemmRight<double> prepare_right(CpuContext&, std::int64_t k, std::int64_t n, Gem
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const GemmRight<float>& b, float beta,
           float* c, std::int64_t c_stride) {
   if (m == 0 || b.n == 0) return;
+  if (b.k == 0) return scale(m, b.n, beta, c, c_stride);
   const ArenaScope scope(device.arena);
   if (b.tiles) {
     gemm_bfloat16(device.arena, m, alpha, a, {b.tiles, b.k, b.n}, beta, c, c_stride);
@@ -60,6 +68,7 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
           float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || b.n == 0) return;
+  if (b.k == 0) return scale(m, b.n, beta, c, c_stride);
   if (!b.tiles) throw Error("internal: gemm: a left side in bfloat16, a right side in another precision");
   const ArenaScope scope(device.arena);
   gemm_bfloat16(alpha, bfloat16_left(device.arena, m, b.k, a), {b.tiles, b.k, b.n}, beta, c, c_stride);
@@ -83,6 +92,7 @@ void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, fl
 void gemm(CpuContext&, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
           GemmOperand<double> b, double beta, double* c, std::int64_t c_stride) {
   if (m == 0 || n == 0) return;
+  if (k == 0) return scale(m, n, beta, c, c_stride);
   gemm_openblas(m, n, k, alpha, a, b, beta, c, c_stride);
 }
 

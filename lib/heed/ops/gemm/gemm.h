@@ -17,10 +17,11 @@ struct GemmOperand {
   bool transposed = false;
 };
 
-/// C = alpha A B + beta C, with A [m, k], B [k, n], C [m, n] row-major with stride `c_stride`. Serial (the caller's
-/// thread). The libraries: oneDNN where heed was built with it, else OpenBLAS; double always OpenBLAS. With
-/// `Precision::bfloat16` both operands are rounded to bfloat16 (nearest, ties to even) and products are summed in
-/// float32: by gemm_bfloat16() where the CPU has the hardware, else emulated, which is exact but slow.
+/// C = alpha A B + beta C, with A [m, k], B [k, n], C [m, n] row-major with stride `c_stride`; beta C where k is 0, and
+/// beta 0 does not read C. Serial (the caller's thread). The libraries: oneDNN where heed was built with it, else
+/// OpenBLAS; double always OpenBLAS. With `Precision::bfloat16` both operands are rounded to bfloat16 (nearest, ties to
+/// even) and products are summed in float32: by gemm_bfloat16() where the CPU has the hardware, else emulated, which is
+/// exact but slow.
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
           GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,

@@ -157,17 +157,19 @@ struct Product {
   const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
 
   /// Calls body(row, column, begin, end) for every block of C and the tiles from `begin` to before `end` along k, of
-  /// which there are `most` at a time; in an order in which A's tiles come from the first-level cache, B's from the
-  /// second, and C's rows are written from left to right: rows a multiple of 4 kB apart hinder each other otherwise.
+  /// which there are `most` at a time (once with none where k is 0); in an order in which A's tiles come from the
+  /// first-level cache, B's from the second, and C's rows are written from left to right: rows a multiple of 4 kB apart
+  /// hinder each other otherwise.
   template <class Body>
   void for_each_block(std::int64_t most, Body body) const {
     constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
-    const std::int64_t columns = std::max<std::int64_t>(1, kCachedPairs / (2 * std::min(most, depth) * kTile)) * kBlock;
+    const std::int64_t step = std::max<std::int64_t>(1, std::min(most, depth));
+    const std::int64_t columns = std::max<std::int64_t>(1, kCachedPairs / (2 * step * kTile)) * kBlock;
     for (std::int64_t first = 0; first < n; first += columns)
-      for (std::int64_t t = 0; t < depth; t += most)
+      for (std::int64_t t = 0; t == 0 || t < depth; t += step)
         for (std::int64_t i = 0; i < m; i += kBlock)
           for (std::int64_t j = first; j < std::min(n, first + columns); j += kBlock)
-            body(i, j, t, std::min(depth, t + most));
+            body(i, j, t, std::min(depth, t + step));
   }
 };
 
