@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/tensor/aligned_vector.h"
 #include "training.h"
 
@@ -63,6 +65,32 @@ TEST_CASE("gemm_int8: the bits of the formula on every instruction set, with any
     }
 }
 
+TEST_CASE("gemm_int8: the bits of the formula where sums do not fit 32 bits, up to the widest layer of a model") {
+  // From 66,311 on, 255 x 127 k exceeds 2^31; from 133,153 on 127 x 127 k does; 1,048,576 is the limit of --dim-ffn.
+  for (const std::int64_t k : {65'536, 65'537, 66'311, 131'072, 133'153, 200'000, 1'048'576}) {
+    CAPTURE(k);
+    Training<float> t;
+    const std::int64_t most = 33, n = 33;
+    const Tensor<float> x = t.arena.tensor<float>({most, k}), w = t.arena.tensor<float>({n, k});
+    for (std::int64_t r = 0; r < most; ++r)
+      for (std::int64_t i = 0; i < k; ++i) x.row(r)[i] = r == 1 ? -1 : r == 2 ? static_cast<float>(i % 3 - 1) : 1;
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < k; ++i) w.row(j)[i] = j == 1 ? -2 : j == 2 ? static_cast<float>(i % 7 - 3) : 2;
+    const Tensor<float> bias = t.normal({n}).value;
+    for (const std::int64_t rows :
+         k == 200'000 ? std::vector<std::int64_t>{1, 3, 5, 33} : std::vector<std::int64_t>{5}) {
+      CAPTURE(rows);
+      const std::vector<float> y = multiply(t.arena, x, rows, w, bias.data());
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (const std::int64_t j : {0, 1, 2, 32}) {
+          CAPTURE(r);
+          CAPTURE(j);
+          CHECK(y[static_cast<std::size_t>(r * (n + 1) + j)] == expected(x.row(r), w.row(j), k, bias[j]));
+        }
+    }
+  }
+}
+
 TEST_CASE("gemm_int8: the bias where k is 0, nothing without rows or columns") {
   Training<float> t;
   const Tensor<float> x = t.normal({20, 4}).value, w = t.normal({33, 4}).value, bias = t.normal({33}).value;
@@ -76,6 +104,11 @@ TEST_CASE("gemm_int8: the bias where k is 0, nothing without rows or columns") {
     CHECK(std::count(no_columns.begin(), no_columns.end(), 7.0F) == rows);  // what stands behind each row
   }
   CHECK(multiply(t.arena, x, 0, w, bias.data()).empty());
+}
+
+TEST_CASE("gemm_int8: a weight that is too wide for its sums is refused") {
+  const std::string message = "internal: gemm_int8: a weight of 8388609 columns (at most 8388608)";
+  CHECK_THROWS_WITH_AS(quantize_weight(1, kInt8MostDepth + 1, 0, 1, nullptr, 0, nullptr), message.c_str(), Error);
 }
 
 TEST_CASE("gemm_int8: near the exact product, and infinite where a row is") {

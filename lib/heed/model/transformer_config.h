@@ -47,6 +47,10 @@ struct EnumNames<Activation> {
       {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
 };
 
+/// The largest width of a layer: products in int8 are exact up to more.
+constexpr std::int64_t kMostWidth = 1 << 20;
+static_assert(kMostWidth <= kInt8MostDepth);
+
 /// What train's options and a checkpoint's config have in common. Size<T> is T in a config and std::optional<T> in
 /// options, where a preset fills in what is not given.
 template <template <class> class Size>
@@ -67,7 +71,7 @@ struct ModelFields {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit(dim_emb,
-          {.name = "dim-emb", .help = "width of embeddings and layers", .value = "N", .min = 1, .max = 1 << 20});
+          {.name = "dim-emb", .help = "width of embeddings and layers", .value = "N", .min = 1, .max = kMostWidth});
     visit(enc_depth, {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024});
     visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
     visit(heads, {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024});
@@ -75,7 +79,7 @@ struct ModelFields {
                     .help = "width of the feed-forward layer",
                     .value = "N",
                     .min = 1,
-                    .max = 1 << 20});
+                    .max = kMostWidth});
     visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
     visit(ffn_activation, {.name = "transformer-ffn-activation", .help = "feed-forward activation"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "heed/base/error.h"
@@ -53,18 +55,23 @@ auto parts_of(const std::byte* data, std::int64_t n) {
 /// The sums of kRows rows of X with kColumns columns, from the first of both on.
 using Block = std::int32_t[kRows][kColumns];
 
-/// X in 8 bits [rows][depth] and the panels of a block: depth is a multiple of kDepth, `rows` at most kRows (those of
-/// the memory may be more, up to a multiple of 16).
-using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, const std::int8_t* panels,
-                          Block& block);
+/// Numbers along k in one sum of 32 bits: 65,536 products of at most 255 x 127 are below 2^31.
+constexpr std::int64_t kMostPart = 65'536;
+static_assert(kMostPart % kDepth == 0 && kMostPart * 255 * 127 <= std::numeric_limits<std::int32_t>::max());
 
-void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, const std::int8_t* panels,
-                       Block& block) {
+/// X in 8 bits [rows][depth] and the panels of a block: depth is a multiple of kDepth, `rows` at most kRows (those of
+/// the memory may be more, up to a multiple of 16). Multiplies the first `part` numbers along k (a multiple of kDepth,
+/// at most kMostPart).
+using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
+                          const std::int8_t* panels, Block& block);
+
+void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
+                       const std::int8_t* panels, Block& block) {
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t j = 0; j < kColumns; ++j) {
       std::int32_t sum = 0;
       const std::int8_t* w = panels + j / kPanel * kPanel * depth + j % kPanel * kStep;
-      for (std::int64_t i = 0; i < depth; ++i)
+      for (std::int64_t i = 0; i < part; ++i)
         sum += std::int32_t{x[r * depth + i]} * w[i / kStep * kPanel * kStep + i % kStep];
       block[r][j] = sum;
     }
@@ -163,15 +170,15 @@ HEED_AVX_VNNI inline __m256i dot4_avx_vnni(__m256i sums, __m256i x, __m256i w) {
 
 /// Three rows with the four vectors of 32 columns. (A template over the dot product would lose its target.)
 #define HEED_MULTIPLY_256(NAME, TARGET, DOT4)                                                                         \
-  TARGET void NAME(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, const std::int8_t* panels,           \
-                   Block& block) {                                                                                    \
+  TARGET void NAME(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,                   \
+                   const std::int8_t* panels, Block& block) {                                                         \
     const std::int8_t* const right = panels + kPanel * depth;                                                         \
     for (std::int64_t r = 0; r < rows; r += 3) {                                                                      \
       const std::uint8_t* row[3];                                                                                     \
       for (std::int64_t i = 0; i < 3; ++i) row[i] = x + std::min(r + i, rows - 1) * depth;                            \
       __m256i sums[3][4];                                                                                             \
       for (auto& line : sums) line[0] = line[1] = line[2] = line[3] = _mm256_setzero_si256();                         \
-      for (std::int64_t k = 0; k < depth; k += kStep) {                                                               \
+      for (std::int64_t k = 0; k < part; k += kStep) {                                                                \
         const auto* left = reinterpret_cast<const __m256i*>(panels + k * kPanel);                                     \
         const auto* other = reinterpret_cast<const __m256i*>(right + k * kPanel);                                     \
         const __m256i w[4] = {_mm256_load_si256(left), _mm256_load_si256(left + 1), _mm256_load_si256(other),         \
@@ -226,12 +233,12 @@ HEED_AVX512 void finish_avx512(const Block& block, const Finish& f) {
 
 /// R rows with two panels.
 template <int R>
-HEED_AVX512 void multiply_rows_avx512(const std::uint8_t* x, std::int64_t depth, const std::int8_t* panels,
-                                      std::int32_t (*block)[kColumns]) {
+HEED_AVX512 void multiply_rows_avx512(const std::uint8_t* x, std::int64_t depth, std::int64_t part,
+                                      const std::int8_t* panels, std::int32_t (*block)[kColumns]) {
   const std::int8_t* const right = panels + kPanel * depth;
   __m512i sums[R][2];
   for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_si512();
-  for (std::int64_t k = 0; k < depth; k += kStep) {
+  for (std::int64_t k = 0; k < part; k += kStep) {
     const __m512i w0 = _mm512_load_si512(panels + k * kPanel), w1 = _mm512_load_si512(right + k * kPanel);
     for (int r = 0; r < R; ++r) {
       std::int32_t four;
@@ -247,13 +254,13 @@ HEED_AVX512 void multiply_rows_avx512(const std::uint8_t* x, std::int64_t depth,
   }
 }
 
-HEED_AVX512 void multiply_avx512(const std::uint8_t* x, std::int64_t rows, std::int64_t depth,
+HEED_AVX512 void multiply_avx512(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                                  const std::int8_t* panels, Block& block) {
   std::int64_t r = 0;
-  for (; r + 8 <= rows; r += 8) multiply_rows_avx512<8>(x + r * depth, depth, panels, block + r);
-  if (r + 4 <= rows) multiply_rows_avx512<4>(x + r * depth, depth, panels, block + r), r += 4;
-  if (r + 2 <= rows) multiply_rows_avx512<2>(x + r * depth, depth, panels, block + r), r += 2;
-  if (r < rows) multiply_rows_avx512<1>(x + r * depth, depth, panels, block + r);
+  for (; r + 8 <= rows; r += 8) multiply_rows_avx512<8>(x + r * depth, depth, part, panels, block + r);
+  if (r + 4 <= rows) multiply_rows_avx512<4>(x + r * depth, depth, part, panels, block + r), r += 4;
+  if (r + 2 <= rows) multiply_rows_avx512<2>(x + r * depth, depth, part, panels, block + r), r += 2;
+  if (r < rows) multiply_rows_avx512<1>(x + r * depth, depth, part, panels, block + r);
 }
 
 /// The shapes of AMX's eight tile registers (Intel 64 manual, palette 1): 16 rows of 64 bytes each. A constant, because
@@ -265,8 +272,8 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
-HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, const std::int8_t* panels,
-                           Block& block) {
+HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
+                           const std::int8_t* panels, Block& block) {
   const std::int8_t* const right = panels + kPanel * depth;
   const auto stride = static_cast<std::size_t>(depth);
   constexpr std::size_t kBlockStride = kColumns * sizeof(std::int32_t);
@@ -277,7 +284,7 @@ HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (std::int64_t k = 0; k < depth; k += kDepth) {
+  for (std::int64_t k = 0; k < part; k += kDepth) {
     _tile_loadd(4, x + k, stride);
     _tile_loadd(6, panels + k * kPanel, 64);
     _tile_loadd(7, right + k * kPanel, 64);
@@ -331,6 +338,21 @@ Kernels kernels_of(InstructionSet set) {
   }
 }
 
+/// A block of Y where the sums do not fit 32 bits: those of parts of k, added up in 64.
+void multiply_wide(const Multiply multiply, const std::uint8_t* x, std::int64_t depth, const std::int8_t* panels,
+                   Block& block, const Finish& f) {
+  std::int64_t sums[kRows][kColumns] = {};
+  for (std::int64_t k = 0; k < depth; k += kMostPart) {
+    multiply(x + k, f.rows, depth, std::min(kMostPart, depth - k), panels + k * kPanel, block);
+    for (std::int64_t r = 0; r < f.rows; ++r)
+      for (std::int64_t j = 0; j < kColumns; ++j) sums[r][j] += block[r][j];
+  }
+  for (std::int64_t r = 0; r < f.rows; ++r)
+    for (std::int64_t j = 0; j < f.columns; ++j)
+      f.y[r * f.stride + j] = std::fma(static_cast<float>(sums[r][j] - kZero * std::int64_t{f.weight_sums[j]}),
+                                       f.row_scales[r] * f.weight_scales[j], f.bias ? f.bias[j] : 0);
+}
+
 }  // namespace
 
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k) {
@@ -339,6 +361,9 @@ std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k) {
 
 void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
                      std::int64_t stride, std::byte* out) {
+  if (k > kInt8MostDepth)
+    throw Error("internal: gemm_int8: a weight of " + std::to_string(k) + " columns (at most " +
+                std::to_string(kInt8MostDepth) + ")");
   const auto parts = parts_of(out, n);
   const auto quantize_row = kernels_of(instruction_set()).quantize_row;
   const std::int64_t depth = padded(k, kDepth), steps = depth / kStep;
@@ -391,9 +416,22 @@ void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64
   for (std::int64_t j = begin; j < end; j += kColumns)
     for (std::int64_t r = 0; r < x.rows; r += kRows) {
       const std::int64_t count = std::min(kRows, x.rows - r);
-      multiply(x.values + r * depth, count, depth, parts.panels + j * depth, block);
-      finish(block, {parts.sums + j, parts.scales + j, x.scales + r, bias ? bias + j : nullptr, count,
-                     std::min(kColumns, n - j), y + r * y_stride + j - begin, y_stride});
+      const std::uint8_t* const rows = x.values + r * depth;
+      const std::int8_t* const panels = parts.panels + j * depth;
+      const Finish f{parts.sums + j,
+                     parts.scales + j,
+                     x.scales + r,
+                     bias ? bias + j : nullptr,
+                     count,
+                     std::min(kColumns, n - j),
+                     y + r * y_stride + j - begin,
+                     y_stride};
+      if (depth > kMostPart) {
+        multiply_wide(multiply, rows, depth, panels, block, f);
+        continue;
+      }
+      multiply(rows, count, depth, depth, panels, block);
+      finish(block, f);
     }
 #if HEED_X86
   if (tiles) close_tiles();

@@ -10,6 +10,10 @@ namespace heed {
 /// Columns of Y that pieces of a product begin at multiples of.
 constexpr std::int64_t kInt8Columns = 32;
 
+/// The largest k: sums of a weight's row, of numbers up to 255, have 32 bits.
+constexpr std::int64_t kInt8MostDepth = std::int64_t{1} << 23;
+static_assert(kInt8MostDepth * 255 < std::int64_t{1} << 31);
+
 /// A weight W [n, k] as 8-bit integers, each row w divided by its scale max |w| / 127 and rounded to the nearest. Made
 /// by quantize_weight, which fills the rows from `begin` (a multiple of kInt8Columns) to before `end` (another one, or
 /// n) of int8_weight_bytes(n, k) bytes that start at a cache line; `rows` is row `begin` and what follows.
@@ -33,8 +37,8 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
 /// with every instruction set: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, AMX's tiles.
 ///
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
-/// row; k at most 65,536. Numbers that are not finite give rows that are not finite. Of Y, the columns from `begin` (a
-/// multiple of kInt8Columns) to before `end` are made, the first of them at `y`.
+/// row; k at most kInt8MostDepth. Numbers that are not finite give rows that are not finite. Of Y, the columns from
+/// `begin` (a multiple of kInt8Columns) to before `end` are made, the first of them at `y`.
 void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride);
 
