@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
+#include "heed/base/instruction_set.h"
 #include "heed/tensor/bfloat16.h"
 
 using namespace heed;
@@ -110,16 +113,32 @@ TEST_CASE("bfloat16 products: a row's bits do not depend on the other rows") {
     MESSAGE("skipped: the instruction set has no bfloat16 products");
     return;
   }
-  const std::int64_t m = 50, n = 45, k = 77;
-  const Numbers a = numbers(m * k, 1), b = numbers(k * n, 2);
-  Arena arena;
-  const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, {b.data(), n});
-  Numbers all(m * n), one(n);
-  gemm_bfloat16(arena, m, 1, {a.data(), k}, right, 0, all.data(), n);
-  for (std::int64_t i = 0; i < m; ++i) {
-    gemm_bfloat16(arena, 1, 1, {a.data() + i * k, k}, right, 0, one.data(), n);
-    REQUIRE(std::equal(one.begin(), one.end(), all.begin() + i * n));
-  }
+  const std::int64_t m = 50, n = 45;
+  for (const std::int64_t k : {77, 600})
+    for (const auto& [alpha, beta] : {std::pair(1.0F, 0.0F), {0.5F, 0.0F}, {1.0F, 2.0F}, {0.5F, 1.0F}, {1.0F, 1.0F}}) {
+      CAPTURE(k);
+      CAPTURE(beta);
+      const Numbers a = numbers(static_cast<std::size_t>(m * k), 1), b = numbers(static_cast<std::size_t>(k * n), 2);
+      const Numbers before = numbers(m * n, 3);
+      Arena arena;
+      const Bfloat16Tiles right = bfloat16_tiles(arena, k, n, {b.data(), n});
+      Numbers all = before;
+      gemm_bfloat16(arena, m, alpha, {a.data(), k}, right, beta, all.data(), n);
+      if (instruction_set() == InstructionSet::amx && alpha == 1 && beta == 1) {
+        // The number of rows may change bits, but what is in the others may not.
+        Numbers others = numbers(static_cast<std::size_t>(m * k), 4), some = before;
+        for (std::int64_t i = 0; i < m; i += 3) std::copy_n(a.begin() + i * k, k, others.begin() + i * k);
+        gemm_bfloat16(arena, m, alpha, {others.data(), k}, right, beta, some.data(), n);
+        for (std::int64_t i = 0; i < m; i += 3)
+          REQUIRE(std::equal(some.begin() + i * n, some.begin() + (i + 1) * n, all.begin() + i * n));
+        continue;
+      }
+      for (std::int64_t i = 0; i < m; ++i) {
+        Numbers one(before.begin() + i * n, before.begin() + (i + 1) * n);
+        gemm_bfloat16(arena, 1, alpha, {a.data() + i * k, k}, right, beta, one.data(), n);
+        REQUIRE(std::equal(one.begin(), one.end(), all.begin() + i * n));
+      }
+    }
 }
 
 TEST_CASE("bfloat16 products: numbers that are not finite stay so") {

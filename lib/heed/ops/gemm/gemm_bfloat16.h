@@ -30,9 +30,11 @@ Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOpe
 /// out[i] = x[i] rounded to bfloat16, as the products round their operands: denormal numbers become zero.
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
 
-/// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order: a row
-/// of C does not depend on the other rows, bit for bit. As the hardware does, takes denormal numbers for zero. By
-/// the dot products of AVX-512 BF16 or AMX's tiles; only where has_fast_bfloat16().
+/// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order. A row
+/// of C does not depend on the other rows or their number, bit for bit, but for alpha 1 and beta 1 with AMX: the sums
+/// of whole blocks of 32 rows then begin with C, and C is added to those of the other rows at the end. As the hardware
+/// does, takes denormal numbers for zero. By the dot products of AVX-512 BF16 or AMX's tiles; only where
+/// has_fast_bfloat16().
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
 void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,
