@@ -47,6 +47,17 @@ broken lib/heed/run/train.cpp '"train.h"' 'includes "train.h" without its room (
 file lib/heed/cellar/wine.h '#pragma once'
 expect check-layers 'lib/heed/cellar/wine.h:1: the room cellar has no place yet (give it one in scripts/check-layers)'
 
+# --- fresh machines
+status=0
+out=$("$scripts/fresh-machine" potato 2>&1) || status=$?
+case "$status:$out" in 2:"usage: scripts/fresh-machine bookworm|trixie"*) ;; *) fail "fresh-machine potato: $status: $out" ;; esac
+as_nobody=()
+[ "$(id -u)" -ne 0 ] || as_nobody=(setpriv --reuid=65534 --clear-groups)
+status=0
+out=$("${as_nobody[@]}" "$scripts/fresh-machine" bookworm 2>&1) || status=$?
+[ "$status:$out" = "77:fresh-machine: cannot make one here: it needs root (sudo scripts/fresh-machine bookworm)" ] ||
+  fail "fresh-machine without root: $status: $out"
+
 # --- gradient checks
 file lib/heed/ops/add.h 'template <class T>' 'Variable<T> add(Graph<T>& graph, const Variable<T>& a);' \
   'template <class T>' 'Pair<T> split(Graph<T>& graph, const Variable<T>& a);'
