@@ -11,7 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "heed/base/error.h"
 #include "heed/checkpoint/h5.h"
@@ -61,6 +65,10 @@ void spit(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
+std::ptrdiff_t entries(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
 template <class Load>
 std::string message(const std::string& path, Load load) {
   try {
@@ -94,7 +102,7 @@ TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
   CHECK(loaded.target.steps() == saved.target.steps());
   CHECK(!load_resumable_checkpoint(path));
   CHECK(load_text_models(path).second.vocabulary().piece(6) == "caf\xC3\xA9");
-  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);  // no temporary is left
+  CHECK(entries(folder.path) == 1);  // no temporary is left
 }
 
 TEST_CASE("checkpoint: what both sides share is stored once, under both names") {
@@ -161,16 +169,16 @@ TEST_CASE("checkpoint: files that are none are named as what they are") {
   CHECK(contains(message(folder.file("text.h5")), "is not a heed checkpoint: not an HDF5 file"));
   spit(folder.file("vocab"), "heed-vocabulary 1\n");
   CHECK(contains(message(folder.file("vocab")), "is a vocabulary, not a checkpoint (train -v "));
-  h5::File::create(folder.file("foreign.h5")).close();
+  h5::File::create(folder.file("foreign.h5"), "foreign").close();
   CHECK(contains(message(folder.file("foreign.h5")), "is an HDF5 file but not a heed checkpoint"));
-  h5::File other = h5::File::create(folder.file("other.h5"));
+  h5::File other = h5::File::create(folder.file("other.h5"), "other");
   other.write_attribute("/", "format", std::string("heed-checkpoint"));
   other.write_attribute("/", "format_version", std::int64_t{1});
   other.write_attribute("/", "task", std::string("rnn"));
   other.close();
   CHECK(contains(message(folder.file("other.h5")),
                  "holds a model of the architecture 'rnn'; this heed reads 'transformer'"));
-  h5::File later = h5::File::create(folder.file("later.h5"));
+  h5::File later = h5::File::create(folder.file("later.h5"), "later");
   later.write_attribute("/", "format", std::string("heed-checkpoint"));
   later.write_attribute("/", "format_version", std::int64_t{2});
   later.close();
@@ -394,7 +402,7 @@ TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in 
   const Folder folder;
   const std::string path = folder.file("m.h5");
   const Checkpoint checkpoint = make_checkpoint();
-  h5::File file = h5::File::create(path);
+  h5::File file = h5::File::create(path, path);
   file.write_attribute("/", "format", std::string("heed-checkpoint"));
   file.write_attribute("/", "format_version", std::int64_t{1});
   file.write_attribute("/", "task", std::string("transformer"));
@@ -426,6 +434,56 @@ TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in 
   CHECK(contains(said, "\n  wrong shape: embeddings/shared/weight is [4, 3], the config says [7, 8]"));
   CHECK(contains(said, "\n  missing: encoder/layers/0/self_attention/query/weight"));
   CHECK(contains(said, "\n  not part of the model: bonus/weight"));
+}
+
+TEST_CASE("checkpoint: after a save that failed at any byte, the old file is whole and others can be saved") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  const Checkpoint checkpoint = make_checkpoint(1024);
+  TrainingArrays arrays;
+  arrays.emplace("moment", checkpoint.parameters);
+  save_checkpoint(path, checkpoint, {}, arrays);
+  const std::string before = slurp(path);
+  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  const std::ptrdiff_t open_files = entries("/proc/self/fd");
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  for (std::size_t most = 0; most < before.size(); most += before.size() / 37) {
+    rlimit lower = limit;
+    lower.rlim_cur = most;
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &lower) == 0);
+    const std::string said = message(path, [&](const std::string& to) { save_checkpoint(to, checkpoint, {}, arrays); });
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    INFO("bytes ", most, ": ", said);
+    CHECK(said.starts_with(path + ": "));
+    CHECK(said.ends_with(": File too large"));
+    CHECK(slurp(path) == before);
+    CHECK(entries(folder.path) == 1);
+    CHECK(entries("/proc/self/fd") == open_files);
+  }
+  std::signal(SIGXFSZ, previous);
+  save_checkpoint(folder.file("other.h5"), checkpoint);
+  CHECK(message(folder.file("other.h5")) == "no error");
+}
+
+TEST_CASE("checkpoint: a full disk is an error, and another one is not") {
+  const Folder folder;
+  const std::string disk = folder.file("disk");
+  fs::create_directory(disk);
+  if (::mount("none", disk.c_str(), "tmpfs", 0, "size=256k") != 0) {
+    MESSAGE("skipped: only root can mount a small disk");
+    return;
+  }
+  const Checkpoint checkpoint = make_checkpoint(8192);
+  for (int i = 0; i < 3; ++i) {
+    const std::string said = message(disk + "/m.h5", [&](const std::string& to) { save_checkpoint(to, checkpoint); });
+    CHECK(said.starts_with(disk + "/m.h5: /parameters/"));
+    CHECK(said.ends_with(": cannot write: No space left on device"));
+    CHECK(fs::is_empty(disk));
+    save_checkpoint(folder.file("other.h5"), checkpoint);
+    CHECK(message(folder.file("other.h5")) == "no error");
+  }
+  ::umount(disk.c_str());
 }
 
 TEST_CASE("checkpoint: a device is not replaced by a file") {

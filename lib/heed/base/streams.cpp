@@ -57,14 +57,15 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Flushes a file or folder to the disk; folders on some file systems cannot be, which is no error.
-void flush_to_disk(const std::string& path, bool folder) {
+/// Flushes a file or folder to the disk; folders on some file systems cannot be, which is no error. Errors call it
+/// `name`.
+void flush_to_disk(const std::string& path, const std::string& name, bool folder) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw Error(Position{path}, "cannot open it to flush it to the disk: " + errno_text());
+  if (fd < 0) throw Error(Position{name}, "cannot open it to flush it to the disk: " + errno_text());
   const int failed = ::fsync(fd);
   const std::string reason = errno_text();
   ::close(fd);
-  if (failed && !folder) throw Error(Position{path}, "cannot flush it to the disk: " + reason);
+  if (failed && !folder) throw Error(Position{name}, "cannot flush it to the disk: " + reason);
 }
 
 }  // namespace
@@ -161,11 +162,11 @@ AtomicPath::~AtomicPath() {
 }
 
 void AtomicPath::commit() {
-  flush_to_disk(temporary_, false);
+  flush_to_disk(temporary_, path_, false);
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
     throw Error(Position{path_}, "cannot put the finished file in place: " + errno_text());
   done_ = true;
-  flush_to_disk(folder_of(path_), true);
+  flush_to_disk(folder_of(path_), folder_of(path_), true);
 }
 
 OutputFile::OutputFile(const std::string& path) {

@@ -52,7 +52,7 @@ void add_ranges(const h5::File& file, const std::string& group, const ParameterL
 void write_all(const std::string& path, const Checkpoint& checkpoint, const TrainingState* state,
                const TrainingArrays* arrays) {
   AtomicPath atomic(path);
-  h5::File file = h5::File::create(atomic.temporary());
+  h5::File file = h5::File::create(atomic.temporary(), path);
   file.write_attribute("/", "format", std::string(kCheckpointFormat));
   file.write_attribute("/", "format_version", kCheckpointVersion);
   file.write_attribute("/", "heed_version", std::string(HEED_VERSION));
@@ -77,7 +77,7 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
     file.write_bytes("/training/state", bytes.str());
   }
   file.close();
-  append_checksum(atomic.temporary(), weights, training);
+  append_checksum(atomic.temporary(), path, weights, training);
   atomic.commit();
 }
 

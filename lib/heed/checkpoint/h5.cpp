@@ -1,7 +1,10 @@
 #include "heed/checkpoint/h5.h"
 
+#include <fcntl.h>
 #include <hdf5.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -53,9 +56,24 @@ std::string reason() {
   return text.empty() ? "HDF5 does not say why" : text;
 }
 
-/// HDF5 prints its error stack unless told not to.
-void be_silent() {
+/// To be called before every other use of the library. HDF5's handler at the end of a process closes again whatever
+/// could not be closed before, and crashes on it; heed closes its files itself. HDF5 prints its error stack unless told
+/// not to.
+void start_library() {
+  static const herr_t once = H5dont_atexit();
+  static_cast<void>(once);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+/// Makes a file whose writing has failed one that can be closed, which HDF5 does only where it can write all that it
+/// holds: further writes go to the memory, and are forgotten when the file is closed.
+void write_to_memory(hid_t file) {
+  void* handle = nullptr;
+  if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0) return;
+  const int memory = ::memfd_create("heed-unwritable", MFD_CLOEXEC);
+  if (memory < 0) return;
+  ::dup3(memory, *static_cast<const int*>(handle), O_CLOEXEC);
+  ::close(memory);
 }
 
 Id string_type() {
@@ -101,42 +119,42 @@ std::int64_t product(std::span<const std::int64_t> shape) {
 }  // namespace
 
 void File::fail(const std::string& object, const std::string& what) const {
-  throw Error(Position{path_}, (object.empty() ? "" : object + ": ") + what + ": " + reason());
+  const std::string why = reason();
+  if (writing_) write_to_memory(id_);
+  throw Error(Position{path_}, (object.empty() ? "" : object + ": ") + what + ": " + why);
 }
 
-File File::create(const std::string& path) {
-  be_silent();
+File File::create(const std::string& path, std::string name) {
+  start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   // Object headers of the 1.8 format carry checksums.
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
-  if (id < 0) throw Error(Position{path}, "cannot create the checkpoint: " + reason());
-  return {id, path};
+  if (id < 0) throw Error(Position{name}, "cannot create the checkpoint: " + reason());
+  return {id, std::move(name), true};
 }
 
 File File::open(const std::string& path) {
-  be_silent();
+  start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_sieve_buf_size(access, 0);  // datasets are read whole
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   if (id < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
-  return {id, path};
+  return {id, path, false};
 }
 
-File::File(File&& other) noexcept : id_(std::exchange(other.id_, -1)), path_(std::move(other.path_)) {}
+File::File(File&& other) noexcept
+    : id_(std::exchange(other.id_, -1)), path_(std::move(other.path_)), writing_(other.writing_) {}
 
 File::~File() {
-  if (id_ >= 0) H5Fclose(id_);
+  if (id_ < 0) return;
+  if (writing_) write_to_memory(id_);
+  H5Fclose(id_);
 }
 
 void File::close() {
-  const hid_t id = std::exchange(id_, -1);
-  if (H5Fflush(id, H5F_SCOPE_GLOBAL) < 0) {
-    const std::string why = reason();
-    H5Fclose(id);
-    throw Error(Position{path_}, "cannot write: " + why);
-  }
-  if (H5Fclose(id) < 0) fail("", "cannot write");
+  if (H5Fflush(id_, H5F_SCOPE_GLOBAL) < 0) fail("", "cannot write");
+  if (H5Fclose(std::exchange(id_, -1)) < 0) throw Error(Position{path_}, "cannot write: " + reason());
 }
 
 bool File::exists(const std::string& object) const {

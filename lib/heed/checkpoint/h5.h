@@ -43,16 +43,17 @@ class Dataset {
 };
 
 /// An HDF5 file, open for reading or being written. All errors throw Error with the file's name, the object's path and
-/// what HDF5 says.
+/// what HDF5 says. After a failed write the file can only be destroyed; other files can be written.
 class File {
  public:
-  static File create(const std::string& path);
+  /// `name`: of the file in messages.
+  static File create(const std::string& path, std::string name);
   static File open(const std::string& path);
   File(File&& other) noexcept;
   File& operator=(File&&) = delete;
   ~File();
 
-  /// Flushes and closes; a file that is only destroyed may be incomplete.
+  /// Flushes and closes; a written file that is only destroyed is incomplete.
   void close();
   const std::string& path() const { return path_; }
 
@@ -84,12 +85,13 @@ class File {
   std::vector<std::string> read_strings(const std::string& dataset) const;
 
  private:
-  File(std::int64_t id, std::string path) : id_(id), path_(std::move(path)) {}
+  File(std::int64_t id, std::string path, bool writing) : id_(id), path_(std::move(path)), writing_(writing) {}
   void write(const std::string& dataset, std::int64_t type, const void* data, std::span<const std::int64_t> shape);
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
   std::int64_t id_;
   std::string path_;
+  bool writing_;
 };
 
 }  // namespace heed::h5

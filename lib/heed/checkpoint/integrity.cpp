@@ -183,7 +183,8 @@ std::vector<ByteRange> RangeSum::missing() const {
   return out;
 }
 
-void append_checksum(const std::string& path, std::span<const ByteRange> weights, std::span<const ByteRange> training) {
+void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
+                     std::span<const ByteRange> training) {
   const OpenFile file(path);
   std::vector<ApartRange> apart;
   for (const ByteRange& range : weights) apart.push_back({range, 0});
@@ -212,7 +213,7 @@ void append_checksum(const std::string& path, std::span<const ByteRange> weights
   text += last_line(all.crc);
   std::ofstream out(path, std::ios::binary | std::ios::app);
   out << text << std::flush;
-  if (!out) throw Error(Position{path}, "cannot write its checksum: " + errno_text());
+  if (!out) throw Error(Position{name}, "cannot write its checksum: " + errno_text());
 }
 
 OpenFile::OpenFile(const std::string& path) : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {

@@ -56,8 +56,10 @@ struct ApartRange {
 /// Appends, behind the end that HDF5 knows of, where readers of HDF5 do not look, lines of text: for each range that
 /// lies apart, in ascending order, "BEGIN END XXXXXXXX\n" with the CRC-32 of the numbers of a weight, "BEGIN END\n" for
 /// one of training's arrays; "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", the CRC-32 of all other bytes, those lines
-/// included, and their length; then "heed-crc32=XXXXXXXX\n", the CRC-32 of all bytes before it.
-void append_checksum(const std::string& path, std::span<const ByteRange> weights, std::span<const ByteRange> training);
+/// included, and their length; then "heed-crc32=XXXXXXXX\n", the CRC-32 of all bytes before it. `name`: of the file in
+/// messages about failed writes.
+void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
+                     std::span<const ByteRange> training);
 
 /// Which bytes of a checkpoint are checked when it is opened: all, or the outline. Of an outline's weights whoever
 /// reads them checks the bytes on the way, so that a file is read once.
