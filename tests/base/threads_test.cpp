@@ -4,11 +4,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <vector>
 
 #include "heed/base/error.h"
-#include "heed/base/signals.h"
 #include "heed/base/thread_team.h"
 
 using namespace heed;
@@ -75,15 +73,4 @@ TEST_CASE("an exception of a team's piece comes out when all pieces have ended, 
   std::atomic<int> calls = 0;
   team.run(10, [&](int) { ++calls; });
   CHECK(calls == 10);
-}
-
-TEST_CASE("a first interrupt only sets the flag") {
-  {
-    const InterruptGuard guard;
-    CHECK(guard.signal() == 0);
-    std::raise(SIGTERM);
-    CHECK(guard.signal() == SIGTERM);
-  }
-  const InterruptGuard again;
-  CHECK(again.signal() == 0);
 }

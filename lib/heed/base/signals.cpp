@@ -1,36 +1,57 @@
 #include "heed/base/signals.h"
 
 #include "heed/base/error.h"
+#include "heed/base/temporary_name.h"
 
 namespace heed {
 namespace {
 
 // A signal handler can reach nothing but global data.
 volatile std::sig_atomic_t caught_signal = 0;
+struct sigaction before_int, before_term;
 
-void on_signal(int number) {
-  caught_signal = number;
+void install(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  if (::sigaction(number, &action, nullptr) != 0) throw Error("cannot catch signals: " + errno_text());
 }
 
-void install(int number, struct sigaction* old) {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
-  if (::sigaction(number, &action, old) != 0) throw Error("cannot catch signals: " + errno_text());
+void on_interrupt(int number) {
+  caught_signal = number;
+  ::sigaction(number, number == SIGINT ? &before_int : &before_term, nullptr);
+}
+
+/// The signal is blocked while its handler runs, and ends the process then.
+void on_deadly_signal(int number) {
+  remove_temporary_files();
+  std::signal(number, SIG_DFL);
+  std::raise(number);
 }
 
 }  // namespace
 
+void remove_temporary_files_on_signals() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU}) {
+    struct sigaction inherited {};
+    ::sigaction(number, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) install(number, on_deadly_signal);
+  }
+}
+
 InterruptGuard::InterruptGuard() {
   caught_signal = 0;
-  install(SIGINT, &old_int_);
-  install(SIGTERM, &old_term_);
+  ::sigaction(SIGINT, nullptr, &before_int);
+  ::sigaction(SIGTERM, nullptr, &before_term);
+  install(SIGINT, on_interrupt);
+  install(SIGTERM, on_interrupt);
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGINT, &old_int_, nullptr);
-  ::sigaction(SIGTERM, &old_term_, nullptr);
+  ::sigaction(SIGINT, &before_int, nullptr);
+  ::sigaction(SIGTERM, &before_term, nullptr);
 }
 
 int InterruptGuard::signal() const {

@@ -157,15 +157,11 @@ AtomicPath::AtomicPath(std::string path)
     throw Error(Position{path_}, "is not a regular file (name a file that may be replaced)");
 }
 
-AtomicPath::~AtomicPath() {
-  if (!done_) ::unlink(temporary_.c_str());
-}
-
 void AtomicPath::commit() {
-  flush_to_disk(temporary_, path_, false);
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0)
+  flush_to_disk(temporary(), path_, false);
+  if (std::rename(temporary().c_str(), path_.c_str()) != 0)
     throw Error(Position{path_}, "cannot put the finished file in place: " + errno_text());
-  done_ = true;
+  temporary_.release();
   flush_to_disk(folder_of(path_), folder_of(path_), true);
 }
 

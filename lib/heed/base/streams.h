@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/temporary_name.h"
+
 namespace heed {
 
 /// A stream buffer over a file descriptor, for reading or for writing, that never loses an error: a failed read or
@@ -51,17 +53,14 @@ std::string input_name(const std::string& path);
 class AtomicPath {
  public:
   explicit AtomicPath(std::string path);
-  ~AtomicPath();
-  AtomicPath(const AtomicPath&) = delete;
-  AtomicPath& operator=(const AtomicPath&) = delete;
 
-  const std::string& temporary() const { return temporary_; }
+  const std::string& temporary() const { return temporary_.path(); }
   const std::string& path() const { return path_; }
   void commit();
 
  private:
-  std::string path_, temporary_;
-  bool done_ = false;
+  std::string path_;
+  TemporaryName temporary_;
 };
 
 /// Where a tool's output goes: stdout ("-" or ""), or a file that appears whole at commit() (.gz is compressed).

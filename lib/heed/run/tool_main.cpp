@@ -9,6 +9,7 @@
 #include <new>
 
 #include "heed/base/error.h"
+#include "heed/base/signals.h"
 #include "heed/base/streams.h"
 
 namespace heed {
@@ -35,6 +36,7 @@ int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions
     return code;
   };
   try {
+    remove_temporary_files_on_signals();
     std::vector<std::string> arguments(argv + 1, argv + argc);
     {
       OutputFile help("-");

@@ -1,0 +1,50 @@
+#include "heed/base/temporary_name.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace heed {
+
+/// One name in a list that signal handlers read while other threads change it: entries are never freed, and never get
+/// another name, so that a handler can read each at any time.
+struct TemporaryName::Entry {
+  std::string path;
+  std::atomic<bool> used = true;
+  Entry* next = nullptr;
+};
+
+std::atomic<TemporaryName::Entry*> TemporaryName::first_entry = nullptr;
+
+/// The entry of a name, marked as used: one that an earlier file of this name has left, or a new one.
+TemporaryName::Entry* TemporaryName::entry_of(const std::string& path) {
+  for (Entry* entry = first_entry; entry; entry = entry->next)
+    if (entry->path == path && !entry->used.exchange(true)) return entry;
+  auto* entry = new Entry;
+  entry->path = path;
+  entry->next = first_entry;
+  while (!first_entry.compare_exchange_weak(entry->next, entry)) continue;
+  return entry;
+}
+
+TemporaryName::TemporaryName(std::string path) : path_(std::move(path)), entry_(entry_of(path_)) {}
+
+TemporaryName::~TemporaryName() {
+  if (!entry_) return;
+  ::unlink(path_.c_str());
+  release();
+}
+
+void TemporaryName::release() {
+  if (entry_) std::exchange(entry_, nullptr)->used = false;
+}
+
+void remove_temporary_files() {
+  const int error = errno;
+  for (TemporaryName::Entry* entry = TemporaryName::first_entry; entry; entry = entry->next)
+    if (entry->used) ::unlink(entry->path.c_str());
+  errno = error;
+}
+
+}  // namespace heed

@@ -1,0 +1,105 @@
+#include "heed/base/signals.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+#include "heed/base/streams.h"
+#include "heed/base/temporary_name.h"
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string scratch(const std::string& name) {
+  return (fs::temp_directory_path() / ("heed_signals_test_" + std::to_string(::getpid()) + name)).string();
+}
+
+/// The status of a process that runs `body`, as waitpid() gives it.
+int status_of(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("a first interrupt only sets the flag") {
+  {
+    const InterruptGuard guard;
+    CHECK(guard.signal() == 0);
+    std::raise(SIGTERM);
+    CHECK(guard.signal() == SIGTERM);
+  }
+  const InterruptGuard again;
+  CHECK(again.signal() == 0);
+}
+
+TEST_CASE("temporary files go with their name, and all of them at a signal that ends the process") {
+  const std::string one = scratch("one"), two = scratch("two"), kept = scratch("kept");
+  {
+    const TemporaryName name(one);
+    std::ofstream(one) << "x";
+    CHECK(fs::exists(one));
+  }
+  CHECK(!fs::exists(one));
+  for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU}) {
+    CAPTURE(number);
+    const int status = status_of([&] {
+      remove_temporary_files_on_signals();
+      const TemporaryName first(one), second(two);
+      TemporaryName released(kept);
+      for (const std::string& path : {one, two, kept}) std::ofstream(path) << "x";
+      released.release();
+      std::raise(number);
+    });
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == number);
+    CHECK(!fs::exists(one));
+    CHECK(!fs::exists(two));
+    CHECK(fs::exists(kept));
+    fs::remove(kept);
+  }
+}
+
+TEST_CASE("the second interrupt ends the process without its temporary files") {
+  const std::string path = scratch("output");
+  for (const int number : {SIGINT, SIGTERM}) {
+    CAPTURE(number);
+    const int status = status_of([&] {
+      remove_temporary_files_on_signals();
+      const InterruptGuard guard;
+      OutputFile out(path);
+      out.stream() << "some" << std::flush;
+      std::raise(number);
+      if (guard.signal() != number) ::_exit(1);
+      std::raise(number);
+    });
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == number);
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::temp_directory_path()))
+      CHECK(entry.path().filename().string().find(fs::path(path).filename().string()) == std::string::npos);
+  }
+}
+
+TEST_CASE("signals that are ignored when a tool starts stay ignored, and a file that is too long is an error") {
+  const int status = status_of([] {
+    std::signal(SIGHUP, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_DFL);
+    remove_temporary_files_on_signals();
+    std::raise(SIGHUP);
+    std::raise(SIGXFSZ);
+  });
+  CHECK(status == 0);
+}

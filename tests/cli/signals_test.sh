@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Tools that are killed by a signal die of it, and leave neither their output file nor a temporary one.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+
+head -n 60 "$HEED_SOURCE/data/train.en" >a.en
+head -n 60 "$HEED_SOURCE/data/train.fr" >a.fr
+cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab || fail "build-vocab failed"
+"$HEED_BIN/train" -q -j 1 -t a.en a.fr -v vocab -m m.h5 --task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 \
+  --transformer-dim-ffn 16 --after 2u || fail "train failed"
+mkfifo input
+
+# killed SIGNAL COMMAND...: the command waits for its input when the signal comes. A shell's background jobs ignore SIGINT.
+killed() {
+  local signal=$1 number process
+  number=$(kill -l "$signal")
+  shift
+  mkdir out
+  env --default-signal=INT "$@" -o out/file <input 2>stderr &
+  process=$!
+  exec 3>input
+  for _ in $(seq 200); do
+    [ -n "$(ls -A out)" ] && break
+    sleep 0.02
+  done
+  [ -n "$(ls -A out)" ] || fail "$*: there is no temporary file to be removed"
+  kill -"$signal" "$process"
+  wait "$process"
+  local got=$?
+  exec 3>&-
+  [ "$got" -eq $((128 + number)) ] || fail "SIG$signal: $*: exit $got ($(cat stderr))"
+  [ -z "$(ls -A out)" ] || fail "SIG$signal: $*: leaves $(ls -A out)"
+  rm -r out
+}
+for signal in INT TERM HUP XCPU; do
+  killed $signal "$HEED_BIN/tokenize"
+  killed $signal "$HEED_BIN/translate" -m m.h5
+done
+killed TERM "$HEED_BIN/build-vocab"
+killed INT "$HEED_BIN/build-vocab"
+killed TERM "$HEED_BIN/bleu" a.en
+killed INT "$HEED_BIN/bleu" a.en
+killed TERM "$HEED_BIN/inspect-attention" -m m.h5
+killed INT "$HEED_BIN/inspect-attention" -m m.h5
+
+# With nohup, the end of a terminal is no matter.
+mkdir out
+nohup "$HEED_BIN/tokenize" -o out/file <input 2>stderr &
+exec 3>input
+for _ in $(seq 200); do
+  [ -n "$(ls -A out)" ] && break
+  sleep 0.02
+done
+kill -HUP $!
+echo 'a line.' >&3
+exec 3>&-
+wait $! || fail "nohup tokenize: exit $?"
+[ "$(cat out/file)" = 'a line .' ] || fail "nohup tokenize: no output"
+
+# A file that may not grow that long is an error as a full disk is, and no signal.
+rm -r out
+mkdir out
+expect 1 '' 'tokenize: out/file: cannot write: File too large' bash -c "ulimit -f 1; exec '$HEED_BIN/tokenize' -i '$HEED_SOURCE/data/train.en' -o out/file"
+expect 1 '' 'train: out/m.h5: *: File too large' bash -c "ulimit -f 20; exec '$HEED_BIN/train' -q -j 1 -t a.en a.fr -v vocab \
+  -m out/m.h5 --task transformer-tiny --after 1u"
+[ -z "$(ls -A out)" ] || fail "files that were too long leave $(ls -A out)"
+
+# The first Ctrl-C saves a training, the second ends it, even where it is saving; neither leaves a temporary file.
+for delay in 0.3 0.33 0.36 0.4; do
+  mkdir -p training
+  env --default-signal=INT "$HEED_BIN/train" -q -j 1 -t a.en a.fr -v vocab -m training/m.h5 --task transformer-small \
+    --after 1000e --save-freq 1u 2>stderr &
+  sleep "$delay"
+  kill -INT $!
+  sleep 0.05
+  kill -INT $! 2>/dev/null
+  wait $!
+  got=$?
+  [ "$got" -eq 75 ] || [ "$got" -eq 130 ] || fail "two Ctrl-C: train: exit $got ($(cat stderr))"
+  [ -z "$(find training -name '.*')" ] || fail "two Ctrl-C: train leaves $(ls -A training)"
+done
+
+finish
