@@ -119,6 +119,38 @@ TEST_CASE("an uncommitted file leaves the old one as it was, and a full disk is 
   }
 }
 
+TEST_CASE("an output file that is a symbolic link replaces what the link leads to, and the link stays") {
+  namespace fs = std::filesystem;
+  const fs::path folder = scratch("links");
+  fs::create_directories(folder / "there");
+  std::ofstream(folder / "there/file") << "old\n";
+  fs::create_symlink("there/file", folder / "relative");
+  fs::create_symlink(folder / "relative", folder / "link");
+  fs::create_symlink("there/new", folder / "dangling");
+  const auto write = [&](const char* name) {
+    AtomicPath path(folder / name);
+    CHECK(fs::path(path.temporary()).parent_path() == folder / "there");
+    std::ofstream(path.temporary()) << name << '\n';
+    path.commit();
+    CHECK(fs::is_symlink(folder / name));
+    CHECK(read_lines(folder / name) == Lines{name});
+  };
+  write("link");
+  CHECK(read_lines(folder / "there/file") == Lines{"link"});
+  CHECK(fs::read_symlink(folder / "relative") == "there/file");
+  write("relative");
+  write("dangling");
+  CHECK(fs::is_regular_file(folder / "there/new"));
+  CHECK(std::distance(fs::directory_iterator(folder / "there"), fs::directory_iterator()) == 2);
+  fs::create_symlink("circle", folder / "circle");
+  CHECK_THROWS_WITH_AS(AtomicPath(folder / "circle"),
+                       doctest::Contains("/circle: cannot be written: too many levels of symbolic links"), Error);
+  fs::create_symlink("nowhere/file", folder / "lost");
+  CHECK_THROWS_WITH_AS(OutputFile(folder / "lost"),
+                       doctest::Contains("/lost: cannot open for writing: No such file or directory"), Error);
+  fs::remove_all(folder);
+}
+
 TEST_CASE("ready() tells whether a whole line is there, without waiting") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);

@@ -8,6 +8,7 @@
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_streambuf.hpp>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 
 #include "heed/base/error.h"
@@ -55,6 +56,25 @@ class OwningIstream : public std::istream {
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// What a path leads to where symbolic links are followed: a path that is none, whether or not something is there.
+std::string without_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as the kernel follows
+  std::string out = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::string target(PATH_MAX, '\0');
+    const ssize_t size = ::readlink(out.c_str(), target.data(), target.size());
+    if (size < 0) return out;
+    target.resize(static_cast<std::size_t>(size));
+    out = target.starts_with('/') ? target : folder_of(out) + "/" + target;
+  }
+  throw Error(Position{path}, "cannot be written: too many levels of symbolic links");
+}
+
+/// The name of a file beside a path's, hidden and of this process.
+std::string temporary_name(const std::string& path) {
+  return folder_of(path) + "/." + path.substr(path.rfind('/') + 1) + "." + std::to_string(::getpid()) + ".tmp";
 }
 
 /// Flushes a file or folder to the disk; folders on some file systems cannot be, which is no error. Errors call it
@@ -131,6 +151,15 @@ int FdStreamBuf::sync() {
   return 0;
 }
 
+void open_closed_standard_streams() {
+  constexpr int kOtherDirection[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    if (::open("/dev/null", kOtherDirection[fd]) != fd)  // the lowest that is free
+      throw Error(Position{"/dev/null"}, "cannot open: " + errno_text());
+  }
+}
+
 std::string input_name(const std::string& path) {
   return is_standard(path) ? "standard input" : path;
 }
@@ -149,9 +178,7 @@ std::unique_ptr<std::istream> open_input(const std::string& path) {
 }
 
 AtomicPath::AtomicPath(std::string path)
-    : path_(std::move(path)),
-      temporary_(folder_of(path_) + "/." + path_.substr(path_.rfind('/') + 1) + "." + std::to_string(::getpid()) +
-                 ".tmp") {
+    : path_(std::move(path)), target_(without_links(path_)), temporary_(temporary_name(target_)) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
     throw Error(Position{path_}, "is not a regular file (name a file that may be replaced)");
@@ -159,10 +186,10 @@ AtomicPath::AtomicPath(std::string path)
 
 void AtomicPath::commit() {
   flush_to_disk(temporary(), path_, false);
-  if (std::rename(temporary().c_str(), path_.c_str()) != 0)
+  if (std::rename(temporary().c_str(), target_.c_str()) != 0)
     throw Error(Position{path_}, "cannot put the finished file in place: " + errno_text());
   temporary_.release();
-  flush_to_disk(folder_of(path_), folder_of(path_), true);
+  flush_to_disk(folder_of(target_), folder_of(target_), true);
 }
 
 OutputFile::OutputFile(const std::string& path) {

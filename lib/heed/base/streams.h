@@ -41,6 +41,10 @@ class FdStreamBuf : public std::streambuf {
   std::vector<char> buffer_;
 };
 
+/// For the process of a tool, before it opens any file: a standard stream that the parent process has closed becomes
+/// one whose use is an error, so that no file takes its number. What is written to a closed stderr is lost.
+void open_closed_standard_streams();
+
 /// An input stream on stdin ("-" or "") or a file; names that end in .gz are decompressed. Errors name the file; reads
 /// throw Error.
 std::unique_ptr<std::istream> open_input(const std::string& path);
@@ -49,7 +53,9 @@ std::unique_ptr<std::istream> open_input(const std::string& path);
 std::string input_name(const std::string& path);
 
 /// A path beside `path` that becomes `path` in one step: write to temporary(), then commit() flushes it to the disk,
-/// renames it and flushes the folder. Without commit() the temporary is removed and `path` stays as it was.
+/// renames it and flushes the folder. Without commit() the temporary is removed and `path` stays as it was. Where
+/// `path` is a symbolic link the file that it leads to is replaced, or made, and the link stays; temporary() is beside
+/// that file then.
 class AtomicPath {
  public:
   explicit AtomicPath(std::string path);
@@ -59,7 +65,7 @@ class AtomicPath {
   void commit();
 
  private:
-  std::string path_;
+  std::string path_, target_;
   TemporaryName temporary_;
 };
 

@@ -36,6 +36,7 @@ int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions
     return code;
   };
   try {
+    open_closed_standard_streams();
     remove_temporary_files_on_signals();
     std::vector<std::string> arguments(argv + 1, argv + argc);
     {

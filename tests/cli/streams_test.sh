@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What every tool does with standard streams that are closed, and with outputs that are symbolic links.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+
+head -n 60 "$HEED_SOURCE/data/train.en" >a.en
+head -n 60 "$HEED_SOURCE/data/train.fr" >a.fr
+cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab || fail "build-vocab failed"
+train=("$HEED_BIN/train" -q -j 1 --task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16)
+"${train[@]}" -t a.en a.fr -v vocab -m m.h5 --after 2u || fail "train failed"
+
+# A closed input or output is an error, not an empty one; the files that a tool opens do not take its number.
+closed_input() {
+  expect 1 '' "${1##*/}: standard input: cannot read: Bad file descriptor" bash -c '"$@" <&-' - "$@"
+}
+closed_output() {
+  expect 1 '' "*${1##*/}: standard output: cannot write: Bad file descriptor" bash -c '"$@" <a.en >&-' - "$@"
+}
+for command in tokenize 'tokenize -m m.h5' 'translate -m m.h5' build-vocab 'bleu a.en' 'inspect-attention -m m.h5'; do
+  # shellcheck disable=SC2086
+  set -- $command
+  closed_input "$HEED_BIN/$1" "${@:2}"
+  closed_output "$HEED_BIN/$1" "${@:2}"
+done
+closed_input "${train[@]}" --tsv - -v vocab -m x.h5
+[ -e x.h5 ] && fail "train wrote a model from a closed input"
+for tool in tokenize translate build-vocab bleu inspect-attention train; do closed_output "$HEED_BIN/$tool" --help; done
+expect 0 '' '' bash -c "'$HEED_BIN/tokenize' -i a.en -o out <&- >&- 2>&-"
+"$HEED_BIN/tokenize" <a.en | cmp -s - out || fail "a closed stdin, stdout and stderr change what is written to a file"
+expect 1 '' '' bash -c "'$HEED_BIN/tokenize' -m missing.h5 -o out 2>&-"
+
+# The file that a link leads to is replaced, or made; the link stays.
+mkdir files
+echo old >files/file
+for name in file new; do
+  ln -s "files/$name" "to-$name"
+  expect 0 '' '' "$HEED_BIN/tokenize" -i a.en -o "to-$name"
+  [ -L "to-$name" ] || fail "to-$name: the link was replaced"
+  cmp -s out "files/$name" || fail "to-$name: the file was not written"
+done
+ln -s files/m.h5 link.h5
+"${train[@]}" -t a.en a.fr -v vocab -m link.h5 --after 2u || fail "train -m link.h5 failed"
+expect 0 '' '*goes on after update 2*' "${train[@]}" --no-quiet -t a.en a.fr -v vocab -m link.h5 --after 3u
+[ -L link.h5 ] || fail "train replaced the link"
+expect 0 '' '' "${train[@]}" --average m.h5 -o link.h5
+[ -L link.h5 ] || fail "train --average replaced the link"
+[ "$(ls -A files | tr '\n' ' ')" = 'file m.h5 new ' ] || fail "beside the files: $(ls -A files)"
+expect 0 '' '' bash -c "'$HEED_BIN/tokenize' -i a.en -o /dev/stdout >through"
+cmp -s out through || fail "-o /dev/stdout into a file gives something else"
+
+finish
