@@ -18,6 +18,7 @@
 #include <csignal>
 
 #include "heed/base/error.h"
+#include "heed/checkpoint/checkpoint_file.h"
 #include "heed/checkpoint/h5.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/text/bpe.h"
@@ -398,10 +399,8 @@ TEST_CASE("checkpoint: a file whose weights are not numbers is none") {
   CHECK(message(path) == path + ": /parameters/embeddings/shared/weight holds numbers that are not finite");
 }
 
-TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in one message") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
-  const Checkpoint checkpoint = make_checkpoint();
+/// A file with everything of a checkpoint but parameters.
+h5::File without_parameters(const std::string& path, const Checkpoint& checkpoint) {
   h5::File file = h5::File::create(path, path);
   file.write_attribute("/", "format", std::string("heed-checkpoint"));
   file.write_attribute("/", "format_version", std::int64_t{1});
@@ -409,21 +408,15 @@ TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in 
   file.make_group("/config");
   TransformerConfig config = checkpoint.model->config();
   const FieldList fields = FieldList::of(config);
-  for (const Field& field : fields.all()) {
-    std::string name(field.info.name);
-    std::replace(name.begin(), name.end(), '-', '_');
-    file.write_attribute("/config", name, field.get());
-  }
-  for (const char* side : {"/text/source", "/text/target"}) {
-    file.make_group(side);
-    const TextModelParts parts = checkpoint.source.parts();
-    file.write_strings(std::string(side) + "/vocabulary", parts.pieces);
-    for (const auto& [name, value] : parts.attributes) {
-      std::string attribute = name;
-      std::replace(attribute.begin(), attribute.end(), '-', '_');
-      file.write_attribute(side, attribute, value);
-    }
-  }
+  for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
+  write_text_models(file, checkpoint.source, checkpoint.target);
+  return file;
+}
+
+TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in one message") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  h5::File file = without_parameters(path, make_checkpoint());
   const std::vector<float> data(12);
   const std::int64_t shape[] = {4, 3};
   file.write_floats("/parameters/embeddings/shared/weight", data, shape);
@@ -434,6 +427,42 @@ TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in 
   CHECK(contains(said, "\n  wrong shape: embeddings/shared/weight is [4, 3], the config says [7, 8]"));
   CHECK(contains(said, "\n  missing: encoder/layers/0/self_attention/query/weight"));
   CHECK(contains(said, "\n  not part of the model: bonus/weight"));
+}
+
+TEST_CASE("checkpoint: a file that claims more than it holds is an error before memory is taken") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  const Checkpoint checkpoint = make_checkpoint();
+  {
+    h5::File file = without_parameters(path, checkpoint);
+    for (const std::string group : {"/parameters/", "/training/moment/"}) {
+      for (const ParameterInfo& info : checkpoint.model->layout().all()) {
+        std::vector<std::int64_t> shape;
+        for (int axis = 0; axis < info.shape.rank(); ++axis) shape.push_back(info.shape[axis]);
+        file.write_floats(group + info.name, std::vector<float>(static_cast<std::size_t>(info.shape.size())), shape);
+      }
+    }
+    for (int i = 0; i < 30; ++i) file.link("/training/moment", "/training/again" + std::to_string(i));
+    file.write_bytes("/training/state", std::string("x"));
+    file.close();
+  }
+  CHECK(message(path) == "no error");
+  CHECK(contains(message(path, load_resumable_checkpoint), ": the arrays claim more bytes than the file holds"));
+
+  // A long text that is claimed for every piece.
+  std::vector<std::string> texts(200, "x");
+  texts.front() = std::string(60000, 'y');
+  h5::File file = h5::File::create(path, path);
+  file.write_strings("/texts", texts);
+  file.close();
+  CHECK(h5::File::open(path).read_strings("/texts") == texts);
+  std::string bytes = slurp(path);
+  const auto first = bytes.find(std::string("\x60\xea\0\0", 4));  // 60,000: a reference's length
+  REQUIRE(first != std::string::npos);
+  for (std::size_t i = 1; i < texts.size(); ++i) bytes.replace(first + 16 * i, 16, bytes, first, 16);
+  spit(path, bytes);
+  CHECK(contains(message(path, [](const std::string& from) { return h5::File::open(from).read_strings("/texts"); }),
+                 "/texts: cannot read (the file is damaged): "));
 }
 
 TEST_CASE("checkpoint: after a save that failed at any byte, the old file is whole and others can be saved") {

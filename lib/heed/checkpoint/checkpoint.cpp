@@ -88,9 +88,9 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 }
 
 /// The datasets of all parameters, in the layout's order. Every one is checked before memory is taken for any; the
-/// error lists all that is wrong.
-std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string& group,
-                                         const ParameterLayout& layout) {
+/// error lists all that is wrong. `claimed`: bytes of the arrays opened so far.
+std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string& group, const ParameterLayout& layout,
+                                         std::int64_t& claimed) {
   std::vector<h5::Dataset> datasets;
   std::string wrong;
   const auto add = [&](const std::string& line) { wrong += "\n  " + line; };
@@ -108,9 +108,12 @@ std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string
       add("wrong type: " + info.name + " is neither float32 nor bfloat16");
     else if (found.stored_bytes < info.shape.size() * (found.type == h5::Type::float32 ? 4 : 2))
       add("incomplete: " + info.name);
+    claimed += found.stored_bytes;
     datasets.push_back(std::move(found));
   }
   for (const std::string_view name : extra) add("not part of the model: " + std::string(name));
+  if (wrong.empty() && claimed > file.size())
+    throw Error(Position{file.path()}, group + ": the arrays claim more bytes than the file holds");
   if (!wrong.empty()) throw Error(Position{file.path()}, group + " does not fit the model in /config:" + wrong);
   return datasets;
 }
@@ -134,7 +137,8 @@ Outline read_outline(const h5::File& file) {
   check_size("source", config.source_vocabulary, source);
   check_size("target", config.target_vocabulary, target);
   auto model = std::make_shared<const Transformer<float>>(config);
-  std::vector<h5::Dataset> parameters = open_parameters(file, "/parameters", model->layout());
+  std::int64_t claimed = 0;
+  std::vector<h5::Dataset> parameters = open_parameters(file, "/parameters", model->layout(), claimed);
   return {std::move(model), std::move(source), std::move(target), std::move(parameters)};
 }
 
@@ -190,10 +194,11 @@ std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& 
     if (!open.file->exists("/training/state")) return std::nullopt;
     ResumableCheckpoint out{read_checkpoint(open), {}, {}};
     const ParameterLayout& layout = out.checkpoint.model->layout();
+    std::int64_t claimed = 0;
     for (const std::string& name : open.file->members("/training")) {
       if (name == "state") continue;
       const std::string group = "/training/" + name;
-      const ParameterReader reader(open, group, open_parameters(*open.file, group, layout), layout);
+      const ParameterReader reader(open, group, open_parameters(*open.file, group, layout, claimed), layout);
       auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(layout));
       reader.read(0, entry->second.flat());
     }

@@ -61,14 +61,6 @@ bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
          attribute(a, "user-symbols") == attribute(b, "user-symbols");
 }
 
-/// Lets HDF5 read all that it reads later but the arrays' elements.
-void touch_everything(const h5::File& file) {
-  read_config(file);
-  const TextModelParts source = read_text_parts(file, kSourceText, nullptr);
-  read_text_parts(file, kTargetText, &source);
-  for (const std::string& name : file.datasets("/parameters")) file.dataset("/parameters/" + name);
-}
-
 }  // namespace
 
 std::string attribute_name(std::string_view option) {
@@ -157,8 +149,6 @@ OpenCheckpoint open_checked(const std::string& path, Checked checked) {
   for (int i = 0; i < kMostTries; ++i) {
     OpenCheckpoint out;
     out.bytes = std::make_shared<const CheckedFile>(path, checked);
-    // Bytes that agree with their checksum are as they were written; of others HDF5 may find the damage, or crash.
-    if (!out.bytes->has_checksum()) try_in_child(path, [&] { touch_everything(open_checkpoint(path)); });
     out.file = std::make_shared<const h5::File>(open_checkpoint(path));
     if (out.file->is_same_as(out.bytes->descriptor()))
       return out;  // trainers put a new file in the place of the old one

@@ -39,7 +39,7 @@ struct OpenCheckpoint {
   std::shared_ptr<const h5::File> file;
 };
 
-/// Throws Error for bytes that do not agree with their checksum; a file without one is first read in a child process.
+/// Throws Error for bytes that do not agree with their checksum.
 OpenCheckpoint open_checked(const std::string& path, Checked checked);
 
 /// Calls `read` on a checkpoint. Usage errors in it come from values in the file, not from the command line, and name

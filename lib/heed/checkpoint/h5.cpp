@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "heed/base/error.h"
@@ -30,6 +32,10 @@ class Id {
   hid_t id_;
   herr_t (*close_)(hid_t);
 };
+
+/// Bytes in the file of a reference to a text, which lies elsewhere. HDF5 writes beyond its memory where a file claims
+/// that references are shorter.
+constexpr std::int64_t kReference = 16;
 
 #if H5_VERSION_GE(1, 12, 0)
 using ObjectInfo = H5O_info1_t;
@@ -89,11 +95,18 @@ Id space_of(std::span<const std::int64_t> shape) {
           H5Sclose};
 }
 
+/// What a file claims may be any number; those that no file can mean become the largest.
+std::int64_t as_int64(std::uint64_t claimed) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(claimed, std::numeric_limits<std::int64_t>::max()));
+}
+
 std::vector<std::int64_t> shape_of(hid_t space) {
   const int rank = std::max(0, H5Sget_simple_extent_ndims(space));
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   if (rank > 0) H5Sget_simple_extent_dims(space, dims.data(), nullptr);
-  return {dims.begin(), dims.end()};
+  std::vector<std::int64_t> shape;
+  for (const hsize_t dim : dims) shape.push_back(as_int64(dim));
+  return shape;
 }
 
 std::vector<const char*> pointers(const std::vector<std::string>& strings) {
@@ -102,17 +115,51 @@ std::vector<const char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
-/// Takes strings that HDF5 allocated.
-std::vector<std::string> take(std::vector<char*>& raw, hid_t type, hid_t space) {
+std::vector<std::string> copies(const std::vector<char*>& raw) {
   std::vector<std::string> out;
+  out.reserve(raw.size());
   for (const char* text : raw) out.emplace_back(text ? text : "");
-  H5Dvlen_reclaim(type, space, H5P_DEFAULT, raw.data());
   return out;
 }
 
+/// Memory for the texts of a dataset: no more than the file can hold, though it may claim one text many times.
+class TextMemory {
+ public:
+  explicit TextMemory(std::int64_t most) : left_(static_cast<std::size_t>(most)) {}
+
+  /// Properties of a transfer that takes its memory here.
+  Id transfer() {
+    const auto take = [](std::size_t size, void* memory) { return static_cast<TextMemory*>(memory)->take(size); };
+    const hid_t properties = H5Pcreate(H5P_DATASET_XFER);
+    H5Pset_vlen_mem_manager(
+        properties, take, this, [](void*, void*) {}, nullptr);
+    return {properties, H5Pclose};
+  }
+
+ private:
+  void* take(std::size_t size) {
+    constexpr std::size_t kBlock = 1 << 16;
+    if (size > left_) return nullptr;
+    left_ -= size;
+    if (size > free_.size()) {
+      blocks_.push_back(std::make_unique<char[]>(std::max(size, kBlock)));
+      free_ = {blocks_.back().get(), std::max(size, kBlock)};
+    }
+    void* out = free_.data();
+    free_ = free_.subspan(size);
+    return out;
+  }
+
+  std::size_t left_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  std::span<char> free_;  // of the last block
+};
+
+/// Of sizes that a file claims; the largest number where that is too small.
 std::int64_t product(std::span<const std::int64_t> shape) {
   std::int64_t size = 1;
-  for (const std::int64_t dim : shape) size *= dim;
+  for (const std::int64_t dim : shape)
+    if (__builtin_mul_overflow(size, dim, &size)) return std::numeric_limits<std::int64_t>::max();
   return size;
 }
 
@@ -120,7 +167,7 @@ std::int64_t product(std::span<const std::int64_t> shape) {
 
 void File::fail(const std::string& object, const std::string& what) const {
   const std::string why = reason();
-  if (writing_) write_to_memory(id_);
+  if (!crashes_) write_to_memory(id_);
   throw Error(Position{path_}, (object.empty() ? "" : object + ": ") + what + ": " + why);
 }
 
@@ -131,24 +178,34 @@ File File::create(const std::string& path, std::string name) {
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   if (id < 0) throw Error(Position{name}, "cannot create the checkpoint: " + reason());
-  return {id, std::move(name), true};
+  File file;
+  file.id_ = id;
+  file.path_ = std::move(name);
+  return file;
 }
 
 File File::open(const std::string& path) {
+  File file;
+  file.path_ = path;
+  file.crashes_ = std::make_shared<const CrashReport>(
+      path + ": is damaged: the HDF5 library cannot read it (restore it from a copy)");
+  const CrashGuard guard(file.crashes_.get());
   start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_sieve_buf_size(access, 0);  // datasets are read whole
-  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
-  if (id < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
-  return {id, path, false};
+  file.id_ = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
+  if (file.id_ < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
+  file.size_ = file.status().st_size;
+  return file;
 }
 
 File::File(File&& other) noexcept
-    : id_(std::exchange(other.id_, -1)), path_(std::move(other.path_)), writing_(other.writing_) {}
+    : id_(std::exchange(other.id_, -1)), path_(std::move(other.path_)), size_(other.size_), crashes_(other.crashes_) {}
 
 File::~File() {
   if (id_ < 0) return;
-  if (writing_) write_to_memory(id_);
+  const CrashGuard guard(crashes_.get());
+  if (!crashes_) write_to_memory(id_);
   H5Fclose(id_);
 }
 
@@ -158,6 +215,7 @@ void File::close() {
 }
 
 bool File::exists(const std::string& object) const {
+  const CrashGuard guard(crashes_.get());
   for (std::size_t at = 0; at != std::string::npos;) {
     at = object.find('/', at + 1);
     const std::string path = object.substr(0, at);
@@ -168,6 +226,7 @@ bool File::exists(const std::string& object) const {
 }
 
 std::vector<std::string> File::members(const std::string& group) const {
+  const CrashGuard guard(crashes_.get());
   std::vector<std::string> names;
   const Id id(H5Gopen2(id_, group.c_str(), H5P_DEFAULT), H5Gclose);
   if (!id.valid()) fail(group, "cannot open the group");
@@ -182,6 +241,7 @@ std::vector<std::string> File::members(const std::string& group) const {
 }
 
 std::vector<std::string> File::datasets(const std::string& group) const {
+  const CrashGuard guard(crashes_.get());
   std::vector<std::string> paths;
   if (!exists(group)) return paths;
   const auto take = [](hid_t, const char* path, const ObjectInfo* info, void* out) -> herr_t {
@@ -226,6 +286,7 @@ void File::write_attribute(const std::string& object, const std::string& name, c
 }
 
 std::optional<FieldValue> File::read_attribute(const std::string& object, const std::string& name) const {
+  const CrashGuard guard(crashes_.get());
   if (H5Aexists_by_name(id_, object.c_str(), name.c_str(), H5P_DEFAULT) <= 0) return std::nullopt;
   const std::string where = object + "@" + name;
   const Id id(H5Aopen_by_name(id_, object.c_str(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
@@ -250,21 +311,26 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
       throw Error(Position{path_}, where + ": holds a type that is not a number or text");
   }
   if (H5Tis_variable_str(type) <= 0) {
-    std::string text(H5Tget_size(type), '\0');
+    const std::size_t size = H5Tget_size(type);
+    if (as_int64(size) > size_) throw Error(Position{path_}, where + ": claims more text than the file holds");
+    std::string text(size, '\0');
     if (!shape.empty() || H5Aread(id, type, text.data()) < 0) fail(where, "cannot read");
     return text.substr(0, text.find('\0'));
   }
   const Id memory = string_type();
   const std::int64_t count = product(shape);
-  if (count < 0 || count > 65536) throw Error(Position{path_}, where + ": holds too many texts");
+  if (count > std::min(as_int64(H5Aget_storage_size(id)), size_) / kReference)
+    throw Error(Position{path_}, where + ": claims " + std::to_string(count) + " texts but does not hold them");
   std::vector<char*> raw(static_cast<std::size_t>(count));
   if (count > 0 && H5Aread(id, memory, raw.data()) < 0) fail(where, "cannot read");
-  std::vector<std::string> texts = count > 0 ? take(raw, memory, space) : std::vector<std::string>();
+  std::vector<std::string> texts = copies(raw);
+  if (count > 0) H5Dvlen_reclaim(memory, space, H5P_DEFAULT, raw.data());
   if (shape.empty()) return texts.at(0);
   return texts;
 }
 
 std::vector<std::string> File::attribute_names(const std::string& object) const {
+  const CrashGuard guard(crashes_.get());
   std::vector<std::string> names;
   const Id owner(H5Oopen(id_, object.c_str(), H5P_DEFAULT), H5Oclose);
   if (!owner.valid()) fail(object, "cannot open");
@@ -306,6 +372,7 @@ void File::link(const std::string& object, const std::string& name) {
 }
 
 bool File::same_object(const std::string& a, const std::string& b) const {
+  const CrashGuard guard(crashes_.get());
   const auto address = [&](const std::string& name) {
     ObjectInfo info;
     if (H5Oget_info_by_name2(id_, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0) fail(name, "cannot read");
@@ -314,14 +381,14 @@ bool File::same_object(const std::string& a, const std::string& b) const {
   return address(a) == address(b);
 }
 
-Dataset::Dataset(std::int64_t id, std::string file, std::string path)
-    : id_(id), file_(std::move(file)), path_(std::move(path)) {
+Dataset::Dataset(std::int64_t id, const File& file, std::string path)
+    : id_(id), file_size_(file.size_), file_(file.path_), path_(std::move(path)), crashes_(file.crashes_) {
   const Id element(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
   if (H5Tget_class(element) == H5T_FLOAT && H5Tget_size(element) == 4) type = Type::float32;
   if (H5Tget_class(element) == H5T_INTEGER && H5Tget_size(element) == 2) type = Type::uint16;
   if (H5Tget_class(element) == H5T_INTEGER && H5Tget_size(element) == 1) type = Type::uint8;
   shape = shape_of(space);
-  stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(id));
+  stored_bytes = std::min(as_int64(H5Dget_storage_size(id)), file.size_);
 }
 
 Dataset::Dataset(Dataset&& other) noexcept
@@ -329,23 +396,32 @@ Dataset::Dataset(Dataset&& other) noexcept
       shape(std::move(other.shape)),
       stored_bytes(other.stored_bytes),
       id_(std::exchange(other.id_, -1)),
+      file_size_(other.file_size_),
       file_(std::move(other.file_)),
-      path_(std::move(other.path_)) {}
+      path_(std::move(other.path_)),
+      crashes_(other.crashes_) {}
 
 Dataset::~Dataset() {
-  if (id_ >= 0) H5Dclose(id_);
+  if (id_ < 0) return;
+  const CrashGuard guard(crashes_.get());
+  H5Dclose(id_);
 }
 
 std::int64_t Dataset::offset_of_floats() const {
+  const CrashGuard guard(crashes_.get());
   const Id element(H5Dget_type(id_), H5Tclose), creation(H5Dget_create_plist(id_), H5Pclose);
   if (H5Tequal(element, H5T_NATIVE_FLOAT) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
       H5Pget_external_count(creation) != 0)
     return -1;
-  const haddr_t offset = H5Dget_offset(id_);
-  return offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
+  const std::int64_t offset = as_int64(H5Dget_offset(id_));  // the largest number where there is none
+  return offset > file_size_ - stored_bytes ? -1 : offset;
 }
 
 void Dataset::read(std::int64_t element, void* out) const {
+  const CrashGuard guard(crashes_.get());
+  const Id creation(H5Dget_create_plist(id_), H5Pclose);
+  if (H5Pget_external_count(creation) != 0 || H5Pget_layout(creation) == H5D_VIRTUAL)
+    throw Error(Position{file_}, path_ + ": its numbers are in another file (a checkpoint is one file)");
   if (H5Dread(id_, element, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) < 0)
     throw Error(Position{file_}, path_ + ": cannot read (the file is damaged): " + reason());
 }
@@ -362,21 +438,30 @@ void Dataset::read(std::span<char> out) const {
   read(H5T_NATIVE_UINT8, out.data());
 }
 
-bool File::is_same_as(int descriptor) const {
+/// What the system knows of the open file.
+struct stat File::status() const {
   void* handle = nullptr;
-  struct stat mine {
-  }, other{};
-  return H5Fget_vfd_handle(id_, H5P_DEFAULT, &handle) >= 0 && ::fstat(*static_cast<const int*>(handle), &mine) == 0 &&
-         ::fstat(descriptor, &other) == 0 && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+  struct stat out {};
+  if (H5Fget_vfd_handle(id_, H5P_DEFAULT, &handle) < 0 || ::fstat(*static_cast<const int*>(handle), &out) != 0)
+    fail("", "cannot read");
+  return out;
+}
+
+bool File::is_same_as(int descriptor) const {
+  const struct stat mine = status();
+  struct stat other {};
+  return ::fstat(descriptor, &other) == 0 && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
 Dataset File::dataset(const std::string& path) const {
+  const CrashGuard guard(crashes_.get());
   const hid_t id = H5Dopen2(id_, path.c_str(), H5P_DEFAULT);
   if (id < 0) fail(path, "cannot read");
-  return {id, path_, path};
+  return {id, *this, path};
 }
 
 std::string File::read_bytes(const std::string& dataset) const {
+  const CrashGuard guard(crashes_.get());
   const Dataset found = this->dataset(dataset);
   if (found.type != Type::uint8 || found.shape.size() != 1 || found.shape[0] > found.stored_bytes)
     throw Error(Position{path_}, dataset + ": is not an array of bytes");
@@ -386,21 +471,23 @@ std::string File::read_bytes(const std::string& dataset) const {
 }
 
 std::vector<std::string> File::read_strings(const std::string& dataset) const {
+  const CrashGuard guard(crashes_.get());
   const Id id(H5Dopen2(id_, dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (!id.valid()) fail(dataset, "cannot read");
   const Id type(H5Dget_type(id), H5Tclose), space(H5Dget_space(id), H5Sclose);
   const auto shape = shape_of(space);
   if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || shape.size() != 1)
     throw Error(Position{path_}, dataset + ": is not a list of texts of variable length");
-  // Each text takes at least a reference in the file.
-  if (shape[0] > static_cast<std::int64_t>(H5Dget_storage_size(id)))
+  if (shape[0] > std::min(as_int64(H5Dget_storage_size(id)), size_) / kReference)
     throw Error(Position{path_}, dataset + ": claims " + std::to_string(shape[0]) + " texts but does not hold them");
   const Id memory = string_type();
   std::vector<char*> raw(static_cast<std::size_t>(shape[0]));
   if (raw.empty()) return {};
-  if (H5Dread(id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw.data()) < 0)
+  TextMemory texts(size_);
+  const Id transfer = texts.transfer();
+  if (H5Dread(id, memory, H5S_ALL, H5S_ALL, transfer, raw.data()) < 0)
     fail(dataset, "cannot read (the file is damaged)");
-  return take(raw, memory, space);
+  return copies(raw);
 }
 
 }  // namespace heed::h5

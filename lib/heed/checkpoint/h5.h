@@ -1,11 +1,16 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "heed/base/crash_guard.h"
 #include "heed/config/fields.h"
 #include "heed/tensor/tensor.h"
 
@@ -14,12 +19,14 @@ namespace heed::h5 {
 /// The element types heed stores.
 enum class Type { float32, uint16, uint8, other };
 
+class File;
+
 /// An open dataset: what is known of it before it is read, and reading. Lives no longer than its file.
 class Dataset {
  public:
   Type type = Type::other;
   std::vector<std::int64_t> shape;
-  std::int64_t stored_bytes = 0;  ///< that the file really holds, whatever the shape claims
+  std::int64_t stored_bytes = 0;  ///< that the file can hold, whatever the shape claims
 
   Dataset(Dataset&& other) noexcept;
   Dataset& operator=(Dataset&&) = delete;
@@ -35,15 +42,18 @@ class Dataset {
 
  private:
   friend class File;
-  Dataset(std::int64_t id, std::string where, std::string path);
+  Dataset(std::int64_t id, const File& file, std::string path);
   void read(std::int64_t type, void* out) const;
 
-  std::int64_t id_;
+  std::int64_t id_, file_size_;
   std::string file_, path_;
+  std::shared_ptr<const CrashReport> crashes_;
 };
 
 /// An HDF5 file, open for reading or being written. All errors throw Error with the file's name, the object's path and
-/// what HDF5 says. After a failed write the file can only be destroyed; other files can be written.
+/// what HDF5 says; where HDF5's library crashes on a damaged file that is read, the process ends with a message that
+/// names the file. What a file claims is checked against its size before memory is taken. After a failed write the file
+/// can only be destroyed; other files can be written.
 class File {
  public:
   /// `name`: of the file in messages.
@@ -56,6 +66,8 @@ class File {
   /// Flushes and closes; a written file that is only destroyed is incomplete.
   void close();
   const std::string& path() const { return path_; }
+  /// Bytes of a file that is read; of one that is written, more than any.
+  std::int64_t size() const { return size_; }
 
   /// Whether a descriptor is of this very file, and not of another one that took its name.
   bool is_same_as(int descriptor) const;
@@ -85,13 +97,16 @@ class File {
   std::vector<std::string> read_strings(const std::string& dataset) const;
 
  private:
-  File(std::int64_t id, std::string path, bool writing) : id_(id), path_(std::move(path)), writing_(writing) {}
+  friend class Dataset;
+  File() = default;
   void write(const std::string& dataset, std::int64_t type, const void* data, std::span<const std::int64_t> shape);
+  struct stat status() const;
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
-  std::int64_t id_;
+  std::int64_t id_ = -1;
   std::string path_;
-  bool writing_;
+  std::int64_t size_ = std::numeric_limits<std::int64_t>::max();
+  std::shared_ptr<const CrashReport> crashes_;  // of files that are read
 };
 
 }  // namespace heed::h5

@@ -2,16 +2,13 @@
 
 #include <fcntl.h>
 #include <libdeflate.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -247,7 +244,6 @@ CheckedFile::CheckedFile(const std::string& path, Checked checked) : OpenFile(pa
   if (end < 0) return;
   const std::string line = text_of(*this, {end, end + static_cast<std::int64_t>(kLine)});
   if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return;
-  has_checksum_ = true;
   if (checked == Checked::outline && check_outline(end)) return;
   if (last_line(checksum(*this, std::vector<ByteRange>{{0, end}}).crc) != line) throw damaged();
 }
@@ -270,26 +266,6 @@ bool CheckedFile::check_outline(std::int64_t size) {
   std::copy_if(apart->begin(), apart->end(), std::back_inserter(unchecked_),
                [](const ApartRange& range) { return range.crc.has_value(); });
   return true;
-}
-
-void try_in_child(const std::string& path, const std::function<void()>& read) {
-  const pid_t child = ::fork();
-  if (child < 0) throw Error(Position{path}, "cannot start a process to read it: " + errno_text());
-  if (child == 0) {
-    const int null = ::open("/dev/null", O_WRONLY);
-    ::dup2(null, STDERR_FILENO);  // whatever a crash would print
-    for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
-    ::alarm(60);
-    try {
-      read();
-    } catch (const std::exception&) {
-    }
-    ::_exit(0);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw Error(Position{path}, "is damaged: the HDF5 library cannot read it");
 }
 
 }  // namespace heed

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -92,19 +91,13 @@ class CheckedFile : public OpenFile {
   /// Throws Error where the file cannot be read, or is damaged.
   CheckedFile(const std::string& path, Checked checked);
 
-  bool has_checksum() const { return has_checksum_; }
   /// The weights that are left to be checked, ascending.
   const std::vector<ApartRange>& unchecked() const { return unchecked_; }
 
  private:
   bool check_outline(std::int64_t size);
 
-  bool has_checksum_ = false;
   std::vector<ApartRange> unchecked_;
 };
-
-/// Runs `read` in a child process first: HDF5's library crashes on some damaged files. Throws Error where the child
-/// does not end in the usual way; an exception in it is no matter here, it will come again in the parent.
-void try_in_child(const std::string& path, const std::function<void()>& read);
 
 }  // namespace heed

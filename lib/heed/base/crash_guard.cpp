@@ -1,0 +1,136 @@
+#include "heed/base/crash_guard.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <mutex>
+
+#include "heed/base/error.h"
+#include "heed/base/temporary_name.h"
+
+namespace heed {
+namespace {
+
+constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
+
+/// What this thread's handler writes; nullptr outside of guards.
+thread_local const std::string* current_line = nullptr;
+/// Guards that this thread has entered; how many they were when its timer ran out last.
+thread_local volatile unsigned entered = 0, entered_before = 0;
+
+std::mutex installing;  // guards what follows
+int reports = 0;        // that live
+std::array<struct sigaction, kSignals.size()> before;
+
+/// Gives a signal that is not the guards' to whoever was to handle it.
+void pass_on(int number, const siginfo_t& info) {
+  for (std::size_t i = 0; i < kSignals.size(); ++i)
+    if (kSignals[i] == number) ::sigaction(number, &before[i], nullptr);
+  // An instruction that failed fails again after this handler; a signal that was sent must be sent again.
+  if (info.si_code <= 0) std::raise(number);
+}
+
+void on_crash(int number, siginfo_t* info, void*) {
+  if (number == SIGVTALRM && info->si_code == SI_TIMER) {
+    const bool same_call = entered == entered_before;
+    entered_before = entered;
+    if (!current_line || !same_call) return;
+  }
+  if (!current_line) return pass_on(number, *info);
+  const ssize_t written = ::write(STDERR_FILENO, current_line->data(), current_line->size());
+  static_cast<void>(written);
+  remove_temporary_files();
+  ::_exit(Error::exit_code);
+}
+
+/// The disposition of a signal becomes on_crash; the one of before is kept.
+void install(int number, struct sigaction* old) {
+  struct sigaction present {};
+  ::sigaction(number, nullptr, &present);
+  if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == on_crash) return;
+  *old = present;
+  struct sigaction action {};
+  action.sa_sigaction = on_crash;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  ::sigaction(number, &action, nullptr);
+}
+
+/// Handlers that others have installed since then stay, and so does that of the timer: its signal may be on its way.
+void restore(int number, const struct sigaction& old) {
+  struct sigaction present {};
+  ::sigaction(number, nullptr, &present);
+  if (number != SIGVTALRM && (present.sa_flags & SA_SIGINFO) && present.sa_sigaction == on_crash)
+    ::sigaction(number, &old, nullptr);
+}
+
+/// A stack for the handlers of this thread: its own may be what has overflowed.
+class HandlerStack {
+ public:
+  HandlerStack() {
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) == 0 && !(present.ss_flags & SS_DISABLE)) return;
+    const auto size = static_cast<std::size_t>(SIGSTKSZ);
+    memory_ = std::make_unique<char[]>(size);
+    stack_t stack{};
+    stack.ss_sp = memory_.get();
+    stack.ss_size = size;
+    ::sigaltstack(&stack, nullptr);
+  }
+  ~HandlerStack() {
+    if (!memory_) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  HandlerStack(const HandlerStack&) = delete;
+  HandlerStack& operator=(const HandlerStack&) = delete;
+
+ private:
+  std::unique_ptr<char[]> memory_;
+};
+
+}  // namespace
+
+CrashReport::CrashReport(const std::string& message, double seconds)
+    : line_(std::string(program_invocation_short_name) + ": " + message + "\n") {
+  {
+    const std::lock_guard lock(installing);
+    if (reports++ == 0)
+      for (std::size_t i = 0; i < kSignals.size(); ++i) install(kSignals[i], &before[i]);
+  }
+  struct sigevent event {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGVTALRM;
+  event._sigev_un._tid = ::gettid();
+  has_timer_ = ::timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
+  if (!has_timer_) return;
+  timespec interval{};
+  interval.tv_sec = static_cast<time_t>(seconds);
+  interval.tv_nsec = static_cast<long>((seconds - static_cast<double>(interval.tv_sec)) * 1e9);
+  const itimerspec times{interval, interval};
+  ::timer_settime(timer_, 0, &times, nullptr);
+}
+
+CrashReport::~CrashReport() {
+  if (has_timer_) ::timer_delete(timer_);
+  const std::lock_guard lock(installing);
+  if (--reports > 0) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) restore(kSignals[i], before[i]);
+}
+
+CrashGuard::CrashGuard(const CrashReport* report) : outer_(current_line) {
+  if (!report) return;
+  thread_local const HandlerStack stack;
+  entered = entered + 1;
+  current_line = &report->line_;
+}
+
+CrashGuard::~CrashGuard() {
+  current_line = outer_;
+}
+
+}  // namespace heed
