@@ -43,8 +43,11 @@ TextModelParts read_text_parts(const h5::File& file, const std::string& group, c
   if (file.exists(group + kSubwordModel))
     parts.subword_model = shared(kSubwordModel) ? source->subword_model : file.read_bytes(group + kSubwordModel);
   if (file.exists(group + kTruecaseModel)) parts.truecase_model = file.read_bytes(group + kTruecaseModel);
-  for (const std::string& name : file.attribute_names(group))
-    parts.attributes.emplace_back(option_name(name), *file.read_attribute(group, name));
+  for (const std::string& name : file.attribute_names(group)) {
+    auto value = file.read_attribute(group, name);
+    if (!value) throw Error(Position{file.path()}, group + "@" + name + ": cannot read (the file is damaged)");
+    parts.attributes.emplace_back(option_name(name), std::move(*value));
+  }
   return parts;
 }
 
