@@ -33,8 +33,7 @@ class Id {
   herr_t (*close_)(hid_t);
 };
 
-/// Bytes in the file of a reference to a text, which lies elsewhere. HDF5 writes beyond its memory where a file claims
-/// that references are shorter.
+/// Bytes in the file of a reference to a text, which lies elsewhere.
 constexpr std::int64_t kReference = 16;
 
 #if H5_VERSION_GE(1, 12, 0)
