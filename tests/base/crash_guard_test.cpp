@@ -1,6 +1,7 @@
 #include "heed/base/crash_guard.h"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +57,12 @@ int overflow_the_stack(const volatile int& depth) {
   return depth == 0 ? 0 : overflow_the_stack(deeper) + depth;
 }
 
+/// A fault that no sanitizer sees before the processor does.
+void write_to_forbidden_page() {
+  void* page = ::mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<volatile int*>(page) = 1;
+}
+
 void fault() {
   std::raise(SIGSEGV);
 }
@@ -84,7 +91,7 @@ TEST_CASE("a crash in a guard is an exit with a message, without temporary files
   };
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) check([&] { std::raise(number); });
   check([] { std::abort(); });
-  check([] { *static_cast<volatile int*>(nullptr) = 1; });
+  check(write_to_forbidden_page);
   check([] { overflow_the_stack(one); });
   check([] {
     std::thread([] {
@@ -142,7 +149,7 @@ TEST_CASE("crashes outside of guards are what they were") {
   CHECK(dies([&] {
           const CrashReport own("mine");
           const CrashGuard guard(&own);
-          std::thread([] { *static_cast<volatile int*>(nullptr) = 1; }).join();
+          std::thread(write_to_forbidden_page).join();
         }) == SIGSEGV);
   // Handlers of before are asked, and are there again afterwards.
   CHECK(dies([] {
