@@ -121,6 +121,27 @@ TEST_CASE("what is finished stays so; a longer goal opens it again, as if there 
   CHECK(run.parameters() == whole.parameters());
 }
 
+TEST_CASE("a goal in hours counts the hours of training, not those since the machine was started") {
+  const TemporaryFolder folder("heed_trainer_hours");
+  SmallRun run(folder / "m.h5");
+  run.go();
+  run.state->state.seconds = 36;  // the goal of 0.01 hours was just reached
+  save_checkpoint(run.path, run.state->checkpoint, run.state->state, run.state->arrays);
+  for (const auto& [after, finished] :
+       {std::pair<std::string, bool>{"0.01h", true}, {"0.02h", false}, {"0.03h", false}}) {
+    CAPTURE(after);
+    run.run.after = after;
+    CHECK(run.prepare().already_finished() == finished);
+  }
+  // The hours of an earlier run count in full.
+  run.run.after = "0.0100001h";
+  run.run.save_freq = "1000u";
+  CHECK(run.go() == Trainer::Outcome::finished);
+  CHECK(run.state->state.finish_reason == "--after 0.0100001h is reached");
+  CHECK(run.state->state.seconds >= 36);
+  CHECK(run.state->state.seconds < 60);
+}
+
 TEST_CASE("a finished average still holds what training needs to go on") {
   const TemporaryFolder folder("heed_trainer_average");
   for (const double smoothing : {0.0, 0.01}) {

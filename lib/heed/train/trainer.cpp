@@ -41,7 +41,10 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       batches_(parts.corpus, batch_options.limits(), static_cast<std::uint64_t>(batch_options.seed)),
       after_("--after", options.after),
       save_freq_(save_frequency(options)),
-      valid_freq_("--valid-freq", options.valid_freq) {
+      valid_freq_("--valid-freq", options.valid_freq),
+      started_(Clock::now()),
+      seconds_before_(state().seconds),
+      status_shown_(started_) {
   if (options.disp_freq) disp_freq_.emplace("--disp-freq", *options.disp_freq);
   if (optimizer.schedule.needs_end() && after_.unit() == Amount::Unit::hours)
     throw UsageError("--lr-schedule " + std::string(enum_name(optimizer.schedule.kind)) +
@@ -59,6 +62,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       state().best.assign(metrics.size(), {});
     }
   }
+  first_place_ = shown_place_ = place();
 }
 
 std::int64_t Trainer::batches_per_epoch() {
@@ -337,14 +341,7 @@ bool Trainer::save_or_roll_back(bool keep) {
   return false;
 }
 
-void Trainer::start_clock() {
-  started_ = status_shown_ = Clock::now();
-  seconds_before_ = state().seconds;
-  first_place_ = shown_place_ = place();
-}
-
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
-  start_clock();
   const auto keep = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
   if (already_finished()) return Outcome::finished;
   drop_old_kept(keep);
@@ -366,7 +363,6 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
 }
 
 double Trainer::measure_speed(int updates) {
-  start_clock();
   const auto update = [&] {
     const std::int64_t tokens = compute_update().sums.tokens;
     next_epoch_if_done();

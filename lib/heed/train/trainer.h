@@ -72,7 +72,6 @@ class Trainer {
   bool save_or_roll_back(bool keep);
   bool finish_if_done();
   void next_epoch_if_done();
-  void start_clock();
   void publish_average();
   void plot();
 
@@ -87,8 +86,8 @@ class Trainer {
   Amount after_, save_freq_, valid_freq_;
   std::optional<Amount> disp_freq_;
 
-  Clock::time_point started_;    // this run
-  double seconds_before_ = 0;    // of the runs before
+  Clock::time_point started_;    // when this run began: at construction
+  double seconds_before_;        // training time of the runs before this one
   TrainingPlace first_place_;    // of this run
   CrossEntropySums shown_sums_;  // since the last report
   TrainingPlace shown_place_;
