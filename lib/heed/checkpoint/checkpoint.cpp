@@ -1,15 +1,8 @@
 #include "heed/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <boost/archive/archive_exception.hpp>
-#include <boost/archive/text_iarchive.hpp>
-#include <boost/archive/text_oarchive.hpp>
-#include <boost/serialization/utility.hpp>
-#include <boost/serialization/vector.hpp>
 #include <ctime>
 #include <set>
-#include <sstream>
-#include <stdexcept>
 
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
@@ -72,9 +65,7 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
       write_parameters(file, "/training/" + name, values);
       add_ranges(file, "/training/" + name, values.layout(), training);
     }
-    std::ostringstream bytes;
-    boost::archive::text_oarchive(bytes) << *state;
-    file.write_bytes("/training/state", bytes.str());
+    file.write_bytes("/training/state", write_training_state(*state));
   }
   file.close();
   append_checksum(atomic.temporary(), path, weights, training);
@@ -158,17 +149,6 @@ Checkpoint read_checkpoint(const OpenCheckpoint& open) {
   return std::move(unread.checkpoint);
 }
 
-void read_state(const h5::File& file, TrainingState& state) {
-  try {
-    std::istringstream bytes(file.read_bytes("/training/state"));
-    boost::archive::text_iarchive(bytes) >> state;
-  } catch (const boost::archive::archive_exception& error) {
-    throw Error(Position{file.path()}, std::string("/training/state: cannot be read: ") + error.what());
-  } catch (const std::length_error&) {
-    throw Error(Position{file.path()}, "/training/state: cannot be read: a size in it is impossible");
-  }
-}
-
 }  // namespace
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
@@ -202,7 +182,7 @@ std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& 
       auto [entry, added] = out.arrays.emplace(name, ParameterValues<float>(layout));
       reader.read(0, entry->second.flat());
     }
-    read_state(*open.file, out.state);
+    out.state = read_training_state(open.file->read_bytes("/training/state"), path);
     return out;
   });
 }

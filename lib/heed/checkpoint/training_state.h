@@ -13,11 +13,6 @@ struct LossPoint {
   double epoch = 0;         ///< epochs done by then
   double loss = 0;
   std::int64_t tokens = 0;  ///< target tokens of the stretch
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& update& epoch& loss& tokens;
-  }
 };
 
 /// What one validation found.
@@ -25,11 +20,6 @@ struct ValidationPoint {
   std::int64_t update = 0;
   double epoch = 0;
   std::vector<double> scores;  ///< one for each of TrainingState::metrics
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& update& epoch& scores;
-  }
 };
 
 /// The best score of one metric so far.
@@ -37,11 +27,6 @@ struct BestScore {
   double score = 0;
   std::int64_t update = -1;  ///< of the validation; -1: none yet
   std::int64_t stalled = 0;  ///< validations since then
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& score& update& stalled;
-  }
 };
 
 /// Everything apart from arrays that training needs to go on exactly where it stopped. Plain data; all numbers finite.
@@ -55,6 +40,7 @@ struct TrainingState {
   std::int64_t optimizer_step = 0;  ///< updates that changed the parameters: bias correction and schedule count these
   std::int64_t epoch = 0;           ///< epochs completed
   std::int64_t batch = 0;           ///< batches of the current epoch done
+  std::int64_t epoch_batches = 0;   ///< batches of the current epoch in all; 0: not known (files before version 1)
   std::int64_t target_tokens = 0;   ///< trained on so far
   std::int64_t sentences = 0;
   double seconds = 0;     ///< spent training, over all runs
@@ -78,13 +64,15 @@ struct TrainingState {
 
   /// What a resumed run must find unchanged or say that it changed: option or fingerprint, and value as text.
   std::vector<std::pair<std::string, std::string>> settings;
-
-  template <class Archive>
-  void serialize(Archive& archive, unsigned) {
-    archive& seed& updates& optimizer_step& epoch& batch& target_tokens& sentences& seconds& finished& finish_reason&
-        skipped_updates& consecutive_skips& rollbacks& history& history_stride& open_point& metrics& validations& best&
-            kept_updates& settings;
-  }
 };
+
+/// The bytes of the dataset /training/state: a Boost.Serialization text archive. Throws Error for a state that
+/// read_training_state would refuse, so that no file is written from which training cannot go on.
+std::string write_training_state(const TrainingState& state);
+
+/// Reads what write_training_state of this or an earlier version wrote. The bytes may be damaged or forged: every field
+/// is checked, and a length larger than the number of bytes takes no memory. Throws Error that names `path` and the
+/// field.
+TrainingState read_training_state(const std::string& bytes, const std::string& path);
 
 }  // namespace heed

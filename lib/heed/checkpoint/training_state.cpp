@@ -1,0 +1,208 @@
+#include "heed/checkpoint/training_state.h"
+
+#include <boost/archive/archive_exception.hpp>
+#include <boost/archive/impl/archive_serializer_map.ipp>
+#include <boost/archive/impl/basic_text_iarchive.ipp>
+#include <boost/archive/impl/text_iarchive_impl.ipp>
+#include <boost/archive/text_iarchive.hpp>
+#include <boost/archive/text_oarchive.hpp>
+#include <boost/serialization/utility.hpp>
+#include <boost/serialization/vector.hpp>
+#include <boost/serialization/version.hpp>
+#include <cmath>
+#include <sstream>
+
+#include "heed/base/error.h"
+
+BOOST_CLASS_VERSION(heed::TrainingState, 1)
+
+namespace heed {
+namespace {
+
+using boost::archive::archive_exception;
+
+/// Boost's text archive, for bytes that nobody vouches for: no vector and no string may be longer than the archive, so
+/// that a forged length takes no memory.
+class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedTextArchive> {
+  using Base = boost::archive::text_iarchive_impl<BoundedTextArchive>;
+  friend class boost::archive::detail::interface_iarchive<BoundedTextArchive>;
+  friend class boost::archive::load_access;
+
+ public:
+  BoundedTextArchive(std::istream& in, std::size_t size) : Base(in, 0), size_(size) { init(); }
+
+ protected:
+  template <class Value>
+  void load(Value& value) {
+    Base::load(value);
+  }
+  void load(boost::serialization::collection_size_type& count) {
+    std::size_t value = 0;
+    Base::load(value);
+    if (value > size_) throw archive_exception(archive_exception::input_stream_error);
+    count = boost::serialization::collection_size_type(value);
+  }
+  void load(std::string& text) {
+    std::size_t length = 0;
+    Base::load(length);
+    if (length > size_) throw archive_exception(archive_exception::input_stream_error);
+    is.get();  // the blank between length and text
+    text.resize(length);
+    is.read(text.data(), static_cast<std::streamsize>(length));
+    if (!is) throw archive_exception(archive_exception::input_stream_error);
+  }
+
+ private:
+  std::size_t size_;
+};
+
+/// Larger counts are no counts: the trainer computes with them in double, too.
+constexpr std::int64_t kMostCount = std::int64_t{1} << 53;
+
+/// Collects the first thing that is wrong with a state.
+class Flaw {
+ public:
+  void require(bool good, const std::string& what) {
+    if (!good && text_.empty()) text_ = what;
+  }
+  void require_count(const std::string& name, std::int64_t count, std::int64_t least = 0,
+                     std::int64_t most = kMostCount) {
+    if (count < least || count > most)
+      require(false,
+              name + " is " + std::to_string(count) + ", not " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  void require_finite(const std::string& name, double value) {
+    require(std::isfinite(value), name + " is not a finite number");
+  }
+  /// Hours, epochs and the scores of all metrics.
+  void require_amount(const std::string& name, double value) {
+    require_finite(name, value);
+    require(value >= 0, name + " is negative");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void check_point(Flaw& flaw, const std::string& name, const LossPoint& point, std::int64_t updates,
+                 std::int64_t least_tokens) {
+  flaw.require_count(name + ": update", point.update, 0, updates);
+  flaw.require_amount(name + ": epoch", point.epoch);
+  flaw.require_finite(name + ": loss", point.loss);
+  flaw.require_count(name + ": tokens", point.tokens, least_tokens);
+}
+
+std::string numbered(const char* name, std::size_t i) {
+  return std::string(name) + " " + std::to_string(i + 1);
+}
+
+/// The field of a state that no training leaves so, and what is wrong with it; nothing where all is well.
+std::string find_flaw(const TrainingState& state) {
+  Flaw flaw;
+  flaw.require_count("updates", state.updates);
+  flaw.require_count("optimizer_step", state.optimizer_step, 0, state.updates);
+  flaw.require_count("epoch", state.epoch);
+  flaw.require_count("epoch_batches", state.epoch_batches);
+  flaw.require_count("batch", state.batch, 0, state.epoch_batches > 0 ? state.epoch_batches : kMostCount);
+  flaw.require_count("target_tokens", state.target_tokens);
+  flaw.require_count("sentences", state.sentences);
+  flaw.require_amount("seconds", state.seconds);
+  flaw.require_count("skipped_updates", state.skipped_updates);
+  flaw.require_count("consecutive_skips", state.consecutive_skips, 0, state.skipped_updates);
+  flaw.require_count("rollbacks", state.rollbacks);
+
+  flaw.require_count("history_stride", state.history_stride, 1);
+  for (std::size_t i = 0; i < state.history.size(); ++i)
+    check_point(flaw, numbered("history", i), state.history[i], state.updates, 1);
+  check_point(flaw, "open_point", state.open_point, state.updates, 0);
+
+  const auto metrics = static_cast<std::int64_t>(state.metrics.size());
+  const auto require_size = [&](const std::string& name, std::size_t size) {
+    flaw.require(static_cast<std::int64_t>(size) == metrics,
+                 name + " has " + std::to_string(size) + " scores for " + std::to_string(metrics) + " metrics");
+  };
+  for (std::size_t i = 0; i < state.validations.size(); ++i) {
+    const ValidationPoint& point = state.validations[i];
+    const std::string name = numbered("validation", i);
+    flaw.require_count(name + ": update", point.update, 0, state.updates);
+    flaw.require_amount(name + ": epoch", point.epoch);
+    require_size(name, point.scores.size());
+    for (const double score : point.scores) flaw.require_amount(name + ": score", score);
+  }
+  require_size("best", state.best.size());
+  for (std::size_t i = 0; i < state.best.size(); ++i) {
+    const BestScore& best = state.best[i];
+    const std::string name = numbered("best", i);
+    flaw.require_amount(name + ": score", best.score);
+    // Above `updates` where training went back behind the best validation.
+    flaw.require_count(name + ": update", best.update, -1);
+    flaw.require_count(name + ": stalled", best.stalled);
+  }
+
+  std::int64_t least = 0;
+  for (std::size_t i = 0; i < state.kept_updates.size(); ++i) {
+    flaw.require_count(numbered("kept_updates", i), state.kept_updates[i], least, state.updates);
+    least = state.kept_updates[i] + 1;
+  }
+  return flaw.text();
+}
+
+}  // namespace
+
+template <class Archive>
+void serialize(Archive& archive, LossPoint& point, unsigned) {
+  archive& point.update& point.epoch& point.loss& point.tokens;
+}
+
+template <class Archive>
+void serialize(Archive& archive, ValidationPoint& point, unsigned) {
+  archive& point.update& point.epoch& point.scores;
+}
+
+template <class Archive>
+void serialize(Archive& archive, BestScore& best, unsigned) {
+  archive& best.score& best.update& best.stalled;
+}
+
+template <class Archive>
+void serialize(Archive& archive, TrainingState& state, unsigned version) {
+  archive& state.seed& state.updates& state.optimizer_step& state.epoch& state.batch& state.target_tokens& state
+      .sentences& state.seconds& state.finished& state.finish_reason& state.skipped_updates& state
+      .consecutive_skips& state.rollbacks& state.history& state.history_stride& state.open_point& state.metrics& state
+      .validations& state.best& state.kept_updates& state.settings;
+  if (version >= 1) archive& state.epoch_batches;
+}
+
+std::string write_training_state(const TrainingState& state) {
+  const std::string flaw = find_flaw(state);
+  if (!flaw.empty()) throw Error("internal: the state of training cannot be saved: " + flaw);
+  std::ostringstream bytes;
+  boost::archive::text_oarchive(bytes) << state;
+  return bytes.str();
+}
+
+TrainingState read_training_state(const std::string& bytes, const std::string& path) {
+  const auto fail = [&](const std::string& what) {
+    throw Error(Position{path}, "/training/state: " + what +
+                                    " (the file is damaged or forged; take a copy of it from before, or begin again "
+                                    "under another name with -m)");
+  };
+  TrainingState state;
+  try {
+    std::istringstream in(bytes);
+    BoundedTextArchive(in, bytes.size()) >> state;
+  } catch (const archive_exception& error) {
+    // A later version is no damage.
+    if (error.code == archive_exception::unsupported_version ||
+        error.code == archive_exception::unsupported_class_version)
+      throw Error(Position{path},
+                  "/training/state: was written by a later heed, or with a later Boost library (go on with that one)");
+    fail(std::string("cannot be read: ") + error.what());
+  }
+  const std::string flaw = find_flaw(state);
+  if (!flaw.empty()) fail(flaw);
+  return state;
+}
+
+}  // namespace heed
