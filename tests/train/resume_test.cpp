@@ -54,6 +54,18 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
   CHECK(saved.state.settings[1].second == "2");
 }
 
+TEST_CASE("a place in an epoch, where its batches become more or fewer") {
+  CHECK(scaled_batch(6, 12, 12) == 6);
+  CHECK(scaled_batch(6, 12, 1) == 1);
+  CHECK(scaled_batch(5, 12, 1) == 0);
+  CHECK(scaled_batch(5, 12, 24) == 10);
+  CHECK(scaled_batch(0, 12, 7) == 0);
+  CHECK(scaled_batch(12, 12, 7) == 7);
+  const std::int64_t large = std::int64_t{1} << 53;
+  CHECK(scaled_batch(large, large, 1 << 30) == 1 << 30);
+  CHECK(scaled_batch(large, 1, 7) == 7);
+}
+
 TEST_CASE("averaging refuses models that do not fit together") {
   const TemporaryFolder folder("heed_average");
   TransformerConfig wider = small_config();

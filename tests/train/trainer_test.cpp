@@ -142,6 +142,108 @@ TEST_CASE("a goal in hours counts the hours of training, not those since the mac
   CHECK(run.state->state.seconds < 60);
 }
 
+TEST_CASE("other batches on resume: the same share of the epoch is done") {
+  const TemporaryFolder folder("heed_trainer_rescale");
+  SmallRun first(folder / "first.h5");
+  first.run.after = "6u";
+  first.go();
+  const std::int64_t batches = first.state->state.epoch_batches, done = first.state->state.target_tokens;
+  REQUIRE(batches > 8);
+  REQUIRE(batches < 16);
+  CHECK(first.state->state.batch == 6);
+  for (const bool old_file : {false, true}) {
+    for (const std::int64_t words : {60, 30, 200, 10000}) {
+      CAPTURE(old_file);
+      CAPTURE(words);
+      SmallRun run(folder / "m.h5");
+      std::filesystem::copy_file(first.path, run.path, std::filesystem::copy_options::overwrite_existing);
+      run.batch.mini_batch_words = words;
+      run.run.after = "7u";
+      if (old_file) {  // as heed wrote them before it counted the batches of an epoch
+        run.prepare();
+        run.state->state.batch = 6;
+        run.state->state.epoch = 0;
+        run.state->state.epoch_batches = 0;
+        save_checkpoint(run.path, run.state->checkpoint, run.state->state, run.state->arrays);
+      }
+      Trainer& trainer = run.prepare();
+      const TrainingState& state = run.state->state;
+      const std::int64_t now = trainer.batches_per_epoch();
+      CAPTURE(now);
+      const std::int64_t place = old_file ? std::min<std::int64_t>(6, now) : (12 * now + batches) / (2 * batches);
+      CHECK(state.epoch == (place == now ? 1 : 0));
+      CHECK(state.batch == (place == now ? 0 : place));
+      CHECK(run.go() == Trainer::Outcome::finished);
+      // Each update has tokens, and what was saved can be read.
+      CHECK(state.history.size() == 7);
+      CHECK(state.history.back().tokens > 0);
+      CHECK(state.target_tokens == done + state.history.back().tokens);
+      run.run.after = "4e";
+      CHECK(run.go() == Trainer::Outcome::finished);
+      CHECK(run.state->state.epoch == 4);
+      CHECK(run.state->state.batch == 0);
+      CHECK(load_resumable_checkpoint(run.path)->state.target_tokens == run.state->state.target_tokens);
+    }
+  }
+}
+
+TEST_CASE("a rollback to the file of a run with other batches and metrics finds its place, too") {
+  const TemporaryFolder folder("heed_trainer_rollback_other");
+  SmallRun first(folder / "m.h5");
+  first.run.after = "6u";
+  first.run.valid_freq = "2u";
+  first.go();
+  SmallRun run(first.path);
+  run.batch.mini_batch_words = 200;
+  run.run.after = "6e";
+  run.run.valid_metrics = {Metric::ce_mean_words, Metric::perplexity};
+  run.prepare();
+  int calls = 0;
+  run.go(hooked(*run.state, [&] { return ++calls <= 3; }));
+  const TrainingState& state = run.state->state;
+  CHECK(state.rollbacks == 1);
+  CHECK(state.finished);
+  CHECK(state.epoch == 6);
+  CHECK(state.metrics == std::vector<std::string>{"ce-mean-words", "perplexity"});
+  CHECK(state.best.size() == 2);
+  for (const ValidationPoint& point : state.validations) CHECK(point.scores.size() == 2);
+  CHECK(load_resumable_checkpoint(run.path)->state.epoch == 6);
+}
+
+TEST_CASE("a validation that is not finite is never the best one, and the state can be read") {
+  const TemporaryFolder folder("heed_trainer_validation");
+  SmallRun run(folder / "m.h5");
+  run.run.keep_best = true;
+  run.run.early_stopping = 5;
+  run.run.valid_metrics = {Metric::perplexity, Metric::ce_mean_words};
+  run.run.after = "4e";
+  run.prepare();
+  const auto model = run.state->checkpoint.model;
+  run.go(
+      [&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options, CrossEntropySums* sums) {
+        const Variable<float> loss = model->loss(graph, batch, options, sums);
+        if (!graph.recording() && run.state->state.epoch != 2) sums->negative_log_likelihood = NAN;
+        return loss;
+      });
+  const TrainingState state = load_resumable_checkpoint(run.path)->state;
+  REQUIRE(state.validations.size() == 4);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(state.validations[0].scores[i] == worst_score(run.run.valid_metrics[i]));
+    CHECK(state.best[i].update == state.validations[1].update);
+    CHECK(state.best[i].score == state.validations[1].scores[i]);
+    CHECK(state.best[i].stalled == 2);
+  }
+}
+
+TEST_CASE("an update without tokens is refused") {
+  const TemporaryFolder folder("heed_trainer_empty");
+  SmallRun run(folder / "m.h5");
+  run.prepare();
+  Optimizer optimizer(run.optimizer.resolve(16), run.state->checkpoint.model->layout(), run.state->arrays);
+  UpdateStep step(*run.workers, optimizer, run.state->checkpoint.parameters, nullptr, 0, run.pool);
+  CHECK_THROWS_WITH_AS(step.run(run.corpus, {}, 0.1, {}, 1, 0.01), "internal: an update without target tokens", Error);
+}
+
 TEST_CASE("a finished average still holds what training needs to go on") {
   const TemporaryFolder folder("heed_trainer_average");
   for (const double smoothing : {0.0, 0.01}) {
@@ -216,6 +318,53 @@ TEST_CASE("when it happens again and again, training goes back to the last saved
                                   std::string(save_freq == "4u" ? "8" : "0") + " with half the learning rate") !=
           std::string::npos);
     std::filesystem::remove(run.path);
+  }
+}
+
+TEST_CASE("after a rollback no worse model takes the place of the best one") {
+  const TemporaryFolder folder("heed_trainer_rollback_best");
+  for (const bool saved : {true, false}) {
+    CAPTURE(saved);
+    SmallRun run(folder / "m.h5");
+    run.run.valid_freq = "2u";
+    run.run.save_freq = saved ? "6u" : "1000u";
+    run.run.keep_best = true;
+    run.run.after = "14u";
+    run.prepare();
+    const std::string best_file = model_file_variant(run.path, "best-perplexity");
+    int calls = 0;
+    std::vector<float> before;
+    BestScore best;
+    const auto model = run.state->checkpoint.model;
+    // Updates 9 to 11 diverge, after a good validation at 8; then learning goes wrong, so that all others are worse.
+    run.go([&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
+                      CrossEntropySums* sums) {
+      const Variable<float> loss = model->loss(graph, batch, options, sums);
+      const bool learning = graph.recording();
+      if (learning) ++calls;
+      if (learning && calls >= 9 && calls < 12) {
+        if (calls == 9) {
+          before = saved_parameters(best_file);
+          best = run.state->state.best[0];
+        }
+        sums->loss = NAN;
+      }
+      if (!learning && calls >= 12) sums->negative_log_likelihood += 0.5 * static_cast<double>(sums->tokens);
+      return loss;
+    });
+    CHECK(best.update == 8);
+    const TrainingState& state = run.state->state;
+    CHECK(state.rollbacks == 1);
+    CHECK(run.messages.str().find(saved ? "back to update 6 with" : "back to update 0 with") != std::string::npos);
+    // The validations since then were worse than that at 8.
+    CHECK(state.validations.back().scores[0] > best.score);
+    CHECK(state.best[0].score == best.score);
+    CHECK(state.best[0].update == 8);
+    CHECK(state.best[0].stalled == (saved ? 4 : 7));
+    CHECK(saved_parameters(best_file) == before);
+    CHECK(load_resumable_checkpoint(run.path)->state.best[0].score == best.score);
+    std::filesystem::remove(run.path);
+    std::filesystem::remove(best_file);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "heed/train/resume.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace heed {
 namespace {
@@ -63,6 +64,26 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
   for (const RunSetting& setting : settings) stored.emplace_back(setting.name, setting.value);
 }
 
+void keep_after_rollback(TrainingState& abandoned, TrainingState& restored) {
+  if (restored.metrics != abandoned.metrics) {
+    restored.metrics = std::move(abandoned.metrics);
+    restored.validations.clear();
+    restored.best.assign(abandoned.best.size(), {});
+  }
+  for (std::size_t i = 0; i < restored.best.size(); ++i) {
+    // Where the best validation is an abandoned one, none has come after it yet.
+    const BestScore& best = abandoned.best[i];
+    if (best.update != restored.best[i].update || best.score != restored.best[i].score)
+      restored.best[i] = {best.score, best.update, 0};
+  }
+  restored.seed = abandoned.seed;
+  restored.settings = std::move(abandoned.settings);
+  restored.skipped_updates = abandoned.skipped_updates;
+  restored.consecutive_skips = 0;
+  restored.rollbacks = abandoned.rollbacks + 1;
+  restored.finished = false;
+}
+
 void restore_training_form(ResumableCheckpoint& run, bool smoothing) {
   const auto trained = run.arrays.find(kTrained), smoothed = run.arrays.find(kSmoothed);
   if (smoothing) {
@@ -78,6 +99,12 @@ void restore_training_form(ResumableCheckpoint& run, bool smoothing) {
 ParameterValues<float>& training_parameters(ResumableCheckpoint& run) {
   const auto trained = run.arrays.find(kTrained);
   return trained == run.arrays.end() ? run.checkpoint.parameters : trained->second;
+}
+
+std::int64_t scaled_batch(std::int64_t batch, std::int64_t before, std::int64_t now) {
+  if (before == now) return std::min(batch, now);
+  const double share = static_cast<double>(batch) / static_cast<double>(before);
+  return std::min<std::int64_t>(std::llround(share * static_cast<double>(now)), now);
 }
 
 TrainingArrays published_arrays(const ResumableCheckpoint& run) {

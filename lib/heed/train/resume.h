@@ -25,6 +25,11 @@ struct RunSetting {
 void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
                      const std::vector<RunSetting>& settings, Log& log);
 
+/// Takes over into `restored`, the state of the file that training goes back to, what stays true of the abandoned
+/// one: seed and settings, which are those of this run and not of the run that wrote the file; skipped updates, and
+/// one rollback more; the metrics, and the best scores, because the files of the best models (--keep-best) hold them.
+void keep_after_rollback(TrainingState& abandoned, TrainingState& restored);
+
 /// Brings loaded arrays into the form in which training uses them, whatever form they were saved in (see
 /// training_parameters): a finished run's file holds averaged parameters beside the trained ones.
 void restore_training_form(ResumableCheckpoint& run, bool smoothing);
@@ -32,6 +37,10 @@ void restore_training_form(ResumableCheckpoint& run, bool smoothing);
 /// The parameters that the optimiser changes. With exponential smoothing they are the array "trained", and
 /// checkpoint.parameters are their moving average; else they are checkpoint.parameters.
 ParameterValues<float>& training_parameters(ResumableCheckpoint& run);
+
+/// The batch of an epoch cut into `now` batches that stands where `batch` stood among `before` ones, from 0 to `now`:
+/// batch * now / before, rounded.
+std::int64_t scaled_batch(std::int64_t batch, std::int64_t before, std::int64_t now);
 
 /// The arrays to save beside other parameters than those in `run`: restore_training_form finds everything in them.
 TrainingArrays published_arrays(const ResumableCheckpoint& run);

@@ -22,6 +22,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+bool is_better(Metric metric, double score, const BestScore& best) {
+  if (larger_is_better(metric)) return best.update < 0 || score > best.score;
+  return score < (best.update < 0 ? worst_score(metric) : best.score);
+}
+
 Amount save_frequency(const RunOptions& options) {
   if (options.save_freq) return {"--save-freq", *options.save_freq};
   if (options.keep_last > 0 || options.average_last > 0) return {1, Amount::Unit::epochs};
@@ -62,6 +67,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       state().best.assign(metrics.size(), {});
     }
   }
+  find_place_in_epoch();
   first_place_ = shown_place_ = place();
 }
 
@@ -70,7 +76,16 @@ std::int64_t Trainer::batches_per_epoch() {
     batches_.prepare(state().epoch);
     prepared_epoch_ = state().epoch;
   }
+  state().epoch_batches = batches_.size();
   return batches_.size();
+}
+
+/// Moves a state that was read to its place among the batches of this run. Other options may cut the epoch into more or
+/// fewer batches; then the same share of the epoch is done.
+void Trainer::find_place_in_epoch() {
+  const std::int64_t before = state().epoch_batches, now = batches_per_epoch();
+  state().batch = before > 0 ? scaled_batch(state().batch, before, now) : std::min(state().batch, now);
+  next_epoch_if_done();
 }
 
 TrainingPlace Trainer::place() {
@@ -148,11 +163,11 @@ Trainer::Step Trainer::handle_divergence(const std::string& what) {
 }
 
 void Trainer::roll_back(const std::string& why) {
-  const std::int64_t rollbacks = state().rollbacks + 1, skipped = state().skipped_updates;
-  if (rollbacks > kRollbacksUntilStop)
+  if (state().rollbacks >= kRollbacksUntilStop)
     throw Error(Position{parts_.path},
                 "training diverges however small the learning rate; the file holds the last "
                 "good state (look at the data, lower --learn-rate, or raise --lr-warmup)");
+  TrainingState abandoned = std::move(state());
   ResumableCheckpoint& run = parts_.run;
   if (::access(parts_.path.c_str(), F_OK) == 0) {
     auto saved = load_resumable_checkpoint(parts_.path);
@@ -163,24 +178,19 @@ void Trainer::roll_back(const std::string& why) {
       std::copy(from.flat().begin(), from.flat().end(), to.flat().begin());
     };
     copy(run.checkpoint.parameters, saved->checkpoint.parameters);
-    for (auto& [name, values] : run.arrays) copy(values, saved->arrays.at(name));
-    saved->state.settings = std::move(state().settings);
+    for (auto& [name, values] : run.arrays) {
+      const auto found = saved->arrays.find(name);
+      found == saved->arrays.end() ? values.fill_zero() : copy(values, found->second);
+    }
     state() = std::move(saved->state);
   } else {
-    TrainingState fresh;
-    fresh.seed = state().seed;
-    fresh.metrics = std::move(state().metrics);
-    fresh.best.resize(fresh.metrics.size());
-    fresh.settings = std::move(state().settings);
+    state() = {};
     for (auto& [name, values] : run.arrays) values.fill_zero();
-    run.checkpoint.parameters.initialise(fresh.seed);
-    trained().initialise(fresh.seed);
-    state() = std::move(fresh);
+    run.checkpoint.parameters.initialise(abandoned.seed);
+    trained().initialise(abandoned.seed);
   }
-  state().rollbacks = rollbacks;
-  state().skipped_updates = skipped;
-  state().consecutive_skips = 0;
-  state().finished = false;
+  keep_after_rollback(abandoned, state());
+  find_place_in_epoch();
   shown_sums_ = {};
   shown_place_ = place();
   parts_.reporter.event(place(), "rollback",
@@ -227,11 +237,11 @@ void Trainer::validate() {
   const TrainingPlace now = place();
   const std::vector<Metric>& metrics = parts_.validator->metrics();
   const std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
+  const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
   std::vector<bool> better;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     BestScore& best = state().best[i];
-    better.push_back(best.update < 0 ||
-                     (larger_is_better(metrics[i]) ? scores[i] > best.score : scores[i] < best.score));
+    better.push_back(finite && is_better(metrics[i], scores[i], best));
     best.stalled = better[i] ? 0 : best.stalled + 1;
     if (!better[i]) continue;
     best.score = scores[i];

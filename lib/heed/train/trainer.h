@@ -56,6 +56,7 @@ class Trainer {
   ParameterValues<float>& trained() { return training_parameters(parts_.run); }
   bool smoothing() const { return batch_options_.exponential_smoothing > 0; }
   TrainingPlace place();
+  void find_place_in_epoch();
   double learning_rate();
   UpdateStep::Result compute_update();
   Step one_update();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cfloat>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,6 +43,11 @@ struct EnumNames<Metric> {
 /// Whether a larger score is a better one.
 inline bool larger_is_better(Metric metric) {
   return metric == Metric::bleu;
+}
+
+/// Stands for a score that is not finite. A validation with it is never the best one.
+inline double worst_score(Metric metric) {
+  return larger_is_better(metric) ? 0 : DBL_MAX;
 }
 
 /// The options of `train` that say how batches are made and an update is computed.

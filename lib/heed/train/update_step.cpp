@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heed/base/error.h"
 #include "heed/ops/optimizer_kernels.h"
 
 namespace heed {
@@ -10,12 +11,15 @@ UpdateStep::Result UpdateStep::run(const ParallelCorpus& corpus, std::span<const
                                    const DropoutKey& dropout, std::int64_t step, double learning_rate) {
   std::int64_t tokens = 0;
   for (const Shard& shard : shards) tokens += shard.target_tokens;
+  if (tokens <= 0) throw Error("internal: an update without target tokens");
   Result result;
   result.sums =
       workers_.compute(parameters_, corpus, shards,
                        {.label_smoothing = label_smoothing, .scale = 1 / static_cast<double>(tokens)}, dropout);
   result.gradient_norm = workers_.reduce();
-  result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.gradient_norm);
+  // The negative log-likelihood goes into the history.
+  result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.sums.negative_log_likelihood) &&
+                   std::isfinite(result.gradient_norm);
 
   const double limit = optimizer_.settings().clip_norm;
   const double scale = limit > 0 && result.gradient_norm > limit ? limit / result.gradient_norm : 1;

@@ -26,7 +26,7 @@ class UpdateStep {
     double gradient_norm = 0;  ///< before clipping
     bool applied = false;      ///< false: loss or gradient not finite
   };
-  /// `step` is the number of this update among those applied, from 1.
+  /// `step` is the number of this update among those applied, from 1. The shards must have target tokens, else Error.
   Result run(const ParallelCorpus& corpus, std::span<const Shard> shards, double label_smoothing,
              const DropoutKey& dropout, std::int64_t step, double learning_rate);
 

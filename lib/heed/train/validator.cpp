@@ -1,7 +1,6 @@
 #include "heed/train/validator.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 
 namespace heed {
@@ -42,7 +41,7 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
     const double score = metric == Metric::bleu         ? bleu
                          : metric == Metric::perplexity ? std::exp(cross_entropy)
                                                         : cross_entropy;
-    scores.push_back(std::isfinite(score) ? score : DBL_MAX);
+    scores.push_back(std::isfinite(score) ? score : worst_score(metric));
   }
   return scores;
 }

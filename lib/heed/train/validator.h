@@ -21,8 +21,9 @@ class Validator {
   Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
             GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
-  /// One score for each metric, all finite: cross-entropy in nats per target token (`</s>` counts), without label
-  /// smoothing; perplexity, its exponential; BLEU of greedy translations as `bleu` computes it.
+  /// One score for each metric, all finite, with worst_score in place of one that is not: cross-entropy in nats per
+  /// target token (`</s>` counts), without label smoothing; perplexity, its exponential; BLEU of greedy translations as
+  /// `bleu` computes it.
   std::vector<double> run(ParameterValues<float>& parameters);
 
   const std::vector<Metric>& metrics() const { return metrics_; }
