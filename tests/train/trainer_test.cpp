@@ -368,6 +368,23 @@ TEST_CASE("after a rollback no worse model takes the place of the best one") {
   }
 }
 
+TEST_CASE("where the file of the best model is missing, the next validation's model is kept") {
+  const TemporaryFolder folder("heed_trainer_best_missing");
+  SmallRun run(folder / "m.h5");
+  run.go();
+  const double before = run.state->state.best[0].score;
+  run.optimizer.learn_rate = 0.5;  // makes the model worse
+  run.run.after = "4e";
+  run.run.keep_best = true;
+  run.go();
+  const std::string file = model_file_variant(run.path, "best-perplexity");
+  CHECK(run.messages.str().find("train: warning: " + file +
+                                ": is missing; the model of the next validation will be kept there") !=
+        std::string::npos);
+  CHECK(run.state->state.best[0].score > before);
+  CHECK(saved_parameters(file) == run.parameters());
+}
+
 TEST_CASE("a divergence that no learning rate cures is an error, and the file keeps the last good state") {
   const TemporaryFolder folder("heed_trainer_diverges");
   SmallRun run(folder / "m.h5");

@@ -67,6 +67,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       state().best.assign(metrics.size(), {});
     }
   }
+  if (options.keep_best) forget_missing_best();
   find_place_in_epoch();
   first_place_ = shown_place_ = place();
 }
@@ -197,6 +198,21 @@ void Trainer::roll_back(const std::string& why) {
                         why + ": back to update " + format_count(state().updates) + " with half the learning rate");
 }
 
+std::string Trainer::best_file(Metric metric) const {
+  return model_file_variant(parts_.path, "best-" + std::string(enum_name(metric)));
+}
+
+/// A best score stands for the model in its file. Where that file is missing, because it was removed or --keep-best is
+/// new, the next validation is the best one.
+void Trainer::forget_missing_best() {
+  const std::vector<Metric>& metrics = parts_.validator->metrics();
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (state().best[i].update < 0 || ::access(best_file(metrics[i]).c_str(), F_OK) == 0) continue;
+    parts_.log.warn(best_file(metrics[i]) + ": is missing; the model of the next validation will be kept there");
+    state().best[i] = {};
+  }
+}
+
 UpdateReport Trainer::make_report(const TrainingPlace& now) {
   UpdateReport report;
   report.place = now;
@@ -246,9 +262,7 @@ void Trainer::validate() {
     if (!better[i]) continue;
     best.score = scores[i];
     best.update = state().updates;
-    if (options_.keep_best)
-      save_checkpoint(model_file_variant(parts_.path, "best-" + std::string(enum_name(metrics[i]))),
-                      parts_.run.checkpoint);
+    if (options_.keep_best) save_checkpoint(best_file(metrics[i]), parts_.run.checkpoint);
   }
   state().validations.push_back({state().updates, now.epochs, scores});
   parts_.reporter.validation(now, metrics, scores, better, seconds_since(start));

@@ -57,6 +57,7 @@ class Trainer {
   bool smoothing() const { return batch_options_.exponential_smoothing > 0; }
   TrainingPlace place();
   void find_place_in_epoch();
+  void forget_missing_best();
   double learning_rate();
   UpdateStep::Result compute_update();
   Step one_update();
@@ -67,6 +68,7 @@ class Trainer {
   void show_report(const TrainingPlace& now);
   UpdateReport make_report(const TrainingPlace& now);
   void validate();
+  std::string best_file(Metric metric) const;
   bool stalled();
   bool save(bool keep);
   void drop_old_kept(std::size_t keep);
