@@ -97,6 +97,47 @@ there 'cannot go on with this training: --optimizer is adam there, sgd here (*' 
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type words >vocab
 there 'cannot go on with this training: the source vocabulary has *' -t a.en a.fr
 
+# A forged /training/state is an error that names the field: here the batch is -1. (The last line is the checksum.)
+"$train" "${small[@]}" -q -t a.en a.fr -v vocab -m forged.h5 --after 3u || fail "train: exit $?"
+LC_ALL=C sed -E 's/(serialization::archive [0-9]+ 0 1 1 3 3 3 )0 [0-9]/\1-1 /' forged.h5 | head -c -20 >x.h5
+cmp -s <(head -c -20 forged.h5) x.h5 && fail "the forged state is the old one"
+there '/training/state: batch is -1, not 0 to 1 (the file is damaged or forged; *' -t a.en a.fr
+
+# Other batches on resume, and then on again.
+words() {
+  "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m words.h5 --mini-batch-words "$1" --after "$2" --disp-freq 1u --log-format tsv 2>/dev/null
+}
+words 100 15u >one.tsv && words 40000 20u >two.tsv && words 40000 25u >three.tsv || fail "other batches: exit $?"
+awk -F '\t' '$1 == "update" && !($6 > 0 && $6 < 100) { bad = 1 } $1 == "update" { ++n } END { exit bad || n != 25 }' one.tsv two.tsv three.tsv ||
+  fail "other batches: $(cat one.tsv two.tsv three.tsv)"
+
+# One training at a time writes a model; looking at it is free; kill -9 locks nothing and leaves nothing for long.
+long=("$train" "${small[@]}" -q -t a.en a.fr -v vocab -m l.h5 --after 100Ku --save-freq 1e)
+saved() {
+  for _ in $(seq 300); do
+    [ -e l.h5 ] && return
+    sleep 0.1
+  done
+  fail "l.h5 does not appear"
+}
+for signal in TERM KILL; do
+  rm -f l.h5
+  "${long[@]}" &
+  saved
+  expect 1 '' "train: l.h5: another training (process $!) is writing it (wait for it, stop it, or name another model with -m)" "${long[@]}"
+  expect 1 '' "train: l.h5: another training (process $!) is writing it (*with -o)" "$train" --average m.h5 n.h5 -o l.h5
+  expect 0 '*until*100Ku*' '' "${long[@]}" --dry-run
+  expect 0 '*time until 100Ku*' '' "${long[@]}" --check
+  kill -$signal $!
+  wait $! 2>/dev/null
+  code=$?
+  case $signal,$code in TERM,75 | KILL,137) ;; *) fail "SIG$signal: exit $code" ;; esac
+  [ $signal = KILL ] || [ "$(echo .l.*)" = '.l.*' ] || fail "an interrupted training leaves $(echo .l.*)"
+done
+: >.l.h5.12.tmp
+expect 0 '' '*' "${long[@]}" --after 1u
+[ "$(echo .l.*)" = '.l.*' ] || fail "the training after kill -9 leaves $(echo .l.*)"
+
 # The reader of the records is gone: a silent end, as any tool's.
 rm -f x.h5
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <optional>
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
 #include "heed/run/train_report.h"
 #include "heed/run/train_session.h"
 #include "heed/train/model_files.h"
+#include "heed/train/model_lock.h"
 
 namespace heed {
 namespace {
@@ -18,6 +20,7 @@ constexpr int kInterrupted = 75;
 
 int run_average(const TrainOptions& options, Log& log) {
   if (options.output.empty()) throw UsageError("--average needs a file to write (-o C.h5)");
+  const ModelLock lock(options.output, "-o", log);
   save_checkpoint(options.output, average_checkpoints(options.average));
   log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) + " models");
   return 0;
@@ -58,6 +61,12 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
   if (!options.check) check_writable(options.model);
   if (!options.run.plot.empty()) check_writable(options.run.plot);
   const InterruptGuard interrupts;
+  std::optional<ModelLock> lock;
+  if (!options.check && !options.dry_run) {
+    lock.emplace(options.model, "-m", log);
+    const int left = remove_left_temporary_files(options.model);
+    if (left > 0) log.detail("removed " + format_count(left) + " temporary files of killed trainings");
+  }
   TrainSession session(options, in, log);
   if (options.check) {
     session.start();

@@ -1,0 +1,129 @@
+#include "heed/train/model_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/base/streams.h"
+#include "heed/train/model_files.h"
+#include "heed/train/trainer_options.h"
+
+namespace heed {
+namespace {
+
+/// The names of a file's temporary files without process and ".tmp": "folder/.model.h5".
+std::string temporary_stem(const std::string& path) {
+  const std::string end = "." + std::to_string(::getpid()) + ".tmp";
+  std::string out = AtomicPath(path).temporary();
+  out.resize(out.size() - end.size());
+  return out;
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat open {
+  }, named{};
+  return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+/// " (process 1234)" where the lock's file says so; its owner may not have written it yet.
+std::string owner(int fd) {
+  char text[32];
+  const ssize_t size = ::pread(fd, text, sizeof text, 0);
+  const std::string_view read(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const bool number = !read.empty() && read.find_first_not_of("0123456789") == std::string_view::npos;
+  return number ? " (process " + std::string(read) + ")" : "";
+}
+
+bool take(std::string_view& text, std::string_view begin) {
+  if (!text.starts_with(begin)) return false;
+  text.remove_prefix(begin.size());
+  return true;
+}
+
+bool take_digits(std::string_view& text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(digits);
+  return digits > 0;
+}
+
+/// Whether `name` is `stem`, a number and ".tmp".
+bool is_temporary(std::string_view name, std::string_view stem) {
+  return take(name, stem) && take(name, ".") && take_digits(name) && name == ".tmp";
+}
+
+}  // namespace
+
+ModelLock::ModelLock(const std::string& model, const std::string& option, Log& log) {
+  const std::string file = temporary_stem(model) + ".lock";
+  while (true) {
+    fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd_ < 0) throw Error(Position{model}, "cannot be written: " + errno_text());
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      const bool taken = errno == EWOULDBLOCK;
+      const std::string reason = errno_text(), process = owner(fd_);
+      ::close(fd_);
+      if (taken)
+        throw Error(Position{model}, "another training" + process +
+                                         " is writing it (wait for it, stop it, or name another model with " + option +
+                                         ")");
+      log.warn(file + ": cannot be locked: " + reason + " (make sure that no other training writes " + model + ")");
+      fd_ = -1;
+      return;
+    }
+    // The owner removes the file before it unlocks: what was opened before that is not the lock any more.
+    if (same_file(fd_, file)) break;
+    ::close(fd_);
+  }
+  file_.emplace(file);
+  // On a full disk the file stays empty; then the message has no process, and the lock is a lock all the same.
+  const std::string process = std::to_string(::getpid());
+  [[maybe_unused]] const bool written =
+      ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, process.data(), process.size(), 0) > 0;
+}
+
+ModelLock::~ModelLock() {
+  file_.reset();  // removed before it is unlocked
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int remove_left_temporary_files(const std::string& model) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> stems = {temporary_stem(model)};
+  for (const auto& [metric, name] : EnumNames<Metric>::values)
+    stems.push_back(temporary_stem(model_file_variant(model, "best-" + std::string(name))));
+  // Of models kept at any update: "folder/.model.update-" N ".h5".
+  const fs::path kept = fs::path(temporary_stem(model_file_variant(model, "update-"))).replace_extension();
+  const auto is_left = [&](const fs::path& path) {
+    const std::string name = path.filename();
+    std::string_view rest = name;
+    if (take(rest, kept.filename().native()) && take_digits(rest) && is_temporary(rest, ".h5"))
+      return path.parent_path() == kept.parent_path();
+    return std::any_of(stems.begin(), stems.end(), [&](const fs::path& stem) {
+      return is_temporary(name, stem.filename().native()) && path.parent_path() == stem.parent_path();
+    });
+  };
+  // A model that is given as a symbolic link has its temporary files where the link leads to.
+  std::vector<fs::path> folders = {stems[0].parent_path(), kept.parent_path()};
+  if (folders[0] == folders[1]) folders.pop_back();
+  int removed = 0;
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;  // a file that stays is no reason not to train
+    std::vector<fs::path> left;
+    for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored))
+      if (is_left(entry->path())) left.push_back(entry->path());
+    for (const fs::path& path : left) removed += fs::remove(path, ignored) ? 1 : 0;
+  }
+  return removed;
+}
+
+}  // namespace heed
