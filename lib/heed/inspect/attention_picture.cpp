@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "heed/base/terminal.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
-#include "heed/inspect/terminal.h"
 
 namespace heed {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
-#include "heed/inspect/terminal.h"
 
 namespace heed {
 namespace {

@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
+#include "heed/base/terminal.h"
 #include "heed/inspect/attention_map.h"
-#include "heed/inspect/terminal.h"
 
 namespace heed {
 

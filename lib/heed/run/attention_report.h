@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/terminal.h"
 #include "heed/config/fields.h"
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
-#include "heed/inspect/terminal.h"
 #include "heed/nn/trace.h"
 
 namespace heed {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "heed/base/log.h"
+#include "heed/base/terminal.h"
 #include "heed/config/command_line.h"
-#include "heed/inspect/terminal.h"
 #include "heed/run/attention_report.h"
 
 namespace heed {

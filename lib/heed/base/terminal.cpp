@@ -1,4 +1,4 @@
-#include "heed/inspect/terminal.h"
+#include "heed/base/terminal.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
