@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <sstream>
 
 using namespace heed;
 
 namespace {
+
+constexpr int kNoTerminal = 1000;  // no such descriptor is open
 
 struct Written {
   std::string out, messages;
@@ -32,6 +35,30 @@ Written write(LogFormat format) {
 }
 
 }  // namespace
+
+TEST_CASE("the status line of a training fits the terminal: what is left and the perplexity stay longest") {
+  // Widths are asked of the terminal; without one the variable COLUMNS counts.
+  UpdateReport report;
+  report.place = {.epochs = 12.25, .updates = 120000, .target_tokens = 5000, .seconds = 2.5};
+  report.cross_entropy = 2;
+  report.tokens_per_second = 123456;
+  report.share = 0.25;
+  report.seconds_left = 12345;
+  const auto status_in = [&](const char* columns) {
+    ::setenv("COLUMNS", columns, 1);
+    std::ostringstream out, messages;
+    Log log(messages, "train", Verbosity::normal, kNoTerminal);
+    Reporter(LogFormat::text, out, log).status(report);
+    return messages.str();
+  };
+  const std::string start = "\r\x1b[J";
+  CHECK(status_in("100") ==
+        start + "[######------------------]  25%  epoch 12.25  perplexity 7.389  123,456 tokens/s  3h 25m left\r");
+  CHECK(status_in("80") == start + "[##--------]  25%  epoch 12.25  perplexity 7.389  123,456 tokens/s  3h 25m left\r");
+  CHECK(status_in("40") == start + " 25%  perplexity 7.389  3h 25m left\r");
+  CHECK(status_in("20") == start + " 25%  3h 25m left\r");
+  ::unsetenv("COLUMNS");
+}
 
 TEST_CASE("reports for people go to the log") {
   const Written written = write(LogFormat::text);

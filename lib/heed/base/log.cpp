@@ -1,37 +1,125 @@
 #include "heed/base/log.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+
+#include "heed/base/terminal.h"
+#include "heed/base/utf8.h"
 
 namespace heed {
 
-void Log::clear_status() {
-  if (status_shown_) out_ << "\r\x1b[K";
+namespace {
+
+constexpr const char* kErase = "\r\x1b[J";  // the cursor's row and those below it
+
+// A signal handler can reach nothing but global data.
+std::atomic<bool> status_on_stderr = false;
+
+std::string percentage(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%3.0f%%", share * 100);
+  return text;
+}
+
+std::string bar(double share, int cells) {
+  const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * cells);
+  return "[" + std::string(static_cast<std::size_t>(filled), '#') +
+         std::string(static_cast<std::size_t>(cells - filled), '-') + "]";
+}
+
+}  // namespace
+
+std::string StatusLine::fit(int width) const {
+  constexpr int kFewestCells = 8, kMostCells = 24, kShortestTitle = 8;
+  std::vector<Field> all = fields;
+  if (share) all.insert(all.begin(), {percentage(*share), 0});
+  std::vector<std::size_t> by_rank(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) by_rank[i] = i;
+  std::stable_sort(by_rank.begin(), by_rank.end(),
+                   [&](std::size_t a, std::size_t b) { return all[a].rank < all[b].rank; });
+  constexpr std::string_view kBetween = "  ";
+  std::vector<bool> shown(all.size(), false);
+  int used = 0;
+  for (const std::size_t i : by_rank) {
+    const int more = display_width(all[i].text) + (used > 0 ? static_cast<int>(kBetween.size()) : 0);
+    if (used + more > width) break;
+    shown[i] = true;
+    used += more;
+  }
+  std::string start = visible_text(title);
+  const int room = width - used - 1;  // for the title; a space follows
+  if (start.empty() || room < std::min(kShortestTitle, display_width(start)))
+    start.clear();
+  else
+    start = fit_width(start, room) + " ";
+  const int cells = std::min(kMostCells, width - used - display_width(start) - 3);  // "[", "]" and a space
+  if (share && cells >= kFewestCells) start += bar(*share, cells) + " ";
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (shown[i]) out.append(out.empty() ? "" : kBetween).append(all[i].text);
+  return start + out;
+}
+
+/// The status line is the terminal's last one, and the cursor is at its start: where the terminal has become narrower
+/// and breaks the line, its parts are below the cursor and are erased with it.
+void Log::erase_status() {
+  if (status_shown_) out_ << kErase << std::flush;
   status_shown_ = false;
+  if (terminal_ == STDERR_FILENO) status_on_stderr = false;
+}
+
+void erase_status_on_stderr() {
+  if (status_on_stderr && ::write(STDERR_FILENO, kErase, std::strlen(kErase)) < 0) return;
 }
 
 void Log::write(Verbosity needed, const char* prefix, const std::string& line) {
   if (static_cast<int>(verbosity_) < static_cast<int>(needed)) return;
   const std::lock_guard lock(mutex_);
-  clear_status();
+  erase_status();
   out_ << name_ << ": " << prefix << line << '\n' << std::flush;
 }
 
 void Log::plain(const std::string& line) {
   if (quiet()) return;
   const std::lock_guard lock(mutex_);
-  clear_status();
+  erase_status();
   out_ << line << '\n' << std::flush;
 }
 
-void Log::status(const std::string& line) {
-  if (!terminal_ || quiet()) return;
+void Log::status(const StatusLine& line) {
+  if (!terminal() || quiet()) return;
   const std::lock_guard lock(mutex_);
-  clear_status();
-  out_ << line << std::flush;
-  status_shown_ = !line.empty();
+  if (data_line_open_) return;
+  // In the last column some terminals would begin a new line.
+  out_ << kErase + line.fit(terminal_width(terminal_) - 1) + "\r" << std::flush;
+  status_shown_ = true;
+  if (terminal_ == STDERR_FILENO) status_on_stderr = true;
 }
+
+void Log::clear_status() {
+  const std::lock_guard lock(mutex_);
+  erase_status();
+}
+
+void Log::before_data(std::string_view data) {
+  if (data.empty()) return;
+  const std::lock_guard lock(mutex_);
+  erase_status();
+  data_line_open_ = !data.ends_with('\n');
+}
+
+namespace {
+
+std::chrono::milliseconds interval_on(const Log& log, std::chrono::seconds elsewhere) {
+  return log.terminal() ? std::chrono::milliseconds(100) : std::chrono::milliseconds(elsewhere);
+}
+
+}  // namespace
 
 Progress::Progress(Log& log, std::string task, std::string what, std::int64_t total, std::chrono::seconds interval)
     : log_(log),
@@ -40,10 +128,15 @@ Progress::Progress(Log& log, std::string task, std::string what, std::int64_t to
       total_(total),
       start_(Clock::now()),
       last_(start_),
-      interval_(log.terminal() ? std::chrono::milliseconds(100) : std::chrono::milliseconds(interval)) {}
+      interval_(interval_on(log, interval)) {}
+
+Progress::Progress(Log& log, std::string task, std::string what, Share share, std::chrono::seconds interval)
+    : Progress(log, std::move(task), std::move(what), 0, interval) {
+  share_ = std::move(share);
+}
 
 Progress::~Progress() {
-  log_.status("");
+  log_.clear_status();
 }
 
 void Progress::to(std::int64_t done) {
@@ -51,33 +144,33 @@ void Progress::to(std::int64_t done) {
   const auto now = Clock::now();
   if (log_.quiet() || now - last_ < interval_) return;
   last_ = now;
-  const std::string text = line(std::chrono::duration<double>(now - start_).count());
+  const StatusLine line = status(std::chrono::duration<double>(now - start_).count());
   if (log_.terminal()) {
-    log_.status(text);
+    log_.status(line);
   } else {
-    log_.plain(text);
+    log_.plain(plain(line));
   }
 }
 
-std::string Progress::line(double seconds) const {
+std::optional<double> Progress::share() const {
+  if (share_) return share_();
+  if (total_ == 0) return std::nullopt;
+  return std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+}
+
+StatusLine Progress::status(double seconds) const {
   const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
-  std::string out = task_ + " ";
-  if (total_ > 0) {
-    constexpr int kWidth = 24;
-    const double share = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
-    const int filled = static_cast<int>(share * kWidth);
-    if (log_.terminal()) {
-      out += "[";
-      for (int i = 0; i < kWidth; ++i) out += i < filled ? "#" : "-";
-      out += "] ";
-    }
-    char percent[16];
-    std::snprintf(percent, sizeof percent, "%3.0f%% ", share * 100);
-    out += percent;
-  }
-  out += format_count(done_) + " " + what_ + ", " + format_count(std::llround(rate)) + "/s";
-  if (total_ > done_ && rate > 0) out += ", " + format_duration(static_cast<double>(total_ - done_) / rate) + " left";
-  if (!note_.empty()) out += ", " + note_;
+  StatusLine line{task_, share(), {}};
+  line.fields = {{format_count(done_) + " " + what_, 2}, {format_count(std::llround(rate)) + "/s", 3}};
+  if (line.share && *line.share > 0 && *line.share < 1)
+    line.fields.push_back({format_duration(seconds * (1 - *line.share) / *line.share) + " left", 1});
+  return line;
+}
+
+/// The status as a line of a log file.
+std::string Progress::plain(const StatusLine& status) {
+  std::string out = status.title + " " + (status.share ? percentage(*status.share) + " " : "");
+  for (std::size_t i = 0; i < status.fields.size(); ++i) out += (i == 0 ? "" : ", ") + status.fields[i].text;
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "heed/base/signals.h"
 
 #include "heed/base/error.h"
+#include "heed/base/log.h"
 #include "heed/base/temporary_name.h"
 
 namespace heed {
@@ -25,6 +26,7 @@ void on_interrupt(int number) {
 
 /// The signal is blocked while its handler runs, and ends the process then.
 void on_deadly_signal(int number) {
+  erase_status_on_stderr();
   remove_temporary_files();
   std::signal(number, SIG_DFL);
   std::raise(number);

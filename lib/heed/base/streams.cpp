@@ -123,6 +123,7 @@ std::streamsize FdStreamBuf::showmanyc() {
 }
 
 void FdStreamBuf::write_all() {
+  if (watcher_) watcher_({pbase(), static_cast<std::size_t>(pptr() - pbase())});
   const char* at = pbase();
   while (at < pptr()) {
     const ssize_t put = ::write(fd_, at, static_cast<std::size_t>(pptr() - at));

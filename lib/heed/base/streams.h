@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <istream>
 #include <memory>
 #include <ostream>
 #include <streambuf>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/base/temporary_name.h"
@@ -23,6 +25,8 @@ class FdStreamBuf : public std::streambuf {
   FdStreamBuf& operator=(const FdStreamBuf&) = delete;
 
   int fd() const { return fd_; }
+  /// Calls `watcher` with the bytes of each write, before the write.
+  void watch(std::function<void(std::string_view)> watcher) { watcher_ = std::move(watcher); }
   /// Closes an owned descriptor now and reports what the close says.
   void close();
 
@@ -39,6 +43,7 @@ class FdStreamBuf : public std::streambuf {
   std::string name_;
   bool owned_;
   std::vector<char> buffer_;
+  std::function<void(std::string_view)> watcher_;
 };
 
 /// For the process of a tool, before it opens any file: a standard stream that the parent process has closed becomes
@@ -80,6 +85,8 @@ class OutputFile {
 
   /// Throws on a failed write (badbit is an exception).
   std::ostream& stream() { return *stream_; }
+  /// As FdStreamBuf::watch().
+  void watch(std::function<void(std::string_view)> watcher) { buffer_->watch(std::move(watcher)); }
   /// Must be called once all is written; a file does not appear before.
   void commit();
 

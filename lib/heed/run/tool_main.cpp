@@ -11,6 +11,7 @@
 #include "heed/base/error.h"
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
+#include "heed/base/terminal.h"
 
 namespace heed {
 namespace {
@@ -24,6 +25,12 @@ int end_by_sigpipe() {
   std::signal(SIGPIPE, SIG_DFL);
   std::raise(SIGPIPE);
   return 128 + SIGPIPE;
+}
+
+/// Whether `fd` is a terminal that can erase a line.
+bool shows_status_lines(int fd) {
+  const TerminalEnvironment environment = TerminalEnvironment::of(fd);
+  return environment.terminal && environment.term != "dumb";
 }
 
 }  // namespace
@@ -52,9 +59,12 @@ int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions
       if (!log_file) throw Error(Position{common.log}, "cannot open the log for writing: " + errno_text());
     }
     Log log(common.log.empty() ? std::cerr : log_file, name, verbosity(common),
-            common.log.empty() && ::isatty(STDERR_FILENO) == 1);
+            common.log.empty() && shows_status_lines(STDERR_FILENO) ? STDERR_FILENO : -1);
     const auto in = open_input("-");
-    OutputFile out(output && !output->empty() ? *output : "-");
+    const std::string path = output && !output->empty() ? *output : "-";
+    OutputFile out(path);
+    if (log.terminal() && path == "-" && ::isatty(STDOUT_FILENO) == 1)
+      out.watch([&log](std::string_view data) { log.before_data(data); });
     const int code = run(*in, out.stream(), log);
     out.commit();
     return code;

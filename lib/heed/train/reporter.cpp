@@ -64,15 +64,12 @@ void Reporter::update(const UpdateReport& report) {
 }
 
 void Reporter::status(const UpdateReport& report) {
-  constexpr int kWidth = 20;
-  std::string bar = "[";
-  for (int i = 0; i < kWidth; ++i) bar += i < static_cast<int>(report.share * kWidth) ? '#' : '-';
-  std::string out = bar + "] " + number("%3.0f%%", 100 * report.share) + "  epoch " +
-                    number("%.2f", report.place.epochs) + "  perplexity " +
-                    number("%.4g", std::exp(report.cross_entropy)) + "  " +
-                    format_count(std::llround(report.tokens_per_second)) + " tokens/s";
-  if (report.seconds_left >= 0) out += "  " + format_duration(report.seconds_left) + " left";
-  log_.status(out);
+  StatusLine line{"", report.share, {}};
+  line.fields = {{"epoch " + number("%.2f", report.place.epochs), 3},
+                 {"perplexity " + number("%.4g", std::exp(report.cross_entropy)), 2},
+                 {format_count(std::llround(report.tokens_per_second)) + " tokens/s", 4}};
+  if (report.seconds_left >= 0) line.fields.push_back({format_duration(report.seconds_left) + " left", 1});
+  log_.status(line);
 }
 
 void Reporter::validation(const TrainingPlace& place, const std::vector<Metric>& metrics,
