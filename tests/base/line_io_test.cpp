@@ -171,3 +171,33 @@ TEST_CASE("ready() tells whether a whole line is there, without waiting") {
   CHECK(!reader.next(line));
   CHECK(reader.line_number() == 2);
 }
+
+TEST_CASE("a file tells the share that its lines so far make up, whatever is buffered; other inputs do not") {
+  const std::string path = scratch("share.txt");
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += "line number " + std::to_string(1000 + i) + "\n";
+  std::ofstream(path) << text;
+  LineReader reader(path);
+  std::string line;
+  for (int i = 0; i < 250; ++i) REQUIRE(reader.next(line));
+  REQUIRE(reader.share());
+  CHECK(*reader.share() == doctest::Approx(0.25));
+  while (reader.next(line)) continue;
+  CHECK(*reader.share() == 1);
+  CHECK(!reader.typed());
+  std::istringstream in("a\nb\n");
+  LineReader other(in, "text");
+  CHECK(other.next(line));
+  CHECK(!other.share());
+  std::ofstream(path, std::ios::trunc).close();
+  CHECK(!LineReader(path).share());
+  const std::string zipped = scratch("share.txt.gz");
+  OutputFile out(zipped);
+  out.stream() << text;
+  out.commit();
+  LineReader unzipped(zipped);
+  while (unzipped.next(line)) CHECK((unzipped.share() && *unzipped.share() >= 0 && *unzipped.share() <= 1));
+  CHECK(*unzipped.share() == 1);
+  std::filesystem::remove(path);
+  std::filesystem::remove(zipped);
+}

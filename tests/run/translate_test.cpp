@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -421,6 +422,31 @@ TEST_CASE("translate: when the input pauses, all that came is answered") {
   std::istream in(&source);
   translate({"-m", models.model()}, in, out, log);
   CHECK(count_lines(out) == 5);
+}
+
+TEST_CASE("translate: the first lines of a long input come soon, then more at once, --maxi-batch at most") {
+  /// Keeps the number of lines that each flush hands on.
+  struct FlushedLines : std::stringbuf {
+    std::vector<std::int64_t> counts;
+    std::size_t flushed = 0;
+    int sync() override {
+      const std::string all = str();
+      counts.push_back(std::count(all.begin() + static_cast<std::ptrdiff_t>(flushed), all.end(), '\n'));
+      flushed = all.size();
+      return 0;
+    }
+  };
+  const Models models;
+  const std::string model = models.model();
+  for (const auto& [threads, expected] : {std::pair("1", std::vector<std::int64_t>{8, 32, 128, 300, 300, 132}),
+                                          std::pair("2", std::vector<std::int64_t>{16, 64, 256, 300, 264})}) {
+    std::istringstream in(many_lines(900));
+    FlushedLines buffer;
+    std::ostream out(&buffer);
+    std::ostringstream messages;
+    translate({"-m", model, "-j", threads, "--maxi-batch", "300"}, in, out, messages);
+    CHECK(buffer.counts == expected);
+  }
 }
 
 TEST_CASE("translate: no more lines are held than --maxi-batch, and fewer where they are huge") {

@@ -4,7 +4,6 @@
 #include <boost/iostreams/filter/gzip.hpp>
 #include <cstring>
 
-#include "heed/base/streams.h"
 #include "heed/base/utf8.h"
 
 namespace heed {
@@ -75,6 +74,13 @@ bool LineReader::ready() {
     if (there == 0) return false;
     if (!fill()) return true;
   }
+}
+
+std::optional<double> LineReader::share() const {
+  const auto place = input_place(*in_);
+  if (!place || place->size <= 0) return std::nullopt;
+  const auto taken = static_cast<double>(place->read) - static_cast<double>(buffer_.size() - at_);
+  return std::clamp(taken / static_cast<double>(place->size), 0.0, 1.0);
 }
 
 void LineReader::check_utf8(std::string& line) {

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/base/error.h"
 #include "heed/base/log.h"
+#include "heed/base/streams.h"
 
 namespace heed {
 
@@ -32,6 +34,11 @@ class LineReader {
   bool next(std::string& line);
   /// Whether next() would return at once, without waiting for the writer at the other end of a pipe.
   bool ready();
+
+  /// The share of a regular file, 0..1, that the lines returned so far make up; nothing for other inputs.
+  std::optional<double> share() const;
+  /// Whether someone types the lines at a terminal.
+  bool typed() const { return is_typed(*in_); }
 
   /// Number of the line last returned, from 1.
   std::int64_t line_number() const { return line_number_; }

@@ -48,6 +48,8 @@ class OwningIstream : public std::istream {
     exceptions(std::ios::badbit);
   }
 
+  const FdStreamBuf& file() const { return *file_; }
+
  private:
   std::unique_ptr<FdStreamBuf> file_;
   GzipInput gzip_;
@@ -159,6 +161,21 @@ void open_closed_standard_streams() {
     if (::open("/dev/null", kOtherDirection[fd]) != fd)  // the lowest that is free
       throw Error(Position{"/dev/null"}, "cannot open: " + errno_text());
   }
+}
+
+std::optional<InputPlace> input_place(const std::istream& in) {
+  const auto* input = dynamic_cast<const OwningIstream*>(&in);
+  if (!input) return std::nullopt;
+  struct stat status {};
+  if (::fstat(input->file().fd(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const off_t offset = ::lseek(input->file().fd(), 0, SEEK_CUR);
+  if (offset < 0) return std::nullopt;
+  return InputPlace{offset - input->file().unread(), status.st_size};
+}
+
+bool is_typed(const std::istream& in) {
+  const auto* input = dynamic_cast<const OwningIstream*>(&in);
+  return input && ::isatty(input->file().fd()) == 1;
 }
 
 std::string input_name(const std::string& path) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <streambuf>
 #include <string>
@@ -25,6 +27,8 @@ class FdStreamBuf : public std::streambuf {
   FdStreamBuf& operator=(const FdStreamBuf&) = delete;
 
   int fd() const { return fd_; }
+  /// Bytes that were read from the descriptor and are still in the buffer.
+  std::streamsize unread() const { return egptr() - gptr(); }
   /// Calls `watcher` with the bytes of each write, before the write.
   void watch(std::function<void(std::string_view)> watcher) { watcher_ = std::move(watcher); }
   /// Closes an owned descriptor now and reports what the close says.
@@ -53,6 +57,16 @@ void open_closed_standard_streams();
 /// An input stream on stdin ("-" or "") or a file; names that end in .gz are decompressed. Errors name the file; reads
 /// throw Error.
 std::unique_ptr<std::istream> open_input(const std::string& path);
+
+/// Bytes of a regular file.
+struct InputPlace {
+  std::int64_t read = 0, size = 0;
+};
+/// Returns how many bytes of its file a stream of open_input() has read, counted before decompression. Returns nothing
+/// where the input is no regular file, and for other streams.
+std::optional<InputPlace> input_place(const std::istream& in);
+/// Whether a stream of open_input() reads what someone types at a terminal.
+bool is_typed(const std::istream& in);
 
 /// "-" and "" as "standard input", other paths as they are: for messages.
 std::string input_name(const std::string& path);

@@ -92,7 +92,7 @@ ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const 
                              std::vector<std::string>* target_lines) {
   ParallelCorpus corpus;
   Collector collector(reader, options, corpus, report, target_lines);
-  Progress progress(log, "reading " + reader.name(), "pairs", 0);
+  Progress progress(log, "reading " + reader.name(), "pairs", [&] { return reader.share(); });
   std::vector<EncodedPair> chunk(kPairsPerThread * static_cast<std::size_t>(pool.size()));
   for (bool more = true; more;) {
     std::size_t filled = 0;

@@ -35,6 +35,9 @@ class PairReader {
   /// "a.en + a.fr", or the TSV's name.
   std::string name() const;
 
+  /// The share of the input, 0..1, that the pairs returned so far make up; nothing where it is no regular file.
+  std::optional<double> share() const { return source_->share(); }
+
   std::int64_t invalid_lines() const { return source_->invalid_lines() + (target_ ? target_->invalid_lines() : 0); }
   void report_invalid(Log& log) const;
 

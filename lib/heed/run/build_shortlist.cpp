@@ -82,7 +82,7 @@ int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Opti
   PieceText source, target;
   std::vector<AlignmentLink> links;
   {
-    Progress progress(log, "reading", "lines", 0);
+    Progress progress(log, "reading", "lines", [&] { return text.reader(0).share(); });
     while (text.next()) {
       source.add(text.line(0));
       target.add(text.line(1));

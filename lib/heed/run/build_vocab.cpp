@@ -68,7 +68,7 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   steps.language = corpus.language;
   const TextPipeline pipeline(steps);
   LineReader reader = open_lines(corpus.path, in, options.utf8.on_invalid_utf8);
-  Progress progress(log, "reading " + reader.name(), "lines", 0);
+  Progress progress(log, "reading " + reader.name(), "lines", [&] { return reader.share(); });
   WordCounter counter(thread_count(options.threads));
   work_on_lines(reader, options.threads,
                 {.work =

@@ -349,7 +349,7 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
 /// Learns a truecase model of the tokens.
 void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader& reader, Log& log) {
   TruecaseLearner learner(options.first_words);
-  Progress progress(log, "learning", "lines", 0);
+  Progress progress(log, "learning", "lines", [&] { return reader.share(); });
   work_on_lines(reader, options.threads,
                 {.work =
                      [&](const std::string& line, std::int64_t, std::string& out) {
@@ -384,7 +384,7 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   }
   Counts counts;
   {
-    Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", 0);
+    Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", [&] { return reader.share(); });
     work_on_lines(reader, options.threads,
                   {.work = line_work(options, way, reader.name(), counts, log),
                    .take =
@@ -392,7 +392,11 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
                          out << text;
                          progress.advance(lines);
                        },
-                   .idle = [&] { out.flush(); }});
+                   .idle =
+                       [&] {
+                         out.flush();
+                         if (reader.typed()) log.clear_status();
+                       }});
   }
   reader.report_invalid(log);
   if (options.stats) log.info(counts.text(reader.line_number(), way.model() != nullptr));

@@ -54,7 +54,9 @@ class TranslateRun {
 
   int run() {
     const auto start = std::chrono::steady_clock::now();
-    Progress progress(log_, options_.score.empty() ? "translating" : "scoring", "lines", 0);
+    if (!reader_.typed())
+      progress_.emplace(log_, options_.score.empty() ? "translating" : "scoring", "lines",
+                        [this] { return share_done(); });
     while (read_chunk()) {
       encode_all();
       const auto begin = std::chrono::steady_clock::now();
@@ -65,8 +67,8 @@ class TranslateRun {
       out_.flush();
       done_ += static_cast<std::int64_t>(lines_.size());
       if (error_) break;
-      if (done_ > static_cast<std::int64_t>(lines_.size()) || log_.verbose()) progress.to(done_);
     }
+    progress_.reset();
     reader_.report_invalid(log_);
     if (references_) references_->report_invalid(log_);
     if (long_lines_ > 0) warn_of_long_lines();
@@ -78,6 +80,8 @@ class TranslateRun {
  private:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kFirstLines = 8;  // for each thread
+  static constexpr std::size_t kGrowth = 4;      // of the number of lines from one chunk to the next
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -127,16 +131,20 @@ class TranslateRun {
               "; such lines: " + std::to_string(long_lines_) + " (--max-length and --on-long decide)");
   }
 
-  /// Reads up to --maxi-batch lines, fewer where the input pauses or lines are huge; false at its end. What is wrong
-  /// with the input is kept in error_ until the lines before are written.
+  /// Reads the next lines to look at together: few at first, so that the first translations come soon, up to
+  /// --maxi-batch later; fewer where the input pauses or lines are huge. Returns false at the end of the input. What is
+  /// wrong with the input is kept in error_ until the lines before are written.
   bool read_chunk() {
     lines_.clear();
     first_ = reader_.line_number() + 1;
+    const auto most = static_cast<std::size_t>(options_.maxi_batch);
+    look_ahead_ =
+        std::min(most, look_ahead_ == 0 ? kFirstLines * static_cast<std::size_t>(pool_.size()) : kGrowth * look_ahead_);
     std::size_t bytes = 0;
     try {
       Line line;
-      while (lines_.size() < static_cast<std::size_t>(options_.maxi_batch) && bytes < kChunkBytes &&
-             (lines_.empty() || reader_.ready()) && reader_.next(line.text)) {
+      while (lines_.size() < look_ahead_ && bytes < kChunkBytes && (lines_.empty() || reader_.ready()) &&
+             reader_.next(line.text)) {
         if (references_ && !references_->next(line.reference)) fail_unequal();
         bytes += line.text.size() + line.reference.size();
         lines_.push_back(std::move(line));
@@ -145,7 +153,22 @@ class TranslateRun {
     } catch (...) {
       error_ = std::current_exception();
     }
+    share_before_ = share_read_;
+    share_read_ = reader_.share();
     return !lines_.empty();
+  }
+
+  /// Returns the share of the input that is translated: the chunks before, and the finished lines of this chunk.
+  std::optional<double> share_done() const {
+    if (!share_read_) return std::nullopt;
+    const double before = share_before_.value_or(0);
+    const double here = lines_.empty() ? 1 : static_cast<double>(finished_) / static_cast<double>(lines_.size());
+    return before + (*share_read_ - before) * here;
+  }
+
+  /// Draws the progress. Called on the main thread only, while other threads may translate.
+  void show_progress() {
+    if (progress_) progress_->to(done_ + finished_);
   }
 
   /// Counts both files to their ends.
@@ -251,6 +274,7 @@ class TranslateRun {
       begin = end;
       before += sum;
     }
+    finished_ = std::ssize(lines_) - std::ssize(order_);
     if (batches_.size() == 1 && !references_) return translate_alone();
     std::atomic<std::size_t> next{0};
     pool_.run([&](int thread) {
@@ -262,6 +286,8 @@ class TranslateRun {
         } else {
           translate(batch, *models_[static_cast<std::size_t>(thread)]);
         }
+        finished_ += std::ssize(batch);
+        if (thread == 0) show_progress();
       }
     });
   }
@@ -273,6 +299,8 @@ class TranslateRun {
     translate(order_, *models_.front());
     models_.front()->share_with(nullptr);
     ++alone_;
+    finished_ = std::ssize(lines_);
+    show_progress();
   }
 
   int rows_per_sentence() const {
@@ -358,6 +386,10 @@ class TranslateRun {
   std::size_t alone_ = 0;                            // chunks that the team shared
   double translating_ = 0;                           // seconds
   std::vector<Line> lines_;
+  std::size_t look_ahead_ = 0;                       // the most lines of this chunk; 0 before the first
+  std::atomic<std::int64_t> finished_{0};            // of lines_
+  std::optional<double> share_before_, share_read_;  // of the input, before lines_ and with them
+  std::optional<Progress> progress_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
   std::atomic<std::int64_t> pieces_{0};

@@ -87,8 +87,11 @@ struct TranslateOptions {
                              .value = "N",
                              .min = 0,
                              .max = 1e8});
-    visit(maxi_batch,
-          {.name = "maxi-batch", .help = "lines read ahead and sorted by length", .value = "N", .min = 1, .max = 1e7});
+    visit(maxi_batch, {.name = "maxi-batch",
+                       .help = "most lines read ahead and sorted by length",
+                       .value = "N",
+                       .min = 1,
+                       .max = 1e7});
     visit(threads,
           {.name = "threads",
            .help = "threads, each with batches of its own, or all with the only one (0: one for each processor)",
@@ -104,7 +107,8 @@ struct TranslateOptions {
 ToolInfo translate_tool_info();
 
 /// Translates line by line (or scores pairs): N lines in, N lines out, in order, in constant memory. What is there is
-/// translated and flushed when the input pauses. Returns the exit code.
+/// translated and flushed when the input pauses; the first lines are not kept back for many others. Returns the exit
+/// code.
 int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 }  // namespace heed
