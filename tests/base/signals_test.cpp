@@ -1,6 +1,7 @@
 #include "heed/base/signals.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,20 @@ TEST_CASE("a first interrupt only sets the flag") {
   }
   const InterruptGuard again;
   CHECK(again.signal() == 0);
+}
+
+TEST_CASE("a first interrupt is acknowledged on stderr before the handler returns, each signal once") {
+  const std::string path = scratch("stderr");
+  status_of([&] {
+    const int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    ::dup2(fd, STDERR_FILENO);
+    const InterruptGuard guard("train: interrupted\n");
+    std::raise(SIGINT);
+    ::_exit(0);
+  });
+  std::ifstream in(path);
+  CHECK(std::string{std::istreambuf_iterator<char>(in), {}} == "train: interrupted\n");
+  fs::remove(path);
 }
 
 TEST_CASE("temporary files go with their name, and all of them at a signal that ends the process") {

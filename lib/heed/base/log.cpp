@@ -84,6 +84,10 @@ void Log::write(Verbosity needed, const char* prefix, const std::string& line) {
   out_ << name_ << ": " << prefix << line << '\n' << std::flush;
 }
 
+std::string Log::info_text(const std::string& line) const {
+  return quiet() ? "" : (terminal() ? kErase : "") + name_ + ": " + line + "\n";
+}
+
 void Log::plain(const std::string& line) {
   if (quiet()) return;
   const std::lock_guard lock(mutex_);

@@ -54,6 +54,8 @@ class Log {
   /// Clears the status line before the tool writes `data` to the same terminal. No status line is drawn until the last
   /// line of the data is complete.
   void before_data(std::string_view data);
+  /// Returns what info() would write, for a signal handler that writes it itself.
+  std::string info_text(const std::string& line) const;
 
   bool quiet() const { return verbosity_ == Verbosity::quiet; }
   bool verbose() const { return verbosity_ == Verbosity::verbose; }

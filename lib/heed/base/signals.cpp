@@ -1,5 +1,10 @@
 #include "heed/base/signals.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
 #include "heed/base/error.h"
 #include "heed/base/log.h"
 #include "heed/base/temporary_name.h"
@@ -10,6 +15,7 @@ namespace {
 // A signal handler can reach nothing but global data.
 volatile std::sig_atomic_t caught_signal = 0;
 struct sigaction before_int, before_term;
+std::string interrupt_notice;
 
 void install(int number, void (*handler)(int)) {
   struct sigaction action {};
@@ -20,8 +26,13 @@ void install(int number, void (*handler)(int)) {
 }
 
 void on_interrupt(int number) {
+  const int error = errno;
   caught_signal = number;
+  if (::write(STDERR_FILENO, interrupt_notice.data(), interrupt_notice.size()) < 0) {
+    // Nobody can be told.
+  }
   ::sigaction(number, number == SIGINT ? &before_int : &before_term, nullptr);
+  errno = error;
 }
 
 /// The signal is blocked while its handler runs, and ends the process then.
@@ -43,8 +54,9 @@ void remove_temporary_files_on_signals() {
   }
 }
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(std::string notice) {
   caught_signal = 0;
+  interrupt_notice = std::move(notice);
   ::sigaction(SIGINT, nullptr, &before_int);
   ::sigaction(SIGTERM, nullptr, &before_term);
   install(SIGINT, on_interrupt);

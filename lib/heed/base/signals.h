@@ -1,6 +1,7 @@
 #pragma once
 
 #include <csignal>
+#include <string>
 
 namespace heed {
 
@@ -13,7 +14,8 @@ void remove_temporary_files_on_signals();
 /// second ends the process as usual. The handlers of before come back at the end. One at a time.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  /// Each first signal writes `notice` to stderr at once.
+  explicit InterruptGuard(std::string notice = "");
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

@@ -60,7 +60,8 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
   check_options(options);
   if (!options.check) check_writable(options.model);
   if (!options.run.plot.empty()) check_writable(options.run.plot);
-  const InterruptGuard interrupts;
+  const InterruptGuard interrupts(
+      log.info_text("interrupted: saving after this update, then stopping; Ctrl-C again stops without saving"));
   std::optional<ModelLock> lock;
   if (!options.check && !options.dry_run) {
     lock.emplace(options.model, "-m", log);

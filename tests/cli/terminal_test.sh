@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# The tools on a terminal: status lines that fit any width, also when it changes, and leave nothing behind; the first
+# Ctrl-C of a training is acknowledged.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+
+head -n 200 "$HEED_SOURCE/data/train.en" >en
+head -n 200 "$HEED_SOURCE/data/train.fr" >fr
+"$HEED_BIN/build-vocab" -q --type bpe --merges 100 --language en,fr en fr >vocab || fail "build-vocab failed"
+tiny=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 32 --transformer-heads 2 --transformer-dim-ffn 64)
+"$HEED_BIN/train" -q -j 1 -t en fr -v vocab -m m.h5 "${tiny[@]}" --after 5u || fail "train failed"
+
+command -v python3 >/dev/null || { echo "no python3: no pseudo terminals"; finish; }
+cat >terminal.py <<'PYTHON'
+import fcntl, os, pty, re, struct, sys, termios, time
+
+failures = 0
+
+
+def fail(what):
+    global failures
+    failures += 1
+    print("FAILED: " + what, file=sys.stderr)
+
+
+STEP = 3  # status lines in each width
+
+
+def run(command, widths, interrupt=0, out=None):
+    """Runs a command on a terminal that changes its width after some status lines. Returns the status lines with the
+    most columns that each may have, all that was written, and the exit status. Ctrl-C comes after `interrupt` lines."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = "xterm"
+        time.sleep(0.2)  # until the terminal has its width
+        if out:
+            os.dup2(os.open(out, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), 1)
+        os.execvp(command[0], command)
+    whole, shown, at = b"", [], 0
+    current, before, changed = None, None, 0  # widths, and the number of status lines before the change
+    while True:
+        if current is None or (at + 1 < len(widths) and len(shown) >= changed + STEP):
+            at = 0 if current is None else at + 1
+            before, current, changed = current or 0, widths[at], len(shown)
+            fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, current, 0, 0))
+        try:
+            got = os.read(fd, 1 << 16)
+        except OSError:
+            break
+        if not got:
+            break
+        whole += got
+        for line in re.findall(rb"\r\x1b\[J([^\r\n\x1b]+)\r(?!\n)", whole)[len(shown):]:
+            late = len(shown) <= changed + 1  # may have been drawn before the change
+            shown.append((line.decode(), (max(before, current) if late else current) - 1))
+        if interrupt and len(shown) >= interrupt:
+            os.write(fd, b"\x03")
+            interrupt = 0
+    return shown, whole, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def check(name, command, widths, must_show, interrupted=None, out=None):
+    """Checks the status lines of a command that is left alone, or, where it exits with `interrupted` then, gets Ctrl-C
+    once every width has been seen."""
+    interrupt = 0 if interrupted is None else STEP * len(widths) + 1
+    shown, whole, code = run(command, widths, interrupt, out)
+    if code != (interrupted or 0):
+        fail("%s: exit %d: %r" % (name, code, whole[-500:]))
+    if len(shown) < (interrupt or 2):
+        fail("%s: %d status lines" % (name, len(shown)))
+    for line, width in shown:
+        if len(line) > width:
+            fail("%s: %d columns, and %d are free: %s" % (name, len(line), width, line))
+    for text in must_show:
+        if not any(text in line for line, _ in shown):
+            fail("%s: no status line says '%s': %s" % (name, text, shown[:3]))
+    return whole, shown
+
+
+bin = os.environ["HEED_BIN"]
+with open("many", "w") as many, open("endless", "w") as endless, open("en") as en:
+    lines = en.readlines()
+    many.writelines(lines * 19)  # 3,800: fewer than are read ahead at most
+    endless.writelines(lines * 1000)
+translate = [bin + "/translate", "-j", "1", "-m", "m.h5", "-i"]
+for width in (80, 40, 20):
+    whole, shown = check("translate, %d columns" % width, translate + ["many"], [width], ["%", " left"], out="out")
+    if not whole.endswith(b"\r\x1b[J"):
+        fail("translate leaves its last status line: %r" % whole[-100:])
+    shares = [int(re.search(r"(\d+)%", line).group(1)) for line, _ in shown]
+    if shares != sorted(shares) or shares[0] == shares[-1]:
+        fail("translate: the share does not rise: %s" % shares)
+# Ctrl-C takes the status line away.
+whole, _ = check("translate, changing", translate + ["endless"], [80, 20, 40], ["translating [", " left"], -2, "none")
+if not whole.endswith(b"\r\x1b[J"):
+    fail("translate leaves its status line when interrupted: %r" % whole[-100:])
+
+# Translations on the same terminal: what stays is they alone.
+whole, _ = check("translate, all on the terminal", translate + ["many"], [80], ["%"])
+rest = re.sub(rb"\r\x1b\[J[^\r\n\x1b]*\r(?=\r\x1b\[J)", b"", whole).replace(b"\r\x1b[J", b"").replace(b"\r\n", b"\n")
+with open("out", "rb") as out:
+    if rest != out.read():
+        fail("translate: status and translations are mixed: %r" % rest[:300])
+
+_, whole, code = run(translate + ["many", "--quiet"], [80], out="out")
+if whole or code != 0:
+    fail("translate --quiet: exit %d: %r" % (code, whole))
+
+train = [bin + "/train", "-j", "1", "-t", "en", "fr", "-v", "vocab", "--task", "transformer-tiny", "--mini-batch", "10"]
+train += ["--after", "100000e", "--disp-freq", "100000e"]
+said = b"\r\x1b[Jtrain: interrupted: saving after this update, then stopping; Ctrl-C again stops without saving\r\n"
+for widths in ([80], [40], [20], [80, 20, 40]):
+    model = "t%s.h5" % "-".join(map(str, widths))
+    whole, _ = check("train, %s columns" % widths, train + ["-m", model], widths, ["%"], 75)
+    if whole.count(said) != 1 or not re.search(rb"train: interrupted; saved after update", whole[whole.index(said):]):
+        fail("train, Ctrl-C: %r" % whole[-500:])
+
+sys.exit(1 if failures else 0)
+PYTHON
+python3 terminal.py || fail "on a pseudo terminal"
+
+finish
