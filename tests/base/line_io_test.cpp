@@ -53,7 +53,7 @@ TEST_CASE("invalid UTF-8 is replaced, kept or an error with its position") {
   for (std::string line; reader.next(line);) continue;
   std::ostringstream said;
   Log log(said, "tool", Verbosity::quiet);
-  reader.report_invalid(log);
+  reader.report(log);
   CHECK(said.str() ==
         "tool: warning: text:2:2: invalid UTF-8 replaced by U+FFFD; lines with such bytes: 2 "
         "(--on-invalid-utf8 fail stops at the first)\n");
@@ -170,6 +170,86 @@ TEST_CASE("ready() tells whether a whole line is there, without waiting") {
   CHECK(line == "two");
   CHECK(!reader.next(line));
   CHECK(reader.line_number() == 2);
+}
+
+TEST_CASE("a byte-order mark at the start is no text, and said once; in the middle it is text") {
+  const std::string mark = "\xEF\xBB\xBF";
+  CHECK(lines_of(mark + "a\nb\n") == Lines{"a", "b"});
+  CHECK(lines_of(mark + "a\n" + mark + "b\n") == Lines{"a", mark + "b"});
+  CHECK(lines_of(mark + mark + "a") == Lines{mark + "a"});
+  CHECK(lines_of(mark) == Lines{});
+  CHECK(lines_of(mark + "\n") == Lines{""});
+  CHECK(lines_of(mark + "\r\n") == Lines{""});
+  CHECK(lines_of("\xEF\xBB") == Lines{"\uFFFD"});
+  CHECK_THROWS_WITH_AS(
+      lines_of(mark + "ab\xFF\n", InvalidUtf8::fail),
+      "text:1:3: invalid UTF-8 (convert the file with iconv, or allow it with --on-invalid-utf8 replace)", Error);
+  for (const bool marked : {true, false}) {
+    std::istringstream in((marked ? mark : "") + "a\nb\n");
+    LineReader reader(in, "text");
+    for (std::string line; reader.next(line);) continue;
+    std::ostringstream said, quiet;
+    Log log(said, "tool"), silent(quiet, "tool", Verbosity::quiet);
+    reader.report(log);
+    reader.report(silent);
+    CHECK(said.str() == (marked ? "tool: text: starts with a byte-order mark (U+FEFF), which is left out\n" : ""));
+    CHECK(quiet.str().empty());
+  }
+}
+
+TEST_CASE("a mark that comes byte by byte through a pipe is recognised") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  FdStreamBuf buffer(ends[0], "pipe", true);
+  std::istream in(&buffer);
+  LineReader reader(in, "pipe");
+  for (const char byte : std::string("\xEF\xBB\xBFx\n")) {
+    CHECK(!reader.ready());
+    REQUIRE(::write(ends[1], &byte, 1) == 1);
+  }
+  ::close(ends[1]);
+  std::string line;
+  REQUIRE(reader.next(line));
+  CHECK(line == "x");
+  CHECK(!reader.next(line));
+}
+
+TEST_CASE("UTF-16 and compressed data get advice, by their first bytes and by their names") {
+  const std::string utf16 = "text:1: looks like UTF-16 text (make it UTF-8: iconv -f UTF-16 -t UTF-8 FILE | ...)";
+  CHECK_THROWS_WITH_AS(lines_of(std::string("\xFF\xFE"
+                                            "a\0\n\0",
+                                            6)),
+                       utf16.c_str(), Error);
+  CHECK_THROWS_WITH_AS(lines_of(std::string("\xFE\xFF\0a\0\n", 6)), utf16.c_str(), Error);
+  CHECK_THROWS_WITH_AS(lines_of(std::string("\xFF\xFE\0\0a\0\0\0", 8)),
+                       "text:1: looks like UTF-32 text (make it UTF-8: iconv -f UTF-32 -t UTF-8 FILE | ...)", Error);
+  CHECK_THROWS_WITH_AS(
+      lines_of(std::string("\xFD"
+                           "7zXZ\0\0\4",
+                           8)),
+      "text:1: looks like xz data (only gzip is unpacked here: xz -dc FILE | ..., or unpack it with xz -d)", Error);
+  CHECK_THROWS_WITH_AS(
+      lines_of("BZh91AY&SY\xD9"),
+      "text:1: looks like bzip2 data (only gzip is unpacked here: bzip2 -dc FILE | ..., or unpack it with bzip2 -d)",
+      Error);
+  CHECK_THROWS_WITH_AS(
+      lines_of("\x28\xB5\x2F\xFD$"),
+      "text:1: looks like zstd data (only gzip is unpacked here: zstd -dc FILE | ..., or unpack it with zstd -d)",
+      Error);
+  CHECK(lines_of("BZh9 is how a bzip2 file starts\n").size() == 1);
+  for (const std::string ending : {"xz", "bz2", "zst"}) {
+    const std::string path = scratch("named." + ending);
+    std::ofstream(path) << "x\n";
+    CHECK_THROWS_AS(read_lines(path), Error);
+    std::filesystem::remove(path);
+    CHECK_THROWS_AS(OutputFile out(path), Error);
+    CHECK(!std::filesystem::exists(path));
+  }
+  const std::string path = scratch("b.xz");
+  CHECK_THROWS_WITH_AS(read_lines(path), (path + ": cannot open: No such file or directory").c_str(), Error);
+  CHECK_THROWS_WITH_AS(OutputFile out(path),
+                       (path + ": cannot be written as xz data (name it .gz, or pipe it: ... | xz > FILE)").c_str(),
+                       Error);
 }
 
 TEST_CASE("a file tells the share that its lines so far make up, whatever is buffered; other inputs do not") {

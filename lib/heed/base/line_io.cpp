@@ -1,5 +1,7 @@
 #include "heed/base/line_io.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <boost/iostreams/filter/gzip.hpp>
 #include <cstring>
@@ -7,6 +9,31 @@
 #include "heed/base/utf8.h"
 
 namespace heed {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+}  // namespace
+
+bool take_byte_order_mark(std::string& first_line, const Position& where) {
+  check_text_start(first_line, where);
+  if (!first_line.starts_with(kByteOrderMark)) return false;
+  first_line.erase(0, kByteOrderMark.size());
+  return true;
+}
+
+std::string byte_order_mark_note(const std::string& name) {
+  return name + ": starts with a byte-order mark (U+FEFF), which is left out";
+}
+
+void tell_of_byte_order_mark(const std::string& path, Log& log) {
+  struct stat status {};
+  if (path.empty() || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  std::string start(kByteOrderMark.size(), '\0');
+  const auto in = open_input(path);
+  in->read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (start == kByteOrderMark) log.info(byte_order_mark_note(path));
+}
 
 LineReader::LineReader(const std::string& path, InvalidUtf8 policy)
     : owned_(open_input(path)), in_(owned_.get()), name_(input_name(path)), policy_(policy) {}
@@ -59,9 +86,10 @@ bool LineReader::next(std::string& line) {
   while (!take_line(line)) {
     if (ended_ || (!fill() && at_ == buffer_.size())) return false;
   }
-  ++line_number_;
-  if (line_number_ == 1 && line.size() > 2 && line.compare(0, 2, "\x1f\x8b") == 0)
-    throw Error(position(), "looks like gzip data (name it FILE.gz, or pipe it through zcat)");
+  if (++line_number_ == 1 && (marked_ = take_byte_order_mark(line, position())) && line.empty() && ended_) {
+    line_number_ = 0;  // the input is the mark alone
+    return false;
+  }
   check_utf8(line);
   return true;
 }
@@ -93,7 +121,8 @@ void LineReader::check_utf8(std::string& line) {
   if (policy_ == InvalidUtf8::replace && replaces_) line = replace_invalid_utf8(line);
 }
 
-void LineReader::report_invalid(Log& log) const {
+void LineReader::report(Log& log) const {
+  if (marked_) log.info(byte_order_mark_note(name_));
   if (invalid_lines_ == 0) return;
   log.warn(first_invalid_.text() + ": invalid UTF-8" +
            (policy_ == InvalidUtf8::replace ? " replaced by U+FFFD" : " kept as it is") + "; lines with such bytes: " +

@@ -17,9 +17,18 @@ namespace heed {
 /// What to do with bytes that are not UTF-8.
 enum class InvalidUtf8 { replace, keep, fail };
 
+/// Takes a byte-order mark (U+FEFF in UTF-8) off the first line of a text and returns whether there was one. Throws
+/// Error, with what to do, where the line begins like text in another encoding, or like compressed data.
+bool take_byte_order_mark(std::string& first_line, const Position& where);
+/// Returns the note that a byte-order mark at the start of file `name` was left out.
+std::string byte_order_mark_note(const std::string& name);
+/// Logs that note where the regular file `path` begins with a mark: for files that are read by functions without a log.
+void tell_of_byte_order_mark(const std::string& path, Log& log);
+
 /// The line contract's reading side: only LF ends a line; the CR of a CRLF is dropped; U+2028, NUL, a bare CR or a TAB
-/// are text; a last line without LF counts. Lines longer than kMaxLineBytes are an error that names the line, so that a
-/// file without lines cannot exhaust the memory.
+/// are text; a last line without LF counts. A byte-order mark at the start is no text: columns count from behind it.
+/// Lines longer than kMaxLineBytes are an error that names the line, so that a file without lines cannot exhaust the
+/// memory.
 class LineReader {
  public:
   static constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
@@ -49,8 +58,9 @@ class LineReader {
   void leave_replacing() { replaces_ = false; }
 
   std::int64_t invalid_lines() const { return invalid_lines_; }
-  /// Warns once, with the first position, if any line held invalid UTF-8.
-  void report_invalid(Log& log) const;
+  /// Logs what was unusual in the input: a note if it began with a byte-order mark, and a warning, with the first
+  /// position, if any line held invalid UTF-8.
+  void report(Log& log) const;
 
  private:
   bool take_line(std::string& line);
@@ -63,7 +73,7 @@ class LineReader {
   InvalidUtf8 policy_;
   std::string buffer_;
   std::size_t at_ = 0, searched_ = 0;  // start of the next line; no LF before `searched_`
-  bool ended_ = false, replaces_ = true;
+  bool ended_ = false, replaces_ = true, marked_ = false;
   std::int64_t line_number_ = 0, invalid_lines_ = 0;
   Position first_invalid_;
 };

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_streambuf.hpp>
 #include <cerrno>
@@ -21,6 +22,35 @@ constexpr std::size_t kBufferSize = 1 << 16;
 
 bool is_gzip_name(const std::string& path) {
   return path.size() > 3 && path.ends_with(".gz");
+}
+
+/// A way of compressing files that is recognised, but not unpacked.
+struct Compression {
+  std::string_view name, ending, magic, command;
+};
+constexpr Compression kCompressions[] = {{"xz",
+                                          ".xz",
+                                          {"\xFD"
+                                           "7zXZ\0",
+                                           6},
+                                          "xz"},
+                                         {"bzip2", ".bz2", "BZh", "bzip2"},
+                                         {"zstd", ".zst", "\x28\xB5\x2F\xFD", "zstd"}};
+
+bool starts_with_magic(const Compression& compression, std::string_view bytes) {
+  if (!bytes.starts_with(compression.magic)) return false;
+  return compression.name != "bzip2" || bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with("1AY&SY");
+}
+
+const Compression* compression_of_name(const std::string& path) {
+  for (const Compression& compression : kCompressions)
+    if (path.ends_with(compression.ending)) return &compression;
+  return nullptr;
+}
+
+std::string advice(const Compression& compression) {
+  const std::string command(compression.command);
+  return " (only gzip is unpacked here: " + command + " -dc FILE | ..., or unpack it with " + command + " -d)";
 }
 
 bool is_standard(const std::string& path) {
@@ -178,6 +208,17 @@ bool is_typed(const std::istream& in) {
   return input && ::isatty(input->file().fd()) == 1;
 }
 
+void check_text_start(std::string_view bytes, const Position& where) {
+  if (bytes.starts_with("\x1f\x8b"))
+    throw Error(where, "looks like gzip data (name it FILE.gz, or pipe it through zcat)");
+  for (const Compression& compression : kCompressions)
+    if (starts_with_magic(compression, bytes))
+      throw Error(where, "looks like " + std::string(compression.name) + " data" + advice(compression));
+  if (!bytes.starts_with("\xFF\xFE") && !bytes.starts_with("\xFE\xFF")) return;
+  const std::string name = bytes.starts_with(std::string_view("\xFF\xFE\0\0", 4)) ? "UTF-32" : "UTF-16";
+  throw Error(where, "looks like " + name + " text (make it UTF-8: iconv -f " + name + " -t UTF-8 FILE | ...)");
+}
+
 std::string input_name(const std::string& path) {
   return is_standard(path) ? "standard input" : path;
 }
@@ -192,7 +233,10 @@ std::unique_ptr<std::istream> open_input(const std::string& path) {
     ::close(fd);
     throw Error(Position{path}, "is a folder (name a file)");
   }
-  return std::make_unique<OwningIstream>(std::make_unique<FdStreamBuf>(fd, path, true), path);
+  auto file = std::make_unique<FdStreamBuf>(fd, path, true);
+  if (const Compression* compression = compression_of_name(path))
+    throw Error(Position{path}, "is " + std::string(compression->name) + " data by its name" + advice(*compression));
+  return std::make_unique<OwningIstream>(std::move(file), path);
 }
 
 AtomicPath::AtomicPath(std::string path)
@@ -211,6 +255,10 @@ void AtomicPath::commit() {
 }
 
 OutputFile::OutputFile(const std::string& path) {
+  if (const Compression* compression = compression_of_name(path))
+    throw Error(Position{path}, "cannot be written as " + std::string(compression->name) +
+                                    " data (name it .gz, or pipe it: ... | " + std::string(compression->command) +
+                                    " > FILE)");
   if (is_standard(path)) {
     buffer_ = std::make_unique<FdStreamBuf>(STDOUT_FILENO, "standard output", false);
   } else {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/base/temporary_name.h"
 
 namespace heed {
@@ -54,8 +55,8 @@ class FdStreamBuf : public std::streambuf {
 /// one whose use is an error, so that no file takes its number. What is written to a closed stderr is lost.
 void open_closed_standard_streams();
 
-/// An input stream on stdin ("-" or "") or a file; names that end in .gz are decompressed. Errors name the file; reads
-/// throw Error.
+/// An input stream on stdin ("-" or "") or a file; names that end in .gz are decompressed, and other names of
+/// compressed files (.xz, .bz2, .zst) are errors. Errors name the file; reads throw Error.
 std::unique_ptr<std::istream> open_input(const std::string& path);
 
 /// Bytes of a regular file.
@@ -67,6 +68,10 @@ struct InputPlace {
 std::optional<InputPlace> input_place(const std::istream& in);
 /// Whether a stream of open_input() reads what someone types at a terminal.
 bool is_typed(const std::istream& in);
+
+/// Throws Error, with what to do, where `bytes`, the first of an input, look like UTF-16 or UTF-32 text or like
+/// compressed data that nothing has unpacked.
+void check_text_start(std::string_view bytes, const Position& where);
 
 /// "-" and "" as "standard input", other paths as they are: for messages.
 std::string input_name(const std::string& path);
@@ -88,7 +93,8 @@ class AtomicPath {
   TemporaryName temporary_;
 };
 
-/// Where a tool's output goes: stdout ("-" or ""), or a file that appears whole at commit() (.gz is compressed).
+/// Where a tool's output goes: stdout ("-" or ""), or a file that appears whole at commit() (.gz is compressed;
+/// other names of compressed files are errors).
 /// Devices and pipes are written in place. Every write is checked: a full disk throws Error, never leaves a short file.
 class OutputFile {
  public:

@@ -7,7 +7,10 @@
 #include <boost/program_options/value_semantic.hpp>
 #include <cmath>
 #include <fstream>
+#include <iostream>
 #include <map>
+
+#include "heed/base/line_io.h"
 
 namespace heed {
 namespace po = boost::program_options;
@@ -209,15 +212,16 @@ std::string unquoted(std::string_view text) {
   return out;
 }
 
-/// Lines of `name = value`; lists take a line an item.
-void read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
+/// Lines of `name = value`; lists take a line an item. Returns whether the file begins with a byte-order mark.
+bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
   std::ifstream in(path);
   if (!in) throw Error(Position{path}, "cannot open the configuration file: " + errno_text());
   Position where{path};
+  bool marked = false;
   std::map<const Field*, std::vector<std::string>> values;
   try {
     for (std::string line; std::getline(in, line);) {
-      ++where.line;
+      if (++where.line == 1) marked = take_byte_order_mark(line, where);
       const std::string text = trimmed(line);
       if (text.empty() || text[0] == '#' || text[0] == ';') continue;
       const auto equals = text.find('=');
@@ -235,6 +239,7 @@ void read_config_file(const ToolInfo& tool, const FieldList& fields, const std::
   } catch (const UsageError& error) {
     throw UsageError(where.text() + ": " + error.what());
   }
+  return marked;
 }
 
 std::string dump_config(const FieldList& fields) {
@@ -289,8 +294,11 @@ bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vect
       out << tool.name << " (heed) " << HEED_VERSION << '\n';
       return false;
     }
-    if (!built_in.config.empty()) read_config_file(tool, fields, built_in.config);
+    const bool marked = !built_in.config.empty() && read_config_file(tool, fields, built_in.config);
     apply(tool, fields, parsed);
+    const Field* quiet = fields.find("quiet");
+    if (marked && !(quiet && quiet->get_text() == std::vector<std::string>{"true"}))
+      std::cerr << tool.name << ": " << byte_order_mark_note(built_in.config) << '\n';
   } catch (const po::too_many_positional_options_error&) {
     throw UsageError("does not take file names outside of options (" + std::string(tool.name) +
                      " --help shows how to call it)");

@@ -109,7 +109,7 @@ ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const 
     for (std::size_t i = 0; i < filled; ++i) collector.take(chunk[i]);
     progress.to(report.pairs);
   }
-  reader.report_invalid(log);
+  reader.report(log);
   if (report.pairs == 0) throw Error(Position{reader.name()}, "is empty (sentence pairs are needed)");
   if (corpus.size() == 0)
     throw Error(Position{reader.name()}, "no pair is left of " + format_count(report.pairs) + ": " +

@@ -43,9 +43,9 @@ bool PairReader::next(TextPair& pair) {
   return true;
 }
 
-void PairReader::report_invalid(Log& log) const {
-  source_->report_invalid(log);
-  if (target_) target_->report_invalid(log);
+void PairReader::report(Log& log) const {
+  source_->report(log);
+  if (target_) target_->report(log);
 }
 
 }  // namespace heed

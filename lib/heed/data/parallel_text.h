@@ -39,7 +39,7 @@ class PairReader {
   std::optional<double> share() const { return source_->share(); }
 
   std::int64_t invalid_lines() const { return source_->invalid_lines() + (target_ ? target_->invalid_lines() : 0); }
-  void report_invalid(Log& log) const;
+  void report(Log& log) const;
 
  private:
   [[noreturn]] void fail_unequal(bool source_ended);

@@ -199,7 +199,7 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
     code = score_multi_bleu(plan, segments, out);
   else
     score_corpus(plan, segments, out, threshold, log);
-  segments.report_invalid(log);
+  segments.report(log);
   log.detail(count_of(segments.count(), "line") + ", " +
              count_of(static_cast<std::int64_t>(plan.references), "reference"));
   return code != 0 ? code : threshold.exit_code(log);

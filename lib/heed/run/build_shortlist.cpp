@@ -90,7 +90,7 @@ int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Opti
       progress.advance();
     }
   }
-  for (std::size_t i = 0; i < paths.size(); ++i) text.reader(i).report_invalid(log);
+  for (std::size_t i = 0; i < paths.size(); ++i) text.reader(i).report(log);
   for (std::size_t i = 0; i < 2; ++i)
     if ((i == 0 ? source : target).size() == 0)
       throw Error(Position{text.reader(i).name()},

@@ -83,7 +83,7 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   corpus.sentences = counter.sentences();
   corpus.words = counter.take();
   corpus.lines = reader.line_number();
-  reader.report_invalid(log);
+  reader.report(log);
 }
 
 /// Reads words with their counts, as get-vocab writes them.
@@ -94,7 +94,7 @@ void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream&
     corpus.words.add(word, count);
   }
   corpus.lines = reader.line_number();
-  reader.report_invalid(log);
+  reader.report(log);
 }
 
 /// All corpora as one, in the order of first occurrence. Without `keep` none of theirs is left.
@@ -425,6 +425,8 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
     return build_shortlist(options.shortlist, options.threads, options.utf8, in, out, log);
   check_options(options);
   const TextSteps steps = options.first_stage.resolved();
+  for (const std::string& path : {options.first_stage.truecase_file, options.first_stage.protected_file, options.dev})
+    tell_of_byte_order_mark(path, log);
   std::vector<std::string> dev;
   if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
   Learning learning = read_texts(steps, options, in, log);

@@ -46,9 +46,9 @@ class SentenceReader {
   std::int64_t line() const { return source_.line_number(); }
   Position source_position() const { return source_.position(); }
   Position target_position() const { return target_ ? target_->position() : source_.position(); }
-  void report_invalid(Log& log) const {
-    source_.report_invalid(log);
-    if (target_) target_->report_invalid(log);
+  void report(Log& log) const {
+    source_.report(log);
+    if (target_) target_->report(log);
   }
 
  private:
@@ -185,7 +185,7 @@ class InspectRun {
                                                                 ", but --lines asks for line " +
                                                                 std::to_string(lines_->greatest_named()));
     report_.finish();
-    reader_.report_invalid(log_);
+    reader_.report(log_);
     return 0;
   }
 

@@ -78,8 +78,8 @@ bool Segments::ready() {
   return std::all_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader->ready(); });
 }
 
-void Segments::report_invalid(Log& log) const {
-  for (const auto& reader : readers_) reader->report_invalid(log);
+void Segments::report(Log& log) const {
+  for (const auto& reader : readers_) reader->report(log);
 }
 
 void Segments::fail_unequal() {

@@ -64,7 +64,7 @@ class Segments {
   std::size_t systems() const { return readers_.size() - references_; }
   std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
 
-  void report_invalid(Log& log) const;
+  void report(Log& log) const;
 
  private:
   static constexpr std::size_t kBlock = 64;

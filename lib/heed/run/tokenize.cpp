@@ -375,11 +375,17 @@ void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader&
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
   const Way way(options);
+  const bool stored = !options.model.empty();  // in the model, and none of the other files is read
+  for (const std::string& path : stored
+                                     ? std::vector{options.model}
+                                     : std::vector{options.codes, options.vocabulary, options.first_stage.truecase_file,
+                                                   options.first_stage.protected_file})
+    tell_of_byte_order_mark(path, log);
   LineReader reader = open_lines(options.input, in, options.utf8.on_invalid_utf8);
   if (tells_offsets(options.output_format)) reader.leave_replacing();  // offsets count the line's own bytes
   if (!options.train_truecaser.empty()) {
     train_truecaser(options, way, reader, log);
-    reader.report_invalid(log);
+    reader.report(log);
     return 0;
   }
   Counts counts;
@@ -398,7 +404,7 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
                          if (reader.typed()) log.clear_status();
                        }});
   }
-  reader.report_invalid(log);
+  reader.report(log);
   if (options.stats) log.info(counts.text(reader.line_number(), way.model() != nullptr));
   if (counts.failed == 0) return 0;
   log.info(format_count(counts.failed) + " of " + format_count(reader.line_number()) +

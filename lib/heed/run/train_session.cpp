@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "heed/base/line_io.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/train/translate_corpus.h"
 
@@ -47,6 +48,9 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       config_(options.model_options.resolve(source_.size(), target_.size())),
       optimizer_(options.optimizer.resolve(config_.dim_emb)),
       precision_(resolve(options.batch.precision)) {
+  tell_of_byte_order_mark(options.vocabularies.front(), log);
+  if (options.vocabularies.back() != options.vocabularies.front())
+    tell_of_byte_order_mark(options.vocabularies.back(), log);
   const bool learned = config_.positions == PositionEncoding::learned;
   if (learned && options.batch.max_length > config_.max_positions)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than --max-positions " +

@@ -49,6 +49,7 @@ class TranslateRun {
         pool_(thread_count(options.threads)) {
     if (const auto most = translator_.longest_sequence()) keep_within(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
+    tell_of_byte_order_mark(options.shortlist, log_);
     for (int i = 0; i < pool_.size(); ++i) models_.push_back(step_model());
   }
 
@@ -69,8 +70,8 @@ class TranslateRun {
       if (error_) break;
     }
     progress_.reset();
-    reader_.report_invalid(log_);
-    if (references_) references_->report_invalid(log_);
+    reader_.report(log_);
+    if (references_) references_->report(log_);
     if (long_lines_ > 0) warn_of_long_lines();
     if (error_) std::rethrow_exception(error_);
     if (options_.stats) report(seconds_since(start));

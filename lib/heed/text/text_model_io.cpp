@@ -3,6 +3,7 @@
 #include <charconv>
 #include <istream>
 
+#include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/text/bpe.h"
 #include "heed/text/sentencepiece.h"
@@ -177,7 +178,10 @@ class Lines {
     } catch (const boost::iostreams::gzip_error&) {
       fail("the gzip data is damaged or cut short (make the file again)");
     }
-    if (++where_.line == 1) crlf_ = line.ends_with('\r');
+    if (++where_.line == 1) {
+      take_byte_order_mark(line, where_);
+      crlf_ = line.ends_with('\r');
+    }
     if (crlf_ && line.ends_with('\r')) line.pop_back();
     return true;
   }
