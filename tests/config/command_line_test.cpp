@@ -48,10 +48,46 @@ struct Options {
   }
 };
 
-const ToolInfo kTool{.name = "shape",
-                     .purpose = "tests the parser",
-                     .usage = {"shape [options] [FILE...]"},
-                     .hints = {{"lenpen", "rate", "fairseq"}}};
+constexpr PeerOption kPeers[] = {{"lenpen", "rate", "fairseq"},
+                                 {"max-epoch", "count 20", "fairseq"},
+                                 {"x", "flag", "Moses"},
+                                 {"devices", "", "Marian", "it runs on the CPU"}};
+
+const ToolInfo kTool{
+    .name = "shape", .purpose = "tests the parser", .usage = {"shape [options] [FILE...]"}, .peers = kPeers};
+
+/// A tool that takes no words outside of options.
+struct NoWords {
+  std::string input = "-";
+  bool norm_first = false, norm_last = false, norm_middle = false, norm_any = false;
+  int transformer_heads = 8, transformer_dim_ffn = 1, max_length = 1;
+  std::vector<std::string> train_sets;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit(input, {.name = "input", .help = "text", .value = "FILE", .letter = 'i'});
+    visit(norm_first, {.name = "norm-first", .help = "."});
+    visit(norm_last, {.name = "norm-last", .help = "."});
+    visit(norm_middle, {.name = "norm-middle", .help = "."});
+    visit(norm_any, {.name = "norm-any", .help = ".", .alias = "anynorm"});
+    visit(transformer_heads, {.name = "transformer-heads", .help = "."});
+    visit(transformer_dim_ffn, {.name = "transformer-dim-ffn", .help = "."});
+    visit(max_length, {.name = "max-length", .help = "."});
+    visit(train_sets, {.name = "train-sets", .help = ".", .value = "SRC TGT", .letter = 't'});
+  }
+};
+
+/// What is wrong with a command line of that tool.
+std::string refused(std::vector<std::string> words) {
+  NoWords options;
+  std::ostringstream out;
+  try {
+    parse_command_line(kTool, FieldList::of(options), std::move(words), out);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
 
 Options parse(std::vector<std::string> words, std::string* printed = nullptr) {
   Options options;
@@ -105,6 +141,35 @@ TEST_CASE("errors name the option and help") {
   CHECK_THROWS_WITH_AS(parse({"--rate", "-1"}), "--rate -1: must be at least 0", UsageError);
   CHECK_THROWS_WITH_AS(parse({"--shape", "oval"}), "--shape 'oval': must be one of round, square", UsageError);
   CHECK_THROWS_AS(parse({"--count"}), UsageError);
+}
+
+TEST_CASE("an unknown option is looked for as another toolkit's, as a beginning, as parts, as a misspelling") {
+  CHECK(refused({"--max-epoch=3"}) == "unknown option --max-epoch: did you mean --count 20? (fairseq)");
+  CHECK(refused({"--max_epoch", "3"}) == "unknown option --max-epoch: did you mean --count 20? (fairseq)");
+  CHECK(refused({"-max_epoch", "3"}) == "unknown option -max-epoch: did you mean --count 20? (fairseq)");
+  CHECK(refused({"-x"}) == "unknown option -x: did you mean --flag? (Moses)");
+  CHECK(refused({"--devices", "0"}) ==
+        "unknown option --devices: heed has no such option (Marian): it runs on the CPU");
+  CHECK(refused({"--inp", "x"}) == "unknown option --inp: did you mean --input?");
+  CHECK(refused({"--conf", "x"}) == "unknown option --conf: did you mean --config?");
+  CHECK(refused({"--heads", "x"}) == "unknown option --heads: did you mean --transformer-heads?");
+  CHECK(refused({"--ffn-dim", "x"}) == "unknown option --ffn-dim: did you mean --transformer-dim-ffn?");
+  CHECK(refused({"--max-source-length", "x"}) == "unknown option --max-source-length: did you mean --max-length?");
+  CHECK(refused({"--transformer", "x"}) ==
+        "unknown option --transformer: did you mean --transformer-heads or --transformer-dim-ffn?");
+  CHECK(refused({"--inptu", "x"}) == "unknown option --inptu: did you mean --input?");
+  CHECK(refused({"--norm"}) == "unknown option --norm (--help lists them)");  // four begin so
+  CHECK(refused({"--norm-m"}) == "unknown option --norm-m: did you mean --norm-middle?");
+  CHECK(refused({"--no-first"}) == "unknown option --no-first: did you mean --no-norm-first?");
+  CHECK(refused({"--lr", "x"}) == "unknown option --lr (--help lists them)");
+  CHECK(refused({"-input", "x"}) == "unknown option -input: did you mean --input?");
+  CHECK(refused({"-anynorm"}).empty());
+  CHECK(refused({"-zz"}) == "unknown option -zz (--help lists them)");
+}
+
+TEST_CASE("a word that belongs to no option is named, with what to do") {
+  CHECK(refused({"--norm-any", "text.en"}) == "'text.en' belongs to no option (-i text.en or < text.en reads a file)");
+  CHECK(refused({"--", "a", "b"}) == "'a' belongs to no option (-i a or < a reads a file)");
 }
 
 TEST_CASE("flags have letters: alone, together, before a word") {
@@ -164,6 +229,42 @@ TEST_CASE("a configuration file keeps every value: quotes, comments, blanks, lin
   CHECK(refused("word = \"a\" b") == ":2: there is text behind the closing quote: 'b'");
   CHECK(refused("word") == ":2: 'word': a line is 'name = value'");
   CHECK(refused("count = x").starts_with(":2: --count 'x'"));
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a configuration file has the command line's names, sections, and lists on one line") {
+  const std::string path = (std::filesystem::temp_directory_path() / "heed_config_forms_test.ini").string();
+  std::ofstream(path) << "[Things]\nmax_limit = 7\n[ more ]  # about it\ntrain_sets = a.en \"a b\" # two\n"
+                         "train-sets = c#d\nword = a b\nfile = one two\n";
+  const Options o = parse({"--config", path});
+  CHECK(o.limit == 7);
+  CHECK(o.sets == std::vector<std::string>{"a.en", "a b", "c#d"});
+  CHECK(o.words == std::vector<std::string>{"a b"});
+  CHECK(o.files == std::vector<std::string>{"one", "two"});
+  const std::vector<std::string> hard = {"a b", "", "#x", "x\"y", "\"", "a\nb", "\t", "a#b"};
+  std::string text;
+  std::vector<std::string> words = {"--dump-config", "-t"};
+  words.insert(words.end(), hard.begin(), hard.end());
+  parse(words, &text);
+  CHECK(text.find("train-sets = \"a b\" \"\" \"#x\" ") != std::string::npos);
+  std::ofstream(path) << text;
+  CHECK(parse({"--config", path}).sets == hard);
+  const auto wrong = [&](const std::string& line) {
+    std::ofstream(path) << line;
+    try {
+      parse({"--config", path});
+    } catch (const UsageError& error) {
+      return std::string(error.what()).substr(path.size());
+    }
+    return std::string();
+  };
+  CHECK(wrong("[Things") == ":1: '[Things': a section is '[name]'");
+  CHECK(wrong("[a] count = 3") == ":1: '[a] count = 3': a section is '[name]'");
+  CHECK(wrong("train-sets = \"a\"b") == ":1: there is text behind the closing quote: 'b'");
+  CHECK(wrong("train-sets = a \"b") == ":1: the quote \" is not closed");
+  CHECK(wrong("config = x") == ":1: 'config' is for the command line only");
+  CHECK(wrong("no-flag = true") == ":1: 'no-flag': write 'flag = false'");
+  CHECK(wrong("lenpen = 3") == ":1: unknown option --lenpen: did you mean --rate? (fairseq)");
   std::filesystem::remove(path);
 }
 

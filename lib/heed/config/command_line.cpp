@@ -6,17 +6,16 @@
 #include <boost/program_options/positional_options.hpp>
 #include <boost/program_options/value_semantic.hpp>
 #include <cmath>
-#include <fstream>
 #include <iostream>
 #include <map>
 
 #include "heed/base/line_io.h"
+#include "heed/config/config_file.h"
+#include "heed/config/unknown_option.h"
 
 namespace heed {
 namespace po = boost::program_options;
 namespace {
-
-constexpr std::string_view kBuiltIn[] = {"help", "version", "config", "dump-config"};
 
 /// The options that are about the command line itself.
 struct BuiltIn {
@@ -28,16 +27,6 @@ const Field* find_letter(const FieldList& fields, char letter) {
   for (const Field& field : fields.all())
     if (field.info.letter == letter) return &field;
   return nullptr;
-}
-
-[[noreturn]] void fail_unknown(const ToolInfo& tool, const FieldList& fields, const std::string& name) {
-  for (const auto& hint : tool.hints)
-    if (hint.foreign == name)
-      throw UsageError("unknown option --" + name + ": did you mean --" + std::string(hint.ours) + "? (" +
-                       std::string(hint.toolkit) + ")");
-  const std::string nearest = fields.nearest(name);
-  throw UsageError("unknown option --" + name +
-                   (nearest.empty() ? " (--help lists them)" : ": did you mean --" + nearest + "?"));
 }
 
 bool looks_like_option(const std::string& word) {
@@ -90,11 +79,15 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
     const Field* field = nullptr;
     bool negated = false;
     if (one_dash) {
+      std::replace(name.begin(), name.end(), '_', '-');
       field = fields.find(name);
       if (!field || field->info.alias != name) {
+        // -model would be read as -m odel.
+        if (name.size() > 2 && (field || find_peer_option(tool, name))) fail_unknown_option(tool, fields, "-" + name);
         const std::string rest = take_flags(fields, word, out);
         if (rest.empty()) continue;
         field = find_letter(fields, rest[1]);
+        if (!field && rest[1] != 'h') fail_unknown_option(tool, fields, rest == word ? "-" + name : rest.substr(0, 2));
         if (!field || rest.size() > 2 || field->info.implicit.empty()) {
           out.push_back(rest);  // Boost splits -oFILE
           continue;
@@ -108,8 +101,8 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
         negated = field && field->kind == Field::Kind::flag;
         if (!negated) field = nullptr;
       }
-      const bool built_in = std::find(std::begin(kBuiltIn), std::end(kBuiltIn), name) != std::end(kBuiltIn);
-      if (!field && !built_in) fail_unknown(tool, fields, name);
+      const bool built_in = is_built_in(name);
+      if (!field && !built_in) fail_unknown_option(tool, fields, "--" + name);
       if (built_in) {
         out.push_back(word);
         continue;
@@ -148,12 +141,20 @@ void describe(const FieldList& fields, po::options_description& all) {
   }
 }
 
+/// Throws for a word that belongs to no option of a tool that takes none.
+[[noreturn]] void fail_word(const ToolInfo& tool, const FieldList& fields, const std::string& word) {
+  throw UsageError("'" + word + "' belongs to no option (" +
+                   (fields.find("input") ? "-i " + word + " or < " + word + " reads a file"
+                                         : "usage: " + std::string(tool.usage.at(0))) +
+                   ")");
+}
+
 void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_options& parsed) {
   std::map<const Field*, std::vector<std::string>> lists;  // given several times, a list grows
   for (const auto& given : parsed.options) {
-    if (std::find(std::begin(kBuiltIn), std::end(kBuiltIn), given.string_key) != std::end(kBuiltIn)) continue;
+    if (given.string_key.empty()) fail_word(tool, fields, given.value.at(0));
+    if (is_built_in(given.string_key)) continue;
     const Field* field = fields.find(given.string_key);
-    if (!field) fail_unknown(tool, fields, given.string_key);
     field->given = true;
     if (field->info.positional || field->kind == Field::Kind::list) {
       auto& words = lists[field];
@@ -163,94 +164,6 @@ void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_optio
     }
   }
   for (const auto& [field, words] : lists) field->set_text(words);
-}
-
-std::string trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(kBlank) + 1 - first));
-}
-
-/// A value as it stands in a configuration file: in double quotes where it would not be read back as it is.
-std::string quoted(const std::string& value) {
-  const bool plain = value == trimmed(value) && !value.starts_with('"') && !value.starts_with('#') &&
-                     value.find(" #") == std::string::npos && value.find("\t#") == std::string::npos &&
-                     value.find('\n') == std::string::npos;
-  if (plain) return value;
-  std::string out = "\"";
-  for (const char c : value) {
-    if (c == '"' || c == '\\') out += '\\';
-    c == '\n' ? out += "\\n" : out += c;
-  }
-  return out + '"';
-}
-
-/// The reverse; a comment starts at a # behind white space.
-std::string unquoted(std::string_view text) {
-  std::string value = trimmed(text);
-  if (!value.starts_with('"')) {
-    for (std::size_t at = 0; at < value.size(); ++at)
-      if (value[at] == '#' && (at == 0 || value[at - 1] == ' ' || value[at - 1] == '\t'))
-        return trimmed(std::string_view(value).substr(0, at));
-    return value;
-  }
-  std::string out;
-  std::size_t at = 1;
-  for (; at < value.size() && value[at] != '"'; ++at) {
-    if (value[at] != '\\' || at + 1 == value.size()) {
-      out += value[at];
-    } else {
-      ++at;
-      out += value[at] == 'n' ? '\n' : value[at];
-    }
-  }
-  if (at >= value.size()) throw UsageError("the quote \" is not closed");
-  const std::string rest = trimmed(std::string_view(value).substr(at + 1));
-  if (!rest.empty() && !rest.starts_with('#'))
-    throw UsageError("there is text behind the closing quote: '" + rest + "'");
-  return out;
-}
-
-/// Lines of `name = value`; lists take a line an item. Returns whether the file begins with a byte-order mark.
-bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw Error(Position{path}, "cannot open the configuration file: " + errno_text());
-  Position where{path};
-  bool marked = false;
-  std::map<const Field*, std::vector<std::string>> values;
-  try {
-    for (std::string line; std::getline(in, line);) {
-      if (++where.line == 1) marked = take_byte_order_mark(line, where);
-      const std::string text = trimmed(line);
-      if (text.empty() || text[0] == '#' || text[0] == ';') continue;
-      const auto equals = text.find('=');
-      if (equals == std::string::npos) throw UsageError("'" + text.substr(0, 60) + "': a line is 'name = value'");
-      const std::string name = trimmed(std::string_view(text).substr(0, equals));
-      const Field* field = fields.find(name);
-      if (!field) fail_unknown(tool, fields, name);
-      auto& list = values[field];
-      if (field->kind != Field::Kind::list) list.clear();
-      list.push_back(unquoted(std::string_view(text).substr(equals + 1)));
-      const std::vector<std::string> before = field->get_text();
-      field->set_text(list);
-      if (field->get_text() != before) field->given = true;  // --dump-config writes defaults too
-    }
-  } catch (const UsageError& error) {
-    throw UsageError(where.text() + ": " + error.what());
-  }
-  return marked;
-}
-
-std::string dump_config(const FieldList& fields) {
-  std::string out;
-  std::string_view section;
-  for (const Field& field : fields.all()) {
-    if (field.section != section) out += (out.empty() ? "# " : "\n# ") + std::string(field.section) + "\n";
-    section = field.section;
-    for (const auto& value : field.get_text()) out += std::string(field.info.name) + " = " + quoted(value) + "\n";
-  }
-  return out;
 }
 
 po::parsed_options parse_words(const FieldList& fields, const std::vector<std::string>& words) {
@@ -265,11 +178,10 @@ po::parsed_options parse_words(const FieldList& fields, const std::vector<std::s
   for (const Field& field : fields.all())
     if (field.info.positional) positional.add(std::string(field.info.name).c_str(), -1);
   namespace style = po::command_line_style;
-  return po::command_line_parser(words)
-      .options(all)
-      .positional(positional)
-      .style(style::unix_style & ~style::allow_guessing)
-      .run();
+  po::command_line_parser parser(words);
+  parser.options(all).style(style::unix_style & ~style::allow_guessing);
+  if (positional.max_total_count() > 0) parser.positional(positional);  // else such words come without a name
+  return parser.run();
 }
 
 }  // namespace
@@ -299,14 +211,6 @@ bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vect
     const Field* quiet = fields.find("quiet");
     if (marked && !(quiet && quiet->get_text() == std::vector<std::string>{"true"}))
       std::cerr << tool.name << ": " << byte_order_mark_note(built_in.config) << '\n';
-  } catch (const po::too_many_positional_options_error&) {
-    throw UsageError("does not take file names outside of options (" + std::string(tool.name) +
-                     " --help shows how to call it)");
-  } catch (const po::unknown_option& error) {
-    std::string name = error.get_option_name();
-    name.erase(0, name.find_first_not_of('-'));
-    if (name.size() == 1) throw UsageError("unknown option -" + name + " (--help lists them)");
-    fail_unknown(tool, fields, name);
   } catch (const po::error& error) {
     throw UsageError(error.what());
   }
@@ -333,7 +237,8 @@ std::string help_of(const Field& field) {
   std::string right(field.info.help);
   std::string notes;
   const auto note = [&](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
-  if (!field.info.alias.empty()) note("also -" + std::string(field.info.alias));
+  if (!field.info.alias.empty())
+    note((field.info.alias.size() > 4 ? "also --" : "also -") + std::string(field.info.alias));
   if (std::isfinite(field.info.min) || std::isfinite(field.info.max)) {
     const auto bound = [](double x) { return std::isfinite(x) ? fields_detail::show_real(x) : std::string(); };
     note(bound(field.info.min) + ".." + bound(field.info.max));

@@ -11,17 +11,21 @@
 
 namespace heed {
 
+/// An option of another toolkit, as users of that toolkit type it.
+struct PeerOption {
+  std::string_view name;         ///< without dashes, kebab-case
+  std::string_view ours;         ///< our option for it, perhaps with a value ("after 20e"); empty: heed has none
+  std::string_view toolkit;      ///< or several, with commas
+  std::string_view reason = {};  ///< where heed has none: why, or what to do instead
+};
+
 /// What --help says of a tool apart from its fields.
 struct ToolInfo {
   std::string_view name;
   std::string_view purpose;             ///< one line
   std::vector<std::string_view> usage;  ///< lines, without "usage:"
   std::vector<std::string_view> examples = {};
-  /// Names that users of other toolkits type, ours, and the toolkit.
-  struct Hint {
-    std::string_view foreign, ours, toolkit;
-  };
-  std::vector<Hint> hints = {};
+  std::span<const PeerOption> peers = {};
 };
 
 /// Options every tool has.
@@ -59,7 +63,7 @@ struct EnumNames<InvalidUtf8> {
 
 /// Sets the fields from `--config FILE` and then the command line (without the program's name). Handles --help,
 /// --version and --dump-config by writing to `out`; then, and only then, returns false. Throws UsageError that names
-/// the option and the nearest known one.
+/// the option and similar known ones, or the word that belongs to no option.
 bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vector<std::string> arguments,
                         std::ostream& out);
 

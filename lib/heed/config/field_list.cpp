@@ -2,7 +2,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 
 #include "heed/config/fields.h"
 
@@ -31,21 +30,6 @@ double take_suffix(std::string_view& text) {
   else
     range = "at most " + fields_detail::show_real(info.max);
   throw UsageError(option(info) + " " + text + ": must be " + range);
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t above = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, above + 1, diagonal + (a[i] != b[j])});
-      diagonal = above;
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -123,17 +107,6 @@ std::vector<std::string> FieldList::given() const {
   for (const Field& field : fields_)
     if (field.given) names.emplace_back(field.info.name);
   return names;
-}
-
-std::string FieldList::nearest(std::string_view name) const {
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const Field& field : fields_) {
-    if (field.info.positional) continue;
-    const std::size_t distance = edit_distance(name, field.info.name);
-    if (distance < best_distance) best = field.info.name, best_distance = distance;
-  }
-  return std::string(best);
 }
 
 }  // namespace heed

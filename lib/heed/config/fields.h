@@ -201,8 +201,6 @@ class FieldList {
   const Field* find(std::string_view name) const;
   /// The names of the fields with `given`.
   std::vector<std::string> given() const;
-  /// The name nearest to a mistyped one, or empty when none is near.
-  std::string nearest(std::string_view name) const;
 
  private:
   template <class T>

@@ -6,6 +6,7 @@
 #include "heed/base/threads.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
+#include "heed/run/peer_options.h"
 
 namespace heed {
 namespace {
@@ -214,11 +215,7 @@ ToolInfo bleu_tool_info() {
                        "bleu ref.1 ref.2 -i baseline.txt new.txt --paired-bs -f text",
                        "bleu test.ref --fail-under 35 < test.hyp",
                        "bleu test.ref --baseline old.txt --fail-drop 0.5 < new.txt"},
-          .hints = {{"sys", "input", "fairseq"},
-                    {"ignore-case", "lowercase", "fairseq"},
-                    {"order", "max-order", "fairseq"},
-                    {"sentence-bleu", "sentence-level", "fairseq"},
-                    {"max-ngram-order", "max-order", "sacreBLEU's library"}}};
+          .peers = bleu_peer_options()};
 }
 
 }  // namespace heed

@@ -12,6 +12,7 @@
 #include "heed/base/threads.h"
 #include "heed/base/utf8.h"
 #include "heed/run/line_work.h"
+#include "heed/run/peer_options.h"
 #include "heed/text/bpe_learner.h"
 #include "heed/text/unigram_learner.h"
 
@@ -26,12 +27,7 @@ const ToolInfo kBuildVocabTool{
                  "build-vocab --type unigram -s 8000 --byte-fallback train.en > en.vocab",
                  "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab",
                  "build-vocab --shortlist pieces.en pieces.de > en-de.shortlist"},
-    .hints = {{"symbols", "merges", "subword-nmt"},
-              {"vocab-size", "max-size", "SentencePiece"},
-              {"model-type", "type", "SentencePiece"},
-              {"vocabulary-threshold", "min-frequency", "subword-nmt"},
-              {"thresholdsrc", "min-frequency", "fairseq"},
-              {"nwordssrc", "max-size", "fairseq"}}};
+    .peers = build_vocab_peer_options()};
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "heed/decode/force.h"
 #include "heed/decode/search.h"
 #include "heed/run/number_ranges.h"
+#include "heed/run/peer_options.h"
 #include "heed/text/vocabulary.h"
 
 namespace heed {
@@ -269,13 +270,7 @@ ToolInfo inspect_attention_tool_info() {
           .examples = {"echo \"i'm home .\" | inspect-attention -m model.h5",
                        "inspect-attention -m model.h5 -t test.fr --lines 3 --head all -o heads.svg < test.en",
                        "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align"},
-          .hints = {{"models", "model", "Marian"},
-                    {"ref", "target", "fairseq"},
-                    {"tgt", "target", "OpenNMT"},
-                    {"src", "input", "OpenNMT"},
-                    {"print-alignment", "alignment", "fairseq"},
-                    {"report-align", "alignment", "OpenNMT"},
-                    {"beam", "beam-size", "fairseq"}}};
+          .peers = inspect_attention_peer_options()};
 }
 
 }  // namespace heed

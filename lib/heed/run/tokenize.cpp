@@ -9,6 +9,7 @@
 #include "heed/base/utf8.h"
 #include "heed/metrics/score_report.h"
 #include "heed/run/line_work.h"
+#include "heed/run/peer_options.h"
 #include "heed/text/bpe.h"
 #include "heed/text/token_offsets.h"
 
@@ -20,13 +21,7 @@ const ToolInfo kTokenizeTool{
     .usage = {"tokenize [-m MODEL] [options] < text > tokens", "tokenize -d [-m MODEL] [options] < tokens > text"},
     .examples = {"tokenize -l de < raw.de > tok.de", "tokenize -l en -c codes < raw.en | tokenize -d -l en -c codes",
                  "tokenize -m vocab --output-format id < raw.en", "tokenize -m vocab --check < raw.en"},
-    .hints = {{"no-xml-escape", "no-escape", "sacremoses"},
-              {"aggressive-dash-splits", "aggressive-hyphens", "sacremoses"},
-              {"tok", "mode", "sacreBLEU"},
-              {"lc", "lowercase", "sacreBLEU"},
-              {"bpe-codes", "codes", "fairseq"},
-              {"num-workers", "threads", "subword-nmt"},
-              {"output-type", "output-format", "SentencePiece"}}};
+    .peers = tokenize_peer_options()};
 
 namespace {
 

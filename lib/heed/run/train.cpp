@@ -8,6 +8,7 @@
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
+#include "heed/run/peer_options.h"
 #include "heed/run/train_report.h"
 #include "heed/run/train_session.h"
 #include "heed/train/model_files.h"
@@ -102,30 +103,7 @@ ToolInfo train_tool_info() {
       .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "
                    "--task transformer-tiny --after 20e",
                    "train --check -t train.en train.fr -v vocab --task transformer-base"},
-      .hints = {{"save-dir", "model", "fairseq"},
-                {"max-tokens", "mini-batch-words", "fairseq"},
-                {"batch-size", "mini-batch", "OpenNMT"},
-                {"lr", "learn-rate", "fairseq"},
-                {"learning-rate", "learn-rate", "OpenNMT"},
-                {"warmup-updates", "lr-warmup", "fairseq"},
-                {"warmup-steps", "lr-warmup", "OpenNMT"},
-                {"lr-scheduler", "lr-schedule", "fairseq"},
-                {"update-freq", "optimizer-delay", "fairseq"},
-                {"accum-count", "optimizer-delay", "OpenNMT"},
-                {"max-epoch", "after", "fairseq"},
-                {"max-update", "after", "fairseq"},
-                {"after-epochs", "after", "Marian"},
-                {"after-batches", "after", "Marian"},
-                {"train-steps", "after", "OpenNMT"},
-                {"patience", "early-stopping", "fairseq"},
-                {"keep-last-epochs", "keep-last", "fairseq"},
-                {"vocabs", "vocabularies", "Marian"},
-                {"arch", "task", "fairseq"},
-                {"share-all-embeddings", "tied-embeddings-all", "fairseq"},
-                {"encoder-layers", "enc-depth", "fairseq"},
-                {"decoder-layers", "dec-depth", "fairseq"},
-                {"log-interval", "disp-freq", "fairseq"},
-                {"cpu-threads", "threads", "Marian"}}};
+      .peers = train_peer_options()};
 }
 
 }  // namespace heed

@@ -18,6 +18,7 @@
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
 #include "heed/run/line_work.h"
+#include "heed/run/peer_options.h"
 #include "heed/run/translate_output.h"
 #include "heed/run/translation_cost.h"
 #include "heed/text/unicode.h"
@@ -423,19 +424,7 @@ ToolInfo translate_tool_info() {
           .examples = {"translate -m model.h5 < test.en > test.fr",
                        "echo \"I'm home.\" | translate -m model.h5 --n-best 3 --alignment",
                        "translate -m model.h5 --score test.fr < test.en"},
-          .hints = {{"lenpen", "normalize", "fairseq"},
-                    {"beam", "beam-size", "fairseq"},
-                    {"nbest", "n-best", "fairseq"},
-                    {"sampling", "search", "fairseq"},
-                    {"sampling-topk", "top-k", "fairseq"},
-                    {"sampling-topp", "top-p", "fairseq"},
-                    {"max-len-b", "max-output-length", "fairseq"},
-                    {"min-len", "min-output-length", "fairseq"},
-                    {"model", "models", "OpenNMT"},
-                    {"cpu-threads", "threads", "Marian"},
-                    {"output-sampling", "search", "Marian"},
-                    {"maxi-batch-sort", "maxi-batch", "Marian"},
-                    {"replace-unk", "alignment", "OpenNMT"}}};
+          .peers = translate_peer_options()};
 }
 
 }  // namespace heed

@@ -54,9 +54,11 @@ struct TranslateOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Input and output");
-    visit(
-        models,
-        {.name = "models", .help = "checkpoint of train; several are an ensemble", .value = "MODEL.h5", .letter = 'm'});
+    visit(models, {.name = "models",
+                   .help = "checkpoint of train; several are an ensemble",
+                   .value = "MODEL.h5",
+                   .letter = 'm',
+                   .alias = "model"});
     visit(input, {.name = "input", .help = "translate FILE", .value = "FILE", .letter = 'i'});
     visit(output, {.name = "output", .help = "write to FILE, which appears whole", .value = "FILE", .letter = 'o'});
     visit(scores, {.name = "scores", .help = "print each line's score behind it"});

@@ -1,0 +1,165 @@
+#include "heed/config/config_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "heed/base/line_io.h"
+#include "heed/config/unknown_option.h"
+
+namespace heed {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kBlank) + 1 - first));
+}
+
+/// Whether the option takes all words that follow it, so that its line in a file is a list of words too.
+bool takes_words(const Field& field) {
+  return field.kind == Field::Kind::list && !field.info.repeated;
+}
+
+/// A value as it stands in a configuration file: in double quotes where it would not be read back as it is. `word`: as
+/// one word of several.
+std::string quoted(const std::string& value, bool word) {
+  const bool plain = value == trimmed(value) && !value.starts_with('"') && !value.starts_with('#') &&
+                     value.find(" #") == std::string::npos && value.find("\t#") == std::string::npos &&
+                     value.find('\n') == std::string::npos &&
+                     !(word && (value.empty() || value.find_first_of(kBlank) != std::string::npos));
+  if (plain) return value;
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    c == '\n' ? out += "\\n" : out += c;
+  }
+  return out + '"';
+}
+
+/// Reads a string in double quotes, at whose opening quote `at` stands; moves `at` behind the closing one.
+std::string take_quoted(std::string_view text, std::size_t& at) {
+  std::string out;
+  for (++at; at < text.size() && text[at] != '"'; ++at) {
+    if (text[at] == '\\' && at + 1 < text.size()) {
+      ++at;
+      out += text[at] == 'n' ? '\n' : text[at];
+    } else {
+      out += text[at];
+    }
+  }
+  if (at >= text.size()) throw UsageError("the quote \" is not closed");
+  ++at;
+  return out;
+}
+
+/// The value behind `=`. A comment starts at a # behind white space.
+std::string value_of(std::string_view text) {
+  const std::string value = trimmed(text);
+  if (!value.starts_with('"')) {
+    for (std::size_t at = 0; at < value.size(); ++at)
+      if (value[at] == '#' && (at == 0 || value[at - 1] == ' ' || value[at - 1] == '\t'))
+        return trimmed(std::string_view(value).substr(0, at));
+    return value;
+  }
+  std::size_t at = 0;
+  std::string out = take_quoted(value, at);
+  const std::string rest = trimmed(std::string_view(value).substr(at));
+  if (!rest.empty() && !rest.starts_with('#'))
+    throw UsageError("there is text behind the closing quote: '" + rest + "'");
+  return out;
+}
+
+/// The words behind `=`, each in quotes or without blanks.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = text.find_first_not_of(kBlank, at)) != std::string_view::npos && text[at] != '#';) {
+    if (text[at] != '"') {
+      const std::size_t end = std::min(text.find_first_of(kBlank, at), text.size());
+      words.emplace_back(text.substr(at, end - at));
+      at = end;
+      continue;
+    }
+    words.push_back(take_quoted(text, at));
+    if (at < text.size() && kBlank.find(text[at]) == std::string_view::npos)
+      throw UsageError("there is text behind the closing quote: '" + trimmed(text.substr(at)) + "'");
+  }
+  return words;
+}
+
+/// The field of a line. Throws UsageError for a name that stands on command lines only.
+const Field& field_of(const ToolInfo& tool, const FieldList& fields, std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (const Field* field = fields.find(name)) return *field;
+  if (is_built_in(name)) throw UsageError("'" + name + "' is for the command line only");
+  const Field* flag = name.starts_with("no-") ? fields.find(std::string_view(name).substr(3)) : nullptr;
+  if (flag && flag->kind == Field::Kind::flag)
+    throw UsageError("'" + name + "': write '" + std::string(flag->info.name) + " = false'");
+  fail_unknown_option(tool, fields, "--" + name);
+}
+
+bool is_section(const std::string& line) {
+  if (!line.starts_with('[')) return false;
+  const std::string rest = trimmed(std::string_view(line).substr(std::min(line.find(']'), line.size() - 1) + 1));
+  if (line.find(']') == std::string::npos || !(rest.empty() || rest[0] == '#' || rest[0] == ';'))
+    throw UsageError("'" + line.substr(0, 60) + "': a section is '[name]'");
+  return true;
+}
+
+}  // namespace
+
+bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw Error(Position{path}, "cannot open the configuration file: " + errno_text());
+  Position where{path};
+  bool marked = false;
+  std::map<const Field*, std::vector<std::string>> values;
+  try {
+    for (std::string line; std::getline(in, line);) {
+      if (++where.line == 1) marked = take_byte_order_mark(line, where);
+      const std::string text = trimmed(line);
+      if (text.empty() || text[0] == '#' || text[0] == ';' || is_section(text)) continue;
+      const auto equals = text.find('=');
+      if (equals == std::string::npos) throw UsageError("'" + text.substr(0, 60) + "': a line is 'name = value'");
+      const Field& field = field_of(tool, fields, trimmed(std::string_view(text).substr(0, equals)));
+      const std::string_view right = std::string_view(text).substr(equals + 1);
+      auto& list = values[&field];
+      if (field.kind != Field::Kind::list) list.clear();
+      if (takes_words(field)) {
+        const std::vector<std::string> words = words_of(right);
+        list.insert(list.end(), words.begin(), words.end());
+      } else {
+        list.push_back(value_of(right));
+      }
+      const std::vector<std::string> before = field.get_text();
+      field.set_text(list);
+      if (field.get_text() != before) field.given = true;  // --dump-config writes defaults too
+    }
+  } catch (const UsageError& error) {
+    throw UsageError(where.text() + ": " + error.what());
+  }
+  return marked;
+}
+
+std::string dump_config(const FieldList& fields) {
+  std::string out;
+  std::string_view section;
+  for (const Field& field : fields.all()) {
+    if (field.section != section) out += (out.empty() ? "# " : "\n# ") + std::string(field.section) + "\n";
+    section = field.section;
+    const std::vector<std::string> values = field.get_text();
+    const std::string name(field.info.name);
+    if (takes_words(field) && !values.empty()) {
+      out += name + " =";
+      for (const auto& value : values) out += " " + quoted(value, true);
+      out += "\n";
+    } else {
+      for (const auto& value : values) out += name + " = " + quoted(value, false) + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace heed

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "heed/config/command_line.h"
+
+namespace heed {
+
+// The options of Marian, fairseq, OpenNMT-py, Sockeye, sacreBLEU, subword-nmt, SentencePiece and Moses that have
+// another name in heed, or that heed does not have: one table for each tool, for the message about an unknown option.
+
+std::span<const PeerOption> train_peer_options();
+std::span<const PeerOption> translate_peer_options();
+std::span<const PeerOption> tokenize_peer_options();
+std::span<const PeerOption> build_vocab_peer_options();
+std::span<const PeerOption> bleu_peer_options();
+std::span<const PeerOption> inspect_attention_peer_options();
+
+}  // namespace heed

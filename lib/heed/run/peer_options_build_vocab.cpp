@@ -1,0 +1,61 @@
+#include "heed/run/peer_options.h"
+
+namespace heed {
+
+std::span<const PeerOption> build_vocab_peer_options() {
+  static constexpr PeerOption options[] = {
+      {"symbols", "merges", "subword-nmt"},
+      {"num-workers", "threads", "subword-nmt"},
+      {"vocabulary-threshold", "min-frequency", "subword-nmt"},
+      {"separator", "", "subword-nmt", "tokenize --separator STR sets it where text is cut"},
+      {"vocab-size", "max-size", "SentencePiece"},
+      {"model-type", "type", "SentencePiece"},
+      {"model-prefix", "output", "SentencePiece"},
+      {"num-threads", "threads", "SentencePiece"},
+      {"user-defined-symbols", "user-symbols", "SentencePiece"},
+      {"user-defined-symbols-file", "user-symbols", "SentencePiece"},
+      {"control-symbols", "user-symbols", "SentencePiece"},
+      {"normalization-rule-name", "normalize", "SentencePiece"},
+      {"accept-language", "language", "SentencePiece"},
+      {"hard-vocab-limit", "", "SentencePiece", "--max-size N is a limit that less text may not reach"},
+      {"input-sentence-size", "", "SentencePiece", "the whole text is used"},
+      {"shuffle-input-sentence", "", "SentencePiece", "the whole text is used"},
+      {"max-sentence-length", "", "SentencePiece", "lines may be of any length"},
+      {"train-extremely-large-corpus", "", "SentencePiece", "the text may be of any size"},
+      {"random-seed", "", "SentencePiece", "nothing is random"},
+      {"split-digits", "", "SentencePiece", "splitting of digits is not built"},
+      {"required-chars", "", "SentencePiece", "--character-coverage 1 keeps all characters"},
+      {"treat-whitespace-as-suffix", "", "SentencePiece", "spaces stand in front of words"},
+      {"add-dummy-prefix", "", "SentencePiece", "spaces stand in front of words"},
+      {"unk-id", "", "SentencePiece", "<pad>, <unk>, <s> and </s> are 0 to 3"},
+      {"bos-id", "", "SentencePiece", "<pad>, <unk>, <s> and </s> are 0 to 3"},
+      {"eos-id", "", "SentencePiece", "<pad>, <unk>, <s> and </s> are 0 to 3"},
+      {"pad-id", "", "SentencePiece", "<pad>, <unk>, <s> and </s> are 0 to 3"},
+      {"trainpref", "input", "fairseq"},
+      {"destdir", "output", "fairseq"},
+      {"workers", "threads", "fairseq"},
+      {"source-lang", "language", "fairseq"},
+      {"target-lang", "language", "fairseq"},
+      {"thresholdsrc", "min-frequency", "fairseq"},
+      {"thresholdtgt", "min-frequency", "fairseq"},
+      {"nwordssrc", "max-size", "fairseq"},
+      {"nwordstgt", "max-size", "fairseq"},
+      {"padding-factor", "pad-to-multiple", "fairseq"},
+      {"joined-dictionary", "", "fairseq", "texts that are named together get one vocabulary"},
+      {"share-vocab", "", "OpenNMT-py", "texts that are named together get one vocabulary"},
+      {"shared-vocab", "", "Sockeye", "texts that are named together get one vocabulary"},
+      {"src-vocab-size", "max-size", "OpenNMT-py"},
+      {"tgt-vocab-size", "max-size", "OpenNMT-py"},
+      {"src-words-min-frequency", "min-frequency", "OpenNMT-py"},
+      {"tgt-words-min-frequency", "min-frequency", "OpenNMT-py"},
+      {"vocab-size-multiple", "pad-to-multiple", "OpenNMT-py"},
+      {"save-data", "output", "OpenNMT-py"},
+      {"num-words", "max-size", "Sockeye"},
+      {"word-min-count", "min-frequency", "Sockeye"},
+      {"pad-vocab-to-multiple-of", "pad-to-multiple", "Sockeye"},
+      {"inputs", "input", "Sockeye"},
+  };
+  return options;
+}
+
+}  // namespace heed

@@ -1,0 +1,107 @@
+#include "heed/run/peer_options.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "heed/run/bleu.h"
+#include "heed/run/build_vocab.h"
+#include "heed/run/inspect_attention.h"
+#include "heed/run/tokenize.h"
+#include "heed/run/train.h"
+#include "heed/run/translate.h"
+
+using namespace heed;
+
+namespace {
+
+std::string refused(const ToolInfo& tool, const FieldList& fields, const std::string& word) {
+  std::ostringstream out;
+  try {
+    parse_command_line(tool, fields, {word, "1"}, out);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Checks that each option named as ours exists, takes the value shown, and that the message is as promised.
+template <class Options>
+void check_peers(const ToolInfo& tool) {
+  Options options;
+  const FieldList fields = FieldList::of(options);
+  std::set<std::string_view> names;
+  REQUIRE(tool.peers.size() > 10);
+  for (const PeerOption& peer : tool.peers) {
+    CAPTURE(tool.name);
+    CAPTURE(peer.name);
+    CHECK(names.insert(peer.name).second);
+    CHECK(!fields.find(peer.name));
+    CHECK(!peer.toolkit.empty());
+    CHECK(peer.ours.empty() != peer.reason.empty());
+    CHECK(peer.name.find('_') == std::string_view::npos);
+    const std::string dashes = peer.name.size() == 1 ? "-" : "--", typed = dashes + std::string(peer.name);
+    const std::string toolkit = "(" + std::string(peer.toolkit) + ")";
+    if (peer.ours.empty()) {
+      CHECK(refused(tool, fields, typed) ==
+            "unknown option " + typed + ": heed has no such option " + toolkit + ": " + std::string(peer.reason));
+      continue;
+    }
+    CHECK(refused(tool, fields, typed) ==
+          "unknown option " + typed + ": did you mean --" + std::string(peer.ours) + "? " + toolkit);
+    const std::string_view ours = peer.ours.substr(0, peer.ours.find(' '));
+    const bool negated = ours.starts_with("no-") && !fields.find(ours);
+    const Field* field = fields.find(negated ? ours.substr(3) : ours);
+    REQUIRE(field);
+    if (negated) CHECK(field->kind == Field::Kind::flag);
+    if (field->kind == Field::Kind::flag) CHECK(ours.size() == peer.ours.size());
+    if (ours.size() < peer.ours.size() && field->kind == Field::Kind::choice) {  // "pre|post", or one of the choices
+      std::istringstream values{std::string(peer.ours.substr(ours.size() + 1))};
+      for (std::string value; std::getline(values, value, '|');) {
+        value = value.substr(0, value.find(' '));
+        CHECK(std::find(field->choices.begin(), field->choices.end(), value) != field->choices.end());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the options of other toolkits lead to ones that exist, or to a reason") {
+  check_peers<TrainOptions>(train_tool_info());
+  check_peers<TranslateOptions>(translate_tool_info());
+  check_peers<TokenizeOptions>(kTokenizeTool);
+  check_peers<BuildVocabOptions>(kBuildVocabTool);
+  check_peers<BleuToolOptions>(bleu_tool_info());
+  check_peers<InspectAttentionOptions>(inspect_attention_tool_info());
+}
+
+TEST_CASE("prefixes, parts and the peers' names find our options") {
+  const auto ours = [](auto options, const ToolInfo& tool, const std::string& word) {
+    return refused(tool, FieldList::of(options), word);
+  };
+  CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--lang") == "unknown option --lang: did you mean --language?");
+  CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--norm") ==
+        "unknown option --norm: did you mean --normalize or --normalize-punctuation?");
+  CHECK(ours(TranslateOptions{}, translate_tool_info(), "--norm") ==
+        "unknown option --norm: did you mean --normalize?");
+  CHECK(ours(TrainOptions{}, train_tool_info(), "--prec") == "unknown option --prec: did you mean --precision?");
+  CHECK(ours(TrainOptions{}, train_tool_info(), "--heads") ==
+        "unknown option --heads: did you mean --transformer-heads?");
+  CHECK(ours(TranslateOptions{}, translate_tool_info(), "-beam") ==
+        "unknown option -beam: did you mean --beam-size? (fairseq)");
+  CHECK(
+      ours(TrainOptions{}, train_tool_info(), "corpus.en").find("'corpus.en' belongs to no option (usage: train -t") ==
+      0);
+}
+
+TEST_CASE("translate takes a model by --model too") {
+  for (const std::string option : {"--model", "--models", "-model", "-m"}) {
+    TranslateOptions options;
+    std::ostringstream out;
+    CHECK(parse_command_line(translate_tool_info(), FieldList::of(options), {option, "a.h5", "b.h5"}, out));
+    CHECK(options.models == std::vector<std::string>{"a.h5", "b.h5"});
+  }
+}
