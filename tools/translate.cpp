@@ -4,7 +4,10 @@
 
 int main(int argc, char** argv) {
   heed::TranslateOptions options;
-  return heed::tool_main(
-      heed::translate_tool_info(), heed::FieldList::of(options), options.common, &options.output, argc, argv,
-      [&](std::istream& in, std::ostream& out, heed::Log& log) { return heed::run_translate(options, in, out, log); });
+  const heed::FieldList fields = heed::FieldList::of(options);
+  return heed::tool_main(heed::translate_tool_info(), fields, options.common, &options.output, argc, argv,
+                         [&](std::istream& in, std::ostream& out, heed::Log& log) {
+                           options.given = fields.given();
+                           return heed::run_translate(options, in, out, log);
+                         });
 }

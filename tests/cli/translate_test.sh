@@ -69,6 +69,17 @@ expect 2 '' 'translate: --shortlist: has no use with --score*' "$translate" -m m
 # The command line.
 expect 2 '' 'translate: *--lenpen*--normalize*fairseq*' "$translate" -m m.h5 --lenpen 1
 expect 2 '' 'translate: *--beamsize*--beam-size*' "$translate" -m m.h5 --beamsize 3
+expect 0 '?*' '' "$translate" --model m.h5 "${short[@]}" -i source
+expect 2 '' "translate: 'source' belongs to no option (-i source or < source reads a file)" "$translate" -m m.h5 -b 1 source
+for option in '--top-k 5' '--top-p 0.5' '--temperature 2' '--seed 3'; do
+  # shellcheck disable=SC2086
+  expect 2 '' "translate: ${option% *}: needs --search sample" "$translate" -m m.h5 -i source $option
+done
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --search sample --top-k 5
+expect 2 '' 'translate: --beam-size: has no use with --search sample' "$translate" -m m.h5 -i source --search sample -b 3
+expect 2 '' 'translate: --normalize: --length-penalty takes its place (leave one of them out)' \
+  "$translate" -m m.h5 -i source -n 1 --length-penalty 1
+expect 2 '' 'translate: --n-best: has no use with --score, which translates nothing' "$translate" -m m.h5 -i source --score source --n-best 2
 expect 2 '' "translate: --alignment 'often': must be hard, soft or a threshold above 0 and at most 1" "$translate" -m m.h5 --alignment often
 expect 2 '' 'translate: --beam-size*0*' "$translate" -m m.h5 -b 0
 expect 1 '' 'translate: missing: cannot open: No such file or directory' "$translate" -m m.h5 -i missing

@@ -122,6 +122,22 @@ TEST_CASE("an empty line is an empty line of links") {
   CHECK(out.str() == "\n");
 }
 
+TEST_CASE("options of the heat map are errors elsewhere") {
+  CHECK(complaint({.format = AttentionFormat::tsv, .width = 40}) ==
+        "--width: has no use with --format tsv (heatmap and table have columns)");
+  CHECK(complaint({.format = AttentionFormat::svg, .ascii = true}) ==
+        "--ascii: has no use with --format svg (a heatmap is drawn with characters)");
+  CHECK(complaint({.format = AttentionFormat::table, .color = ColorChoice::always}) ==
+        "--color: has no use with --format table (a heatmap has colours)");
+  CHECK(complaint({.format = AttentionFormat::heatmap, .ascii = true, .color = ColorChoice::always}) ==
+        "--color always: has no use with --ascii (leave one of them out)");
+}
+
+TEST_CASE("captions of a table fit the width") {
+  const std::string table = report({.format = AttentionFormat::table, .width = 20});
+  CHECK(table.starts_with("line 1: lost . → pe…\ncross attention,\nlayer 1, mean of\nheads\n"));
+}
+
 TEST_CASE("kinds, heads and tables") {
   const std::string all =
       report({.kind = AttentionChoice::all, .layer = "all", .head = "all", .format = AttentionFormat::jsonl});

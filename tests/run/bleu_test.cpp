@@ -47,7 +47,8 @@ class Files {
 Outcome bleu(std::vector<std::string> words, const std::string& standard_input = "") {
   BleuToolOptions options;
   std::ostringstream unused, out, messages;
-  if (!parse_command_line(bleu_tool_info(), FieldList::of(options), std::move(words), unused)) return {};
+  if (!parse_command_line(bleu_tool_info(), fields, std::move(words), unused)) return {};
+  options.given = fields.given();
   std::istringstream in(standard_input);
   Log log(messages, "bleu");
   Outcome outcome;
@@ -416,4 +417,21 @@ TEST_CASE("--fail-drop fails where the loss is larger and significant") {
         std::string::npos);
   // A system given twice is compared once.
   CHECK(bleu({ref, "-i", good, bad, good, "--paired-bs", "-b"}).out.find('\n') != std::string::npos);
+}
+
+TEST_CASE("an option that changes nothing gets a warning that says what it needs") {
+  const Files files;
+  const std::string ref = files.add("ref", kReference);
+  const auto warning = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {ref, "-b"});
+    return bleu(words, kHypothesis).log;
+  };
+  CHECK(warning({"--chrf-beta", "3"}) == "bleu: warning: --chrf-beta does nothing without -m chrf\n");
+  CHECK(warning({"--ter-no-punct"}) == "bleu: warning: --ter-no-punct does nothing without -m ter\n");
+  CHECK(warning({"-m", "chrf", "-lc"}) == "bleu: warning: --lowercase does nothing without -m bleu\n");
+  CHECK(warning({"--confidence-n", "10"}) == "bleu: warning: --confidence-n does nothing without --confidence\n");
+  CHECK(warning({"--paired-bs-n", "10"}) == "bleu: warning: --paired-bs-n does nothing without --paired-bs\n");
+  CHECK(warning({"--seed", "7"}) ==
+        "bleu: warning: --seed does nothing without --confidence, --paired-bs or --paired-ar\n");
+  CHECK(warning({"-m", "bleu", "chrf", "--chrf-beta", "3", "-lc"}).empty());
 }

@@ -65,6 +65,16 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
   if (links_wanted && format_ != pharaoh)
     throw UsageError("--alignment makes links, which --format " + std::string(enum_name(format_)) +
                      " does not show (leave one of them out)");
+  const auto needs = [&](bool given, std::initializer_list<AttentionFormat> formats, const std::string& option,
+                         const std::string& what) {
+    if (given && std::find(formats.begin(), formats.end(), format_) == formats.end())
+      throw UsageError(option + ": has no use with --format " + std::string(enum_name(format_)) + " (" + what + ")");
+  };
+  needs(options.width.has_value(), {heatmap, table}, "--width", "heatmap and table have columns");
+  needs(options.ascii, {heatmap}, "--ascii", "a heatmap is drawn with characters");
+  needs(options.color != ColorChoice::automatic, {heatmap}, "--color", "a heatmap has colours");
+  if (options.ascii && options.color == ColorChoice::always)
+    throw UsageError("--color always: has no use with --ascii (leave one of them out)");
   if (options.words && options.pieces) throw UsageError("--words and --pieces exclude each other");
   if (format_ == png && environment.terminal)
     throw UsageError("--format png is not text for a terminal (give -o FILE.png, or a pipe)");

@@ -109,6 +109,31 @@ void sort_metrics(BleuPlan& plan) {
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
+/// Says which of the given options change nothing. They are no errors, since sacreBLEU takes them silently.
+void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& log) {
+  const auto has = [&](MetricKind kind) {
+    return std::find(options.metrics.begin(), options.metrics.end(), kind) != options.metrics.end();
+  };
+  const auto is_any_of = [](std::string_view name, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const auto needed = [&](std::string_view name) -> std::string_view {
+    const bool of_bleu = is_any_of(
+        name, {"tokenize", "lowercase", "smooth-method", "smooth-value", "max-order", "effective-order", "force"});
+    if (of_bleu && !has(MetricKind::bleu)) return "-m bleu";
+    if (name.starts_with("chrf-") && !has(MetricKind::chrf)) return "-m chrf";
+    if (name.starts_with("ter-") && !has(MetricKind::ter)) return "-m ter";
+    if (name == "confidence-n" && !options.confidence) return "--confidence";
+    if (name == "paired-bs-n" && !(plan.test && plan.test->test == "bs")) return "--paired-bs";
+    if (name == "paired-ar-n" && !options.paired_ar) return "--paired-ar";
+    if (name == "seed" && !options.confidence && !plan.test) return "--confidence, --paired-bs or --paired-ar";
+    return "";
+  };
+  for (const std::string& name : options.given)
+    if (const std::string_view what = needed(name); !what.empty())
+      log.warn("--" + name + " does nothing without " + std::string(what));
+}
+
 /// The options made whole: the defaults that depend on other options, and what may not stand together.
 BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
   BleuPlan plan{options, {}, {}, 1, {}, {}};
@@ -141,6 +166,7 @@ BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
   sort_metrics(plan);
   check_modes(options, plan);
   check_tests(options, plan);
+  warn_of_useless(options, plan, log);
   if (options.smooth_value && options.smooth_method != BleuSmoothing::floor &&
       options.smooth_method != BleuSmoothing::add_k)
     log.warn("--smooth-value does nothing with --smooth-method " + std::string(enum_name(options.smooth_method)) +

@@ -67,6 +67,7 @@ struct BleuToolOptions {
   std::optional<double> fail_under, fail_drop;
   Utf8Options utf8;
   CommonOptions common;
+  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {

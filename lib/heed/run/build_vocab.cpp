@@ -231,6 +231,8 @@ void check_options(const BuildVocabOptions& options) {
     throw UsageError("--dict-input: does not say where sentences end, which --type char needs for its <space>");
   if (!options.dev.empty() && !options.max_size && options.type != SubwordType::bpe && !unigram)
     throw UsageError("--dev: needs --max-size, which it varies");
+  if (options.dev.empty() && std::find(options.given.begin(), options.given.end(), "format") != options.given.end())
+    throw UsageError("--format: needs --dev, whose table it is of");
   if (!options.dev.empty() && options.merges)
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
 }

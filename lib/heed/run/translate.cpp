@@ -401,10 +401,28 @@ class TranslateRun {
   Position first_long_;
 };
 
+/// Options that would do nothing beside the others are errors.
+void check_use(const TranslateOptions& options) {
+  const auto given = [&](std::string_view name) {
+    return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
+  };
+  const bool sampling = options.search.search == SearchKind::sample, scoring = !options.score.empty();
+  for (const std::string name :
+       {"search", "beam-size", "n-best", "max-length-factor", "max-output-length", "min-output-length", "temperature",
+        "top-k", "top-p", "seed", "scores", "no-detokenize"})
+    if (scoring && given(name)) throw UsageError("--" + name + ": has no use with --score, which translates nothing");
+  for (const std::string name : {"temperature", "top-k", "top-p", "seed"})
+    if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");
+  if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");
+  if (options.search.length_penalty > 0 && given("normalize"))
+    throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
+}
+
 }  // namespace
 
 int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log) {
   if (options.models.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
+  check_use(options);
   options.search.validate();
   if (!options.score.empty() && options.on_long == OverlongLine::copy)
     throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");

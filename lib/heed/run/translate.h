@@ -50,6 +50,7 @@ struct TranslateOptions {
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
+  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {
