@@ -40,6 +40,10 @@ expect 0 '' '' "$inspect" -m m.h5 -i src -t ref -o map.png
 expect 1 '' '*' "$inspect" -m m.h5 -i src -t missing -o none.svg
 [ ! -e none.svg ] || fail "a failed run leaves none.svg"
 
+expect 0 '' '' "$inspect" -m m.h5 -i src -t ref -o map.SVG
+[[ $(head -c 5 map.SVG) == '<?xml' ]] || fail "map.SVG is no SVG"
+expect 2 '' 'inspect-attention: -o map.pdf: there is no format for .pdf files (*' "$inspect" -m m.h5 -i src -t ref -o map.pdf
+
 # Bad input.
 expect 1 '' 'inspect-attention: missing.h5: cannot open*' "$inspect" -m missing.h5 -i src
 head -c 3000 m.h5 >cut.h5

@@ -104,6 +104,15 @@ TEST_CASE("the output's name tells the format") {
   CHECK(report({}, kPipe, "a.png").starts_with("\x89PNG"));
   CHECK(report({}, kPipe, "a.jsonl").starts_with("{\"line\":1,"));
   CHECK(report({.format = AttentionFormat::jsonl}, kPipe, "a.svg").starts_with("{\"line\":1,"));
+  CHECK(report({.format = AttentionFormat::jsonl}, kPipe, "a.pdf").starts_with("{\"line\":1,"));
+  CHECK(report({}, kPipe, "a.SVG").starts_with("<?xml"));
+  CHECK(report({}, kPipe, "a.Svg.GZ").starts_with("<?xml"));
+  CHECK(report({}, kPipe, "a.txt").starts_with("line\tkind"));
+  for (const std::string name : {"a.pdf", "a.PDF", "a.html", "a.jpg.gz"})
+    CHECK_THROWS_AS(report({}, kPipe, name), UsageError);
+  CHECK_THROWS_WITH_AS(
+      report({}, kPipe, "a.PDF"),
+      "-o a.PDF: there is no format for .pdf files (.svg, .png, .tsv and .jsonl name one, or --format)", UsageError);
 }
 
 TEST_CASE("pharaoh links words, never </s>") {

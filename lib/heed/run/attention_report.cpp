@@ -19,8 +19,20 @@ std::optional<AttentionFormat> format_of_name(const std::string& output) {
   using enum AttentionFormat;
   constexpr std::array<std::pair<std::string_view, AttentionFormat>, 4> endings{
       {{".svg", svg}, {".png", png}, {".jsonl", jsonl}, {".tsv", tsv}}};
+  // Kinds of files that a reader would not take these formats for.
+  constexpr std::array<std::string_view, 16> foreign{".pdf",  ".eps",  ".ps",   ".jpg", ".jpeg", ".gif",
+                                                     ".webp", ".bmp",  ".tiff", ".tif", ".htm",  ".html",
+                                                     ".json", ".hdf5", ".h5",   ".csv"};
+  std::string name = output;
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
   for (const auto& [ending, format] : endings)
-    if (output.ends_with(ending) || output.ends_with(std::string(ending) + ".gz")) return format;
+    if (name.ends_with(ending)) return format;
+  for (const std::string_view ending : foreign)
+    if (name.ends_with(ending))
+      throw UsageError("-o " + output + ": there is no format for " + std::string(ending) +
+                       " files (.svg, .png, .tsv and .jsonl name one, or --format)");
   return std::nullopt;
 }
 
@@ -60,8 +72,12 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
       shading_(choose_shading(options.color, options.ascii, environment)) {
   using enum AttentionFormat;
   const bool links_wanted = !options.alignment.empty();
-  format_ = options.format.value_or(
-      links_wanted ? pharaoh : format_of_name(output).value_or(environment.terminal ? heatmap : tsv));
+  if (options.format)
+    format_ = *options.format;
+  else if (links_wanted)
+    format_ = pharaoh;
+  else
+    format_ = format_of_name(output).value_or(environment.terminal ? heatmap : tsv);
   if (links_wanted && format_ != pharaoh)
     throw UsageError("--alignment makes links, which --format " + std::string(enum_name(format_)) +
                      " does not show (leave one of them out)");
