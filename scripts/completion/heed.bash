@@ -16,6 +16,28 @@ _heed_words() {
   mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
+# The values that are words, out of "hard|soft|T" or "bleu|chrf|ter...": single capitals stand for numbers.
+_heed_choices() {
+  tr '|[]' '\n' <<<"${1%...}" | grep -vxE '[A-Z]?'
+}
+
+# Sets COMPREPLY to files that begin as the current word: those that end as asked, where there are any, and folders.
+_heed_files() {
+  compopt -o filenames 2>/dev/null
+  COMPREPLY=()
+  [ -z "$2" ] || mapfile -t COMPREPLY < <(compgen -f -X "!*$2" -- "$1" && compgen -d -- "$1")
+  [ ${#COMPREPLY[@]} -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+# The option whose list the current word goes on with: the last one before it, where that takes all words behind it.
+_heed_list() {
+  local at
+  for ((at = COMP_CWORD - 1; at > 0; at--)); do
+    [[ ${COMP_WORDS[at]} != -* ]] || break
+  done
+  [[ $at -eq 0 || $(_heed_value "$1" "${COMP_WORDS[at]//_/-}") != *'|'*... ]] || echo "${COMP_WORDS[at]}"
+}
+
 _heed() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} help value
   # bash makes three words of --option=value.
@@ -26,17 +48,21 @@ _heed() {
   fi
   help=$("${COMP_WORDS[0]/#\~/$HOME}" --help 2>/dev/null) || return
   COMPREPLY=()
+  [[ $previous == -* || $current == -* ]] || previous=$(_heed_list "$help")
   if [[ $previous == -* ]]; then
     value=$(_heed_value "$help" "${previous//_/-}")
-    if [[ $value == *'|'* ]]; then
-      _heed_words "$(tr '|[]' '   ' <<<"$value")" "$current"
-      return
-    elif [[ $value == N || $value == X || $value == CODE || $value == REGEX || $value == STR ]]; then
-      return
-    fi
+    case $value in
+      '') ;; # a flag
+      *'|'*) _heed_words "$(_heed_choices "$value")" "$current" ;;
+      *.h5*) _heed_files "$current" .h5 ;;
+      *.svg) _heed_files "$current" .svg ;;
+      FILE* | MODEL | REF | HYP* | SRC | VOCAB) _heed_files "$current" '' ;;
+    esac
+    [ -z "$value" ] || return
   fi
   if [[ $current == -* ]]; then
-    local all=$(sed -nE 's/^  (-., |    )(--[[:alnum:]-]+).*/\2/p' <<<"$help")
+    local all
+    all=$(sed -nE 's/^  (-., |    )(--[[:alnum:]-]+).*/\2/p' <<<"$help")
     # Negations only once they are asked for: they double the list.
     if [[ $current == --no* ]]; then
       all+=" $(sed -nE 's/^  (-., |    )--([[:alnum:]-]+)(  .*)?$/--no-\2/p' <<<"$help" | grep -vxE -- '--no-(help|version|dump-config)')"
@@ -44,8 +70,7 @@ _heed() {
     _heed_words "$all" "$current"
     return
   fi
-  compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  _heed_files "$current" ''
 }
 
 case ${BASH_SOURCE[0]##*/} in

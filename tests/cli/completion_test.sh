@@ -26,6 +26,19 @@ completes 'moses' tokenize --mode = mo
 completes 'words bpe unigram char' build-vocab --type =
 completes 'replace keep fail' tokenize -q --on_invalid_utf8 ''
 completes 'text.en' tokenize -i text.e
+completes 'text.de' train -t text.en text.d
+completes 'bleu chrf ter' bleu -m ''
+completes 'chrf' bleu -m bleu c
+completes 'hard soft' translate --alignment ''
+completes 'last all' inspect-attention --layer ''
+completes 'mean max all' inspect-attention --head ''
+completes 'argmax threshold' inspect-attention --alignment ''
+completes '' train --dropout ''
+completes '' train --after ''
+completes '' build-vocab --user-symbols ''
+: >a.h5
+completes 'a.h5' translate -m ''
+completes 'a.h5' translate --models = a
 completes 'text.en' build-vocab --lowercase text.e
 completes '' tokenize --threads ''
 completes '' tokenize -l ''

@@ -63,8 +63,9 @@ struct AttentionReportOptions {
   void fields(Visitor& visit) {
     visit.section("Selection");
     visit(kind, {.name = "kind", .help = "whose attention"});
-    visit(layer, {.name = "layer", .help = "numbers from 1 (2 or 1,3-4), last or all", .value = "N"});
-    visit(head, {.name = "head", .help = "numbers from 1, mean or max over the heads, or all", .value = "N"});
+    visit(layer, {.name = "layer", .help = "numbers from 1 (2 or 1,3-4), last or all", .value = "N|last|all"});
+    visit(head,
+          {.name = "head", .help = "numbers from 1, mean or max over the heads, or all", .value = "N|mean|max|all"});
     visit(words, {.name = "words", .help = "merge the pieces of a word (default for pharaoh)"});
     visit(pieces, {.name = "pieces", .help = "show pieces (default elsewhere)"});
     visit(eos, {.name = "eos", .help = "show </s> (never in pharaoh)"});
@@ -74,7 +75,7 @@ struct AttentionReportOptions {
                    .letter = 'f'});
     visit(alignment, {.name = "alignment",
                       .help = "links for pharaoh: argmax (default), or threshold T for all weights of at least T",
-                      .value = "HOW"});
+                      .value = "argmax|threshold T"});
     visit(width, {.name = "width",
                   .help = "columns of heatmap and table; the terminal's where not given",
                   .value = "N",
