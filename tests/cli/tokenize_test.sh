@@ -102,4 +102,8 @@ expect 0 'hello !' '' bash -c "echo 'Hello!' | '$tokenize' --config config"
 # Order is kept with threads, and memory does not grow with the input.
 for i in $(seq 60000); do echo "line $i, of text."; done >many
 "$tokenize" -j 4 -i many | cmp - <("$tokenize" -j 1 -i many) || fail "threads change the output"
+# A language that no rules know.
+expect 0 'a b' 'tokenize: warning: --language english: there are no rules for this language (*' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l english"
+expect 0 'a b' '' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l fr"
+expect 0 'a b' '' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l english --mode none"
 finish

@@ -425,6 +425,7 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   const TextSteps steps = options.first_stage.resolved();
   for (const std::string& path : {options.first_stage.truecase_file, options.first_stage.protected_file, options.dev})
     tell_of_byte_order_mark(path, log);
+  if (!options.dict_input) warn_of_unknown_languages(steps, log);
   std::vector<std::string> dev;
   if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
   Learning learning = read_texts(steps, options, in, log);

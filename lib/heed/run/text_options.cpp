@@ -2,6 +2,8 @@
 
 #include "heed/base/line_io.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/text/moses_rules.h"
+#include "heed/text/prefixes.h"
 
 namespace heed {
 
@@ -43,6 +45,14 @@ TextSteps FirstStageOptions::resolved() const {
         "--truecase: a model serves one language, and --language lists several (make a vocabulary for each)");
   all.truecaser = Truecaser::read(truecase_file);
   return all;
+}
+
+void warn_of_unknown_languages(const TextSteps& steps, Log& log) {
+  if (steps.mode != TokenMode::moses && !steps.normalize_punctuation) return;
+  for (const std::string& code : split_languages(steps.language))
+    if (!has_prefixes(code) && apostrophes_of(code) == Apostrophes::separate)
+      log.warn("--language " + code + ": there are no rules for this language (codes are like en, de or fr), " +
+               "so general ones and the abbreviations of English are used");
 }
 
 namespace {

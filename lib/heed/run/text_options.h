@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "heed/base/log.h"
 #include "heed/text/text_model.h"
 
 namespace heed {
@@ -24,6 +25,9 @@ struct FirstStageOptions {
   /// The steps with what the files hold in place. Throws UsageError for steps that do not go together.
   TextSteps resolved() const;
 };
+
+/// Warns of each code of steps.language that no rules know, where the steps have rules for languages.
+void warn_of_unknown_languages(const TextSteps& steps, Log& log);
 
 /// The sides of a translation, where a file holds the text models of both.
 enum class Side { source, target };

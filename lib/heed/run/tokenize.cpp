@@ -376,6 +376,7 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
                                      : std::vector{options.codes, options.vocabulary, options.first_stage.truecase_file,
                                                    options.first_stage.protected_file})
     tell_of_byte_order_mark(path, log);
+  if (!way.model() && !options.detokenize) warn_of_unknown_languages(way.steps(), log);
   LineReader reader = open_lines(options.input, in, options.utf8.on_invalid_utf8);
   if (tells_offsets(options.output_format)) reader.leave_replacing();  // offsets count the line's own bytes
   if (!options.train_truecaser.empty()) {
