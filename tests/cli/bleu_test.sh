@@ -50,7 +50,7 @@ fi
 
 # A CI gate.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
-expect 3 53.9 'bleu: warning: 53.895* is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
+expect 3 53.9 'bleu: warning: BLEU 53.90 is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
 expect 3 '' 'bleu: warning: *' "$bleu" ref -i hyp -b --fail-under 54 -o gate.txt
 [ "$(cat gate.txt)" = 53.9 ] || fail "a score below the threshold is still written"
 

@@ -46,6 +46,7 @@ class Files {
 /// The tool as its command line would run it.
 Outcome bleu(std::vector<std::string> words, const std::string& standard_input = "") {
   BleuToolOptions options;
+  const FieldList fields = FieldList::of(options);
   std::ostringstream unused, out, messages;
   if (!parse_command_line(bleu_tool_info(), fields, std::move(words), unused)) return {};
   options.given = fields.given();
@@ -168,11 +169,12 @@ TEST_CASE("--fail-under decides on the exact score, prints all the same and exit
   const Outcome below = bleu({ref, "-b", "--fail-under", "53.9"}, kHypothesis);
   CHECK(below.code == 3);
   CHECK(below.out == "53.9\n");
-  CHECK(below.log.starts_with("bleu: warning: 53.895"));
-  CHECK(below.log.ends_with(" is below --fail-under 53.9\n"));
+  CHECK(below.log == "bleu: warning: BLEU 53.896 is below --fail-under 53.9\n");
+  CHECK(bleu({ref, "-b", "--fail-under", "60"}, kHypothesis).log ==
+        "bleu: warning: BLEU 53.90 is below --fail-under 60.0\n");
   const Outcome lines = bleu({ref, "-sl", "-b", "--fail-under", "101"}, kHypothesis);
   CHECK(lines.code == 3);
-  CHECK(lines.log.find("standard input:1: 48.") != std::string::npos);
+  CHECK(lines.log.find("standard input:1: BLEU 48.") != std::string::npos);
   CHECK(lines.log.find("(the first of 2)") != std::string::npos);
 }
 

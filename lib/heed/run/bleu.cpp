@@ -187,8 +187,11 @@ std::string BleuPlan::signature(const TranslationMetric& metric) const {
 std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {
   const auto limit = plan_.options.fail_under;
   if (!limit || !plan_.is_worse(score, *limit)) return {};
-  const std::string message = whose() + json_number(score) + (score < *limit ? " is below" : " is above") +
-                              " --fail-under " + json_number(*limit);
+  // Two decimals, or as many as it takes to tell the score from the limit.
+  int digits = std::max(2, plan_.width);
+  while (digits < 17 && format_fixed(score, digits) == format_fixed(*limit, digits)) ++digits;
+  const std::string message = whose() + plan_.metrics[0]->name() + " " + format_fixed(score, digits) +
+                              (score < *limit ? " is below" : " is above") + " --fail-under " + json_number(*limit);
   fail(message);
   return message;
 }
