@@ -25,6 +25,7 @@ expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in t
   "$train" "${small[@]}" -t a.en a.fr --valid-sets a.tsv -v vocab --check
 [ -e MODEL.h5 ] && fail "--check wrote a model"
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
+expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
 
 # The instruction set is said, and can be named; a wrong one is said before anything is read.
 if [ "$(uname -m)" = x86_64 ]; then

@@ -23,7 +23,8 @@ int run_average(const TrainOptions& options, Log& log) {
   if (options.output.empty()) throw UsageError("--average needs a file to write (-o C.h5)");
   const ModelLock lock(options.output, "-o", log);
   save_checkpoint(options.output, average_checkpoints(options.average));
-  log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) + " models");
+  log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) +
+           (options.average.size() == 1 ? " model" : " models"));
   return 0;
 }
 
