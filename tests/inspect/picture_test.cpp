@@ -104,3 +104,17 @@ TEST_CASE("a PNG too large to make is an error that says what to do") {
       PngCanvas(20000, 10),
       "the PNG picture would have 40000 x 20 pixels (choose fewer lines, layers or heads, or --format svg)", Error);
 }
+
+TEST_CASE("no text is wider than the room that is left for it") {
+  // What DejaVu Sans needs, in parts of the font's size.
+  CHECK(text_width("WWWW", 10) >= 39.5);
+  CHECK(text_width("WWWW", 10, true) >= 44.1);
+  CHECK(text_width("mmmm@", 10) >= 48.9);
+  CHECK(text_width("iiii", 10) < 12);
+  CHECK(text_width("天気", 10) >= 20);
+  CHECK(text_width("e\u0301", 10) == text_width("e", 10));
+  AttentionMap map{.kind = "cross", .layer = 1, .head = 1, .rows = {"a"}, .columns = {"b"}, .weights = {1.F}};
+  const std::string heading(60, 'W');
+  const std::string svg = attention_svg(std::vector<AttentionSection>{{heading, {map}}});
+  CHECK(std::stod(svg.substr(svg.find("width=\"") + 7)) >= 20 + 60 * 1.103 * 16);
+}

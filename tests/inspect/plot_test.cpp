@@ -80,3 +80,16 @@ TEST_CASE("a plot is written whole, again and again") {
   std::filesystem::remove(path);
   CHECK_THROWS_AS(write_plot("/nonexistent-folder/p.svg", {}), Error);
 }
+
+TEST_CASE("the picture is as wide as its title and its legend") {
+  const auto width = [](const Plot& plot) {
+    const std::string svg = plot_svg(plot);
+    return std::stod(svg.substr(svg.find("width=\"") + 7));
+  };
+  CHECK(width({"t", "u", "loss", "", {}}) == 860);
+  const std::string path(100, 'm');
+  CHECK(width({path, "u", "loss", "", {}}) > 74 + text_width(path, 16, true));
+  Plot many{"t", "u", "loss", "", {}};
+  for (int i = 0; i < 9; ++i) many.series.push_back({"a metric with a name " + std::to_string(i), {{1, 2}}});
+  CHECK(width(many) > 74 + 9 * (26 + text_width("a metric with a name 0", 12)));
+}

@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-constexpr double kWidth = 860, kHeight = 480, kFont = 12, kTitle = 16;
+constexpr double kNarrowest = 860, kHeight = 480, kFont = 12, kTitle = 16;
 constexpr double kTop = 64, kBottom = 58, kLeft = 74, kRight = 74, kNoAxis = 30;
 constexpr std::size_t kMostPoints = 600;
 constexpr Rgb kGrid = {228, 228, 228}, kAxis = {120, 120, 120}, kText = {34, 34, 34};
@@ -68,6 +68,20 @@ std::string value_text(double value) {
   return out;
 }
 
+/// The legend's marks and names, from left to right.
+constexpr double kMark = 26, kBehindName = 18;
+
+double legend_width(const PlotSeries& series) {
+  return kMark + text_width(series.name, kFont) + kBehindName;
+}
+
+/// Wide enough for the title and the legend.
+double width_of(const Plot& plot) {
+  double legend = kLeft;
+  for (const PlotSeries& series : plot.series) legend += legend_width(series);
+  return std::max({kNarrowest, legend, kLeft + text_width(plot.title, kTitle, true) + kBehindName});
+}
+
 class Painter {
  public:
   explicit Painter(const Plot& plot);
@@ -90,13 +104,14 @@ class Painter {
   Rgb axis_color(bool right) const;
 
   const Plot& plot_;
+  const double width_;
   std::vector<std::vector<Point>> points_;
   bool has_right_ = false;
   Axis x_, left_, right_;
   SvgCanvas canvas_;
 };
 
-Painter::Painter(const Plot& plot) : plot_(plot), canvas_(kWidth, kHeight, plot.title) {
+Painter::Painter(const Plot& plot) : plot_(plot), width_(width_of(plot)), canvas_(width_, kHeight, plot.title) {
   Range x, left, right;
   right.include(0);
   for (const PlotSeries& one : plot.series) {
@@ -111,7 +126,7 @@ Painter::Painter(const Plot& plot) : plot_(plot), canvas_(kWidth, kHeight, plot.
     return range.empty() ? nice_ticks(0, 1, wanted) : nice_ticks(range.low, range.high, wanted);
   };
   const double whole = std::clamp(std::floor(x.high - x.low), 1.0, 8.0);  // no half epochs
-  x_ = {ticks(x, x.empty() ? 1 : static_cast<int>(whole)), kLeft, kWidth - (has_right_ ? kRight : kNoAxis)};
+  x_ = {ticks(x, x.empty() ? 1 : static_cast<int>(whole)), kLeft, width_ - (has_right_ ? kRight : kNoAxis)};
   left_ = {ticks(left, 6), kHeight - kBottom, kTop};
   right_ = {ticks(right, 6), kHeight - kBottom, kTop};
   // x ends where the data ends: the last tick need not be reached.
@@ -132,7 +147,7 @@ Rgb Painter::axis_color(bool right) const {
 }
 
 void Painter::frame() {
-  const double end = kWidth - (has_right_ ? kRight : kNoAxis), floor = kHeight - kBottom;
+  const double end = width_ - (has_right_ ? kRight : kNoAxis), floor = kHeight - kBottom;
   canvas_.text({kLeft, 26}, plot_.title, {.size = kTitle, .bold = true});
   for (const double tick : left_.ticks) {
     const std::array<Point, 2> line{{{kLeft, left_.at(tick)}, {end, left_.at(tick)}}};
@@ -155,7 +170,7 @@ void Painter::frame() {
   canvas_.text({20, middle}, plot_.left_label,
                {.size = kFont, .anchor = Anchor::middle, .rotate = -90, .color = axis_color(false)});
   if (has_right_)
-    canvas_.text({kWidth - 18, middle}, plot_.right_label,
+    canvas_.text({width_ - 18, middle}, plot_.right_label,
                  {.size = kFont, .anchor = Anchor::middle, .rotate = 90, .color = axis_color(true)});
 }
 
@@ -164,8 +179,8 @@ void Painter::legend() {
   for (std::size_t i = 0; i < plot_.series.size(); ++i) {
     const std::array<Point, 2> line{{{x, 44}, {x + 20, 44}}};
     canvas_.line(line, color(i), 2.5);
-    canvas_.text({x + 26, 48}, plot_.series[i].name, {.size = kFont});
-    x += 26 + text_width(plot_.series[i].name, kFont) + 18;
+    canvas_.text({x + kMark, 48}, plot_.series[i].name, {.size = kFont});
+    x += legend_width(plot_.series[i]);
   }
 }
 
