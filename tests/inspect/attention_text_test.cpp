@@ -47,7 +47,8 @@ TEST_CASE("a table, whole and in blocks") {
         "va  0.75      0.15  0.10\n"
         " !  0.00      1.00  0.00\n");
   CHECK(attention_table(example(), 18) ==
-        "cross attention, layer 2, head 3\n"
+        "cross attention,\n"
+        "layer 2, head 3\n"
         "      go  天気です\n"
         "va  0.75      0.15\n"
         " !  0.00      1.00\n"

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
+#include "heed/base/utf8.h"
 #include "heed/inspect/color_map.h"
 
 using namespace heed;
@@ -91,24 +94,39 @@ TEST_CASE("heads stand side by side where they fit, in even lines") {
         "va @@::..  @@::..\n"
         " !   ++##    ++##\n"
         "\n"
-        "weight 0 [  ..::--==++**##%%@@] 0.8\n");
+        "0 [  ..::--==**##%%@@] 0.8\n");
 }
 
-TEST_CASE("a map wider than the terminal is cut into blocks of columns") {
+TEST_CASE("a map wider than the terminal is cut into blocks of columns, with captions on several lines") {
   const AttentionMap map = example();
-  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 7}) ==
-        "cross attention, layer 2, head 1 (columns 1-2 of 3)\n"
+  CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 8}) ==
+        "cross\n"
+        "attenti~\n"
+        "layer 2,\n"
+        "head 1\n"
+        "(columns\n"
+        "1-2 of\n"
+        "3)\n"
         "   + go\n"
         "   | + .\n"
         "va @@::\n"
         " !   ++\n"
         "\n"
-        "cross attention, layer 2, head 1 (columns 3-3 of 3)\n"
-        "   + </s>\n"
+        "cross\n"
+        "attenti~\n"
+        "layer 2,\n"
+        "head 1\n"
+        "(columns\n"
+        "3-3 of\n"
+        "3)\n"
+        "   <\n"
+        "   /\n"
+        "   s\n"
+        "   >\n"
         "va ..\n"
         " ! ##\n"
         "\n"
-        "weight 0 [  ..::--==++**##%%@@] 0.8\n");
+        "0 [  --##] 0.8\n");
 }
 
 TEST_CASE("wide characters keep the cells aligned") {
@@ -129,4 +147,31 @@ TEST_CASE("nothing to draw") {
   const AttentionMap empty{.kind = "cross", .layer = 1, .head = 1};
   CHECK(terminal_heatmap({&empty, 1}, {Shading::ascii, 80}) ==
         "cross attention, layer 1, head 1\n\nweight 0 [  ..::--==++**##%%@@] 0.1\n");
+}
+
+TEST_CASE("text is broken at its spaces") {
+  using Lines = std::vector<std::string>;
+  CHECK(wrap_width("cross attention, layer 2", 16) == Lines{"cross attention,", "layer 2"});
+  CHECK(wrap_width("cross attention", 15) == Lines{"cross attention"});
+  CHECK(wrap_width("attention, layer", 7, "~") == Lines{"attent~", "layer"});
+  CHECK(wrap_width("", 7).empty());
+}
+
+TEST_CASE("captions and the scale fit a narrow terminal, in every shading") {
+  AttentionMap map{.kind = "decoder", .layer = 12, .head = 16};
+  for (int i = 0; i < 30; ++i) {
+    map.columns.push_back("word" + std::to_string(i));
+    map.weights.push_back(0.03F);
+  }
+  map.rows = {"word"};
+  for (const Shading shading : {Shading::ascii, Shading::blocks, Shading::palette, Shading::truecolor}) {
+    const std::string picture = terminal_heatmap({&map, 1}, {shading, 20});
+    CHECK(picture.find("of 30)") != std::string::npos);
+    std::istringstream lines(picture);
+    for (std::string line; std::getline(lines, line);) {
+      for (std::size_t at; (at = line.find('\x1b')) != std::string::npos;) line.erase(at, line.find('m', at) + 1 - at);
+      CAPTURE(line);
+      CHECK(display_width(line) <= 20);
+    }
+  }
 }

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "heed/base/utf8.h"
@@ -96,6 +97,19 @@ std::string fit_width(std::string_view text, int width, std::string_view mark) {
     out += cluster;
   }
   return room >= 0 ? out + std::string(mark) : out;
+}
+
+std::vector<std::string> wrap_width(std::string_view text, int width, std::string_view mark) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (!lines.empty() && display_width(lines.back()) + 1 + display_width(word) <= width)
+      lines.back().append(1, ' ').append(word);
+    else
+      lines.push_back(fit_width(word, width, mark));
+  }
+  return lines;
 }
 
 }  // namespace heed

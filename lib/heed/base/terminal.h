@@ -39,4 +39,7 @@ std::vector<std::string> text_clusters(std::string_view text);
 /// The text cut to `width` columns, with `mark` at the end where something is missing.
 std::string fit_width(std::string_view text, int width, std::string_view mark = "…");
 
+/// The text in lines of at most `width` columns, broken at its spaces; a longer word is cut like fit_width() does.
+std::vector<std::string> wrap_width(std::string_view text, int width, std::string_view mark = "…");
+
 }  // namespace heed

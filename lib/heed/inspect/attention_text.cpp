@@ -86,7 +86,10 @@ std::string attention_table(const AttentionMap& map, int width) {
   map.check();
   int label_width = 0;
   for (const std::string& row : map.rows) label_width = std::max(label_width, display_width(visible_token(row)));
-  std::string out = map.title() + '\n';
+  std::string out;
+  if (width <= 0) out = map.title() + '\n';
+  for (const std::string& line : width > 0 ? wrap_width(map.title(), width) : std::vector<std::string>())
+    out += line + '\n';
   for (std::size_t begin = 0; begin < map.columns.size();) {
     std::vector<int> widths;
     int used = label_width;

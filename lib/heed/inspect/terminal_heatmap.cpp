@@ -55,11 +55,12 @@ class Painter {
   bool colored() const { return style_.shading == Shading::truecolor || style_.shading == Shading::palette; }
   bool ascii() const { return style_.shading == Shading::ascii; }
   std::string_view mark() const { return ascii() ? "~" : "…"; }
-  std::string title(const std::string& text) const;
+  void add_title(const std::string& text);
   std::string cell(float share) const;
   std::string cells(std::span<const float> shares) const;
   void set_label_width(const std::vector<std::string>& rows);
   void strip(std::span<const Panel> panels, std::span<const std::string> titles);
+  bool stairs_fit(const Panel& panel) const;
   void stairs(const Panel& panel);
   void vertical(std::span<const Panel> panels);
   void add(const std::string& line) { out_ += line + '\n'; }
@@ -70,8 +71,10 @@ class Painter {
   std::string out_;
 };
 
-std::string Painter::title(const std::string& text) const {
-  return colored() ? "\x1b[1m" + text + "\x1b[0m" : text;
+/// Adds a caption, on several lines where it is wider than the terminal.
+void Painter::add_title(const std::string& text) {
+  for (const std::string& line : wrap_width(text, style_.width, mark()))
+    add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
 }
 
 /// One cell's escape sequence (colours) or characters.
@@ -112,6 +115,15 @@ void Painter::set_label_width(const std::vector<std::string>& rows) {
   label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
 }
 
+/// Whether there is room for each column's label, or for the beginning of it, behind the rails of those before.
+bool Painter::stairs_fit(const Panel& panel) const {
+  if (panel.last - panel.first > kMostStairs) return false;
+  int room = style_.width - label_width_ - 1 - 2;
+  for (std::size_t c = panel.first; c < panel.last; ++c, room -= kCell)
+    if (room < std::min(4, display_width(visible_token(panel.map->columns[c])))) return false;
+  return true;
+}
+
 /// Column labels of a narrow panel, each on its own line, with a rail down to its column.
 void Painter::stairs(const Panel& panel) {
   for (std::size_t c = panel.first; c < panel.last; ++c) {
@@ -119,7 +131,7 @@ void Painter::stairs(const Panel& panel) {
     int at = label_width_ + 1;
     for (std::size_t before = panel.first; before < c; ++before, at += kCell) line.put(at, ascii() ? "|" : "│");
     line.put(at, ascii() ? "+ " : "┌ ");
-    line.put(at + 2, fit_width(visible_token(panel.map->columns[c]), std::max(4, style_.width - at - 2), mark()));
+    line.put(at + 2, fit_width(visible_token(panel.map->columns[c]), style_.width - at - 2, mark()));
     add(line.take());
   }
 }
@@ -160,7 +172,7 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
     }
     add(line.take());
   }
-  if (titles.empty() && panels[0].last - panels[0].first <= kMostStairs)
+  if (titles.empty() && stairs_fit(panels[0]))
     stairs(panels[0]);
   else
     vertical(panels);
@@ -189,7 +201,7 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
   const int panel_width = kCell * static_cast<int>(columns);
   const auto beside = static_cast<std::size_t>(std::max(1, (room + kGap) / std::max(1, panel_width + kGap)));
   if (maps.size() > 1 && beside > 1) {
-    add(title(first.kind + " attention, layer " + std::to_string(first.layer)));
+    add_title(first.kind + " attention, layer " + std::to_string(first.layer));
     std::vector<Panel> panels;
     std::vector<std::string> titles;
     for (const AttentionMap& map : maps) {
@@ -207,9 +219,9 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
   for (const AttentionMap& map : maps) {
     for (std::size_t begin = 0; begin == 0 || begin < columns; begin += block) {
       const std::size_t end = std::min(columns, begin + block);
-      add(title(map.title() + (columns <= block ? ""
+      add_title(map.title() + (columns <= block ? ""
                                                 : " (columns " + std::to_string(begin + 1) + "-" + std::to_string(end) +
-                                                      " of " + std::to_string(columns) + ")")));
+                                                      " of " + std::to_string(columns) + ")"));
       const Panel panel{&map, begin, end};
       strip({&panel, 1}, {});
     }
@@ -218,13 +230,18 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
 }
 
 std::string Painter::legend() const {
-  std::vector<float> shares;
-  const int steps = colored() ? 16 : ascii() ? 10 : 5;
-  for (int i = 0; i < steps; ++i)
-    shares.push_back(std::max(0.0F, static_cast<float>(i) - 0.5F) / static_cast<float>(steps - 1));
   char top[16];
   std::snprintf(top, sizeof top, "%.1f", static_cast<double>(top_));
-  return std::string("weight 0 ") + (colored() ? "" : "[") + cells(shares) + (colored() ? " " : "] ") + top + '\n';
+  constexpr std::string_view kName = "weight ";
+  const int ends = colored() ? 6 : 8;  // "0 " and " 0.8", or with brackets
+  int steps = colored() ? 16 : ascii() ? 10 : 5;
+  const bool named = static_cast<int>(kName.size()) + ends + kCell * steps <= style_.width;
+  while (!named && steps > 3 && ends + kCell * steps > style_.width) --steps;
+  std::vector<float> shares;
+  for (int i = 0; i < steps; ++i)
+    shares.push_back(std::max(0.0F, static_cast<float>(i) - 0.5F) / static_cast<float>(steps - 1));
+  return std::string(named ? kName : "") + "0 " + (colored() ? "" : "[") + cells(shares) + (colored() ? " " : "] ") +
+         top + '\n';
 }
 
 bool same_group(const AttentionMap& a, const AttentionMap& b) {

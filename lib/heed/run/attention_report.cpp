@@ -197,7 +197,7 @@ void AttentionReport::add(const SentenceAttention& sentence) {
       out_ << terminal_heatmap(maps, {shading_, width_});
       break;
     case table:
-      out_ << heading(sentence) << '\n';
+      out_ << (width_ > 0 ? fit_width(heading(sentence), width_) : heading(sentence)) << '\n';
       for (const AttentionMap& map : maps) out_ << attention_table(map, width_);
       break;
     case pharaoh:
