@@ -164,6 +164,7 @@ TEST_CASE("an unknown option is looked for as another toolkit's, as a beginning,
   CHECK(refused({"--lr", "x"}) == "unknown option --lr (--help lists them)");
   CHECK(refused({"-input", "x"}) == "unknown option -input: did you mean --input?");
   CHECK(refused({"-anynorm"}).empty());
+  CHECK(refused({"---"}) == "unknown option --- (--help lists them)");
   CHECK(refused({"-zz"}) == "unknown option -zz (--help lists them)");
 }
 

@@ -99,7 +99,7 @@ const PeerOption* find_peer_option(const ToolInfo& tool, std::string_view name) 
 
 void fail_unknown_option(const ToolInfo& tool, const FieldList& fields, const std::string& option) {
   const std::string message = "unknown option " + option;
-  const std::string_view name = std::string_view(option).substr(option.find_first_not_of('-'));
+  const std::string_view name = std::string_view(option).substr(std::min(option.find_first_not_of('-'), option.size()));
   if (const PeerOption* peer = find_peer_option(tool, name)) {
     const std::string toolkit(peer->toolkit);
     if (peer->ours.empty())
