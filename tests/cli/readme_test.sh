@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands of README's tour run as they stand, one block after the other, after scripts/demo. The Makefile is make_test's.
+# The commands of README's tour run as they stand, one block after the other, after scripts/demo. The Makefile is makefile_test's.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 if [ ! -f "$HEED_SOURCE/build/demo/model.h5" ]; then
