@@ -14,7 +14,7 @@ awk '/^\*\*A Makefile\.\*\*/ { found = 1 } found && /^    / { print substr($0, 5
 [ "$(grep -c '^[^[:space:]].*:' readme.mk)" -eq 3 ] || fail "README.md's Makefile has not three rules: $(cat readme.mk)"
 grep -q $'^\ttrain .* -m model.h5 ' readme.mk || fail "README.md's Makefile does not train model.h5: $(cat readme.mk)"
 small='--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 32 --transformer-dim-ffn 64 -j 2 --mini-batch-words 300 --learn-rate 0.003 --lr-warmup 10'
-sed -E "s/--max-size [0-9]+/--max-size 300/; s/--task transformer-small --after 20e/$small --after 20e --save-freq 10u/" \
+sed -E "s/--max-size [0-9]+/--max-size 300/; s/--task transformer-small --after 20e/$small --after 60e --save-freq 10u/" \
   readme.mk >Makefile
 grep -q -- '--save-freq 10u' Makefile || fail "the training was not made small: $(cat Makefile)"
 

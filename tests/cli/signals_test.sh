@@ -64,6 +64,19 @@ expect 1 '' 'train: out/m.h5: *: File too large' bash -c "ulimit -f 20; exec '$H
   -m out/m.h5 --task transformer-tiny --after 1u"
 [ -z "$(ls -A out)" ] || fail "files that were too long leave $(ls -A out)"
 
+# Ctrl-C also ends the reader of the messages (train 2>&1 | tee log). The training is saved all the same.
+mkfifo messages
+env --default-signal=INT "$HEED_BIN/train" -j 1 -t a.en a.fr -v vocab -m piped.h5 --task transformer-tiny --after 100000e \
+  --save-freq 100000e 2>messages &
+exec 4<messages
+read -r _ <&4
+exec 4<&-
+kill -INT $!
+wait $!
+got=$?
+[ "$got" -eq 75 ] || fail "Ctrl-C with a broken pipe for messages: train: exit $got"
+[ -s piped.h5 ] || fail "Ctrl-C with a broken pipe for messages: train has not saved"
+
 # The first Ctrl-C saves a training, the second ends it, even where it is saving; neither leaves a temporary file.
 for delay in 0.3 0.33 0.36 0.4; do
   mkdir -p training

@@ -47,5 +47,8 @@ expect 0 '' '' "${train[@]}" --average m.h5 -o link.h5
 ln -s /proc/self/fd/1 like-dev-stdout
 expect 0 '' '' bash -c "'$HEED_BIN/tokenize' -i a.en -o like-dev-stdout >through"
 cmp -s out through || fail "-o /dev/stdout into a file gives something else"
+echo before >through
+expect 0 '' '' bash -c "('$HEED_BIN/tokenize' -i a.en -o like-dev-stdout; echo after) >>through"
+{ echo before; cat out; echo after; } | cmp -s - through || fail "-o /dev/stdout >>through replaces what the file holds"
 
 finish

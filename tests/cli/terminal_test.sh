@@ -107,7 +107,7 @@ if whole or code != 0:
 
 train = [bin + "/train", "-j", "1", "-t", "en", "fr", "-v", "vocab", "--task", "transformer-tiny", "--mini-batch", "10"]
 train += ["--after", "100000e", "--disp-freq", "100000e"]
-said = b"\r\x1b[Jtrain: interrupted: saving after this update, then stopping; Ctrl-C again stops without saving\r\n"
+said = b"\r\x1b[Jtrain: interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving\r\n"
 for widths in ([80], [40], [20], [80, 20, 40]):
     model = "t%s.h5" % "-".join(map(str, widths))
     whole, _ = check("train, %s columns" % widths, train + ["-m", model], widths, ["%"], 75)

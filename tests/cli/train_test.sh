@@ -139,6 +139,18 @@ done
 expect 0 '' '*' "${long[@]}" --after 1u
 [ "$(echo .l.*)" = '.l.*' ] || fail "the training after kill -9 leaves $(echo .l.*)"
 
+# What another training is writing, which may have the same process number on another machine, is left alone.
+expect 0 '*until*100Ku*' '' bash -c 'echo partly >.l.h5.$$.tmp; exec "$@" --dry-run' - "${long[@]}"
+[ "$(cat .l.h5.*.tmp)" = partly ] || fail "train --dry-run removes a temporary file of another process"
+rm .l.h5.*.tmp
+
+# A training that early stopping has ended stays so, also where the best model's file is gone.
+early=("$train" "${small[@]}" -t a.en a.fr -v vocab --valid-sets a.en a.fr -m early.h5 -l 1e-30 --valid-freq 1u --after 100u
+  --early-stopping 2 --keep-best)
+expect 0 '' '*finished: no better perplexity in 2 validations*' "${early[@]}" --valid-metrics perplexity
+rm early.best-perplexity.h5 || fail "no file of the best model"
+expect 0 '' '*is missing*training is finished already: no better*' "${early[@]}" --valid-metrics perplexity
+
 # The reader of the records is gone: a silent end, as any tool's.
 rm -f x.h5
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab

@@ -71,11 +71,12 @@ expect 2 '' 'translate: *--lenpen*--normalize*fairseq*' "$translate" -m m.h5 --l
 expect 2 '' 'translate: *--beamsize*--beam-size*' "$translate" -m m.h5 --beamsize 3
 expect 0 '?*' '' "$translate" --model m.h5 "${short[@]}" -i source
 expect 2 '' "translate: 'source' belongs to no option (-i source or < source reads a file)" "$translate" -m m.h5 -b 1 source
-for option in '--top-k 5' '--top-p 0.5' '--temperature 2' '--seed 3'; do
+for option in '--top-k 5' '--top-p 0.5' '--temperature 2'; do
   # shellcheck disable=SC2086
   expect 2 '' "translate: ${option% *}: needs --search sample" "$translate" -m m.h5 -i source $option
 done
 expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --search sample --top-k 5
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --seed 3  # every tool takes --seed
 expect 2 '' 'translate: --beam-size: has no use with --search sample' "$translate" -m m.h5 -i source --search sample -b 3
 expect 2 '' 'translate: --normalize: --length-penalty takes its place (leave one of them out)' \
   "$translate" -m m.h5 -i source -n 1 --length-penalty 1

@@ -51,12 +51,20 @@ expect check-layers 'lib/heed/cellar/wine.h:1: the room cellar has no place yet 
 status=0
 out=$("$scripts/fresh-machine" potato 2>&1) || status=$?
 case "$status:$out" in 2:"usage: scripts/fresh-machine bookworm|trixie"*) ;; *) fail "fresh-machine potato: $status: $out" ;; esac
+install -D -m 755 "$scripts/fresh-machine" "$work/scripts/fresh-machine"
+chmod 755 "$work"  # the user nobody must reach the script
 as_nobody=()
 [ "$(id -u)" -ne 0 ] || as_nobody=(setpriv --reuid=65534 --clear-groups)
 status=0
-out=$("${as_nobody[@]}" "$scripts/fresh-machine" bookworm 2>&1) || status=$?
+out=$("${as_nobody[@]}" "$work/scripts/fresh-machine" bookworm 2>&1) || status=$?
 [ "$status:$out" = "77:fresh-machine: cannot make one here: it needs root (sudo scripts/fresh-machine bookworm)" ] ||
   fail "fresh-machine without root: $status: $out"
+if [ "$(id -u)" -eq 0 ]; then
+  status=0
+  out=$(HEED_FRESH_ROOT=/ "$scripts/fresh-machine" bookworm 2>&1) || status=$?
+  [ "$status:$out" = "1:fresh-machine: / is not a bookworm machine that this script has made (name an empty folder)" ] ||
+    fail "fresh-machine in /: $status: $out"
+fi
 
 # --- gradient checks
 file lib/heed/ops/add.h 'template <class T>' 'Variable<T> add(Graph<T>& graph, const Variable<T>& a);' \

@@ -14,7 +14,7 @@ namespace {
 
 // A signal handler can reach nothing but global data.
 volatile std::sig_atomic_t caught_signal = 0;
-struct sigaction before_int, before_term;
+struct sigaction before_int, before_term, before_pipe;
 std::string interrupt_notice;
 
 void install(int number, void (*handler)(int)) {
@@ -28,6 +28,8 @@ void install(int number, void (*handler)(int)) {
 void on_interrupt(int number) {
   const int error = errno;
   caught_signal = number;
+  // Ctrl-C has ended the reader of a pipe too (train 2>&1 | tee log); that must not end the work before it is saved.
+  std::signal(SIGPIPE, SIG_IGN);
   if (::write(STDERR_FILENO, interrupt_notice.data(), interrupt_notice.size()) < 0) {
     // Nobody can be told.
   }
@@ -47,7 +49,7 @@ void on_deadly_signal(int number) {
 
 void remove_temporary_files_on_signals() {
   std::signal(SIGXFSZ, SIG_IGN);
-  for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU}) {
+  for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU}) {
     struct sigaction inherited {};
     ::sigaction(number, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) install(number, on_deadly_signal);
@@ -59,6 +61,7 @@ InterruptGuard::InterruptGuard(std::string notice) {
   interrupt_notice = std::move(notice);
   ::sigaction(SIGINT, nullptr, &before_int);
   ::sigaction(SIGTERM, nullptr, &before_term);
+  ::sigaction(SIGPIPE, nullptr, &before_pipe);
   install(SIGINT, on_interrupt);
   install(SIGTERM, on_interrupt);
 }
@@ -66,6 +69,7 @@ InterruptGuard::InterruptGuard(std::string notice) {
 InterruptGuard::~InterruptGuard() {
   ::sigaction(SIGINT, &before_int, nullptr);
   ::sigaction(SIGTERM, &before_term, nullptr);
+  ::sigaction(SIGPIPE, &before_pipe, nullptr);
 }
 
 int InterruptGuard::signal() const {

@@ -5,13 +5,14 @@
 
 namespace heed {
 
-/// For the process of a tool, at its start: signals that end it (SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU) end it as
-/// before, but remove its temporary files. A file that grows beyond the process's limit (SIGXFSZ) is a failed write, an
-/// error like others. Signals that the parent process had told to be ignored (nohup) stay ignored.
+/// For the process of a tool, at its start: signals that end it (SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU)
+/// end it as before, but remove its temporary files. A file that grows beyond the process's limit (SIGXFSZ) is a failed
+/// write, an error like others. Signals that the parent process had told to be ignored (nohup) stay ignored.
 void remove_temporary_files_on_signals();
 
 /// While it lives, the first SIGINT and the first SIGTERM only set a flag, so that long work can end in good order; the
-/// second ends the process as usual. The handlers of before come back at the end. One at a time.
+/// second ends the process as usual. From the first on, a broken pipe (SIGPIPE) is a failed write. The handlers of
+/// before come back at the end. One at a time.
 class InterruptGuard {
  public:
   /// Each first signal writes `notice` to stderr at once.

@@ -9,6 +9,7 @@
 #include <boost/iostreams/filter/gzip.hpp>
 #include <boost/iostreams/filtering_streambuf.hpp>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdio>
 
@@ -90,11 +91,25 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// What a path leads to where symbolic links are followed: a path that is none, whether or not something is there.
+/// Returns the number of an open descriptor of this process that a path names: /dev/fd/1, /proc/self/fd/1.
+std::optional<int> descriptor_named(std::string_view path) {
+  for (const std::string& folder :
+       {std::string("/dev/fd/"), std::string("/proc/self/fd/"), "/proc/" + std::to_string(::getpid()) + "/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    int number = -1;
+    const char* const end = path.data() + path.size();
+    const auto result = std::from_chars(path.data() + folder.size(), end, number);
+    if (result.ec == std::errc() && result.ptr == end) return number;
+  }
+  return std::nullopt;
+}
+
+/// Resolves symbolic links. The result is not a link, or names a descriptor; the file need not exist.
 std::string without_links(const std::string& path) {
   constexpr int kMostLinks = 40;  // as many as the kernel follows
   std::string out = path;
   for (int i = 0; i < kMostLinks; ++i) {
+    if (descriptor_named(out)) return out;
     std::string target(PATH_MAX, '\0');
     const ssize_t size = ::readlink(out.c_str(), target.data(), target.size());
     if (size < 0) return out;
@@ -102,11 +117,6 @@ std::string without_links(const std::string& path) {
     out = target.starts_with('/') ? target : folder_of(out) + "/" + target;
   }
   throw Error(Position{path}, "cannot be written: too many levels of symbolic links");
-}
-
-/// The name of a file beside a path's, hidden and of this process.
-std::string temporary_name(const std::string& path) {
-  return folder_of(path) + "/." + path.substr(path.rfind('/') + 1) + "." + std::to_string(::getpid()) + ".tmp";
 }
 
 /// Flushes a file or folder to the disk; folders on some file systems cannot be, which is no error. Errors call it
@@ -239,12 +249,20 @@ std::unique_ptr<std::istream> open_input(const std::string& path) {
   return std::make_unique<OwningIstream>(std::move(file), path);
 }
 
-AtomicPath::AtomicPath(std::string path)
-    : path_(std::move(path)), target_(without_links(path_)), temporary_(temporary_name(target_)) {
+std::string target_of_output(const std::string& path) {
+  std::string target = without_links(path);
   struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
-    throw Error(Position{path_}, "is not a regular file (name a file that may be replaced)");
+  if (descriptor_named(target) || (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)))
+    throw Error(Position{path}, "is not a regular file (name a file that may be replaced)");
+  return target;
 }
+
+std::string temporary_name(const std::string& target) {
+  return folder_of(target) + "/." + target.substr(target.rfind('/') + 1) + "." + std::to_string(::getpid()) + ".tmp";
+}
+
+AtomicPath::AtomicPath(std::string path)
+    : path_(std::move(path)), target_(target_of_output(path_)), temporary_(temporary_name(target_)) {}
 
 void AtomicPath::commit() {
   flush_to_disk(temporary(), path_, false);
@@ -261,6 +279,11 @@ OutputFile::OutputFile(const std::string& path) {
                                     " > FILE)");
   if (is_standard(path)) {
     buffer_ = std::make_unique<FdStreamBuf>(STDOUT_FILENO, "standard output", false);
+  } else if (const auto descriptor = descriptor_named(without_links(path))) {
+    // Opened again by its name, a file would be written from its beginning, over what it holds.
+    const int fd = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
+    buffer_ = std::make_unique<FdStreamBuf>(fd, path, true);
   } else {
     struct stat status {};
     const bool in_place = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);

@@ -76,6 +76,13 @@ void check_text_start(std::string_view bytes, const Position& where);
 /// "-" and "" as "standard input", other paths as they are: for messages.
 std::string input_name(const std::string& path);
 
+/// Returns the file that an output to `path` replaces or makes: symbolic links are resolved. Throws Error where `path`
+/// is a folder, a device, a pipe or a descriptor (/dev/stdout).
+std::string target_of_output(const std::string& path);
+
+/// Returns the name of this process's temporary file for `target`, in the same folder: ".NAME.PID.tmp".
+std::string temporary_name(const std::string& target);
+
 /// A path beside `path` that becomes `path` in one step: write to temporary(), then commit() flushes it to the disk,
 /// renames it and flushes the folder. Without commit() the temporary is removed and `path` stays as it was. Where
 /// `path` is a symbolic link the file that it leads to is replaced, or made, and the link stays; temporary() is beside

@@ -186,8 +186,12 @@ File File::create(const std::string& path, std::string name) {
 File File::open(const std::string& path) {
   File file;
   file.path_ = path;
+  constexpr double kSeconds = 3, kBytesPerSecond = 2e7;  // compressed data in a large file takes long
+  struct stat status {};
+  const double bytes = ::stat(path.c_str(), &status) == 0 ? static_cast<double>(status.st_size) : 0;
   file.crashes_ = std::make_shared<const CrashReport>(
-      path + ": is damaged: the HDF5 library cannot read it (restore it from a copy)");
+      path + ": is damaged: the HDF5 library cannot read it (restore it from a copy)",
+      kSeconds + bytes / kBytesPerSecond);
   const CrashGuard guard(file.crashes_.get());
   start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);

@@ -49,10 +49,10 @@ void check_options(const TrainOptions& options) {
 
 /// Hours of training must not end at a folder that cannot be written.
 void check_writable(const std::string& path) {
-  const AtomicPath probe(path);
-  const int fd = ::open(probe.temporary().c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0) throw Error(Position{path}, "cannot be written: " + errno_text());
-  ::close(fd);
+  const std::string target = target_of_output(path);
+  const auto slash = target.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : target.substr(0, slash + 1);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(Position{path}, "cannot be written: " + errno_text());
 }
 
 }  // namespace
@@ -62,12 +62,13 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
   check_options(options);
   if (!options.check) check_writable(options.model);
   if (!options.run.plot.empty()) check_writable(options.run.plot);
-  const InterruptGuard interrupts(
-      log.info_text("interrupted: saving after this update, then stopping; Ctrl-C again stops without saving"));
+  std::optional<InterruptGuard> interrupts;
   std::optional<ModelLock> lock;
   if (!options.check && !options.dry_run) {
+    interrupts.emplace(
+        log.info_text("interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving"));
     lock.emplace(options.model, "-m", log);
-    const int left = remove_left_temporary_files(options.model);
+    const int left = lock->held() ? remove_left_temporary_files(options.model) : 0;
     if (left > 0) log.detail("removed " + format_count(left) + " temporary files of killed trainings");
   }
   TrainSession session(options, in, log);
@@ -90,7 +91,7 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
   }
   log.info(describe_model(session));
   if (state.updates > 0) log.info(options.model + ": goes on after update " + format_count(state.updates));
-  if (trainer.run(interrupts) == Trainer::Outcome::finished) return 0;
+  if (trainer.run(*interrupts) == Trainer::Outcome::finished) return 0;
   log.info("interrupted; saved after update " + format_count(state.updates) + " (the same command goes on from there)");
   return kInterrupted;
 }

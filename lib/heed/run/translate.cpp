@@ -407,11 +407,10 @@ void check_use(const TranslateOptions& options) {
     return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
   };
   const bool sampling = options.search.search == SearchKind::sample, scoring = !options.score.empty();
-  for (const std::string name :
-       {"search", "beam-size", "n-best", "max-length-factor", "max-output-length", "min-output-length", "temperature",
-        "top-k", "top-p", "seed", "scores", "no-detokenize"})
+  for (const std::string name : {"search", "beam-size", "n-best", "max-length-factor", "max-output-length",
+                                 "min-output-length", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
     if (scoring && given(name)) throw UsageError("--" + name + ": has no use with --score, which translates nothing");
-  for (const std::string name : {"temperature", "top-k", "top-p", "seed"})
+  for (const std::string name : {"temperature", "top-k", "top-p"})
     if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");
   if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");
   if (options.search.length_penalty > 0 && given("normalize"))

@@ -23,7 +23,7 @@ namespace {
 /// The names of a file's temporary files without process and ".tmp": "folder/.model.h5".
 std::string temporary_stem(const std::string& path) {
   const std::string end = "." + std::to_string(::getpid()) + ".tmp";
-  std::string out = AtomicPath(path).temporary();
+  std::string out = temporary_name(target_of_output(path));
   out.resize(out.size() - end.size());
   return out;
 }

@@ -17,6 +17,8 @@ class ModelLock {
   /// `option` is the one that names another model, for the message. Throws Error where another process has the lock.
   ModelLock(const std::string& model, const std::string& option, Log& log);
   ~ModelLock();
+  /// False where the file system has no locks.
+  bool held() const { return fd_ >= 0; }
   ModelLock(const ModelLock&) = delete;
   ModelLock& operator=(const ModelLock&) = delete;
 

@@ -209,7 +209,8 @@ void Trainer::forget_missing_best() {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     if (state().best[i].update < 0 || ::access(best_file(metrics[i]).c_str(), F_OK) == 0) continue;
     parts_.log.warn(best_file(metrics[i]) + ": is missing; the model of the next validation will be kept there");
-    state().best[i] = {};
+    state().best[i].score = 0;
+    state().best[i].update = -1;  // it stays as many validations ago: early stopping counts them
   }
 }
 
