@@ -18,14 +18,14 @@ constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVT
 
 /// What this thread's handler writes; nullptr outside of guards.
 thread_local const std::string* current_line = nullptr;
-/// Guards that this thread has entered; how many they were when its timer ran out last.
+/// Number of guards that this thread has entered, now and at the last signal of the timer.
 thread_local volatile unsigned entered = 0, entered_before = 0;
 
 std::mutex installing;  // guards what follows
 int reports = 0;        // that live
 std::array<struct sigaction, kSignals.size()> before;
 
-/// Gives a signal that is not the guards' to whoever was to handle it.
+/// Restores the previous handler of a signal from outside any guard, and lets that handler run.
 void pass_on(int number, const siginfo_t& info) {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     if (kSignals[i] == number) ::sigaction(number, &before[i], nullptr);

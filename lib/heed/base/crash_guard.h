@@ -5,13 +5,13 @@
 
 namespace heed {
 
-/// What is to be said when a library crashes in a CrashGuard. While one lives, crashes (SIGSEGV, SIGBUS, SIGFPE,
-/// SIGILL, SIGABRT) are looked at: one inside a guard ends the process in order, see CrashGuard; any other goes to
-/// whoever was to handle it before. An endless loop is a crash too, on the thread that made the report (SIGVTALRM).
+/// Holds the message for a crash of a library. While a CrashReport exists, it handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
+/// and SIGABRT. A crash inside a CrashGuard prints the message and ends the process; any other crash goes to the
+/// previous handler. An endless loop on the thread that made the report counts as a crash (SIGVTALRM).
 class CrashReport {
  public:
-  /// `message`: without the tool's name and the line end. `seconds`: processor time that no call takes; one that takes
-  /// more ends within twice that.
+  /// `message`: without the tool's name and the line end. `seconds`: the time limit of one call, in processor time. A
+  /// call that exceeds the limit ends the process before twice this time has passed.
   explicit CrashReport(const std::string& message, double seconds = 3);
   ~CrashReport();
   CrashReport(const CrashReport&) = delete;

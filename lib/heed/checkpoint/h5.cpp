@@ -70,8 +70,8 @@ void start_library() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-/// Makes a file whose writing has failed one that can be closed, which HDF5 does only where it can write all that it
-/// holds: further writes go to the memory, and are forgotten when the file is closed.
+/// Redirects an HDF5 file to memory after a failed write. HDF5 closes a file only after it has written all its buffers;
+/// the redirected data is discarded when the file is closed.
 void write_to_memory(hid_t file) {
   void* handle = nullptr;
   if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0) return;
@@ -94,7 +94,7 @@ Id space_of(std::span<const std::int64_t> shape) {
           H5Sclose};
 }
 
-/// What a file claims may be any number; those that no file can mean become the largest.
+/// Converts a size that a file claims. Values above the range of int64 become its maximum.
 std::int64_t as_int64(std::uint64_t claimed) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(claimed, std::numeric_limits<std::int64_t>::max()));
 }
@@ -154,7 +154,7 @@ class TextMemory {
   std::span<char> free_;  // of the last block
 };
 
-/// Of sizes that a file claims; the largest number where that is too small.
+/// Multiplies dimensions that a file claims. Returns the maximum of int64 on overflow.
 std::int64_t product(std::span<const std::int64_t> shape) {
   std::int64_t size = 1;
   for (const std::int64_t dim : shape)

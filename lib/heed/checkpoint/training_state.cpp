@@ -56,7 +56,7 @@ class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedText
   std::size_t size_;
 };
 
-/// Larger counts are no counts: the trainer computes with them in double, too.
+/// Counts above 2^53 are invalid, because the trainer also computes with them in double.
 constexpr std::int64_t kMostCount = std::int64_t{1} << 53;
 
 /// Collects the first thing that is wrong with a state.
@@ -97,7 +97,7 @@ std::string numbered(const char* name, std::size_t i) {
   return std::string(name) + " " + std::to_string(i + 1);
 }
 
-/// The field of a state that no training leaves so, and what is wrong with it; nothing where all is well.
+/// Returns a description of the first invalid field, or an empty string if the state is valid.
 std::string find_flaw(const TrainingState& state) {
   Flaw flaw;
   flaw.require_count("updates", state.updates);

@@ -47,7 +47,7 @@ struct EnumNames<Activation> {
       {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
 };
 
-/// The largest width of a layer: products in int8 are exact up to more.
+/// The maximum width of a layer. Products in int8 are exact up to kInt8MostDepth, which is larger.
 constexpr std::int64_t kMostWidth = 1 << 20;
 static_assert(kMostWidth <= kInt8MostDepth);
 

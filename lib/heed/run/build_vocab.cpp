@@ -232,7 +232,7 @@ void check_options(const BuildVocabOptions& options) {
   if (!options.dev.empty() && !options.max_size && options.type != SubwordType::bpe && !unigram)
     throw UsageError("--dev: needs --max-size, which it varies");
   if (options.dev.empty() && std::find(options.given.begin(), options.given.end(), "format") != options.given.end())
-    throw UsageError("--format: needs --dev, whose table it is of");
+    throw UsageError("--format: sets the format of the table of --dev (give --dev too)");
   if (!options.dev.empty() && options.merges)
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
 }

@@ -38,8 +38,8 @@ void restore_training_form(ResumableCheckpoint& run, bool smoothing);
 /// checkpoint.parameters are their moving average; else they are checkpoint.parameters.
 ParameterValues<float>& training_parameters(ResumableCheckpoint& run);
 
-/// The batch of an epoch cut into `now` batches that stands where `batch` stood among `before` ones, from 0 to `now`:
-/// batch * now / before, rounded.
+/// Converts a number of finished batches after the number of batches in an epoch has changed from `before` to `now`, so
+/// that the same share of the epoch is done: batch * now / before, rounded, from 0 to `now`.
 std::int64_t scaled_batch(std::int64_t batch, std::int64_t before, std::int64_t now);
 
 /// The arrays to save beside other parameters than those in `run`: restore_training_form finds everything in them.

@@ -10,7 +10,7 @@ namespace heed {
 /// Columns of Y that pieces of a product begin at multiples of.
 constexpr std::int64_t kInt8Columns = 32;
 
-/// The largest k: sums of a weight's row, of numbers up to 255, have 32 bits.
+/// The maximum of k: the sum of one row of numbers up to 255 must fit into 32 bits.
 constexpr std::int64_t kInt8MostDepth = std::int64_t{1} << 23;
 static_assert(kInt8MostDepth * 255 < std::int64_t{1} << 31);
 
