@@ -22,10 +22,12 @@ std::string scratch(const std::string& name) {
   return (fs::temp_directory_path() / ("heed_signals_test_" + std::to_string(::getpid()) + name)).string();
 }
 
-/// The status of a process that runs `body`, as waitpid() gives it.
+/// Returns the status, as waitpid() gives it, of a process that runs `body`. No signal that this test's own parent
+/// ignores is ignored in that process.
 int status_of(const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
+    for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU}) std::signal(number, SIG_DFL);
     body();
     ::_exit(0);
   }
@@ -59,6 +61,20 @@ TEST_CASE("a first interrupt is acknowledged on stderr before the handler return
   std::ifstream in(path);
   CHECK(std::string{std::istreambuf_iterator<char>(in), {}} == "train: interrupted\n");
   fs::remove(path);
+}
+
+TEST_CASE("an interrupt that the parent process has told to be ignored stays ignored") {
+  const int status = status_of([] {
+    std::signal(SIGINT, SIG_IGN);
+    remove_temporary_files_on_signals();
+    const InterruptGuard guard;
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+    if (guard.signal() != 0) ::_exit(1);
+    std::raise(SIGTERM);
+    if (guard.signal() != SIGTERM) ::_exit(2);
+  });
+  CHECK(status == 0);
 }
 
 TEST_CASE("temporary files go with their name, and all of them at a signal that ends the process") {

@@ -26,7 +26,7 @@ make -s -C whole test.hyp >whole.log 2>&1 || fail "the uninterrupted make: $(cat
 
 # stop FOLDER SIGNAL: runs make and sends it a signal as soon as the model has been saved once
 stop() {
-  make -s -C "$1" test.hyp >"$1.log" 2>&1 &
+  env --default-signal=INT make -s -C "$1" test.hyp >"$1.log" 2>&1 &
   for _ in $(seq 600); do
     [ -e "$1/model.h5" ] && break
     sleep 0.05

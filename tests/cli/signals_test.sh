@@ -78,10 +78,15 @@ got=$?
 [ -s piped.h5 ] || fail "Ctrl-C with a broken pipe for messages: train has not saved"
 
 # The first Ctrl-C saves a training, the second ends it, even where it is saving; neither leaves a temporary file.
-for delay in 0.3 0.33 0.36 0.4; do
-  mkdir -p training
+for delay in 0 0.03 0.06 0.1; do
+  rm -rf training
+  mkdir training
   env --default-signal=INT "$HEED_BIN/train" -q -j 1 -t a.en a.fr -v vocab -m training/m.h5 --task transformer-small \
     --after 1000e --save-freq 1u 2>stderr &
+  for _ in $(seq 300); do
+    [ -e training/m.h5 ] && break
+    sleep 0.02
+  done
   sleep "$delay"
   kill -INT $!
   sleep 0.05

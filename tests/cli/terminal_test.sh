@@ -11,7 +11,7 @@ tiny=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 32 --transfo
 
 command -v python3 >/dev/null || { echo "no python3: no pseudo terminals"; finish; }
 cat >terminal.py <<'PYTHON'
-import fcntl, os, pty, re, struct, sys, termios, time
+import fcntl, os, pty, re, signal, struct, sys, termios, time
 
 failures = 0
 
@@ -31,6 +31,7 @@ def run(command, widths, interrupt=0, out=None):
     pid, fd = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job ignores it
         time.sleep(0.2)  # until the terminal has its width
         if out:
             os.dup2(os.open(out, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), 1)

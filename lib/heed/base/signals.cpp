@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -14,7 +15,8 @@ namespace {
 
 // A signal handler can reach nothing but global data.
 volatile std::sig_atomic_t caught_signal = 0;
-struct sigaction before_int, before_term, before_pipe;
+constexpr std::array kGuarded = {SIGINT, SIGTERM, SIGPIPE};
+std::array<struct sigaction, kGuarded.size()> before;
 std::string interrupt_notice;
 
 void install(int number, void (*handler)(int)) {
@@ -33,7 +35,7 @@ void on_interrupt(int number) {
   if (::write(STDERR_FILENO, interrupt_notice.data(), interrupt_notice.size()) < 0) {
     // Nobody can be told.
   }
-  ::sigaction(number, number == SIGINT ? &before_int : &before_term, nullptr);
+  ::sigaction(number, &before[number == kGuarded[0] ? 0 : 1], nullptr);
   errno = error;
 }
 
@@ -59,17 +61,14 @@ void remove_temporary_files_on_signals() {
 InterruptGuard::InterruptGuard(std::string notice) {
   caught_signal = 0;
   interrupt_notice = std::move(notice);
-  ::sigaction(SIGINT, nullptr, &before_int);
-  ::sigaction(SIGTERM, nullptr, &before_term);
-  ::sigaction(SIGPIPE, nullptr, &before_pipe);
-  install(SIGINT, on_interrupt);
-  install(SIGTERM, on_interrupt);
+  for (std::size_t i = 0; i < kGuarded.size(); ++i) {
+    ::sigaction(kGuarded[i], nullptr, &before[i]);
+    if (kGuarded[i] != SIGPIPE && before[i].sa_handler != SIG_IGN) install(kGuarded[i], on_interrupt);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGINT, &before_int, nullptr);
-  ::sigaction(SIGTERM, &before_term, nullptr);
-  ::sigaction(SIGPIPE, &before_pipe, nullptr);
+  for (std::size_t i = 0; i < kGuarded.size(); ++i) ::sigaction(kGuarded[i], &before[i], nullptr);
 }
 
 int InterruptGuard::signal() const {

@@ -11,8 +11,9 @@ namespace heed {
 void remove_temporary_files_on_signals();
 
 /// While it lives, the first SIGINT and the first SIGTERM only set a flag, so that long work can end in good order; the
-/// second ends the process as usual. From the first on, a broken pipe (SIGPIPE) is a failed write. The handlers of
-/// before come back at the end. One at a time.
+/// second ends the process as usual. From the first on, a broken pipe (SIGPIPE) is a failed write. A signal that the
+/// parent process had told to be ignored (a shell's background job ignores SIGINT) stays ignored. The earlier handlers
+/// come back at the end. Only one guard may live at a time.
 class InterruptGuard {
  public:
   /// Each first signal writes `notice` to stderr at once.

@@ -86,11 +86,6 @@ class OwningIstream : public std::istream {
   GzipInput gzip_;
 };
 
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
 /// Returns the number of an open descriptor of this process that a path names: /dev/fd/1, /proc/self/fd/1.
 std::optional<int> descriptor_named(std::string_view path) {
   for (const std::string& folder :
@@ -131,6 +126,11 @@ void flush_to_disk(const std::string& path, const std::string& name, bool folder
 }
 
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
 
 FdStreamBuf::FdStreamBuf(int fd, std::string name, bool owned)
     : fd_(fd), name_(std::move(name)), owned_(owned), buffer_(kBufferSize) {}
@@ -257,8 +257,12 @@ std::string target_of_output(const std::string& path) {
   return target;
 }
 
+std::string temporary_stem(const std::string& target) {
+  return folder_of(target) + "/." + target.substr(target.rfind('/') + 1);
+}
+
 std::string temporary_name(const std::string& target) {
-  return folder_of(target) + "/." + target.substr(target.rfind('/') + 1) + "." + std::to_string(::getpid()) + ".tmp";
+  return temporary_stem(target) + "." + std::to_string(::getpid()) + ".tmp";
 }
 
 AtomicPath::AtomicPath(std::string path)

@@ -80,7 +80,12 @@ std::string input_name(const std::string& path);
 /// is a folder, a device, a pipe or a descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
-/// Returns the name of this process's temporary file for `target`, in the same folder: ".NAME.PID.tmp".
+/// Returns the folder that a path's file is in: "." for a name alone.
+std::string folder_of(const std::string& path);
+
+/// Returns what the names of all temporary files for `target` begin with, in the same folder: "FOLDER/.NAME".
+std::string temporary_stem(const std::string& target);
+/// Returns the name of this process's temporary file for `target`: its stem, then ".PID.tmp".
 std::string temporary_name(const std::string& target);
 
 /// A path beside `path` that becomes `path` in one step: write to temporary(), then commit() flushes it to the disk,

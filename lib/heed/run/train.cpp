@@ -49,9 +49,7 @@ void check_options(const TrainOptions& options) {
 
 /// Hours of training must not end at a folder that cannot be written.
 void check_writable(const std::string& path) {
-  const std::string target = target_of_output(path);
-  const auto slash = target.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : target.substr(0, slash + 1);
+  const std::string folder = folder_of(target_of_output(path));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(Position{path}, "cannot be written: " + errno_text());
 }
 

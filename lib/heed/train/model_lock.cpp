@@ -20,12 +20,9 @@
 namespace heed {
 namespace {
 
-/// The names of a file's temporary files without process and ".tmp": "folder/.model.h5".
-std::string temporary_stem(const std::string& path) {
-  const std::string end = "." + std::to_string(::getpid()) + ".tmp";
-  std::string out = temporary_name(target_of_output(path));
-  out.resize(out.size() - end.size());
-  return out;
+/// Returns what the names of a model's temporary files begin with; symbolic links are resolved.
+std::string stem_of_model(const std::string& path) {
+  return temporary_stem(target_of_output(path));
 }
 
 bool same_file(int fd, const std::string& path) {
@@ -64,7 +61,7 @@ bool is_temporary(std::string_view name, std::string_view stem) {
 }  // namespace
 
 ModelLock::ModelLock(const std::string& model, const std::string& option, Log& log) {
-  const std::string file = temporary_stem(model) + ".lock";
+  const std::string file = stem_of_model(model) + ".lock";
   while (true) {
     fd_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd_ < 0) throw Error(Position{model}, "cannot be written: " + errno_text());
@@ -98,11 +95,11 @@ ModelLock::~ModelLock() {
 
 int remove_left_temporary_files(const std::string& model) {
   namespace fs = std::filesystem;
-  std::vector<fs::path> stems = {temporary_stem(model)};
+  std::vector<fs::path> stems = {stem_of_model(model)};
   for (const auto& [metric, name] : EnumNames<Metric>::values)
-    stems.push_back(temporary_stem(model_file_variant(model, "best-" + std::string(name))));
+    stems.push_back(stem_of_model(model_file_variant(model, "best-" + std::string(name))));
   // Of models kept at any update: "folder/.model.update-" N ".h5".
-  const fs::path kept = fs::path(temporary_stem(model_file_variant(model, "update-"))).replace_extension();
+  const fs::path kept = fs::path(stem_of_model(model_file_variant(model, "update-"))).replace_extension();
   const auto is_left = [&](const fs::path& path) {
     const std::string name = path.filename();
     std::string_view rest = name;
