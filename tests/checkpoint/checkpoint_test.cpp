@@ -22,7 +22,7 @@
 #include "heed/checkpoint/checkpoint_file.h"
 #include "heed/checkpoint/h5.h"
 #include "heed/checkpoint/integrity.h"
-#include "heed/text/bpe.h"
+#include "heed/text/bpe/bpe.h"
 
 using namespace heed;
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 using namespace heed;
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "heed/base/error.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 using namespace heed;
 

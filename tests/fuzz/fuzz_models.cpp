@@ -6,10 +6,10 @@
 #include "heed/base/error.h"
 #include "heed/base/utf8.h"
 #include "heed/run/text_options.h"
-#include "heed/text/bpe.h"
-#include "heed/text/shortlist.h"
+#include "heed/text/bpe/bpe.h"
+#include "heed/text/lexicon/shortlist.h"
+#include "heed/text/moses/truecaser.h"
 #include "heed/text/text_model.h"
-#include "heed/text/truecaser.h"
 
 // Files of models: whatever they hold, they are read, or refused with an error; what is read works and is written again
 // as it was.

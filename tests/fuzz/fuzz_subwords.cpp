@@ -5,8 +5,8 @@
 #include "fuzz.h"
 #include "heed/base/error.h"
 #include "heed/base/utf8.h"
-#include "heed/text/bpe.h"
-#include "heed/text/bpe_learner.h"
+#include "heed/text/bpe/bpe.h"
+#include "heed/text/bpe/bpe_learner.h"
 #include "heed/text/subwords.h"
 
 // Merges learnt from a text cut that text, and text with other merges, into pieces that join again.

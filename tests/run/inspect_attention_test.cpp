@@ -14,7 +14,7 @@
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
 #include "heed/run/translate.h"
-#include "heed/text/bpe.h"
+#include "heed/text/bpe/bpe.h"
 
 using namespace heed;
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "heed/text/bpe.h"
+#include "heed/text/bpe/bpe.h"
 
 using namespace heed;
 

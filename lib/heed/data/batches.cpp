@@ -7,7 +7,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

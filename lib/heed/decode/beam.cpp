@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

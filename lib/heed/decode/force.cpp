@@ -1,6 +1,6 @@
 #include "heed/decode/force.h"
 
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 

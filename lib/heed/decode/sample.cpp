@@ -4,7 +4,7 @@
 
 #include "heed/base/random.h"
 #include "heed/decode/beam.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "heed/base/error.h"
 #include "heed/decode/beam.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "heed/ops/top_k.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

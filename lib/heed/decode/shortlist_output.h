@@ -6,7 +6,7 @@
 
 #include "heed/model/batch.h"
 #include "heed/ops/linear.h"
-#include "heed/text/shortlist.h"
+#include "heed/text/lexicon/shortlist.h"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include "heed/base/error.h"
 #include "heed/metrics/ngram_matcher.h"
 #include "heed/metrics/numbers.h"
-#include "heed/text/unicode.h"
+#include "heed/text/strings/unicode.h"
 
 namespace heed {
 namespace {

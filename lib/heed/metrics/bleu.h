@@ -10,7 +10,7 @@
 
 #include "heed/config/fields.h"
 #include "heed/metrics/metric.h"
-#include "heed/text/mteval.h"
+#include "heed/text/scoring/mteval.h"
 
 namespace heed {
 

@@ -7,8 +7,8 @@
 #include "heed/base/utf8.h"
 #include "heed/metrics/character_matcher.h"
 #include "heed/metrics/ngram_matcher.h"
-#include "heed/text/mteval.h"
-#include "heed/text/unicode.h"
+#include "heed/text/scoring/mteval.h"
+#include "heed/text/strings/unicode.h"
 
 namespace heed {
 namespace {

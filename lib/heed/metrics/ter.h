@@ -1,7 +1,7 @@
 #pragma once
 
 #include "heed/metrics/metric.h"
-#include "heed/text/tercom.h"
+#include "heed/text/scoring/tercom.h"
 
 namespace heed {
 

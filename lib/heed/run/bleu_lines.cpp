@@ -5,7 +5,7 @@
 #include "heed/metrics/ngram_matcher.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
-#include "heed/text/unicode.h"
+#include "heed/text/strings/unicode.h"
 
 namespace heed {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "heed/base/threads.h"
 #include "heed/run/line_work.h"
-#include "heed/text/shortlist.h"
+#include "heed/text/lexicon/shortlist.h"
 
 namespace heed {
 namespace {

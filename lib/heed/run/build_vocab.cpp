@@ -13,8 +13,8 @@
 #include "heed/base/utf8.h"
 #include "heed/run/line_work.h"
 #include "heed/run/peer_options.h"
-#include "heed/text/bpe_learner.h"
-#include "heed/text/unigram_learner.h"
+#include "heed/text/bpe/bpe_learner.h"
+#include "heed/text/unigram/unigram_learner.h"
 
 namespace heed {
 

@@ -13,7 +13,7 @@
 #include "heed/decode/search.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

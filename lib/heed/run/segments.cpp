@@ -4,7 +4,7 @@
 
 #include "heed/base/streams.h"
 #include "heed/base/work_ring.h"
-#include "heed/text/mteval.h"
+#include "heed/text/scoring/mteval.h"
 
 namespace heed {
 

@@ -2,8 +2,8 @@
 
 #include "heed/base/line_io.h"
 #include "heed/checkpoint/checkpoint.h"
-#include "heed/text/moses_rules.h"
-#include "heed/text/prefixes.h"
+#include "heed/text/moses/moses_rules.h"
+#include "heed/text/moses/prefixes.h"
 
 namespace heed {
 

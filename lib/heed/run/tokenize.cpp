@@ -10,7 +10,7 @@
 #include "heed/metrics/score_report.h"
 #include "heed/run/line_work.h"
 #include "heed/run/peer_options.h"
-#include "heed/text/bpe.h"
+#include "heed/text/bpe/bpe.h"
 #include "heed/text/token_offsets.h"
 
 namespace heed {

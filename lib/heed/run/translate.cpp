@@ -21,8 +21,8 @@
 #include "heed/run/peer_options.h"
 #include "heed/run/translate_output.h"
 #include "heed/run/translation_cost.h"
-#include "heed/text/unicode.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/unicode.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

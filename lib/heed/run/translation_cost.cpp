@@ -15,7 +15,7 @@
 #include "heed/ops/residual_norm.h"
 #include "heed/ops/top_k.h"
 #include "heed/run/kernel_timer.h"
-#include "heed/text/vocabulary.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {

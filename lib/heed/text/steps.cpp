@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "heed/text/moses_detokenizer.h"
-#include "heed/text/moses_rules.h"
-#include "heed/text/moses_tokenizer.h"
-#include "heed/text/mteval.h"
-#include "heed/text/punctuation.h"
-#include "heed/text/unicode.h"
+#include "heed/text/moses/moses_detokenizer.h"
+#include "heed/text/moses/moses_rules.h"
+#include "heed/text/moses/moses_tokenizer.h"
+#include "heed/text/moses/punctuation.h"
+#include "heed/text/scoring/mteval.h"
+#include "heed/text/strings/unicode.h"
 
 namespace heed {
 namespace {

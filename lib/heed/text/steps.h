@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heed/config/fields.h"
-#include "heed/text/truecaser.h"
+#include "heed/text/moses/truecaser.h"
 
 namespace heed {
 

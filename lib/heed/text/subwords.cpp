@@ -1,7 +1,7 @@
 #include "heed/text/subwords.h"
 
 #include "heed/base/utf8.h"
-#include "heed/text/bpe.h"
+#include "heed/text/bpe/bpe.h"
 
 namespace heed {
 

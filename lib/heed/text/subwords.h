@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "heed/config/fields.h"
-#include "heed/text/scan.h"
-#include "heed/text/sentencepiece.h"
+#include "heed/text/strings/scan.h"
+#include "heed/text/unigram/sentencepiece.h"
 
 namespace heed {
 

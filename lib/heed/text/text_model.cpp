@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "heed/text/bpe.h"
+#include "heed/text/bpe/bpe.h"
 
 namespace heed {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "heed/config/fields.h"
 #include "heed/text/steps.h"
+#include "heed/text/strings/vocabulary.h"
 #include "heed/text/subwords.h"
-#include "heed/text/vocabulary.h"
 
 namespace heed {
 

@@ -5,9 +5,9 @@
 
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
-#include "heed/text/bpe.h"
-#include "heed/text/sentencepiece.h"
+#include "heed/text/bpe/bpe.h"
 #include "heed/text/text_model.h"
+#include "heed/text/unigram/sentencepiece.h"
 
 // A vocabulary file:
 //

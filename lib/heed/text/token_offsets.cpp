@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "heed/base/utf8.h"
-#include "heed/text/moses_rules.h"
-#include "heed/text/unicode.h"
+#include "heed/text/moses/moses_rules.h"
+#include "heed/text/strings/unicode.h"
 
 namespace heed {
 namespace {

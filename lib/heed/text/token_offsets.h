@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/scan.h"
+#include "heed/text/strings/scan.h"
 
 namespace heed {
 

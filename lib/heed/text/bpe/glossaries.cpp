@@ -1,0 +1,126 @@
+#include "heed/text/bpe/glossaries.h"
+
+#include <unicode/regex.h>
+
+#include "heed/base/error.h"
+#include "heed/text/moses/protected_patterns.h"
+#include "heed/text/strings/scan.h"
+
+namespace heed {
+namespace {
+
+constexpr std::int32_t kStepLimit = 5000;  // of one search, about a second: see ProtectedPatterns
+
+icu::UnicodeString to_utf16(std::string_view text) {
+  return icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
+}
+
+}  // namespace
+
+struct Glossaries::Expression {
+  std::string source;
+  std::unique_ptr<icu::RegexPattern> compiled;
+
+  /// `shown` is what the user wrote.
+  Expression(std::string pattern, const std::string& shown) : source(std::move(pattern)) {
+    UErrorCode status = U_ZERO_ERROR;
+    UParseError where{};
+    compiled.reset(icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(source), UREGEX_UNIX_LINES, where, status));
+    if (U_FAILURE(status))
+      throw UsageError("the glossary '" + shown + "' is no regular expression: " + u_errorName(status) +
+                       " near character " + std::to_string(where.offset) + " (quote special characters with \\)");
+  }
+
+  std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text, UErrorCode& status) const {
+    std::unique_ptr<icu::RegexMatcher> made(compiled->matcher(text, status));
+    if (U_SUCCESS(status)) made->setTimeLimit(kStepLimit, status);
+    return made;
+  }
+
+  bool begins(const icu::UnicodeString& text) const {
+    UErrorCode status = U_ZERO_ERROR;
+    const auto search = matcher(text, status);
+    const bool found = U_SUCCESS(status) && search->lookingAt(status);
+    check(status);
+    return found;
+  }
+
+  void check(UErrorCode status) const {
+    if (U_FAILURE(status))
+      throw Error("the glossary '" + source + "' fails on a word: " + u_errorName(status) +
+                  " (make the expression simpler)");
+  }
+};
+
+/// An expression on its own, from end to end, and a text that every match holds.
+struct Glossaries::Entry {
+  Expression inside, whole;
+  std::string required;
+
+  explicit Entry(const std::string& pattern)
+      : inside(pattern, pattern), whole("^" + pattern + "$", pattern), required(required_literal(pattern)) {}
+
+  /// Appends the ends of the parts of a part that starts at `start`.
+  void isolate(std::string_view part, std::size_t start, std::vector<std::size_t>& ends) const {
+    if (contains(part, required)) {
+      const icu::UnicodeString text = to_utf16(part);
+      if (!whole.begins(text)) cut(text, start, ends);
+    }
+    if (const std::size_t end = start + part.size(); ends.empty() || ends.back() < end) ends.push_back(end);
+  }
+
+  /// Appends where matches start and end.
+  void cut(const icu::UnicodeString& text, std::size_t start, std::vector<std::size_t>& ends) const {
+    UErrorCode status = U_ZERO_ERROR;
+    const auto search = inside.matcher(text, status);
+    std::int32_t at = 0;
+    std::string bytes;
+    const auto move_to = [&](std::int32_t place) {
+      bytes.clear();
+      text.tempSubStringBetween(at, place).toUTF8String(bytes);
+      at = place;
+      start += bytes.size();
+      if (!bytes.empty()) ends.push_back(start);
+    };
+    while (U_SUCCESS(status) && search->find(status)) {
+      move_to(search->start(status));
+      move_to(search->end(status));
+    }
+    inside.check(status);
+  }
+};
+
+Glossaries::Glossaries() = default;
+Glossaries::Glossaries(Glossaries&&) noexcept = default;
+Glossaries& Glossaries::operator=(Glossaries&&) noexcept = default;
+Glossaries::~Glossaries() = default;
+
+Glossaries::Glossaries(const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return;
+  std::string all;
+  for (const std::string& pattern : patterns) {
+    entries_.push_back(std::make_unique<const Entry>(pattern));
+    all.append(all.empty() ? "^(" : "|").append(pattern);
+  }
+  any_ = std::make_unique<const Expression>(all + ")$", all);
+}
+
+void Glossaries::isolate(std::string_view word, std::vector<std::size_t>& ends) const {
+  ends.assign(1, word.size());
+  std::vector<std::size_t> before;
+  for (const auto& entry : entries_) {
+    before.swap(ends);
+    ends.clear();
+    std::size_t start = 0;
+    for (const std::size_t end : before) {
+      entry->isolate(word.substr(start, end - start), start, ends);
+      start = end;
+    }
+  }
+}
+
+bool Glossaries::matches(std::string_view part) const {
+  return any_ && any_->begins(to_utf16(part));
+}
+
+}  // namespace heed

@@ -1,0 +1,199 @@
+#include "heed/text/lexicon/lexical_table.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "heed/base/threads.h"
+
+namespace heed {
+
+void PieceText::add(std::string_view line) {
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    if (end > at) {
+      const std::int32_t number = pieces_.add(line.substr(at, end - at));
+      counts_.resize(static_cast<std::size_t>(pieces_.size()));
+      ++counts_[static_cast<std::size_t>(number)];
+      numbers_.push_back(number);
+    }
+    at = end + 1;
+  }
+  ends_.push_back(size());
+}
+
+namespace {
+
+/// EM over rows: that of a source piece is brought into a dense array of all target pieces, and then the sentences of
+/// the piece pass by.
+class Model1 {
+ public:
+  Model1(const PieceText& source, const PieceText& target, int threads)
+      : target_(target), rows_(source.pieces().size() + 1), pool_(threads), dense_(static_cast<std::size_t>(threads)) {
+    list_sentences(source);
+    order_.resize(static_cast<std::size_t>(rows_));
+    std::iota(order_.begin(), order_.end(), 0);
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](std::int32_t a, std::int32_t b) { return sentences_of(a).size() > sentences_of(b).size(); });
+    for (std::vector<double>& dense : dense_) dense.resize(static_cast<std::size_t>(target.pieces().size()));
+    list_pairs();
+    inverse_.resize(static_cast<std::size_t>(target.size()));
+  }
+
+  void iterate() {
+    add_up_explanations();
+    for_rows([&](std::int32_t row, std::vector<double>& dense) { estimate(row, dense); });
+  }
+
+  /// Without the row of NULL.
+  LexicalTable take() {
+    table_.begins.pop_back();
+    table_.targets.resize(static_cast<std::size_t>(table_.begins.back()));
+    table_.probabilities.resize(table_.targets.size());
+    return std::move(table_);
+  }
+
+ private:
+  /// Each piece's sentences in order, as often as it is in them; NULL, the last piece, is once in each.
+  void list_sentences(const PieceText& source) {
+    starts_.assign(static_cast<std::size_t>(rows_) + 1, 0);
+    for (std::size_t i = 0; i < source.counts().size(); ++i) starts_[i + 1] = starts_[i] + source.counts()[i];
+    starts_.back() = starts_[starts_.size() - 2] + source.sentences();
+    sentences_.resize(static_cast<std::size_t>(starts_.back()));
+    std::vector<std::int64_t> next(starts_.begin(), starts_.end() - 1);
+    for (std::int64_t s = 0; s < source.sentences(); ++s) {
+      const auto put = [&](std::int32_t row) {
+        sentences_[static_cast<std::size_t>(next[static_cast<std::size_t>(row)]++)] = static_cast<std::int32_t>(s);
+      };
+      for (const std::int32_t piece : source.sentence(s)) put(piece);
+      put(rows_ - 1);
+    }
+  }
+
+  std::span<const std::int32_t> sentences_of(std::int32_t row) const {
+    const auto at = static_cast<std::size_t>(row);
+    return {sentences_.data() + starts_[at], static_cast<std::size_t>(starts_[at + 1] - starts_[at])};
+  }
+
+  /// Calls work(row, dense) for all rows, those of many sentences first; `dense` is a thread's own.
+  template <class Work>
+  void for_rows(Work work) {
+    std::atomic<std::size_t> next{0};
+    pool_.run([&](int thread) {
+      for (std::size_t i = next++; i < order_.size(); i = next++)
+        work(order_[i], dense_[static_cast<std::size_t>(thread)]);
+    });
+  }
+
+  /// Which pairs there are, each as likely as the others.
+  void list_pairs() {
+    std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>(rows_));
+    for_rows([&](std::int32_t row, std::vector<double>& dense) {
+      std::vector<std::int32_t>& list = found[static_cast<std::size_t>(row)];
+      for (const std::int32_t s : sentences_of(row))
+        for (const std::int32_t piece : target_.sentence(s))
+          if (double& seen = dense[static_cast<std::size_t>(piece)]; seen == 0) {
+            seen = 1;
+            list.push_back(piece);
+          }
+      for (const std::int32_t piece : list) dense[static_cast<std::size_t>(piece)] = 0;
+      std::sort(list.begin(), list.end());
+      list.shrink_to_fit();
+    });
+    std::int64_t pairs = 0;
+    for (const auto& list : found) table_.begins.push_back(pairs += static_cast<std::int64_t>(list.size()));
+    table_.targets.reserve(static_cast<std::size_t>(pairs));
+    for (auto& list : found) {
+      table_.targets.insert(table_.targets.end(), list.begin(), list.end());
+      list = {};
+    }
+    table_.probabilities.assign(static_cast<std::size_t>(pairs), 1 / static_cast<float>(target_.pieces().size()));
+  }
+
+  /// Of each target piece of the text: 1 / the sum of its probabilities given the source's pieces. A thread has a range
+  /// of the sentences.
+  void add_up_explanations() {
+    std::fill(inverse_.begin(), inverse_.end(), 0.0);
+    pool_.run([&](int thread) {
+      const Slice range = slice_of(target_.sentences(), pool_.size(), thread);
+      std::vector<double>& dense = dense_[static_cast<std::size_t>(thread)];
+      for (std::int32_t row = 0; row < rows_; ++row) {
+        const auto all = sentences_of(row);
+        const auto begin = std::lower_bound(all.begin(), all.end(), range.begin);
+        const auto end = std::lower_bound(begin, all.end(), range.end);
+        if (begin == end) continue;
+        const LexicalTable::Row pairs = table_.row(row);
+        for (std::size_t i = 0; i < pairs.targets.size(); ++i)
+          dense[static_cast<std::size_t>(pairs.targets[i])] = static_cast<double>(pairs.probabilities[i]);
+        for (auto s = begin; s != end; ++s) {
+          double* sum = inverse_.data() + target_.begin(*s);
+          for (const std::int32_t piece : target_.sentence(*s)) *sum++ += dense[static_cast<std::size_t>(piece)];
+        }
+      }
+      for (std::int64_t i = target_.begin(range.begin); i < target_.begin(range.end); ++i)
+        inverse_[static_cast<std::size_t>(i)] = 1 / inverse_[static_cast<std::size_t>(i)];
+    });
+  }
+
+  /// A row's new probabilities: expected counts, divided by their sum.
+  void estimate(std::int32_t row, std::vector<double>& dense) {
+    const auto at = static_cast<std::size_t>(row);
+    const LexicalTable::Row pairs = table_.row(row);
+    for (const std::int32_t piece : pairs.targets) dense[static_cast<std::size_t>(piece)] = 0;
+    for (const std::int32_t s : sentences_of(row)) {
+      const double* inverse = inverse_.data() + target_.begin(s);
+      for (const std::int32_t piece : target_.sentence(s)) dense[static_cast<std::size_t>(piece)] += *inverse++;
+    }
+    double total = 0;
+    for (std::size_t i = 0; i < pairs.targets.size(); ++i)
+      total += dense[static_cast<std::size_t>(pairs.targets[i])] *= static_cast<double>(pairs.probabilities[i]);
+    float* const out = table_.probabilities.data() + table_.begins[at];
+    for (std::size_t i = 0; i < pairs.targets.size(); ++i)
+      out[i] = static_cast<float>(dense[static_cast<std::size_t>(pairs.targets[i])] / total);
+  }
+
+  const PieceText& target_;
+  std::int32_t rows_;  // NULL is the last
+  ThreadPool pool_;
+  std::vector<std::vector<double>> dense_;  // of each thread
+  std::vector<std::int64_t> starts_;
+  std::vector<std::int32_t> sentences_, order_;
+  LexicalTable table_;
+  std::vector<double> inverse_;
+};
+
+}  // namespace
+
+LexicalTable learn_model1(const PieceText& source, const PieceText& target, int iterations, int threads,
+                          const std::function<void(int)>& report) {
+  Model1 model(source, target, threads);
+  for (int i = 1; i <= iterations; ++i) {
+    model.iterate();
+    if (report) report(i);
+  }
+  return model.take();
+}
+
+LexicalTable count_links(const PieceText& source, const PieceText& target, std::span<const AlignmentLink> links) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  pairs.reserve(links.size());
+  for (const AlignmentLink& link : links) pairs.emplace_back(source.number(link.source), target.number(link.target));
+  std::sort(pairs.begin(), pairs.end());
+  LexicalTable table;
+  std::size_t at = 0;
+  for (std::int32_t piece = 0; piece < source.pieces().size(); ++piece) {
+    const std::size_t first = at;
+    std::size_t end = at;
+    while (end < pairs.size() && pairs[end].first == piece) ++end;
+    while (at < end) {
+      const std::size_t begin = at;
+      while (at < end && pairs[at] == pairs[begin]) ++at;
+      table.targets.push_back(pairs[begin].second);
+      table.probabilities.push_back(static_cast<float>(at - begin) / static_cast<float>(end - first));
+    }
+    table.begins.push_back(static_cast<std::int64_t>(table.targets.size()));
+  }
+  return table;
+}
+
+}  // namespace heed

@@ -1,0 +1,151 @@
+#include "heed/text/moses/protected_patterns.h"
+
+#include <unicode/regex.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "heed/base/error.h"
+#include "heed/text/strings/scan.h"
+
+namespace heed {
+namespace {
+
+/// Bound on the steps of one search, in units of ICU (10,000 backtracking steps): about a second. A pattern such as
+/// [\\w.]+@ would otherwise need hours on a long line of full stops.
+constexpr std::int32_t kStepLimit = 5000;
+
+bool is_word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/// The byte behind the bracket expression or group that opens at `at`; npos when it does not close.
+std::size_t skip_brackets(std::string_view pattern, std::size_t at) {
+  int groups = 0, sets = 0;
+  for (; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c == '\\') {
+      ++at;
+    } else if (c == '[') {
+      ++sets;
+    } else if (sets > 0) {
+      if (c == ']') --sets;
+    } else if (c == '(') {
+      ++groups;
+    } else if (c == ')') {
+      --groups;
+    }
+    if (groups == 0 && sets == 0) return at + 1;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::string required_literal(std::string_view pattern) {
+  // Flags change what a literal matches, and these escapes are more than one character long.
+  for (const std::string_view hard : {"(?i", "(?x", "(?s", "(?m", "(?d", "(?u", "(?w", "(?-", "(?#", "[]", "[^]", "\\Q",
+                                      "\\x", "\\u", "\\U", "\\N", "\\c", "\\0", "\\k"})
+    if (contains(pattern, hard)) return {};
+  std::string best, run;
+  const auto end_run = [&] {
+    if (run.size() > best.size()) best = run;
+    run.clear();
+  };
+  for (std::size_t at = 0; at < pattern.size();) {
+    const char c = pattern[at];
+    if (c == '|') return {};  // every alternative would need the literal
+    std::size_t end = at + 1;
+    std::string_view literal;
+    if (c == '(' || c == '[') {
+      end = skip_brackets(pattern, at);
+      if (end > pattern.size()) return {};
+    } else if (c == '{') {
+      end = std::min(pattern.find('}', at), pattern.size() - 1) + 1;
+    } else if (c == '\\') {
+      if (at + 1 == pattern.size()) return {};
+      end = at + 2;
+      if (!is_word_character(pattern[at + 1])) literal = pattern.substr(at + 1, 1);
+    } else if (!contains(".^$*+?", c)) {
+      next_code_point(pattern, end = at);
+      literal = pattern.substr(at, end - at);
+    }
+    const char after = end < pattern.size() ? pattern[end] : ' ';
+    if (literal.empty() || after == '*' || after == '?' || after == '{') {
+      end_run();
+    } else {
+      run += literal;
+      if (after == '+') end_run();
+    }
+    at = end;
+  }
+  end_run();
+  return best;
+}
+
+struct ProtectedPatterns::Pattern {
+  std::string source;
+  std::string required;
+  std::unique_ptr<icu::RegexPattern> compiled;
+};
+
+ProtectedPatterns::ProtectedPatterns(const std::vector<std::string>& patterns) {
+  for (const auto& source : patterns) {
+    UErrorCode status = U_ZERO_ERROR;
+    UParseError where{};
+    auto pattern = std::make_unique<Pattern>();
+    pattern->source = source;
+    pattern->required = required_literal(source);
+    pattern->compiled.reset(icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(source), where, status));
+    if (U_FAILURE(status))
+      throw UsageError("the protected pattern '" + source + "' is no regular expression: " + u_errorName(status) +
+                       " near character " + std::to_string(where.offset) + " (quote special characters with \\)");
+    patterns_.push_back(std::move(pattern));
+  }
+}
+
+ProtectedPatterns::~ProtectedPatterns() = default;
+
+std::vector<std::string> ProtectedPatterns::find(std::string_view text) const {
+  std::vector<std::string> matches;
+  icu::UnicodeString subject;
+  for (const auto& pattern : patterns_) {
+    if (!contains(text, pattern->required)) continue;
+    if (subject.isEmpty())
+      subject = icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
+    UErrorCode status = U_ZERO_ERROR;
+    const std::unique_ptr<icu::RegexMatcher> matcher(pattern->compiled->matcher(subject, status));
+    if (U_SUCCESS(status)) matcher->setTimeLimit(kStepLimit, status);
+    for (std::int32_t from = 0; U_SUCCESS(status) && from < subject.length();) {
+      matcher->region(from, subject.length(), status);
+      if (!matcher->find(status)) break;
+      const std::int32_t start = matcher->start(status), end = matcher->end(status);
+      if (start < end) subject.tempSubStringBetween(start, end).toUTF8String(matches.emplace_back());
+      from = start < end ? end : subject.moveIndex32(end, 1);
+    }
+    if (U_FAILURE(status))
+      throw Error("the protected pattern '" + pattern->source + "' fails on a line of " + std::to_string(text.size()) +
+                  " bytes: " + u_errorName(status) + " (make the pattern simpler or the line shorter)");
+  }
+  return matches;
+}
+
+namespace {
+
+std::string placeholder(std::size_t index) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "%.3zu", index);
+  return std::string("THISISPROTECTED") + digits;
+}
+
+}  // namespace
+
+void hide_protected(const std::vector<std::string>& matches, std::string& text) {
+  for (std::size_t i = 0; i < matches.size(); ++i) replace_all(text, matches[i], " " + placeholder(i) + " ");
+}
+
+void restore_protected(const std::vector<std::string>& matches, std::string& text) {
+  for (std::size_t i = 0; i < matches.size(); ++i) replace_all(text, placeholder(i), matches[i]);
+}
+
+}  // namespace heed

@@ -1,0 +1,325 @@
+#include "heed/text/scoring/mteval.h"
+
+#include <unicode/uchar.h>
+
+#include <array>
+
+#include "heed/base/utf8.h"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+
+/// What 13a's rules ask of a byte. Every byte of a character beyond ASCII is a letter, unless it may begin white space.
+enum class Kind13a : unsigned char { letter, digit, stop, dash, symbol, space, maybe_space };
+
+constexpr std::array<Kind13a, 256> make_kinds_13a() {
+  std::array<Kind13a, 256> kinds{};
+  const auto set = [&kinds](int first, int last, Kind13a kind) {
+    for (int c = first; c <= last; ++c) kinds[static_cast<std::size_t>(c)] = kind;
+  };
+  set('!', '&', Kind13a::symbol);  // the ranges of the rules, ' and , - . left out
+  set('(', '+', Kind13a::symbol);
+  set('/', '/', Kind13a::symbol);
+  set(':', '@', Kind13a::symbol);
+  set('[', '`', Kind13a::symbol);
+  set('{', '~', Kind13a::symbol);
+  set('0', '9', Kind13a::digit);
+  set('.', '.', Kind13a::stop);
+  set(',', ',', Kind13a::stop);
+  set('-', '-', Kind13a::dash);
+  set(0x09, 0x0D, Kind13a::space);
+  set(0x1C, 0x20, Kind13a::space);
+  for (const int lead : {0xC2, 0xE1, 0xE2, 0xE3}) set(lead, lead, Kind13a::maybe_space);
+  return kinds;
+}
+
+constexpr std::array<Kind13a, 256> kKinds13a = make_kinds_13a();
+
+Kind13a kind_13a(char c) {
+  return kKinds13a[static_cast<unsigned char>(c)];
+}
+
+unsigned char byte_at(std::string_view text, std::size_t at) {
+  return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  std::size_t end = 0, at = 0;
+  std::string out;
+  while ((at = text.find(from, end)) != kNone) {
+    out.append(text, end, at - end).append(to);
+    end = at + from.size();
+  }
+  if (end > 0) text = out.append(text, end);
+}
+
+/// mteval-v13a's first steps, in its order: "&amp;lt;" becomes "<", "&amp;quot;" stays "&quot;".
+void decode_13a(std::string& text) {
+  replace_all(text, "<skipped>", "");
+  replace_all(text, "-\n", "");
+  replace_all(text, "\n", " ");
+  replace_all(text, "&quot;", "\"");
+  replace_all(text, "&amp;", "&");
+  replace_all(text, "&lt;", "<");
+  replace_all(text, "&gt;", ">");
+}
+
+/// What sacreBLEU's zh tokeniser takes for Chinese. Its ranges of five-digit code points, read as strings, are U+2001
+/// to U+2A6D and U+2F81 to U+2FA1: curly quotes, dashes and the euro sign stand apart, real Extension B does not.
+bool is_chinese(char32_t c) {
+  constexpr std::pair<char32_t, char32_t> ranges[] = {
+      {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x2FFF}, {0x3000, 0x303F}, {0x3100, 0x312F},
+      {0x31A0, 0x31BF}, {0x31C0, 0x31EF}, {0x3200, 0x33FF}, {0x3400, 0x4DB5}, {0x4E00, 0x9FBB}, {0xF900, 0xFA2D},
+      {0xFA30, 0xFA6A}, {0xFA70, 0xFAD9}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F}, {0xFF00, 0xFFEF}};
+  for (const auto& [first, last] : ranges)
+    if (c >= first && c <= last) return true;
+  return false;
+}
+
+/// The general categories the international rules know; `start` stands before the line, `end` behind it.
+enum class KindIntl : unsigned char { start, end, number, punctuation, symbol, space, other };
+
+KindIntl kind_intl(char32_t c) {
+  const auto mask = U_GET_GC_MASK(static_cast<UChar32>(c));
+  if (mask & U_GC_N_MASK) return KindIntl::number;
+  if (mask & U_GC_P_MASK) return KindIntl::punctuation;
+  if (mask & U_GC_S_MASK) return KindIntl::symbol;
+  return KindIntl::other;
+}
+
+std::array<KindIntl, 128> make_ascii_intl() {
+  std::array<KindIntl, 128> kinds{};
+  for (char32_t c = 0; c < 128; ++c) kinds[c] = kKinds13a[c] == Kind13a::space ? KindIntl::space : kind_intl(c);
+  return kinds;
+}
+
+/// Reads characters one by one with their kinds.
+class IntlReader {
+ public:
+  explicit IntlReader(std::string_view text) : text_(text) {}
+
+  /// The kind of the character at `at`; `next` becomes the offset behind it.
+  KindIntl read(std::size_t at, std::size_t& next) const {
+    static const std::array<KindIntl, 128> ascii = make_ascii_intl();
+    next = at;
+    if (at >= text_.size()) return KindIntl::end;
+    if (const auto byte = byte_at(text_, at); byte < 0x80) {
+      ++next;
+      return ascii[byte];
+    }
+    if (const std::size_t length = space_length(text_, at)) {
+      next += length;
+      return KindIntl::space;
+    }
+    bool valid = true;
+    const char32_t c = decode_utf8(text_, next, &valid);
+    return valid ? kind_intl(c) : KindIntl::other;
+  }
+
+ private:
+  std::string_view text_;
+};
+
+}  // namespace
+
+std::size_t space_length(std::string_view text, std::size_t at) {
+  const unsigned char first = byte_at(text, at);
+  if (first < 0x80) return at < text.size() && kKinds13a[first] == Kind13a::space ? 1 : 0;
+  const unsigned char second = byte_at(text, at + 1);
+  if (first == 0xC2) return second == 0x85 || second == 0xA0 ? 2 : 0;  // NEL, no-break space
+  const unsigned char third = byte_at(text, at + 2);
+  switch (first) {
+    case 0xE1:  // U+1680 ogham space mark
+      return second == 0x9A && third == 0x80 ? 3 : 0;
+    case 0xE2:  // U+2000 to U+200A, U+2028, U+2029, U+202F; U+205F
+      if (second == 0x80)
+        return (third >= 0x80 && third <= 0x8A) || third == 0xA8 || third == 0xA9 || third == 0xAF ? 3 : 0;
+      return second == 0x81 && third == 0x9F ? 3 : 0;
+    case 0xE3:  // U+3000 ideographic space
+      return second == 0x80 && third == 0x80 ? 3 : 0;
+    default:
+      return 0;
+  }
+}
+
+std::string_view strip_trailing_space(std::string_view text) {
+  for (;;) {
+    std::size_t length = 0;
+    for (const std::size_t candidate : {1, 2, 3})
+      if (text.size() >= candidate && space_length(text, text.size() - candidate) == candidate) length = candidate;
+    if (length == 0) return text;
+    text.remove_suffix(length);
+  }
+}
+
+const std::vector<std::string_view>& MtevalTokenizer::tokens(std::string_view line) {
+  tokens_.clear();
+  switch (mode_) {
+    case MtevalMode::v13a:
+      if (line.find('&') != kNone || line.find('<') != kNone || line.find('\n') != kNone) {
+        decoded_ = line;
+        decode_13a(decoded_);
+        line = decoded_;
+      }
+      split_13a(line, true);
+      break;
+    case MtevalMode::intl:
+      split_intl(line);
+      break;
+    case MtevalMode::character:
+      split_characters(line, false);
+      break;
+    case MtevalMode::chinese:
+      split_chinese(line);
+      break;
+    case MtevalMode::none:
+      split_space(line);
+      break;
+  }
+  return tokens_;
+}
+
+std::string MtevalTokenizer::line(std::string_view line) {
+  if (mode_ == MtevalMode::none) return std::string(line);
+  if (mode_ == MtevalMode::character) {
+    tokens_.clear();
+    split_characters(line, true);
+  } else {
+    tokens(line);
+  }
+  std::string out;
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    if (i > 0) out += ' ';
+    out += tokens_[i];
+  }
+  return out;
+}
+
+// The rules, in their order, on the line with a space at both ends (D a digit, X no digit, S a full stop or comma):
+//   symbols -> " symbol ";  X S -> "X S ";  S X -> " S X";  D - -> "D - "
+// A rule consumes what it matched, so of a run of stops only every other one is the S of the second rule: the first,
+// third, ... behind X, the second, fourth, ... behind D. What that leaves for one pass: a stop is a token of its own
+// unless a digit follows and the second rule has not taken it; then it joins the digit, and a digit before it.
+// Without the spaces at the ends a stop that begins the line has no X before it, one that ends it no X behind it.
+void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
+  std::size_t start = kNone;
+  const auto finish = [&](std::size_t end) {
+    if (start != kNone) tokens_.push_back(line.substr(start, end - start));
+    start = kNone;
+  };
+  Kind13a previous = Kind13a::space;
+  bool taken = false;  // the previous character is a stop that the second rule has taken
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const Kind13a kind = kind_13a(line[i]);
+    if (kind == Kind13a::letter) {
+      if (start == kNone) start = i;
+      while (i + 1 < line.size() && kind_13a(line[i + 1]) == Kind13a::letter) ++i;
+      previous = kind;
+      continue;
+    }
+    bool alone = kind == Kind13a::symbol || (kind == Kind13a::dash && previous == Kind13a::digit);
+    if (kind == Kind13a::stop) {
+      taken = (padded || i > 0) && previous != Kind13a::digit && !(previous == Kind13a::stop && taken);
+      alone = taken || (i + 1 == line.size() ? padded : kind_13a(line[i + 1]) != Kind13a::digit);
+    }
+    std::size_t space = kind == Kind13a::space ? 1 : 0;
+    if (kind == Kind13a::maybe_space) space = space_length(line, i);
+    previous = kind;
+    if (space > 0) {
+      finish(i);
+      i += space - 1;
+    } else if (alone) {
+      finish(i);
+      tokens_.push_back(line.substr(i, 1));
+    } else if (start == kNone) {
+      start = i;
+    }
+  }
+  finish(line.size());
+}
+
+// The rules, in their order (N a number, P punctuation, S a symbol of any script, no space added at the ends):
+//   not-N P -> "not-N P ";  P not-N -> " P not-N";  S -> " S "
+// with the same consumption as above. A P at the very start has nothing before it, one at the very end nothing behind
+// it: "1990." keeps its stop.
+void MtevalTokenizer::split_intl(std::string_view line) {
+  const IntlReader reader(line);
+  std::size_t start = kNone;
+  const auto finish = [&](std::size_t end) {
+    if (start != kNone) tokens_.push_back(line.substr(start, end - start));
+    start = kNone;
+  };
+  KindIntl previous = KindIntl::start;
+  bool taken = false;
+  std::size_t next = 0;
+  KindIntl kind = reader.read(0, next);
+  for (std::size_t at = 0; kind != KindIntl::end;) {
+    std::size_t behind_following = 0;
+    const KindIntl following = reader.read(next, behind_following);
+    bool alone = kind == KindIntl::symbol;
+    if (kind == KindIntl::punctuation) {
+      taken =
+          previous != KindIntl::start && previous != KindIntl::number && !(previous == KindIntl::punctuation && taken);
+      alone = taken || (following != KindIntl::end && following != KindIntl::number);
+    }
+    if (kind == KindIntl::space) {
+      finish(at);
+    } else if (alone) {
+      finish(at);
+      tokens_.push_back(line.substr(at, next - at));
+    } else if (start == kNone) {
+      start = at;
+    }
+    previous = kind;
+    kind = following;
+    at = next;
+    next = behind_following;
+  }
+  finish(line.size());
+}
+
+void MtevalTokenizer::split_chinese(std::string_view line) {
+  while (!line.empty() && space_length(line, 0) > 0) line.remove_prefix(space_length(line, 0));
+  line = strip_trailing_space(line);
+  decoded_.clear();
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t start = at;
+    const bool apart = is_chinese(decode_utf8(line, at));
+    if (apart) decoded_ += ' ';
+    decoded_.append(line, start, at - start);
+    if (apart) decoded_ += ' ';
+  }
+  split_13a(decoded_, false);
+}
+
+void MtevalTokenizer::split_characters(std::string_view line, bool keep_space) {
+  for (std::size_t at = 0; at < line.size();) {
+    std::size_t next = at;
+    const std::size_t space = space_length(line, at);
+    if (space > 0)
+      next += space;
+    else
+      decode_utf8(line, next);
+    if (space == 0 || keep_space) tokens_.push_back(line.substr(at, next - at));
+    at = next;
+  }
+}
+
+void MtevalTokenizer::split_space(std::string_view line) {
+  std::size_t start = kNone;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t space = space_length(line, at);
+    if (space > 0) {
+      if (start != kNone) tokens_.push_back(line.substr(start, at - start));
+      start = kNone;
+    } else if (start == kNone) {
+      start = at;
+    }
+    at += space > 0 ? space : 1;
+  }
+  if (start != kNone) tokens_.push_back(line.substr(start));
+}
+
+}  // namespace heed

@@ -1,0 +1,206 @@
+#include "heed/text/strings/unicode.h"
+
+#include <unicode/bytestream.h>
+#include <unicode/casemap.h>
+#include <unicode/locid.h>
+#include <unicode/normalizer2.h>
+#include <unicode/uchar.h>
+#include <unicode/unistr.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "heed/base/error.h"
+#include "heed/base/lanes.h"
+#include "heed/base/utf8.h"
+
+namespace heed {
+namespace {
+
+constexpr std::uint8_t kUnicodeVersion = 14;
+constexpr std::size_t kPageBits = 8, kPageSize = std::size_t{1} << kPageBits;
+constexpr std::size_t kPages = 0x110000 >> kPageBits;
+using Page = std::array<std::uint16_t, kPageSize>;
+
+std::uint16_t classify_with_icu(UChar32 c) {
+  UVersionInfo age;
+  u_charAge(c, age);
+  if (age[0] > kUnicodeVersion) return char_class::other;
+  const std::uint32_t category = U_GET_GC_MASK(c);
+  std::uint16_t bits = 0;
+  const auto set = [&bits](bool member, std::uint16_t bit) {
+    if (member) bits = static_cast<std::uint16_t>(bits | bit);
+  };
+  const bool alphabetic = u_hasBinaryProperty(c, UCHAR_ALPHABETIC);
+  set(alphabetic, char_class::alphabetic);
+  set(alphabetic || (category & U_GC_ND_MASK), char_class::alphanumeric);
+  set(category & U_GC_N_MASK, char_class::number);
+  set(u_hasBinaryProperty(c, UCHAR_LOWERCASE), char_class::lowercase);
+  set(category & U_GC_LL_MASK, char_class::lowercase_letter);
+  set(category & U_GC_LC_MASK, char_class::cased_letter);
+  set(u_hasBinaryProperty(c, UCHAR_WHITE_SPACE), char_class::space);
+  set(category & U_GC_SC_MASK, char_class::currency);
+  set(category & U_GC_SO_MASK, char_class::other_symbol);
+  set((category & U_GC_P_MASK) || (c < 0x80 && (category & U_GC_S_MASK)), char_class::punctuation);
+  set(category & U_GC_C_MASK, char_class::other);
+  return bits;
+}
+
+/// The classes of all code points, a page of 256 at a time when the first of them is asked for. Filling the whole table
+/// at once would cost every start of a program some 60 ms.
+class ClassTable {
+ public:
+  ClassTable() = default;
+  ClassTable(const ClassTable&) = delete;
+  ClassTable& operator=(const ClassTable&) = delete;
+  ~ClassTable() {
+    for (auto& page : pages_) delete page.load(std::memory_order_relaxed);
+  }
+
+  std::uint16_t operator[](char32_t c) {
+    auto& slot = pages_[c >> kPageBits];
+    const Page* page = slot.load(std::memory_order_acquire);
+    if (!page) page = fill(slot, c & ~static_cast<char32_t>(kPageSize - 1));
+    return (*page)[c & (kPageSize - 1)];
+  }
+
+ private:
+  static const Page* fill(std::atomic<const Page*>& slot, char32_t first) {
+    auto* page = new Page;
+    for (std::size_t i = 0; i < kPageSize; ++i) (*page)[i] = classify_with_icu(static_cast<UChar32>(first + i));
+    const Page* expected = nullptr;
+    if (slot.compare_exchange_strong(expected, page, std::memory_order_acq_rel)) return page;
+    delete page;  // another thread was first
+    return expected;
+  }
+
+  std::array<std::atomic<const Page*>, kPages> pages_{};
+};
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+char ascii_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+}
+
+std::string ascii_lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = ascii_lower(c);
+  return out;
+}
+
+icu::StringPiece piece_of(std::string_view text) {
+  return {text.data(), static_cast<std::int32_t>(std::min<std::size_t>(text.size(), INT32_MAX))};
+}
+
+void check(UErrorCode status, const char* what) {
+  if (U_FAILURE(status)) throw Error(std::string("ICU cannot ") + what + ": " + u_errorName(status));
+}
+
+std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std::string_view text) {
+  check(status, "load its normalisation data");
+  std::string out;
+  icu::StringByteSink<std::string> sink(&out, static_cast<std::int32_t>(text.size()));
+  normalizer->normalizeUTF8(0, piece_of(text), sink, nullptr, status);
+  check(status, "normalise a text");
+  return out;
+}
+
+/// From `at` on (not the beginning), the first place of what may be white space, but for a single ' ' behind anything
+/// else; the text's size where there is none.
+std::size_t find_irregular_space(std::string_view text, std::size_t at) {
+  // The first bytes of white space in UTF-8: ' ' and below, and of U+0085, U+1680, U+2000, U+3000 and the like.
+  const auto is_irregular = [](auto get, std::size_t place) {
+    const auto before = get(place - 1), c = get(place);
+    return (c < ' ') | ((c == ' ') & (before == ' ')) | (c == 0xC2) | ((c >= 0xE1) & (c <= 0xE3));
+  };
+  return find_lane(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), at, 1, is_irregular);
+}
+
+}  // namespace
+
+std::uint16_t unicode_detail::classify_beyond_ascii(char32_t code_point) {
+  static ClassTable table;
+  return code_point < 0x110000 ? table[code_point] : char_class::other;
+}
+
+bool is_blank(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();)
+    if (!is_in(decode_utf8(text, at), char_class::space)) return false;
+  return true;
+}
+
+void join_words(std::string_view text, std::string& out) {
+  out.clear();
+  const auto skip_space = [&](std::size_t at) {
+    for (std::size_t next = at; next < text.size(); at = next)
+      if (!is_in(decode_utf8(text, next), char_class::space)) break;
+    return at;
+  };
+  // Most texts are joined by single spaces already, and are copied in long parts.
+  for (std::size_t start = skip_space(0); start < text.size();) {
+    std::size_t end = start, next = start;
+    do {
+      decode_utf8(text, next);
+      end = find_irregular_space(text, next);
+      next = end;
+    } while (end < text.size() && skip_space(end) == end);
+    next = skip_space(end);
+    end -= text[end - 1] == ' ';
+    if (!out.empty()) out.push_back(' ');
+    out.append(text.substr(start, end - start));
+    start = next;
+  }
+}
+
+std::string to_lower(std::string_view text) {
+  if (is_ascii(text)) return ascii_lower(text);
+  std::string out;
+  UErrorCode status = U_ZERO_ERROR;
+  icu::StringByteSink<std::string> sink(&out, static_cast<std::int32_t>(text.size()));
+  icu::CaseMap::utf8ToLower("", 0, piece_of(text), sink, nullptr, status);
+  check(status, "lower-case a text");
+  return out;
+}
+
+std::string to_lower_perl(std::string_view text) {
+  if (is_ascii(text)) return ascii_lower(text);
+  constexpr char32_t dotted_capital_i = 0x130;
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t start = at;
+    const char32_t c = decode_utf8(text, at);
+    const auto lower = static_cast<char32_t>(u_tolower(static_cast<UChar32>(c)));
+    if (c < 0x80)
+      out.push_back(ascii_lower(static_cast<char>(c)));
+    else if (c == dotted_capital_i)
+      out += "i\u0307";
+    else if (lower != c)
+      append_utf8(out, lower);
+    else
+      out.append(text.substr(start, at - start));
+  }
+  return out;
+}
+
+std::string to_upper(char32_t code_point) {
+  std::string out;
+  icu::UnicodeString(static_cast<UChar32>(code_point)).toUpper(icu::Locale::getRoot()).toUTF8String(out);
+  return out;
+}
+
+std::string to_nfc(std::string_view text) {
+  UErrorCode status = U_ZERO_ERROR;
+  return normalise(icu::Normalizer2::getNFCInstance(status), status, text);
+}
+
+std::string to_nfkc(std::string_view text) {
+  UErrorCode status = U_ZERO_ERROR;
+  return normalise(icu::Normalizer2::getNFKCInstance(status), status, text);
+}
+
+}  // namespace heed

@@ -1,0 +1,133 @@
+#include "heed/text/unigram/piece_trie.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "heed/base/error.h"
+
+namespace heed {
+
+namespace {
+
+/// 256 bits.
+using Bits = std::array<std::uint64_t, 4>;
+
+constexpr Bits kAll{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
+
+void clear(Bits& bits, std::size_t at) {
+  bits[at / 64] &= ~(std::uint64_t{1} << at % 64);
+}
+
+/// The bits with bit i at i XOR label.
+Bits moved(const Bits& bits, unsigned char label) {
+  // Halves of each group of 2, 4, ... 64 bits that change places.
+  constexpr std::uint64_t kLower[6] = {0x5555555555555555u, 0x3333333333333333u, 0x0F0F0F0F0F0F0F0Fu,
+                                       0x00FF00FF00FF00FFu, 0x0000FFFF0000FFFFu, 0x00000000FFFFFFFFu};
+  Bits out{};
+  for (std::size_t word = 0; word < out.size(); ++word) {
+    std::uint64_t x = bits[word];
+    for (int i = 0; i < 6; ++i)
+      if (label >> i & 1) x = (x & kLower[i]) << (1 << i) | (x >> (1 << i) & kLower[i]);
+    out[word ^ (label >> 6)] = x;
+  }
+  return out;
+}
+
+}  // namespace
+
+/// Places the nodes one after the other, each with all its children at once, in the last blocks of 256 units.
+class PieceTrie::Builder {
+ public:
+  Builder(std::vector<std::pair<std::string_view, std::int32_t>>& keys, std::vector<Unit>& units)
+      : keys_(keys), units_(units) {
+    std::sort(keys_.begin(), keys_.end());
+    add_block();
+    clear(blocks_[0].no_base, 0);  // the base of the nodes without children
+  }
+
+  /// Returns the base of the root.
+  std::uint32_t build() {
+    const std::uint32_t root = place({0, keys_.size(), 0, kNoUnit});
+    while (!open_.empty()) {
+      const Range range = open_.back();
+      open_.pop_back();
+      place(range);
+    }
+    return root;
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 256, kOpenBlocks = 4, kMostUnits = std::size_t{1} << 23;
+  static constexpr std::size_t kNoUnit = SIZE_MAX;
+
+  /// The keys that share their first `depth` bytes, and the unit of the node that these lead to.
+  struct Range {
+    std::size_t begin, end, depth, unit;
+  };
+
+  /// The units of a block that are free, and those that are the base of no node.
+  struct Block {
+    Bits free = kAll, no_base = kAll;
+  };
+
+  void add_block() {
+    if (units_.size() + kBlock > kMostUnits) throw Error("the pieces are too many or too long for one vocabulary");
+    units_.resize(units_.size() + kBlock);
+    blocks_.emplace_back();
+  }
+
+  /// A base under which all `labels` are free.
+  std::uint32_t find_base() {
+    for (std::size_t block = blocks_.size() - std::min(blocks_.size(), kOpenBlocks); block < blocks_.size(); ++block) {
+      Bits fits = blocks_[block].no_base;
+      for (const unsigned char label : labels_) {
+        const Bits free = moved(blocks_[block].free, label);
+        for (std::size_t i = 0; i < fits.size(); ++i) fits[i] &= free[i];
+      }
+      for (std::size_t i = 0; i < fits.size(); ++i)
+        if (fits[i] != 0)
+          return static_cast<std::uint32_t>(block * kBlock + 64 * i +
+                                            static_cast<std::size_t>(std::countr_zero(fits[i])));
+    }
+    add_block();
+    return static_cast<std::uint32_t>(units_.size() - kBlock);
+  }
+
+  std::uint32_t place(Range range) {
+    if (keys_[range.begin].first.size() == range.depth) ++range.begin;  // the node's own key
+    labels_.clear();
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const auto label = static_cast<unsigned char>(keys_[i].first[range.depth]);
+      if (labels_.empty() || labels_.back() != label) labels_.push_back(label);
+    }
+    if (labels_.empty()) return 0;
+    const std::uint32_t base = find_base();
+    clear(blocks_[base / kBlock].no_base, base % kBlock);
+    if (range.unit != kNoUnit) units_[range.unit].link |= base << kLabelBits;
+    for (std::size_t i = range.begin; i < range.end;) {
+      const char byte = keys_[i].first[range.depth];
+      std::size_t end = i + 1;
+      while (end < range.end && keys_[end].first[range.depth] == byte) ++end;
+      const std::size_t unit = base ^ static_cast<unsigned char>(byte);
+      units_[unit].link = kTaken | static_cast<unsigned char>(byte);
+      if (keys_[i].first.size() == range.depth + 1) units_[unit].value = keys_[i].second;
+      clear(blocks_[unit / kBlock].free, unit % kBlock);
+      open_.push_back({i, end, range.depth + 1, unit});
+      i = end;
+    }
+    return base;
+  }
+
+  std::vector<std::pair<std::string_view, std::int32_t>>& keys_;
+  std::vector<Unit>& units_;
+  std::vector<Block> blocks_;
+  std::vector<Range> open_;
+  std::vector<unsigned char> labels_;
+};
+
+PieceTrie::PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> keys) {
+  if (!keys.empty()) root_ = Builder(keys, units_).build();
+}
+
+}  // namespace heed

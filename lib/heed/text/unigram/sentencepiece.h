@@ -1,0 +1,177 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/scan.h"
+#include "heed/text/strings/vocabulary.h"
+#include "heed/text/strings/word_cache.h"
+#include "heed/text/unigram/sentencepiece_bpe.h"
+#include "heed/text/unigram/sentencepiece_model.h"
+#include "heed/text/unigram/sentencepiece_normalizer.h"
+#include "heed/text/unigram/unigram.h"
+
+namespace heed {
+
+struct SubwordSampler;
+
+/// Encodes text with a SentencePieceModel and decodes it, piece for piece as SentencePiece 0.2.3. Immutable; serves any
+/// number of threads.
+///
+/// Ids are heed's: the four reserved ones, then the model's pieces in their order without the unknown one, control
+/// symbols and what no line of pieces can hold (a piece with a line end, or one that reads like a reserved piece).
+class SentencePiece {
+ public:
+  /// Throws Error that names `where` for a model that validate() refuses, or whose map is damaged.
+  SentencePiece(SentencePieceModel model, const std::string& where);
+
+  const SentencePieceModel& model() const { return model_; }
+  /// The pieces by id.
+  std::vector<std::string> vocabulary() const;
+
+  /// Calls `take(piece, id, word)` for every piece of a line, as Subwords::split does; neighbouring unknown characters
+  /// make one piece. The view lives until `take` returns. With a sampler (unigram models only), a segmentation is
+  /// drawn.
+  template <class Take>
+  void encode(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
+  /// The same with `take(piece, id, word, span)`, where the span says which bytes of the line the piece stands for: for
+  /// a SentencePiece file with the space in front, as there; for a model of heed's own without.
+  template <class Take>
+  void encode_spans(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
+  /// encode() for a segmentation of normalised text.
+  template <class Take>
+  void pieces(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const {
+    pieces_with_ends(normalized, spans,
+                     [&](std::string_view piece, std::int32_t id, int word, ByteSpan) { take(piece, id, word); });
+  }
+
+  /// The normalised text, as the segmentations of unigram() want it.
+  std::string normalize(std::string_view line) const;
+  /// nullptr for byte-pair encoding.
+  const UnigramModel* unigram() const { return unigram_ ? &*unigram_ : nullptr; }
+
+  /// Text from pieces; undoes encode() but for what the normaliser changed. A byte piece that would end the line
+  /// becomes a space.
+  std::string decode(std::span<const std::string_view> pieces) const;
+  /// What the piece of an unknown id is called.
+  std::string_view unknown_piece() const;
+  /// The index of the word each piece belongs to: words start (or, with treat_whitespace_as_suffix, end) at U+2581.
+  std::vector<int> words_of(std::span<const std::string_view> pieces) const;
+
+ private:
+  using Kind = SentencePieceModel::Kind;
+
+  const SentencePieceModel::Piece& piece(std::int32_t number) const {
+    return model_.pieces[static_cast<std::size_t>(number)];
+  }
+  /// The number of the piece in the model; the unknown one's where there is none.
+  std::int32_t number_of(std::string_view piece) const;
+  void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
+  bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
+  /// With `take(piece, id, word, span)`, where the span is of normalised text.
+  template <class Take>
+  void pieces_with_ends(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const;
+
+  /// Counts words from piece to piece.
+  class Words {
+   public:
+    explicit Words(bool suffix) : suffix_(suffix) {}
+    int of(std::string_view piece) {
+      if (suffix_ ? ended_ : !first_ && piece.starts_with(kSpaceSymbol)) ++word_;
+      first_ = false;
+      ended_ = piece.ends_with(kSpaceSymbol);
+      return word_;
+    }
+
+   private:
+    bool suffix_, first_ = true, ended_ = false;
+    int word_ = 0;
+  };
+
+  /// What segment_words() remembers of a word.
+  struct Segmentation {
+    static constexpr std::size_t kMost = 12;
+
+    Segmentation() = default;
+    Segmentation(const std::vector<PieceSpan>& spans, float margin_of_word)
+        : margin(margin_of_word), count(static_cast<std::uint8_t>(spans.size())) {
+      for (std::size_t i = 0; i < spans.size(); ++i) {
+        pieces[i] = spans[i].piece;
+        ends[i] = static_cast<std::uint8_t>(spans[i].end);
+      }
+    }
+
+    std::int32_t pieces[kMost];
+    float margin = 0;  ///< by which it is better than any other segmentation
+    std::uint8_t count = 0, ends[kMost];
+  };
+  using Cache = WordCache<Segmentation, 58>;
+
+  SentencePieceModel model_;
+  std::vector<std::int32_t> ids_;     // per piece of the model
+  StringNumbering texts_, reserved_;  // pieces of text; the others
+  std::vector<std::int32_t> text_numbers_, reserved_numbers_;
+  std::vector<std::int32_t> byte_numbers_;  // 256, or none
+  std::int32_t unknown_ = -1;
+  std::uint64_t identity_;
+  bool by_words_ = true;  // no piece reaches beyond a U+2581 that it does not start with
+  SentencePieceNormalizer normalizer_;
+  std::optional<SentencePieceNormalizer> denormalizer_;
+  std::optional<UnigramModel> unigram_;
+  std::optional<SentencePieceBpe> bpe_;
+};
+
+template <class Take>
+void SentencePiece::pieces_with_ends(std::string_view normalized, const std::vector<PieceSpan>& spans,
+                                     Take&& take) const {
+  Words words(model_.treat_whitespace_as_suffix);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    std::size_t end = spans[i].end;
+    if (spans[i].piece != unknown_) {
+      const std::string_view text = normalized.substr(begin, end - begin);
+      take(text, ids_[static_cast<std::size_t>(spans[i].piece)], words.of(text), ByteSpan{begin, end});
+    } else if (byte_numbers_.empty()) {
+      while (i + 1 < spans.size() && spans[i + 1].piece == unknown_) end = spans[++i].end;
+      const std::string_view text = normalized.substr(begin, end - begin);
+      take(text, kUnknownId, words.of(text), ByteSpan{begin, end});
+    } else {
+      for (std::size_t at = begin; at < end; ++at) {
+        const std::int32_t byte = byte_numbers_[static_cast<unsigned char>(normalized[at])];
+        const std::string_view text = piece(byte).text;
+        take(text, ids_[static_cast<std::size_t>(byte)], words.of(text), ByteSpan{at, at + 1});
+      }
+    }
+    begin = end;
+  }
+}
+
+template <class Take>
+void SentencePiece::encode(std::string_view line, Take&& take, SubwordSampler* sampler) const {
+  thread_local std::string normalized;
+  thread_local std::vector<PieceSpan> spans;
+  normalizer_.normalize(line, normalized);
+  segment(normalized, spans, sampler);
+  pieces(normalized, spans, take);
+}
+
+template <class Take>
+void SentencePiece::encode_spans(std::string_view line, Take&& take, SubwordSampler* sampler) const {
+  std::string normalized;
+  std::vector<PieceSpan> spans;
+  std::vector<std::size_t> origins;
+  normalizer_.normalize(line, normalized, &origins);
+  segment(normalized, spans, sampler);
+  pieces_with_ends(normalized, spans, [&](std::string_view piece, std::int32_t id, int word, ByteSpan span) {
+    if (model_.source.empty() && piece.starts_with(kSpaceSymbol)) span.begin += kSpaceSymbol.size();
+    take(piece, id, word, ByteSpan{origins[span.begin], origins[span.end]});
+  });
+}
+
+}  // namespace heed

@@ -1,0 +1,337 @@
+#include "heed/text/unigram/unigram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <queue>
+#include <span>
+#include <utility>
+
+#include "heed/base/utf8.h"
+#include "heed/text/bpe/bpe.h"
+
+namespace heed {
+namespace {
+
+using Kind = SentencePieceModel::Kind;
+
+constexpr float kUnknownPenalty = 10;
+constexpr float kScoreReset = 100000;  // sums beyond this start again at 0, as in the reference
+
+/// Bytes of a character by its first byte; 1 inside of one.
+std::size_t character_bytes(char first) {
+  constexpr std::uint8_t kBytes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
+  return kBytes[static_cast<unsigned char>(first) >> 4];
+}
+
+float user_defined_score(std::size_t length) {
+  return static_cast<float>(0.1 * (static_cast<double>(length) - 1));
+}
+
+}  // namespace
+
+UnigramModel::UnigramModel(const SentencePieceModel& model)
+    : scores_(model.pieces.size()), lattice_scores_(model.pieces.size()) {
+  std::vector<std::pair<std::string_view, std::int32_t>> keys;
+  float lowest = std::numeric_limits<float>::max();
+  for (std::size_t i = 0; i < model.pieces.size(); ++i) {
+    const auto& piece = model.pieces[i];
+    const auto number = static_cast<std::int32_t>(i);
+    const bool user_defined = piece.kind == Kind::user_defined;
+    scores_[i] = user_defined ? user_defined_score(piece.text.size()) : piece.score;
+    lattice_scores_[i] = user_defined ? user_defined_score(count_code_points(piece.text)) : piece.score;
+    if (user_defined || piece.kind == Kind::normal) keys.emplace_back(piece.text, number);
+    if (piece.kind == Kind::normal) lowest = std::min(lowest, piece.score);
+    if (piece.kind == Kind::unknown) unknown_ = number;
+  }
+  if (model.source.empty()) {
+    const auto other = [&](const auto& key) {
+      return model.pieces[static_cast<std::size_t>(key.second)].kind != Kind::user_defined;
+    };
+    symbols_ = PieceTrie({std::partition(keys.begin(), keys.end(), other), keys.end()});
+  }
+  trie_ = PieceTrie(std::move(keys));
+  unknown_score_ = lowest - kUnknownPenalty;
+  largest_score_ = std::abs(unknown_score_);
+  for (const float score : scores_) largest_score_ = std::max(largest_score_, std::abs(score));
+}
+
+UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_t at) const {
+  for (; !symbols_.empty() && at < text.size(); at += character_bytes(text[at])) {
+    Symbol symbol{at, at, -1};
+    symbols_.prefixes(text.substr(at), [&](std::size_t bytes, std::int32_t piece) {
+      symbol = {at, at + bytes, piece};
+      return true;
+    });
+    if (symbol.piece >= 0) return symbol;
+  }
+  return {text.size(), text.size(), -1};
+}
+
+float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans, float before) const {
+  struct Best {
+    float score;
+    std::int32_t piece;
+    std::uint32_t start;
+  };
+  constexpr std::uint32_t kNone = UINT32_MAX;
+  thread_local std::vector<Best> best;
+  best.assign(text.size() + 1, {0, -1, kNone});
+  best[0].score = before;
+  std::size_t frontier = 0;
+  Symbol symbol = next_symbol(text, 0);
+  for (std::size_t start = 0; start < text.size();) {
+    float here = best[start].score;
+    if (here < -kScoreReset || here > kScoreReset) {
+      for (std::size_t i = start; i <= frontier; ++i)
+        if (i == start || best[i].start != kNone) best[i].score -= here;
+      here = 0;
+    }
+    const auto offer = [&](std::size_t end, std::int32_t piece, float score) {
+      Best& there = best[end];
+      if (there.start == kNone || score > there.score) there = {score, piece, static_cast<std::uint32_t>(start)};
+      frontier = std::max(frontier, end);
+    };
+    if (start == symbol.begin) {
+      offer(symbol.end, symbol.piece, scores_[static_cast<std::size_t>(symbol.piece)] + here);
+      start = symbol.end;
+      symbol = next_symbol(text, start);
+      continue;
+    }
+    const std::size_t next = std::min(start + character_bytes(text[start]), symbol.begin);
+    bool known = false;
+    if (!trie_.empty()) {
+      PieceTrie::Walk walk = trie_.walk();
+      for (std::size_t at = start; at < symbol.begin && walk.step(static_cast<unsigned char>(text[at]));) {
+        ++at;
+        if (walk.value() < 0) continue;
+        offer(at, walk.value(), scores_[static_cast<std::size_t>(walk.value())] + here);
+        known |= at == next;
+      }
+    }
+    if (!known) offer(next, unknown_, unknown_score_ + here);
+    start = next;
+  }
+  spans.clear();
+  for (std::size_t end = text.size(); end > 0; end = best[end].start)
+    spans.push_back({best[end].piece, static_cast<std::uint32_t>(end)});
+  std::reverse(spans.begin(), spans.end());
+  return best.back().score;
+}
+
+/// All pieces of a text, as the edges of a graph over its characters' boundaries. Edges are in the order of their
+/// start, then of their length; the first one ends at the start of the text.
+struct UnigramModel::Lattice {
+  struct Edge {
+    std::int32_t piece;
+    float score;
+    std::uint32_t start, end;  // bytes
+    float best = 0;            // of all paths up to and with this edge
+  };
+  std::vector<Edge> edges;
+  std::vector<std::uint32_t> by_end;        // edges by where they end, in their order
+  std::vector<std::uint32_t> first_by_end;  // per byte boundary, and one more: where its edges start in by_end
+
+  std::span<const std::uint32_t> ending_at(std::uint32_t end) const {
+    return std::span(by_end).subspan(first_by_end[end], first_by_end[end + 1] - first_by_end[end]);
+  }
+
+  void index(std::size_t size) {
+    first_by_end.assign(size + 2, 0);
+    for (const Edge& edge : edges) ++first_by_end[edge.end + 1];
+    for (std::size_t i = 1; i < first_by_end.size(); ++i) first_by_end[i] += first_by_end[i - 1];
+    std::vector<std::uint32_t> next(first_by_end.begin(), first_by_end.end() - 1);
+    by_end.resize(edges.size());
+    for (std::uint32_t i = 0; i < edges.size(); ++i) by_end[next[edges[i].end]++] = i;
+  }
+
+  /// The best edge that ends at `end`, and the score of a path that goes on from there with an edge of `score`.
+  std::pair<std::uint32_t, float> best_before(std::uint32_t end, float score) const {
+    std::pair<std::uint32_t, float> best{0, 0};
+    bool found = false;
+    for (const std::uint32_t i : ending_at(end)) {
+      const float sum = edges[i].best + score;
+      if (!found || sum > best.second) best = {i, sum};
+      found = true;
+    }
+    return best;
+  }
+
+  /// Fills in Edge::best; returns the best path.
+  PiecePath viterbi() {
+    for (std::size_t i = 1; i < edges.size(); ++i) edges[i].best = best_before(edges[i].start, edges[i].score).second;
+    auto [at, score] = best_before(static_cast<std::uint32_t>(first_by_end.size() - 2), 0);
+    PiecePath path{{}, score};
+    for (; at != 0; at = best_before(edges[at].start, edges[at].score).first)
+      path.spans.push_back({edges[at].piece, edges[at].end});
+    std::reverse(path.spans.begin(), path.spans.end());
+    return path;
+  }
+};
+
+/// Calls take(start, end, piece, score) for every piece of a text, in the order of their starts, then of their ends.
+template <class Take>
+void UnigramModel::for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const {
+  Symbol symbol = next_symbol(text, 0);
+  for (std::size_t start = 0; start < text.size();) {
+    if (start == symbol.begin) {
+      take(start, symbol.end, symbol.piece, scores[static_cast<std::size_t>(symbol.piece)]);
+      start = symbol.end;
+      symbol = next_symbol(text, start);
+      continue;
+    }
+    const std::size_t next = std::min(start + character_bytes(text[start]), symbol.begin);
+    bool known = false;
+    trie_.prefixes(text.substr(start, symbol.begin - start), [&](std::size_t bytes, std::int32_t piece) {
+      take(start, start + bytes, piece, scores[static_cast<std::size_t>(piece)]);
+      known |= start + bytes == next;
+      return true;
+    });
+    if (!known) take(start, next, unknown_, unknown_score_);
+    start = next;
+  }
+}
+
+UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
+  Lattice lattice;
+  lattice.edges.push_back({-1, 0, 0, 0});
+  for_each_edge(text, lattice_scores_, [&](std::size_t start, std::size_t end, std::int32_t piece, float score) {
+    lattice.edges.push_back({piece, score, static_cast<std::uint32_t>(start), static_cast<std::uint32_t>(end)});
+  });
+  lattice.index(text.size());
+  return lattice;
+}
+
+double UnigramModel::segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const {
+  struct Two {
+    double best = -std::numeric_limits<double>::infinity(), second = best;
+    std::int32_t piece = -1;  // the last of the best segmentation, and where it starts
+    std::uint32_t start = 0;
+  };
+  thread_local std::vector<Two> two;
+  two.assign(text.size() + 1, {});
+  two[0].best = 0;
+  for_each_edge(text, scores_, [&](std::size_t start, std::size_t end, std::int32_t piece, float score) {
+    const Two& before = two[start];
+    Two& here = two[end];
+    const double best = before.best + static_cast<double>(score), second = before.second + static_cast<double>(score);
+    here.second = std::max({here.second, second, std::min(here.best, best)});
+    if (best > here.best) {
+      here.best = best;
+      here.piece = piece;
+      here.start = static_cast<std::uint32_t>(start);
+    }
+  });
+  spans.clear();
+  for (std::size_t end = text.size(); end > 0; end = two[end].start)
+    spans.push_back({two[end].piece, static_cast<std::uint32_t>(end)});
+  std::reverse(spans.begin(), spans.end());
+  return two.back().best - two.back().second;
+}
+
+namespace {
+
+/// The reference's limits on its search for the n best.
+constexpr std::size_t kMostOpen = 10000, kFewestOpen = 512, kMostPaths = 100000, kMostPathsEver = 500000;
+constexpr int kMostShrinks = 10;
+
+/// A path from some edge to the end of the text.
+struct Partial {
+  std::uint32_t edge;
+  std::uint32_t next;  // index of the partial path that this one prolongs
+  float estimate;      // of the best whole path with this end
+  float score;         // of this end
+};
+
+struct IsWorse {
+  const std::vector<Partial>* partials;
+  bool operator()(std::uint32_t a, std::uint32_t b) const { return (*partials)[a].estimate < (*partials)[b].estimate; }
+};
+
+}  // namespace
+
+std::vector<PiecePath> UnigramModel::n_best(std::string_view text, int count) const {
+  if (text.empty()) return {PiecePath{}};
+  Lattice lattice = this->lattice(text);
+  const PiecePath best = lattice.viterbi();
+  if (count <= 1) return {best};
+
+  constexpr std::uint32_t kEndEdge = UINT32_MAX;
+  std::vector<Partial> partials{{kEndEdge, 0, best.score, 0}};
+  using Open = std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, IsWorse>;
+  Open open(IsWorse{&partials});
+  open.push(0);
+  const std::size_t fewest = std::min(kFewestOpen, static_cast<std::size_t>(count) * 10);
+  std::size_t alive = 1, most_alive = kMostPaths;  // partial paths since the last shrink, with those it kept
+  int shrinks = 0;
+  std::vector<PiecePath> paths;
+  while (!open.empty()) {
+    const std::uint32_t top = open.top();
+    open.pop();
+    const std::uint32_t edge = partials[top].edge;
+    if (edge == 0) {
+      PiecePath& path = paths.emplace_back();
+      for (std::uint32_t i = partials[top].next; partials[i].edge != kEndEdge; i = partials[i].next)
+        path.spans.push_back({lattice.edges[partials[i].edge].piece, lattice.edges[partials[i].edge].end});
+      path.score = partials[top].estimate;
+      if (std::cmp_equal(paths.size(), count)) break;
+      continue;
+    }
+    const auto end = edge == kEndEdge ? static_cast<std::uint32_t>(text.size()) : lattice.edges[edge].start;
+    const auto before = lattice.ending_at(end);
+    for (const std::uint32_t i : before) {
+      const float score = partials[top].score;
+      partials.push_back({i, top, lattice.edges[i].best + score, lattice.edges[i].score + score});
+      open.push(static_cast<std::uint32_t>(partials.size() - 1));
+    }
+    alive += before.size();
+    if (partials.size() >= kMostPathsEver) return {best};
+    if (open.size() < kMostOpen && (open.size() <= fewest || alive < most_alive)) continue;
+    if (shrinks++ >= kMostShrinks) return {best};
+    Open kept(IsWorse{&partials});
+    std::vector<bool> reached(partials.size());
+    alive = 0;
+    for (std::size_t i = std::min(open.size(), fewest); i-- > 0; open.pop()) {
+      kept.push(open.top());
+      for (std::uint32_t at = open.top(); !reached[at]; at = partials[at].next) reached[at] = true, ++alive;
+    }
+    open = std::move(kept);
+    most_alive = alive + kMostPaths;
+  }
+  return paths;
+}
+
+PiecePath UnigramModel::sample(std::string_view text, SubwordSampler& sampler) const {
+  const Lattice lattice = this->lattice(text);
+  // The logarithm of the sum over all paths to a boundary of exp(alpha * score).
+  std::vector<double> forward(text.size() + 1, 0);
+  const auto weight = [&](std::uint32_t i) {
+    return forward[lattice.edges[i].start] + sampler.alpha * static_cast<double>(lattice.edges[i].score);
+  };
+  for (std::uint32_t end = 1; end <= text.size(); ++end) {
+    const auto edges = lattice.ending_at(end);
+    double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (const std::uint32_t i : edges) highest = std::max(highest, weight(i));
+    for (const std::uint32_t i : edges) sum += std::exp(weight(i) - highest);
+    forward[end] = highest + std::log(sum);
+  }
+  PiecePath path;
+  for (auto end = static_cast<std::uint32_t>(text.size()); end > 0;) {
+    const auto edges = lattice.ending_at(end);
+    double left = sampler.next();
+    std::uint32_t chosen = edges.back();
+    for (const std::uint32_t i : edges) {
+      left -= std::exp(weight(i) - forward[end]);
+      if (left >= 0) continue;
+      chosen = i;
+      break;
+    }
+    path.spans.push_back({lattice.edges[chosen].piece, end});
+    path.score += lattice.edges[chosen].score;
+    end = lattice.edges[chosen].start;
+  }
+  std::reverse(path.spans.begin(), path.spans.end());
+  return path;
+}
+
+}  // namespace heed
