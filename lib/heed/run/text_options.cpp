@@ -3,7 +3,7 @@
 #include "heed/base/line_io.h"
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/text/moses/moses_rules.h"
-#include "heed/text/moses/prefixes.h"
+#include "heed/text/moses/nonbreaking_prefixes.h"
 
 namespace heed {
 
@@ -50,7 +50,7 @@ TextSteps FirstStageOptions::resolved() const {
 void warn_of_unknown_languages(const TextSteps& steps, Log& log) {
   if (steps.mode != TokenMode::moses && !steps.normalize_punctuation) return;
   for (const std::string& code : split_languages(steps.language))
-    if (!has_prefixes(code) && apostrophes_of(code) == Apostrophes::separate)
+    if (!has_nonbreaking_prefixes(code) && apostrophes_of(code) == Apostrophes::separate)
       log.warn("--language " + code + ": there are no rules for this language (codes are like en, de or fr), " +
                "so general ones and the abbreviations of English are used");
 }

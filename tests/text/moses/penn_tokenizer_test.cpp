@@ -12,7 +12,7 @@ namespace {
 
 std::string penn(std::string_view line) {
   std::string out;
-  tokenize_penn(line, Prefixes("en"), out);
+  tokenize_penn(line, NonbreakingPrefixes("en"), out);
   return out;
 }
 

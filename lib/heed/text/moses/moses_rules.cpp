@@ -317,7 +317,7 @@ void separate_apostrophes(std::string_view text, Apostrophes style, std::string&
   out.append(text.substr(copied));
 }
 
-void separate_full_stops(std::string_view text, const Prefixes& prefixes, std::string& out) {
+void separate_full_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   // A full stop that gets a space before it has one behind it, or the end of the line: room for every second byte.
   out.resize(text.size() + text.size() / 2 + 1);
@@ -340,16 +340,16 @@ void separate_full_stops(std::string_view text, const Prefixes& prefixes, std::s
   if (out.ends_with(".'")) out.replace(out.size() - 2, 2, " . ' ");
 }
 
-bool keeps_full_stop(std::string_view word, std::string_view next, const Prefixes& prefixes) {
+bool keeps_full_stop(std::string_view word, std::string_view next, const NonbreakingPrefixes& prefixes) {
   if (contains(word, '.')) {
     for (std::size_t at = 0; at < word.size();)
       if (is_in(next_code_point(word, at), char_class::alphabetic)) return true;
   }
-  const Prefixes::Kind kind = prefixes.find(word);
-  if (kind == Prefixes::Kind::always) return true;
+  const NonbreakingPrefixes::Kind kind = prefixes.find(word);
+  if (kind == NonbreakingPrefixes::Kind::always) return true;
   if (next.empty() || next.front() == ' ') return false;
   if (is_in(code_point_at(next, 0), char_class::lowercase)) return true;
-  return kind == Prefixes::Kind::before_number && next.front() >= '0' && next.front() <= '9';
+  return kind == NonbreakingPrefixes::Kind::before_number && next.front() >= '0' && next.front() <= '9';
 }
 
 void escape_special(std::string_view text, std::string& out) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "heed/text/moses/prefixes.h"
+#include "heed/text/moses/nonbreaking_prefixes.h"
 
 namespace heed {
 
@@ -58,11 +58,11 @@ void separate_commas(std::string_view text, std::string& out);
 void separate_apostrophes(std::string_view text, Apostrophes style, std::string& out);
 
 /// Whether a word's full stop stays: `word` without it, `next` the rest of the line behind the one space after it.
-bool keeps_full_stop(std::string_view word, std::string_view next, const Prefixes& prefixes);
+bool keeps_full_stop(std::string_view word, std::string_view next, const NonbreakingPrefixes& prefixes);
 
 /// Splits the full stop from each word it does not belong to, and leaves single spaces; with the script's special case
 /// for a line's end: .' becomes " . ' ", the last space included.
-void separate_full_stops(std::string_view text, const Prefixes& prefixes, std::string& out);
+void separate_full_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out);
 
 /// Moses' entities for & | < > ' " [ ].
 void escape_special(std::string_view text, std::string& out);

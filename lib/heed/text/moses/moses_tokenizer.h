@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "heed/text/moses/moses_rules.h"
-#include "heed/text/moses/prefixes.h"
+#include "heed/text/moses/nonbreaking_prefixes.h"
 #include "heed/text/moses/protected_patterns.h"
 
 namespace heed {
@@ -36,7 +36,7 @@ class MosesTokenizer {
 
   Options options_;
   Apostrophes apostrophes_;
-  Prefixes prefixes_;
+  NonbreakingPrefixes prefixes_;
   ProtectedPatterns protected_;
 };
 

@@ -156,7 +156,7 @@ void change_words(std::string& text, const Contraction& contraction, bool split)
 }
 
 /// Splits words' full stops and leaves single spaces.
-void separate_word_stops(std::string_view text, const Prefixes& prefixes, std::string& out) {
+void separate_word_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out) {
   out.clear();
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
@@ -173,7 +173,7 @@ void separate_word_stops(std::string_view text, const Prefixes& prefixes, std::s
 
 }  // namespace
 
-void tokenize_penn(std::string_view line, const Prefixes& prefixes, std::string& out) {
+void tokenize_penn(std::string_view line, const NonbreakingPrefixes& prefixes, std::string& out) {
   std::string text;
   collapse_space(line, text);
   if (is_in(code_point_at(line, 0), char_class::space)) text.insert(0, 1, ' ');

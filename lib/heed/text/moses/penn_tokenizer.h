@@ -3,14 +3,14 @@
 #include <string>
 #include <string_view>
 
-#include "heed/text/moses/prefixes.h"
+#include "heed/text/moses/nonbreaking_prefixes.h"
 
 namespace heed {
 
 /// The Penn Treebank's tokens as tokenizer.perl -penn makes them of a line, without its entities: directed quotes
 /// (`` and ''), brackets by name (-LRB-), contractions in two (do n't, can not), slashes apart (and @/@ or), a full
 /// stop split only where the line or an unknown abbreviation ends. Replaces `out`.
-void tokenize_penn(std::string_view line, const Prefixes& prefixes, std::string& out);
+void tokenize_penn(std::string_view line, const NonbreakingPrefixes& prefixes, std::string& out);
 
 /// Undoes what tokenize_penn does to words, in a line of tokens without entities and with spaces around it: brackets,
 /// slashes and contractions come back; quotes stay for the detokenizer.

@@ -7,7 +7,7 @@
 namespace heed {
 
 /// Whether the full stop after a word belongs to it: the abbreviations tokenizer.perl knows for a language.
-class Prefixes {
+class NonbreakingPrefixes {
  public:
   enum class Kind {
     none,
@@ -16,7 +16,7 @@ class Prefixes {
   };
 
   /// A language without a list of its own gets the English one, as tokenizer.perl does.
-  explicit Prefixes(std::string_view language);
+  explicit NonbreakingPrefixes(std::string_view language);
 
   /// The kind of a word given without its full stop.
   Kind find(std::string_view word) const {
@@ -29,6 +29,6 @@ class Prefixes {
 };
 
 /// Whether there is a list for the language (otherwise English stands in).
-bool has_prefixes(std::string_view language);
+bool has_nonbreaking_prefixes(std::string_view language);
 
 }  // namespace heed

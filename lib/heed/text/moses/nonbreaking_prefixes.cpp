@@ -1,4 +1,4 @@
-#include "heed/text/moses/prefixes.h"
+#include "heed/text/moses/nonbreaking_prefixes.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,107 +11,107 @@ namespace {
 constexpr std::pair<std::string_view, std::string_view> kLists[] = {
     {
         "ca",
-#include "heed/text/moses/prefixes/ca.inc"
+#include "heed/text/moses/nonbreaking_prefixes/ca.inc"
     },
     {
         "cs",
-#include "heed/text/moses/prefixes/cs.inc"
+#include "heed/text/moses/nonbreaking_prefixes/cs.inc"
     },
     {
         "de",
-#include "heed/text/moses/prefixes/de.inc"
+#include "heed/text/moses/nonbreaking_prefixes/de.inc"
     },
     {
         "el",
-#include "heed/text/moses/prefixes/el.inc"
+#include "heed/text/moses/nonbreaking_prefixes/el.inc"
     },
     {
         "en",
-#include "heed/text/moses/prefixes/en.inc"
+#include "heed/text/moses/nonbreaking_prefixes/en.inc"
     },
     {
         "es",
-#include "heed/text/moses/prefixes/es.inc"
+#include "heed/text/moses/nonbreaking_prefixes/es.inc"
     },
     {
         "fi",
-#include "heed/text/moses/prefixes/fi.inc"
+#include "heed/text/moses/nonbreaking_prefixes/fi.inc"
     },
     {
         "fr",
-#include "heed/text/moses/prefixes/fr.inc"
+#include "heed/text/moses/nonbreaking_prefixes/fr.inc"
     },
     {
         "ga",
-#include "heed/text/moses/prefixes/ga.inc"
+#include "heed/text/moses/nonbreaking_prefixes/ga.inc"
     },
     {
         "hu",
-#include "heed/text/moses/prefixes/hu.inc"
+#include "heed/text/moses/nonbreaking_prefixes/hu.inc"
     },
     {
         "is",
-#include "heed/text/moses/prefixes/is.inc"
+#include "heed/text/moses/nonbreaking_prefixes/is.inc"
     },
     {
         "it",
-#include "heed/text/moses/prefixes/it.inc"
+#include "heed/text/moses/nonbreaking_prefixes/it.inc"
     },
     {
         "lt",
-#include "heed/text/moses/prefixes/lt.inc"
+#include "heed/text/moses/nonbreaking_prefixes/lt.inc"
     },
     {
         "lv",
-#include "heed/text/moses/prefixes/lv.inc"
+#include "heed/text/moses/nonbreaking_prefixes/lv.inc"
     },
     {
         "nl",
-#include "heed/text/moses/prefixes/nl.inc"
+#include "heed/text/moses/nonbreaking_prefixes/nl.inc"
     },
     {
         "pl",
-#include "heed/text/moses/prefixes/pl.inc"
+#include "heed/text/moses/nonbreaking_prefixes/pl.inc"
     },
     {
         "pt",
-#include "heed/text/moses/prefixes/pt.inc"
+#include "heed/text/moses/nonbreaking_prefixes/pt.inc"
     },
     {
         "ro",
-#include "heed/text/moses/prefixes/ro.inc"
+#include "heed/text/moses/nonbreaking_prefixes/ro.inc"
     },
     {
         "ru",
-#include "heed/text/moses/prefixes/ru.inc"
+#include "heed/text/moses/nonbreaking_prefixes/ru.inc"
     },
     {
         "sk",
-#include "heed/text/moses/prefixes/sk.inc"
+#include "heed/text/moses/nonbreaking_prefixes/sk.inc"
     },
     {
         "sl",
-#include "heed/text/moses/prefixes/sl.inc"
+#include "heed/text/moses/nonbreaking_prefixes/sl.inc"
     },
     {
         "sv",
-#include "heed/text/moses/prefixes/sv.inc"
+#include "heed/text/moses/nonbreaking_prefixes/sv.inc"
     },
     {
         "ta",
-#include "heed/text/moses/prefixes/ta.inc"
+#include "heed/text/moses/nonbreaking_prefixes/ta.inc"
     },
     {
         "tdt",
-#include "heed/text/moses/prefixes/tdt.inc"
+#include "heed/text/moses/nonbreaking_prefixes/tdt.inc"
     },
     {
         "yue",
-#include "heed/text/moses/prefixes/yue.inc"
+#include "heed/text/moses/nonbreaking_prefixes/yue.inc"
     },
     {
         "zh",
-#include "heed/text/moses/prefixes/zh.inc"
+#include "heed/text/moses/nonbreaking_prefixes/zh.inc"
     },
 };
 
@@ -123,13 +123,13 @@ std::string_view list_of(std::string_view language) {
 
 }  // namespace
 
-bool has_prefixes(std::string_view language) {
+bool has_nonbreaking_prefixes(std::string_view language) {
   return !list_of(language).empty();
 }
 
-Prefixes::Prefixes(std::string_view language) {
+NonbreakingPrefixes::NonbreakingPrefixes(std::string_view language) {
   constexpr std::string_view white = " \n";
-  const std::string_view list = has_prefixes(language) ? list_of(language) : list_of("en");
+  const std::string_view list = has_nonbreaking_prefixes(language) ? list_of(language) : list_of("en");
   for (auto at = list.find_first_not_of(white); at != list.npos;) {
     const auto end = std::min(list.find_first_of(white, at), list.size());
     std::string_view word = list.substr(at, end - at);
