@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "heed/base/instruction_set.h"
+#include "heed/cost/training_cost.h"
 #include "heed/data/corpus_statistics.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/run/training_cost.h"
 #include "heed/train/model_files.h"
 
 namespace heed {

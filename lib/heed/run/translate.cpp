@@ -15,12 +15,12 @@
 #include "heed/base/streams.h"
 #include "heed/base/thread_team.h"
 #include "heed/base/threads.h"
+#include "heed/cost/translation_cost.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
 #include "heed/run/line_work.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/translate_output.h"
-#include "heed/run/translation_cost.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/strings/vocabulary.h"
 

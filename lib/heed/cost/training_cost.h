@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "heed/base/threads.h"
+#include "heed/cost/cost_part.h"
+#include "heed/cost/transformer_work.h"
 #include "heed/data/parallel_corpus.h"
-#include "heed/model/transformer_work.h"
 #include "heed/optim/optimizer.h"
-#include "heed/run/cost_part.h"
 #include "heed/train/trainer_options.h"
 
 namespace heed {

@@ -1,4 +1,4 @@
-#include "heed/run/translation_cost.h"
+#include "heed/cost/translation_cost.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "heed/base/pages.h"
+#include "heed/cost/kernel_timer.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/decode_attention.h"
 #include "heed/ops/embedding.h"
@@ -14,7 +15,6 @@
 #include "heed/ops/linear.h"
 #include "heed/ops/residual_norm.h"
 #include "heed/ops/top_k.h"
-#include "heed/run/kernel_timer.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {

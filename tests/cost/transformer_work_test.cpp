@@ -1,4 +1,4 @@
-#include "heed/model/transformer_work.h"
+#include "heed/cost/transformer_work.h"
 
 #include <doctest/doctest.h>
 

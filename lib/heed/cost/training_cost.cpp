@@ -1,4 +1,4 @@
-#include "heed/run/training_cost.h"
+#include "heed/cost/training_cost.h"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "heed/cost/kernel_timer.h"
 #include "heed/data/batches.h"
 #include "heed/nn/feed_forward.h"
 #include "heed/ops/attention.h"
@@ -16,7 +17,6 @@
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/ops/residual_norm.h"
-#include "heed/run/kernel_timer.h"
 
 namespace heed {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "heed/base/thread_team.h"
+#include "heed/cost/cost_part.h"
+#include "heed/cost/transformer_work.h"
 #include "heed/decode/translator.h"
-#include "heed/model/transformer_work.h"
-#include "heed/run/cost_part.h"
 
 namespace heed {
 

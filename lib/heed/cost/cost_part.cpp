@@ -1,4 +1,4 @@
-#include "heed/run/cost_part.h"
+#include "heed/cost/cost_part.h"
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-#include "heed/run/kernel_timer.h"
+#include "heed/cost/kernel_timer.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,8 @@
-#include "heed/run/translation_cost.h"
+#include "heed/cost/translation_cost.h"
 
 #include <doctest/doctest.h>
 
-#include "heed/run/kernel_timer.h"
+#include "heed/cost/kernel_timer.h"
 
 using namespace heed;
 
