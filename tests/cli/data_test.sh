@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The corpus in data/: what its README promises, and that scripts/make-data writes the same bytes again.
+# The corpus in data/: what its README promises, and that data/generator/make-data writes the same bytes again.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 source=${HEED_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -66,13 +66,13 @@ done
 ! grep -nE "(beau|nouveau|vieux) (ami|arbre|oiseau|hôtel|homme|ordinateur|hôpital|enfant)" "$data"/*.fr || fail "bel, nouvel or vieil is missing"
 
 if ! command -v python3 > /dev/null; then
-  echo "skipped the comparison with scripts/make-data: there is no python3"
+  echo "skipped the comparison with data/generator/make-data: there is no python3"
   exit 77
 fi
-PYTHONHASHSEED=1 python3 "$source/scripts/make-data" "$scratch/again" > /dev/null
+PYTHONHASHSEED=1 python3 "$source/data/generator/make-data" "$scratch/again" > /dev/null
 for part in train valid test; do
   for language in en fr; do
-    cmp "$data/$part.$language" "$scratch/again/$part.$language" || fail "scripts/make-data writes another $part.$language: run it and commit data/"
+    cmp "$data/$part.$language" "$scratch/again/$part.$language" || fail "data/generator/make-data writes another $part.$language: run it and commit data/"
   done
 done
 echo "data_test: $(cat "$scratch"/{train,valid,test} | wc -l) pairs, all as promised"
