@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "heed/base/error.h"
-#include "heed/decode/beam.h"
-#include "heed/text/strings/vocabulary.h"
+#include "heed/decode/beam_search.h"
+#include "heed/decode/sampling.h"
 
 namespace heed {
 
@@ -26,21 +26,6 @@ int SearchOptions::longest(int source_length) const {
 double SearchOptions::final_score(double sum, int length) const {
   if (length_penalty > 0) return sum / std::pow((5.0 + length) / 6.0, length_penalty);
   return normalize > 0 ? sum / std::pow(static_cast<double>(length), normalize) : sum;
-}
-
-void fail_not_a_number() {
-  throw Error("the model's scores are not numbers (NaN): its weights are damaged or far too large (train it again)");
-}
-
-bool is_forbidden(std::int32_t id) {
-  return id == kPadId || id == kUnknownId || id == kStartId;
-}
-
-void sort_hypotheses(std::vector<Hypothesis>& hypotheses, const SearchOptions& options) {
-  std::stable_sort(hypotheses.begin(), hypotheses.end(),
-                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-  if (hypotheses.size() > static_cast<std::size_t>(options.results()))
-    hypotheses.resize(static_cast<std::size_t>(options.results()));
 }
 
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options) {

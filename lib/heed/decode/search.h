@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/config/fields.h"
+#include "heed/decode/hypotheses.h"
 #include "heed/decode/step_model.h"
 
 namespace heed {
@@ -95,17 +96,6 @@ struct SearchOptions {
   /// A finished hypothesis' score: the sum of its log-probabilities, normalised. `length` counts </s>.
   double final_score(double sum, int length) const;
 };
-
-/// A translation in ids.
-struct Hypothesis {
-  std::vector<std::int32_t> ids;         ///< without </s>
-  std::vector<float> log_probabilities;  ///< of each id, and of </s> where it ended by itself
-  double sum = 0;                        ///< of the log-probabilities
-  double score = 0;                      ///< normalised
-};
-
-/// Throws the Error of a model whose scores are NaN.
-[[noreturn]] void fail_not_a_number();
 
 /// Translates a batch: for each source (ending with </s>) its hypotheses, best first, at most options.results() of
 /// them. What a source gives does not depend on the others of the batch. `<pad>`, `<unk>` and `<s>` are never produced.

@@ -17,6 +17,7 @@
 #include "heed/base/threads.h"
 #include "heed/cost/translation_cost.h"
 #include "heed/decode/force.h"
+#include "heed/decode/hypotheses.h"
 #include "heed/decode/translator.h"
 #include "heed/run/line_work.h"
 #include "heed/run/peer_options.h"

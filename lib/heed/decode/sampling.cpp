@@ -1,9 +1,10 @@
+#include "heed/decode/sampling.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "heed/base/random.h"
-#include "heed/decode/beam.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -133,7 +134,7 @@ std::vector<std::vector<Hypothesis>> sample(StepModel& model, const PackedIds& s
   for (auto& hypotheses : out) {
     for (Hypothesis& hypothesis : hypotheses)
       hypothesis.score = options.final_score(hypothesis.sum, static_cast<int>(hypothesis.log_probabilities.size()));
-    sort_hypotheses(hypotheses, options);
+    keep_best(hypotheses, options.results());
   }
   return out;
 }

@@ -10,13 +10,4 @@ namespace heed {
 std::vector<std::vector<Hypothesis>> beam_search(StepModel& model, const PackedIds& source,
                                                  const SearchOptions& options);
 
-/// Draws options.results() translations of each source. The numbers drawn depend on the seed and the source's ids.
-std::vector<std::vector<Hypothesis>> sample(StepModel& model, const PackedIds& source, const SearchOptions& options);
-
-/// Ids no search produces.
-bool is_forbidden(std::int32_t id);
-
-/// Best first; of equal scores the one found first.
-void sort_hypotheses(std::vector<Hypothesis>& hypotheses, const SearchOptions& options);
-
 }  // namespace heed

@@ -1,4 +1,4 @@
-#include "heed/decode/beam.h"
+#include "heed/decode/beam_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ class BeamSearch {
 
   std::vector<std::vector<Hypothesis>> run() {
     for (length_ = 1; !sentences_.empty(); ++length_) step();
-    for (auto& hypotheses : finished_) sort_hypotheses(hypotheses, options_);
+    for (auto& hypotheses : finished_) keep_best(hypotheses, options_.results());
     return std::move(finished_);
   }
 
