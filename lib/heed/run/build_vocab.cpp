@@ -124,7 +124,7 @@ void write_counts(const WordCounts& pieces, const std::string& path) {
 
 /// Different characters within words, and different ones at their ends: what --total-symbols takes off.
 std::int64_t count_characters(const WordCounts& words) {
-  StringNumbering inside, final;
+  StringIds inside, final;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words.word(i);
     for (std::size_t at = 0; at < word.size();) {

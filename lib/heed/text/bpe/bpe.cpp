@@ -115,7 +115,7 @@ void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& en
     symbols[count].number = symbol;
     symbols[count++].end = static_cast<std::uint32_t>(end);
   });
-  constexpr Rule none{kNoRank, kNoNumber};
+  constexpr Rule none{kNoRank, kNoId};
   for (std::size_t i = 0; i + 1 < count; ++i) symbols[i].next = rules_.find(symbols[i].number, symbols[i + 1].number);
   symbols[count - 1].next = none;
   for (;;) {
@@ -206,7 +206,7 @@ struct BpeEncoder::Part {
 /// Puts the two symbols a piece came from on `open`, the second below the first; false where it cannot come apart.
 bool BpeEncoder::take_apart(const Part& part, std::vector<Part>& open) const {
   const std::int32_t symbol = symbols_.find(part.final ? part.text + std::string(kWordEnd) : part.text);
-  if (symbol == kNoNumber || parents_[index(symbol)].first == kNoNumber) return false;
+  if (symbol == kNoId || parents_[index(symbol)].first == kNoId) return false;
   std::string_view second = symbols_[parents_[index(symbol)].second];
   if (part.final) {
     // Text that reads like the mark may have been merged across it.
@@ -447,13 +447,13 @@ std::pair<std::string_view, std::int64_t> parse_counted(std::string_view line, c
 
 BpeOptions::Allowed read_counted_vocabulary(const std::string& path, std::int64_t threshold) {
   LineReader reader(path, InvalidUtf8::fail);
-  StringNumbering pieces;
+  StringIds pieces;
   for (std::string line; reader.next(line);) {
     const auto [piece, count] = parse_counted(line, reader.position());
     if (count >= threshold) pieces.add(piece);
   }
   if (pieces.size() == 0) return nullptr;
-  return [pieces](std::string_view piece) { return pieces.find(piece) != kNoNumber; };
+  return [pieces](std::string_view piece) { return pieces.find(piece) != kNoId; };
 }
 
 }  // namespace heed

@@ -13,7 +13,7 @@
 #include "heed/base/error.h"
 #include "heed/base/random.h"
 #include "heed/text/bpe/glossaries.h"
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/strings/word_cache.h"
 
 namespace heed {
@@ -90,15 +90,15 @@ class BpeEncoder {
     std::pair<Rule*, bool> add(std::int32_t first, std::int32_t second);
     /// rank kNoRank where there is none.
     const Rule& find(std::int32_t first, std::int32_t second) const {
-      static constexpr Rule kNone{kNoRank, kNoNumber};
+      static constexpr Rule kNone{kNoRank, kNoId};
       const std::uint64_t bit = hash_of(first, second) >> filter_shift_;
       return (filter_[bit / 64] >> bit % 64 & 1) != 0 ? slots_[slot_of(first, second)].rule : kNone;
     }
 
    private:
     struct Slot {
-      std::int32_t first = kNoNumber, second = kNoNumber;
-      Rule rule{kNoRank, kNoNumber};
+      std::int32_t first = kNoId, second = kNoId;
+      Rule rule{kNoRank, kNoId};
     };
     static std::uint64_t hash_of(std::int32_t first, std::int32_t second) {
       const std::uint64_t key =
@@ -144,7 +144,7 @@ class BpeEncoder {
                   std::vector<Node>& out) const;
   /// Two symbols that a third came from.
   struct Parents {
-    std::int32_t first = kNoNumber, second = kNoNumber;
+    std::int32_t first = kNoId, second = kNoId;
   };
   struct Part;
   bool take_apart(const Part& part, std::vector<Part>& open) const;
@@ -157,7 +157,7 @@ class BpeEncoder {
 
   BpeMerges merges_;
   BpeOptions options_;
-  StringNumbering symbols_;
+  StringIds symbols_;
   std::array<std::int32_t, 128> ascii_, final_ascii_;  // the symbols of ASCII characters within and at the end of words
   Rules rules_;
   std::vector<Parents> parents_;  // per symbol

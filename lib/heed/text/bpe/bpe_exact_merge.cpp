@@ -101,7 +101,7 @@ void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
     text.each_word(block, [&](Word, std::int64_t count, std::span<const Cell> symbols) {
       for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
         const auto first = static_cast<Symbol>(symbols[i]), second = static_cast<Symbol>(symbols[i + 1]);
-        if ((first != merged && second != merged) || pairs_.find(first, second) != kNoNumber) continue;
+        if ((first != merged && second != merged) || pairs_.find(first, second) != kNoId) continue;
         BpePairs::Occurrences& found = unstored_[BpePairs::key_of(first, second)];
         found.count += count;
         pairs_.places().append(found.blocks, block);

@@ -13,8 +13,8 @@
 #include "heed/text/bpe/bpe_pairs.h"
 #include "heed/text/bpe/bpe_text.h"
 #include "heed/text/bpe/place_lists.h"
-#include "heed/text/strings/numbering.h"
 #include "heed/text/strings/scan.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 
@@ -86,7 +86,7 @@ class Learner {
   std::unique_ptr<BpeText<std::uint32_t>> wide_;
   // Words that occur 0 times change frequencies by 0, which lets the reference forget them: all pairs are followed.
   bool follows_all_ = false;
-  StringNumbering texts_;
+  StringIds texts_;
   std::array<std::array<Symbol, 128>, 2> ascii_;  // symbols of ASCII characters within and at the end of words
   std::vector<Symbol> word_;                      // the word being read
   std::vector<std::int64_t> uses_;                // per symbol: occurrences in different words
@@ -107,7 +107,7 @@ class Learner {
 template <class EachWord>
 Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits)
     : limits_(limits), narrow_(std::make_unique<BpeText<std::uint16_t>>(cells)) {
-  for (auto& table : ascii_) table.fill(kNoNumber);
+  for (auto& table : ascii_) table.fill(kNoId);
   each_word([&](std::string_view word, std::int64_t count) { read_word(word, count, cells); });
   characters_ = static_cast<std::size_t>(texts_.size());
   alive_ = static_cast<std::int64_t>(characters_);
@@ -125,8 +125,8 @@ void Learner::read_word(std::string_view word, std::int64_t count, std::size_t c
     const std::size_t begin = at;
     const char32_t c = next_code_point(word, at);
     const bool final = at == word.size();
-    Symbol symbol = c < 128 ? ascii_[final][c] : kNoNumber;
-    if (symbol == kNoNumber) {
+    Symbol symbol = c < 128 ? ascii_[final][c] : kNoId;
+    if (symbol == kNoId) {
       std::string text(word, begin, at - begin);
       if (final) text += kWordEnd;
       symbol = intern(text);

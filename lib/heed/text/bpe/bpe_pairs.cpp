@@ -35,7 +35,7 @@ BpePairs::Candidate BpePairs::most_frequent() {
     // An entry below the pair's frequency has a fresher one beside it.
     if (state.is_current && state.current > 0 && state.current < top.frequency) push(top.pair);
   }
-  return {0, kNoNumber};
+  return {0, kNoId};
 }
 
 std::int64_t BpePairs::highest_frequency() const {
@@ -91,7 +91,7 @@ void BpePairs::follow(Key key, Occurrences* unstored) {
 }
 
 void BpePairs::keep(std::int64_t least) {
-  const PairNumbering old_index = std::exchange(index_, {});
+  const PairIds old_index = std::exchange(index_, {});
   std::size_t kept = 0;
   followed_.clear();
   for (std::size_t i = 0; i < pairs_.size(); ++i) {

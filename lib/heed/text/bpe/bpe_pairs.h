@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "heed/text/bpe/place_lists.h"
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 
@@ -49,7 +49,7 @@ class BpePairs {
   static Symbol second_of(Key key) { return static_cast<Symbol>(key & 0xFFFFFFFFu); }
 
   /// `texts`: of the symbols; kept by reference.
-  explicit BpePairs(const StringNumbering& texts) : texts_(texts) {}
+  explicit BpePairs(const StringIds& texts) : texts_(texts) {}
 
   /// The number of a pair, which keep() may change. A new one has the frequency 0.
   Id add(Key key) {
@@ -57,7 +57,7 @@ class BpePairs {
     if (static_cast<std::size_t>(id) == pairs_.size()) pairs_.emplace_back();
     return id;
   }
-  /// kNoNumber where it is not stored.
+  /// kNoId where it is not stored.
   Id find(Symbol first, Symbol second) const { return index_.find(first, second); }
   Pair& operator[](Id id) { return pairs_[static_cast<std::size_t>(id)]; }
   Symbol first(Id id) const { return index_.first(id); }
@@ -76,7 +76,7 @@ class BpePairs {
   void decrease(Symbol first, Symbol second, std::int64_t by) {
     decreases_.emplace_back(key_of(first, second), by);
     const Id id = find(first, second);
-    if (id == kNoNumber) return;
+    if (id == kNoId) return;
     Pair& state = (*this)[id];
     state.current -= by;
     state.is_current = true;
@@ -123,8 +123,8 @@ class BpePairs {
     return i < births_.size() ? births_[i] : 0;
   }
 
-  const StringNumbering& texts_;
-  PairNumbering index_;
+  const StringIds& texts_;
+  PairIds index_;
   std::vector<Pair> pairs_;
   std::vector<Id> followed_;
   PlaceLists places_;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 
@@ -28,11 +28,11 @@ class PieceText {
   /// The number of the i-th piece of the text.
   std::int32_t number(std::int64_t i) const { return numbers_[static_cast<std::size_t>(i)]; }
   /// The different pieces, in the order of first occurrence, and how often each occurs.
-  const StringNumbering& pieces() const { return pieces_; }
+  const StringIds& pieces() const { return pieces_; }
   const std::vector<std::int64_t>& counts() const { return counts_; }
 
  private:
-  StringNumbering pieces_;
+  StringIds pieces_;
   std::vector<std::int64_t> counts_, ends_;
   std::vector<std::int32_t> numbers_;
 };

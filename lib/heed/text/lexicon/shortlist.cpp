@@ -96,11 +96,11 @@ Shortlist Shortlist::read(const std::string& path, const Vocabulary& source, con
   while (reader.next(line)) {
     const Columns columns(line, reader.position());
     ++list.lines_;
-    const std::int32_t from = columns.source.empty() ? kNoNumber : source.id(columns.source);
+    const std::int32_t from = columns.source.empty() ? kNoId : source.id(columns.source);
     const std::int32_t to = target.id(columns.target);
     if (from == kUnknownId || to == kUnknownId) {
       if (list.foreign_++ == 0) list.first_foreign_ = reader.position();
-    } else if (from == kNoNumber) {
+    } else if (from == kNoId) {
       list.always_.push_back(to);
     } else {
       pairs.emplace_back(from, to);

@@ -138,10 +138,10 @@ class SentenceStart {
 
 struct Truecaser::Model {
   std::string text;
-  StringNumbering spellings;  // those of the file, and their lower-case forms
+  StringIds spellings;  // those of the file, and their lower-case forms
   struct Entry {
     bool known = false;
-    std::int32_t best = kNoNumber;  // the usual spelling of the same word
+    std::int32_t best = kNoId;  // the usual spelling of the same word
   };
   std::vector<Entry> entries;  // by number in `spellings`
 
@@ -171,16 +171,16 @@ struct Truecaser::Model {
     for (std::int32_t i = 0; i < spellings.size(); ++i) {
       const std::int32_t lower = spellings.find(to_lower_perl(spellings[i]));
       entries[static_cast<std::size_t>(i)].best =
-          lower == kNoNumber ? kNoNumber : entries[static_cast<std::size_t>(lower)].best;
+          lower == kNoId ? kNoId : entries[static_cast<std::size_t>(lower)].best;
     }
   }
 
   Entry find(std::string_view word) const {
     std::int32_t number = spellings.find(word);
-    if (number != kNoNumber) return entries[static_cast<std::size_t>(number)];
+    if (number != kNoId) return entries[static_cast<std::size_t>(number)];
     const std::string lower = to_lower_perl(word);
     if (lower != word) number = spellings.find(lower);
-    return {false, number == kNoNumber ? kNoNumber : entries[static_cast<std::size_t>(number)].best};
+    return {false, number == kNoId ? kNoId : entries[static_cast<std::size_t>(number)].best};
   }
 };
 
@@ -225,7 +225,7 @@ void Truecaser::apply(std::string_view tokens, bool asr, std::string& out) const
     word.remove_suffix(factors.size());
     if (asr) word = lower = to_lower_perl(word);
     const Model::Entry entry = model_->find(word);
-    const bool keep = entry.best == kNoNumber || (entry.known && !asr && !start);
+    const bool keep = entry.best == kNoId || (entry.known && !asr && !start);
     out.append(line.before(i)).append(keep ? word : model_->spellings[entry.best]).append(factors);
     start.pass(word);
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 
@@ -57,7 +57,7 @@ class TruecaseLearner {
   void count(std::string_view word, std::int64_t tenths);
 
   bool first_words_;
-  StringNumbering spellings_;
+  StringIds spellings_;
   std::vector<std::int64_t> tenths_;  // of each spelling: how often it was seen, times ten
 };
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 
@@ -35,7 +35,7 @@ class Vocabulary {
   static bool is_piece(std::string_view text);
 
  private:
-  StringNumbering pieces_;
+  StringIds pieces_;
 };
 
 }  // namespace heed

@@ -8,7 +8,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/lanes.h"
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 namespace {

@@ -166,10 +166,10 @@ bool SentencePiece::segment_words(std::string_view normalized, std::vector<Piece
 }
 
 std::int32_t SentencePiece::number_of(std::string_view piece) const {
-  if (const std::int32_t found = reserved_.find(piece); found != kNoNumber)
+  if (const std::int32_t found = reserved_.find(piece); found != kNoId)
     return reserved_numbers_[static_cast<std::size_t>(found)];
   const std::int32_t found = texts_.find(piece);
-  return found == kNoNumber ? unknown_ : text_numbers_[static_cast<std::size_t>(found)];
+  return found == kNoId ? unknown_ : text_numbers_[static_cast<std::size_t>(found)];
 }
 
 std::string_view SentencePiece::unknown_piece() const {

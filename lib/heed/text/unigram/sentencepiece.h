@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/strings/numbering.h"
 #include "heed/text/strings/scan.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/strings/vocabulary.h"
 #include "heed/text/strings/word_cache.h"
 #include "heed/text/unigram/sentencepiece_bpe.h"
@@ -114,8 +114,8 @@ class SentencePiece {
   using Cache = WordCache<Segmentation, 58>;
 
   SentencePieceModel model_;
-  std::vector<std::int32_t> ids_;     // per piece of the model
-  StringNumbering texts_, reserved_;  // pieces of text; the others
+  std::vector<std::int32_t> ids_;  // per piece of the model
+  StringIds texts_, reserved_;     // pieces of text; the others
   std::vector<std::int32_t> text_numbers_, reserved_numbers_;
   std::vector<std::int32_t> byte_numbers_;  // 256, or none
   std::int32_t unknown_ = -1;

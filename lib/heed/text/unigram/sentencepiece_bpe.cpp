@@ -50,7 +50,7 @@ SentencePieceBpe::SentencePieceBpe(const SentencePieceModel& model) {
 
 const SentencePieceBpe::Piece* SentencePieceBpe::find(std::string_view text) const {
   const std::int32_t found = texts_.find(text);
-  return found == kNoNumber ? nullptr : &pieces_[static_cast<std::size_t>(found)];
+  return found == kNoId ? nullptr : &pieces_[static_cast<std::size_t>(found)];
 }
 
 /// Appends the pieces of a symbol that ends at `end`.

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 #include "heed/text/unigram/piece_trie.h"
 #include "heed/text/unigram/sentencepiece_model.h"
 #include "heed/text/unigram/unigram.h"
@@ -23,8 +23,8 @@ class SentencePieceBpe {
 
  private:
   struct Piece {
-    std::int32_t number = kNoNumber;  // in the model
-    std::int32_t order = 0;           // the higher the earlier it is merged
+    std::int32_t number = kNoId;  // in the model
+    std::int32_t order = 0;       // the higher the earlier it is merged
     bool unused = false;
   };
   struct Symbol;
@@ -34,7 +34,7 @@ class SentencePieceBpe {
   void take_apart(std::string_view text, std::size_t end, const std::vector<Unmerged>& unmerged, int depth,
                   std::vector<PieceSpan>& spans) const;
 
-  StringNumbering texts_;
+  StringIds texts_;
   std::vector<Piece> pieces_;
   PieceTrie user_defined_;
   std::int32_t unknown_ = -1;

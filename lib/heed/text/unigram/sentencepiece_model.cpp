@@ -7,7 +7,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/utf8.h"
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 namespace heed {
 namespace {
@@ -161,7 +161,7 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes, const std::
 
 void SentencePieceModel::validate(const std::string& where) const {
   if (pieces.empty()) throw Error(Position{where}, "is no SentencePiece model: it has no pieces");
-  StringNumbering seen, reserved;
+  StringIds seen, reserved;
   std::array<bool, 256> bytes{};
   std::size_t unknown = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -175,7 +175,7 @@ void SentencePieceModel::validate(const std::string& where) const {
     if (!std::isfinite(piece.score)) fail("has no finite score");
     if (find_invalid_utf8(piece.text) != std::string_view::npos) fail("is not UTF-8");
     const bool text = piece.kind == Kind::normal || piece.kind == Kind::user_defined || piece.kind == Kind::unused;
-    StringNumbering& mine = text ? seen : reserved;
+    StringIds& mine = text ? seen : reserved;
     const std::int32_t before = mine.size();
     if (mine.add(piece.text) != before) fail("is there twice");
     if (text && piece.text.find('\0') != std::string::npos && piece.text.size() > 1) fail("holds a NUL");

@@ -1,12 +1,12 @@
-#include "heed/text/strings/numbering.h"
+#include "heed/text/strings/string_ids.h"
 
 #include <doctest/doctest.h>
 
 using namespace heed;
 
 TEST_CASE("strings are numbered as they come, through every growth of the table") {
-  StringNumbering numbers;
-  CHECK(numbers.find("a") == kNoNumber);
+  StringIds numbers;
+  CHECK(numbers.find("a") == kNoId);
   const auto text = [](std::int32_t i) { return i == 7 ? std::string() : std::to_string(i * 7919); };
   for (std::int32_t i = 0; i < 5000; ++i) REQUIRE(numbers.add(text(i)) == i);
   for (std::int32_t i = 0; i < 5000; ++i) {
@@ -15,12 +15,12 @@ TEST_CASE("strings are numbered as they come, through every growth of the table"
     REQUIRE(numbers[i] == text(i));
   }
   CHECK(numbers.size() == 5000);
-  CHECK(numbers.find("x") == kNoNumber);
+  CHECK(numbers.find("x") == kNoId);
   CHECK(numbers.add(numbers[3]) == 3);  // a view into itself
 }
 
 TEST_CASE("pairs are numbered as they come; the order within a pair counts") {
-  PairNumbering pairs;
+  PairIds pairs;
   for (std::int32_t i = 0; i < 5000; ++i) REQUIRE(pairs.add(i % 70, i / 70) == i);
   for (std::int32_t i = 0; i < 5000; ++i) {
     REQUIRE(pairs.add(i % 70, i / 70) == i);
@@ -30,6 +30,6 @@ TEST_CASE("pairs are numbered as they come; the order within a pair counts") {
   CHECK(pairs.size() == 5000);
   CHECK(pairs.find(69, 0) == 69);
   CHECK(pairs.find(0, 69) == 69 * 70);
-  CHECK(pairs.find(70, 0) == kNoNumber);
-  CHECK(PairNumbering().find(0, 0) == kNoNumber);
+  CHECK(pairs.find(70, 0) == kNoId);
+  CHECK(PairIds().find(0, 0) == kNoId);
 }

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-constexpr std::int32_t kNoNumber = -1;
+constexpr std::int32_t kNoId = -1;
 
 /// A hash of a text, made for words: eight bytes at a time, all of its bits good. Differs between machines' byte
 /// orders.
@@ -38,21 +38,21 @@ inline std::uint64_t hash_of(std::string_view text) {
   return mix(hash ^ kSecond);
 }
 
-/// Different strings, numbered 0, 1, 2, ... as they come: a hash table with open addressing over one block of bytes, so
-/// that a vocabulary is built without an allocation for each piece.
-class StringNumbering {
+/// An interner: gives each different string an id, 0, 1, 2, ... in the order in which the strings are added. A hash
+/// table with open addressing over one block of bytes, so that a vocabulary is built without an allocation per string.
+class StringIds {
  public:
-  /// The number of `text`; a text not seen before gets the next one (then size() has grown).
+  /// Returns the id of `text`. A new text gets the next id, and size() grows by one.
   std::int32_t add(std::string_view text) { return add(text, hash_of(text)); }
-  /// The same where its hash_of() is at hand.
+  /// Does the same with a hash_of(text) that the caller has computed.
   std::int32_t add(std::string_view text, std::uint64_t hash);
-  /// kNoNumber where it was never added.
+  /// Returns the id of `text`, or kNoId when `text` was never added.
   std::int32_t find(std::string_view text) const;
 
   std::int32_t size() const { return static_cast<std::int32_t>(ends_.size()); }
-  /// The text of a number below size(). The view lives until the next add().
-  std::string_view operator[](std::int32_t number) const {
-    const auto i = static_cast<std::size_t>(number);
+  /// Returns the text of an id below size(). The view lives until the next add().
+  std::string_view operator[](std::int32_t id) const {
+    const auto i = static_cast<std::size_t>(id);
     const std::size_t start = i == 0 ? 0 : ends_[i - 1];
     return {bytes_.data() + start, ends_[i] - start};
   }
@@ -61,7 +61,7 @@ class StringNumbering {
   /// Tells of a text all that a look-up needs, so that it touches the slot and the bytes only.
   struct Slot {
     std::uint32_t hash = 0;
-    std::int32_t number = kNoNumber;
+    std::int32_t id = kNoId;
     std::uint64_t start : 36 = 0;
     std::uint64_t length : 28 = 0;
   };
@@ -75,13 +75,14 @@ class StringNumbering {
   std::vector<Slot> slots_;  // a power of two, at most half of them taken
 };
 
-/// Different pairs of numbers (each 0 or more), numbered 0, 1, 2, ... as they come.
-class PairNumbering {
+/// An interner of pairs of integers (each 0 or more): gives each different pair an id, 0, 1, 2, ... in the order in
+/// which the pairs are added.
+class PairIds {
  public:
   std::int32_t add(std::int32_t first, std::int32_t second);
-  /// kNoNumber where it was never added.
+  /// Returns the id of a pair, or kNoId when the pair was never added.
   std::int32_t find(std::int32_t first, std::int32_t second) const {
-    return slots_.empty() ? kNoNumber : slots_[slot_of(key_of(first, second))].number;
+    return slots_.empty() ? kNoId : slots_[slot_of(key_of(first, second))].id;
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(keys_.size()); }
@@ -95,14 +96,14 @@ class PairNumbering {
  private:
   struct Slot {
     std::uint64_t key = 0;
-    std::int32_t number = kNoNumber;
+    std::int32_t id = kNoId;
   };
   static std::uint64_t key_of(std::int32_t first, std::int32_t second) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
   }
   std::size_t slot_of(std::uint64_t key) const {
     std::size_t slot = (key * 0x9E3779B97F4A7C15u) >> shift_;
-    while (slots_[slot].number != kNoNumber && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);
+    while (slots_[slot].id != kNoId && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);
     return slot;
   }
   void grow();
