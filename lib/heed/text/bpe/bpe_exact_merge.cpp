@@ -15,7 +15,7 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
   if (merge.again && !all_stored) find_unstored(text, merge.merged);
   if (recut_.empty()) recut_.resize(text.words());
   std::vector<std::uint32_t> places;
-  PlaceLists::Reader reader(pairs_.places(), blocks);
+  PostingLists::Reader reader(pairs_.posting_lists(), blocks);
   for (std::uint32_t place = 0; reader.next(place);) places.push_back(place);
   for (const auto& [word, by] : corrections) places.push_back(text.block_of(word));
   std::sort(places.begin(), places.end());
@@ -33,7 +33,7 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
         merge_word(merge, word, count, place);
       } else if (there > 0) {
         correct(key, word, -there);
-        pairs_.places().append(pairs_[id].blocks, place);
+        pairs_.posting_lists().append(pairs_[id].blocks, place);
       }
       if (there > 0) recut_[word] = true;
       merged.push_back(symbols.data()[-1]);
@@ -59,7 +59,7 @@ void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, 
   const auto gain = [&](Symbol first, Symbol second) {
     const Key key = BpePairs::key_of(first, second);
     change(key, 1);
-    pairs_.places().append(changes_[key].blocks, block);
+    pairs_.posting_lists().append(changes_[key].blocks, block);
   };
   const auto size = old_.size();
   new_.clear();
@@ -104,7 +104,7 @@ void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
         if ((first != merged && second != merged) || pairs_.find(first, second) != kNoId) continue;
         BpePairs::Occurrences& found = unstored_[BpePairs::key_of(first, second)];
         found.count += count;
-        pairs_.places().append(found.blocks, block);
+        pairs_.posting_lists().append(found.blocks, block);
       }
     });
 }
@@ -125,13 +125,13 @@ void BpeExactMerger::apply() {
     BpePairs::Pair& pair = pairs_[id];
     pair.current += each.by;
     pair.is_current = true;
-    PlaceLists::Reader reader(pairs_.places(), each.blocks);
-    for (std::uint32_t place = 0; reader.next(place);) pairs_.places().append(pair.blocks, place);
-    pairs_.places().clear(each.blocks);
+    PostingLists::Reader reader(pairs_.posting_lists(), each.blocks);
+    for (std::uint32_t place = 0; reader.next(place);) pairs_.posting_lists().append(pair.blocks, place);
+    pairs_.posting_lists().clear(each.blocks);
     pairs_.push(id);
   }
   changes_.clear();
-  for (auto& [key, found] : unstored_) pairs_.places().clear(found.blocks);
+  for (auto& [key, found] : unstored_) pairs_.posting_lists().clear(found.blocks);
   unstored_.clear();
 }
 

@@ -12,7 +12,7 @@
 #include "heed/text/bpe/bpe_exact_merge.h"
 #include "heed/text/bpe/bpe_pairs.h"
 #include "heed/text/bpe/bpe_text.h"
-#include "heed/text/bpe/place_lists.h"
+#include "heed/text/bpe/posting_lists.h"
 #include "heed/text/strings/scan.h"
 #include "heed/text/strings/string_ids.h"
 
@@ -46,11 +46,11 @@ class Learner {
     std::vector<Neighbour> of;  // per symbol
     std::vector<Symbol> found;
     Neighbour& operator[](Symbol symbol) { return of[static_cast<std::size_t>(symbol)]; }
-    void note(Symbol symbol, std::int64_t count, Place block, PlaceLists& places) {
+    void note(Symbol symbol, std::int64_t count, Place block, PostingLists& postings) {
       Neighbour& neighbour = (*this)[symbol];
       if (neighbour.blocks.empty()) found.push_back(symbol);
       neighbour.count += count;
-      places.append(neighbour.blocks, block);
+      postings.append(neighbour.blocks, block);
     }
   };
 
@@ -226,7 +226,7 @@ void Learner::create(Symbol first, Symbol second, Neighbour& found) {
   if (found.count >= least_)
     pairs_.create(BpePairs::key_of(first, second), found, follows_all_);
   else
-    pairs_.places().clear(found.blocks);
+    pairs_.posting_lists().clear(found.blocks);
   found = {};
 }
 
@@ -253,7 +253,7 @@ void Learner::apply() {
 /// Merges in the words of a block, if the pair is there, and notes what stands around.
 template <class Cell>
 void Learner::merge_in_block(BpeText<Cell>& text, Place number) {
-  PlaceLists& places = pairs_.places();
+  PostingLists& postings = pairs_.posting_lists();
   auto& block = text.block(number);
   Cell* const cells = text.cells(block);
   const std::size_t size = block.length;
@@ -276,13 +276,13 @@ void Learner::merge_in_block(BpeText<Cell>& text, Place number) {
     }
     if (beside) {
       between_.count += count;
-      places.append(between_.blocks, number);
+      postings.append(between_.blocks, number);
     } else if (i - 1 != word) {
-      before_.note(static_cast<Symbol>(cells[i - 1]), count, number, places);
+      before_.note(static_cast<Symbol>(cells[i - 1]), count, number, postings);
     }
     const Cell next = cells[i + 2];
     const bool ends = next == text.kEnd, again = !ends && next == first && cells[i + 3] == second;
-    if (!ends && !again) after_.note(static_cast<Symbol>(next), count, number, places);
+    if (!ends && !again) after_.note(static_cast<Symbol>(next), count, number, postings);
     if (leaves_places_ && (beside || (next == first && !again)))
       exact_.correct(merge_.key(),
                      block.first_word + static_cast<std::uint32_t>(std::count(cells, cells + put, text.kEnd) +
@@ -313,10 +313,10 @@ void Learner::merge(BpePairs::Id id, std::int64_t merges) {
   BpePairs::List blocks = pairs_.use_up(id);
   if (exact_.is_needed(merge_)) {
     with_text([&](auto& text) { exact_.merge(text, merge_, id, blocks, least_ <= 1); });
-    pairs_.places().clear(blocks);
+    pairs_.posting_lists().clear(blocks);
   } else {
     with_text([&](auto& text) { merge_in_blocks(text, blocks); });
-    pairs_.places().clear(blocks);
+    pairs_.posting_lists().clear(blocks);
     apply();
   }
   use(first, -merge_.made);
@@ -329,7 +329,7 @@ void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks)
   // The blocks lie anywhere in the memory, so the processor is told some steps before: of a block, then of its cells.
   constexpr std::size_t block_ahead = 16, cells_ahead = 8;
   std::array<Place, block_ahead> coming{};
-  PlaceLists::Reader reader(pairs_.places(), blocks);
+  PostingLists::Reader reader(pairs_.posting_lists(), blocks);
   std::size_t read = 0;
   const auto step = [&](std::size_t i) {
     if (i >= cells_ahead && i < read + cells_ahead) text.prefetch_cells(coming[(i - cells_ahead) % block_ahead]);
@@ -427,7 +427,7 @@ std::size_t most_cells(const WordCounts& words, const BpeLimits& limits) {
   if (limits.min_frequency < 1) throw UsageError("--min-frequency: must be at least 1");
   std::size_t cells = 0;
   for (std::size_t i = 0; i < words.size(); ++i) cells += words.word(i).size() + 2;
-  if (cells >= PlaceLists::kNone)
+  if (cells >= PostingLists::kNone)
     throw Error("the text has too many different words to learn from (" + std::to_string(words.size()) +
                 "; leave out lines that are no sentences)");
   return cells;

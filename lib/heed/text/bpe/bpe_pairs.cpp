@@ -96,7 +96,7 @@ void BpePairs::keep(std::int64_t least) {
   followed_.clear();
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     if (!pairs_[i].followed && pairs_[i].current < least) {
-      places_.clear(pairs_[i].blocks);
+      posting_lists_.clear(pairs_[i].blocks);
       continue;
     }
     const auto old = static_cast<Id>(i);
@@ -109,7 +109,7 @@ void BpePairs::keep(std::int64_t least) {
 
 void BpePairs::keep_followed() {
   keep(std::numeric_limits<std::int64_t>::max());
-  places_.clear();
+  posting_lists_.clear();
   for (Pair& each : pairs_) each.blocks = {};
 }
 

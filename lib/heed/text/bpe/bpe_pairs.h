@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "heed/text/bpe/place_lists.h"
+#include "heed/text/bpe/posting_lists.h"
 #include "heed/text/strings/string_ids.h"
 
 namespace heed {
@@ -24,7 +24,7 @@ class BpePairs {
   using Symbol = std::int32_t;
   using Id = std::int32_t;
   using Key = std::uint64_t;  // of a pair: its first symbol above its second
-  using List = PlaceLists::List;
+  using List = PostingLists::List;
 
   struct Pair {
     std::int64_t current = 0;  // the frequency, but for followed pairs
@@ -63,8 +63,8 @@ class BpePairs {
   Symbol first(Id id) const { return index_.first(id); }
   Symbol second(Id id) const { return index_.second(id); }
   std::span<Pair> all() { return pairs_; }
-  /// The lists of blocks.
-  PlaceLists& places() { return places_; }
+  /// Returns the posting lists that hold every pair's blocks.
+  PostingLists& posting_lists() { return posting_lists_; }
 
   /// Puts a pair whose frequency has grown onto the heap.
   void push(Id id);
@@ -100,7 +100,7 @@ class BpePairs {
   void count(Key key, std::int64_t count, std::uint32_t block) {
     Pair& state = (*this)[add(key)];
     if (!state.followed) state.current += count;
-    places_.append(state.blocks, block);
+    posting_lists_.append(state.blocks, block);
   }
 
   /// The threshold below which the reference prunes when the most frequent pair occurs so often.
@@ -127,7 +127,7 @@ class BpePairs {
   PairIds index_;
   std::vector<Pair> pairs_;
   std::vector<Id> followed_;
-  PlaceLists places_;
+  PostingLists posting_lists_;
   std::vector<Candidate> heap_;
   std::vector<std::int64_t> births_;  // per symbol; 0 for characters
   double threshold_ = 0;

@@ -1,10 +1,10 @@
-#include "heed/text/bpe/place_lists.h"
+#include "heed/text/bpe/posting_lists.h"
 
 #include <algorithm>
 
 namespace heed {
 
-std::uint32_t PlaceLists::take() {
+std::uint32_t PostingLists::take() {
   if (free_ != kNone) {
     const std::uint32_t taken = free_;
     free_ = chunk(taken).next;
@@ -16,7 +16,7 @@ std::uint32_t PlaceLists::take() {
   return taken_++;
 }
 
-void PlaceLists::clear() {
+void PostingLists::clear() {
   pages_ = Pages(0, PageSize::huge);
   taken_ = 0;
   free_ = kNone;

@@ -7,9 +7,10 @@
 
 namespace heed {
 
-/// Lists of numbers that mostly rise, as their differences in a byte or a few: chunks of one pool, so that many lists
-/// grow at once and none moves.
-class PlaceLists {
+/// Posting lists: for each of many entries a list of numbers that mostly rise, such as the blocks of text in which a
+/// pair occurs. A list stores the differences of its numbers in one byte or a few, in chunks of one pool, so that many
+/// lists grow at once and none moves.
+class PostingLists {
  public:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
@@ -48,7 +49,7 @@ class PlaceLists {
   /// The numbers of a list, one after the other. It must not change meanwhile.
   class Reader {
    public:
-    Reader(const PlaceLists& lists, const List& list)
+    Reader(const PostingLists& lists, const List& list)
         : lists_(lists), chunk_(list.head), tail_(list.tail), used_(list.used) {}
     /// False at the end.
     bool next(std::uint32_t& place) {
@@ -72,7 +73,7 @@ class PlaceLists {
     }
 
    private:
-    const PlaceLists& lists_;
+    const PostingLists& lists_;
     std::uint32_t chunk_, tail_, used_, at_ = 0, last_ = kNone;
   };
 

@@ -1,4 +1,4 @@
-#include "heed/text/bpe/place_lists.h"
+#include "heed/text/bpe/posting_lists.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@ using namespace heed;
 
 namespace {
 
-std::vector<std::uint32_t> read(const PlaceLists& lists, const PlaceLists::List& list) {
+std::vector<std::uint32_t> read(const PostingLists& lists, const PostingLists::List& list) {
   std::vector<std::uint32_t> places;
-  PlaceLists::Reader reader(lists, list);
+  PostingLists::Reader reader(lists, list);
   for (std::uint32_t place = 0; reader.next(place);) places.push_back(place);
   return places;
 }
@@ -18,8 +18,8 @@ std::vector<std::uint32_t> read(const PlaceLists& lists, const PlaceLists::List&
 }  // namespace
 
 TEST_CASE("lists keep what was appended, near and far, back and forth, but no number twice in a row") {
-  PlaceLists lists;
-  std::vector<PlaceLists::List> many(50);
+  PostingLists lists;
+  std::vector<PostingLists::List> many(50);
   std::vector<std::vector<std::uint32_t>> expected(many.size());
   for (int round = 0; round < 3; ++round) {
     std::uint32_t place = 0;
@@ -38,7 +38,7 @@ TEST_CASE("lists keep what was appended, near and far, back and forth, but no nu
     }
   }
   CHECK(read(lists, {}).empty());
-  PlaceLists::List edges;
+  PostingLists::List edges;
   for (const std::uint32_t place : {0u, 0xFFFFFFFEu, 0u, 0u, 127u, 255u}) lists.append(edges, place);
   CHECK(read(lists, edges) == std::vector<std::uint32_t>{0, 0xFFFFFFFE, 0, 127, 255});
 }
