@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "heed/base/line_io.h"
 #include "heed/base/utf8.h"
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 
 // The line contract on random bytes: as many lines as line feeds (and a last one without), on any number of threads,
 // whatever the policy for ill-formed UTF-8. A byte-order mark at the start is no text.
@@ -24,19 +24,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   LineReader reader(in, "input", policy);
   std::string out;
   std::int64_t lines = 0;
-  work_on_lines(reader, threads,
-                {.work =
-                     [&](const std::string& line, std::int64_t, std::string& to) {
-                       fuzz::require(line.find('\n') == std::string::npos, "a line holds no line feed");
-                       fuzz::require(policy == InvalidUtf8::keep || find_invalid_utf8(line) == std::string::npos,
-                                     "replaced lines are UTF-8");
-                       to.append(line).append(1, '\n');
-                     },
-                 .take =
-                     [&](const std::string& part, std::int64_t count) {
-                       out += part;
-                       lines += count;
-                     }});
+  run_line_pipeline(reader, threads,
+                    {.work =
+                         [&](const std::string& line, std::int64_t, std::string& to) {
+                           fuzz::require(line.find('\n') == std::string::npos, "a line holds no line feed");
+                           fuzz::require(policy == InvalidUtf8::keep || find_invalid_utf8(line) == std::string::npos,
+                                         "replaced lines are UTF-8");
+                           to.append(line).append(1, '\n');
+                         },
+                     .take =
+                         [&](const std::string& part, std::int64_t count) {
+                           out += part;
+                           lines += count;
+                         }});
   const auto feeds = std::count(text.begin(), text.end(), '\n');
   const std::int64_t expected = feeds + (!text.empty() && text.back() != '\n' ? 1 : 0);
   fuzz::require(lines == expected && reader.line_number() == expected, "lines out are lines in");

@@ -162,7 +162,7 @@ void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, T
   SegmentStatistics statistics(plan.metrics, segments.systems());
   TokenizedCheck tokenized(plan);
   std::vector<double> sums(counter.width());
-  work_on_segments<CountedBlock>(
+  run_segment_pipeline<CountedBlock>(
       plan, segments, [&](CountedBlock& block, int thread) { counter.count(block, thread); },
       [&](CountedBlock& block) {
         tokenized.look(block);
@@ -199,7 +199,7 @@ void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out
       block.buckets.push_back(std::min(kBuckets - 1, words / kStep));
     }
   };
-  work_on_segments<Block>(plan, segments, work, [&](Block& block) {
+  run_segment_pipeline<Block>(plan, segments, work, [&](Block& block) {
     for (std::size_t i = 0; i < block.size(); ++i) {
       Bucket& bucket = buckets[block.buckets[i]];
       ++bucket.lines;

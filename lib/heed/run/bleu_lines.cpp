@@ -35,7 +35,7 @@ void score_lines(const BleuPlan& plan, Segments& segments,
       threshold.check(block.scores[i],
                       [&] { return segments.system_name(0) + ":" + std::to_string(block.line_number(i)) + ": "; });
   };
-  work_on_segments<ScoredBlock>(plan, segments, work, take, [&] { out.flush(); });
+  run_segment_pipeline<ScoredBlock>(plan, segments, work, take, [&] { out.flush(); });
 }
 
 /// What Perl's split takes for white space in a string of bytes.
@@ -142,7 +142,7 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
     for (std::size_t i = 0; i < block.size(); ++i)
       block.scores.push_back(metric.score(std::span(block.rows).subspan(i * counter.width(), metric.width())));
   };
-  work_on_segments<Block>(plan, segments, work, [&](Block& block) {
+  run_segment_pipeline<Block>(plan, segments, work, [&](Block& block) {
     for (std::size_t i = 0; i < block.size(); ++i) {
       Line line{block.scores[i], block.line_number(i), {}, {}};
       if (worst.size() == most && !before(line, worst.front())) continue;
@@ -226,7 +226,7 @@ int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out
     }
   };
   Counts sums;
-  work_on_segments<Block>(plan, segments, work, [&](Block& block) {
+  run_segment_pipeline<Block>(plan, segments, work, [&](Block& block) {
     for (std::size_t n = 0; n < kOrders; ++n) {
       sums.matches[n] += block.counts.matches[n];
       sums.totals[n] += block.counts.totals[n];

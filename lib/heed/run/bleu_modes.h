@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "heed/base/work_ring.h"
+#include "heed/base/ordered_pipeline.h"
 #include "heed/metrics/resampling.h"
 #include "heed/metrics/score_report.h"
 #include "heed/run/bleu.h"
@@ -55,16 +55,16 @@ class Threshold {
 };
 
 /// Reads all segments, works on blocks of them on the plan's threads and takes the blocks in order. A Block is a
-/// SegmentBlock with what `work` finds. `idle`: see RingWork.
+/// SegmentBlock with what `work` finds. `idle`: see PipelineStages.
 template <class Block>
-void work_on_segments(
+void run_segment_pipeline(
     const BleuPlan& plan, Segments& segments, std::function<void(Block&, int thread)> work,
     std::function<void(Block&)> take, std::function<void()> idle = [] {}) {
-  WorkRing<Block>(plan.threads, {.read = [&](Block& block) { return segments.read(block); },
-                                 .ready = [&] { return segments.ready(); },
-                                 .work = std::move(work),
-                                 .take = std::move(take),
-                                 .idle = std::move(idle)})
+  OrderedPipeline<Block>(plan.threads, {.read = [&](Block& block) { return segments.read(block); },
+                                        .ready = [&] { return segments.ready(); },
+                                        .work = std::move(work),
+                                        .take = std::move(take),
+                                        .idle = std::move(idle)})
       .run();
 }
 

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "heed/base/threads.h"
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 #include "heed/text/lexicon/shortlist.h"
 
 namespace heed {

@@ -11,7 +11,7 @@
 #include "heed/base/streams.h"
 #include "heed/base/threads.h"
 #include "heed/base/utf8.h"
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe_learner.h"
 #include "heed/text/unigram/unigram_learner.h"
@@ -66,16 +66,16 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   LineReader reader = open_lines(corpus.path, in, options.utf8.on_invalid_utf8);
   Progress progress(log, "reading " + reader.name(), "lines", [&] { return reader.share(); });
   WordCounter counter(thread_count(options.threads));
-  work_on_lines(reader, options.threads,
-                {.work =
-                     [&](const std::string& line, std::int64_t, std::string& text) {
-                       thread_local std::string tokens;
-                       pipeline.tokenize(line, tokens);
-                       text.append(tokens).append(1, '\n');
-                     },
-                 .take = [&](const std::string&, std::int64_t lines) { progress.advance(lines); },
-                 .take_round = [&](const std::vector<std::string_view>& texts,
-                                   const RunOnThreads& run) { counter.add(texts, run); }});
+  run_line_pipeline(reader, options.threads,
+                    {.work =
+                         [&](const std::string& line, std::int64_t, std::string& text) {
+                           thread_local std::string tokens;
+                           pipeline.tokenize(line, tokens);
+                           text.append(tokens).append(1, '\n');
+                         },
+                     .take = [&](const std::string&, std::int64_t lines) { progress.advance(lines); },
+                     .take_round = [&](const std::vector<std::string_view>& texts,
+                                       const RunOnThreads& run) { counter.add(texts, run); }});
   corpus.sentences = counter.sentences();
   corpus.words = counter.take();
   corpus.lines = reader.line_number();

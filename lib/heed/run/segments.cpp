@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "heed/base/ordered_pipeline.h"
 #include "heed/base/streams.h"
-#include "heed/base/work_ring.h"
 #include "heed/text/scoring/mteval.h"
 
 namespace heed {
@@ -63,7 +63,7 @@ bool Segments::read(SegmentBlock& block) {
   block.columns_ = block.references_ + systems();
   block.first_ = count_ + 1;
   try {
-    while (read_segment(block) && block.size_ < kBlock && block.text_.size() < kRingItemBytes && ready()) {
+    while (read_segment(block) && block.size_ < kBlock && block.text_.size() < kPipelineItemBytes && ready()) {
     }
   } catch (...) {
     block.find_lines();

@@ -8,7 +8,7 @@
 #include "heed/base/streams.h"
 #include "heed/base/utf8.h"
 #include "heed/metrics/score_report.h"
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe.h"
 #include "heed/text/token_offsets.h"
@@ -345,21 +345,21 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
 void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader& reader, Log& log) {
   TruecaseLearner learner(options.first_words);
   Progress progress(log, "learning", "lines", [&] { return reader.share(); });
-  work_on_lines(reader, options.threads,
-                {.work =
-                     [&](const std::string& line, std::int64_t, std::string& out) {
-                       thread_local std::string tokens;
-                       way.tokens_of(line, tokens);
-                       out.append(tokens).append(1, '\n');
-                     },
-                 .take =
-                     [&](const std::string& text, std::int64_t lines) {
-                       for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
-                         end = text.find('\n', at);
-                         learner.add(std::string_view(text).substr(at, end - at));
-                       }
-                       progress.advance(lines);
-                     }});
+  run_line_pipeline(reader, options.threads,
+                    {.work =
+                         [&](const std::string& line, std::int64_t, std::string& out) {
+                           thread_local std::string tokens;
+                           way.tokens_of(line, tokens);
+                           out.append(tokens).append(1, '\n');
+                         },
+                     .take =
+                         [&](const std::string& text, std::int64_t lines) {
+                           for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+                             end = text.find('\n', at);
+                             learner.add(std::string_view(text).substr(at, end - at));
+                           }
+                           progress.advance(lines);
+                         }});
   OutputFile file(options.train_truecaser);
   file.stream() << learner.text();
   file.commit();
@@ -387,18 +387,18 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   Counts counts;
   {
     Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", [&] { return reader.share(); });
-    work_on_lines(reader, options.threads,
-                  {.work = line_work(options, way, reader.name(), counts, log),
-                   .take =
-                       [&](const std::string& text, std::int64_t lines) {
-                         out << text;
-                         progress.advance(lines);
-                       },
-                   .idle =
-                       [&] {
-                         out.flush();
-                         if (reader.typed()) log.clear_status();
-                       }});
+    run_line_pipeline(reader, options.threads,
+                      {.work = line_work(options, way, reader.name(), counts, log),
+                       .take =
+                           [&](const std::string& text, std::int64_t lines) {
+                             out << text;
+                             progress.advance(lines);
+                           },
+                       .idle =
+                           [&] {
+                             out.flush();
+                             if (reader.typed()) log.clear_status();
+                           }});
   }
   reader.report(log);
   if (options.stats) log.info(counts.text(reader.line_number(), way.model() != nullptr));

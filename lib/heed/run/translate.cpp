@@ -19,7 +19,7 @@
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/translator.h"
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/translate_output.h"
 #include "heed/text/strings/unicode.h"

@@ -1,4 +1,4 @@
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 
 #include <doctest/doctest.h>
 
@@ -16,17 +16,17 @@ std::string run(const std::string& input, int threads, std::int64_t* lines = nul
   std::istringstream in(input);
   LineReader reader(in, "in");
   std::string out;
-  work_on_lines(reader, threads,
-                {.work =
-                     [](const std::string& line, std::int64_t number, std::string& text) {
-                       if (line == "bad") throw Error(Position{"in", number}, "bad line");
-                       text += std::to_string(number) + " " + line + "\n";
-                     },
-                 .take =
-                     [&](const std::string& text, std::int64_t count) {
-                       out += text;
-                       if (lines) *lines += count;
-                     }});
+  run_line_pipeline(reader, threads,
+                    {.work =
+                         [](const std::string& line, std::int64_t number, std::string& text) {
+                           if (line == "bad") throw Error(Position{"in", number}, "bad line");
+                           text += std::to_string(number) + " " + line + "\n";
+                         },
+                     .take =
+                         [&](const std::string& text, std::int64_t count) {
+                           out += text;
+                           if (lines) *lines += count;
+                         }});
   return out;
 }
 
@@ -58,13 +58,13 @@ TEST_CASE("an error of the taker ends the work on every thread") {
   std::istringstream in(std::string(200000, '\n'));
   LineReader reader(in, "in");
   std::int64_t taken = 0;
-  const LineWork job{.work = [](const std::string&, std::int64_t, std::string& text) { text += 'x'; },
-                     .take =
-                         [&](const std::string&, std::int64_t lines) {
-                           taken += lines;
-                           if (taken >= 100000) throw std::runtime_error("no space left");
-                         }};
-  CHECK_THROWS_WITH(work_on_lines(reader, 3, job), "no space left");
+  const LineStages job{.work = [](const std::string&, std::int64_t, std::string& text) { text += 'x'; },
+                       .take =
+                           [&](const std::string&, std::int64_t lines) {
+                             taken += lines;
+                             if (taken >= 100000) throw std::runtime_error("no space left");
+                           }};
+  CHECK_THROWS_WITH(run_line_pipeline(reader, 3, job), "no space left");
   CHECK(taken >= 100000);
   CHECK(taken < 200000);
 }
@@ -79,7 +79,7 @@ TEST_CASE("many chunks are taken at once, each once and in order, then by all th
     std::string taken, rounds;
     std::atomic<int> calls = 0;
     int round_count = 0;
-    work_on_lines(
+    run_line_pipeline(
         reader, threads,
         {.work = [](const std::string& line, std::int64_t, std::string& text) { text.append(line).append(1, '\n'); },
          .take = [&](const std::string& text, std::int64_t) { taken += text; },
@@ -128,10 +128,10 @@ TEST_CASE("where the input pauses, everything before has been taken and is flush
     Slow slow(asked);
     std::istream in(&slow);
     LineReader reader(in, "in");
-    work_on_lines(reader, threads,
-                  {.work = [](const std::string& line, std::int64_t, std::string& text) { text += line; },
-                   .take = [&](const std::string& text, std::int64_t) { out += text; },
-                   .idle = [&] { flushed = out.size(); }});
+    run_line_pipeline(reader, threads,
+                      {.work = [](const std::string& line, std::int64_t, std::string& text) { text += line; },
+                       .take = [&](const std::string& text, std::int64_t) { out += text; },
+                       .idle = [&] { flushed = out.size(); }});
     CHECK(out == std::string(5 * kLines, 'a'));
   }
 }
@@ -160,10 +160,10 @@ TEST_CASE("where the input fails, everything before is handed out and flushed, o
       std::istream in(&source);
       LineReader reader(in, "in");
       std::int64_t taken = 0, flushed = 0;
-      CHECK_THROWS_WITH(work_on_lines(reader, threads,
-                                      {.work = [](const std::string&, std::int64_t, std::string&) {},
-                                       .take = [&](const std::string&, std::int64_t count) { taken += count; },
-                                       .idle = [&] { flushed = taken; }}),
+      CHECK_THROWS_WITH(run_line_pipeline(reader, threads,
+                                          {.work = [](const std::string&, std::int64_t, std::string&) {},
+                                           .take = [&](const std::string&, std::int64_t count) { taken += count; },
+                                           .idle = [&] { flushed = taken; }}),
                         "the disk is gone");
       CHECK(taken == lines);
       CHECK(flushed == lines);

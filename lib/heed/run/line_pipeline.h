@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "heed/base/line_io.h"
-#include "heed/base/work_ring.h"
+#include "heed/base/ordered_pipeline.h"
 
 namespace heed {
 
 /// The input that a tool's option names: the tool's standard input `in` for "-" and "", otherwise a file.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
 
-/// What work_on_lines() is given.
-struct LineWork {
+/// What run_line_pipeline() is given.
+struct LineStages {
   /// Appends what a line (number from 1) becomes to `out`. Called from several threads.
   std::function<void(const std::string& line, std::int64_t number, std::string& out)> work;
   /// Takes the output of `lines` lines, in input order, on the calling thread, while others may be at work already.
@@ -31,6 +31,6 @@ struct LineWork {
 /// Runs every line of `reader` through `job` on `threads` threads (0: all) in chunks, a bounded number at a time, so
 /// that memory is constant. Errors of lines and of the input are thrown in input order, after the output of the lines
 /// before.
-void work_on_lines(LineReader& reader, int threads, const LineWork& job);
+void run_line_pipeline(LineReader& reader, int threads, const LineStages& job);
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-#include "heed/run/line_work.h"
+#include "heed/run/line_pipeline.h"
 
 #include "heed/base/streams.h"
 
@@ -27,9 +27,9 @@ LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 pol
   return path.empty() || path == "-" ? LineReader(in, input_name("-"), policy) : LineReader(path, policy);
 }
 
-void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
+void run_line_pipeline(LineReader& reader, int threads, const LineStages& job) {
   std::string next;
-  RingWork<Chunk> ring{
+  PipelineStages<Chunk> stages{
       .read =
           [&](Chunk& chunk) {
             chunk.text.clear();
@@ -38,7 +38,7 @@ void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
             do {
               if (!reader.next(next)) break;
               chunk.ends.push_back(chunk.text.append(next).size());
-            } while (chunk.ends.size() < Chunk::kLines && chunk.text.size() < kRingItemBytes && reader.ready());
+            } while (chunk.ends.size() < Chunk::kLines && chunk.text.size() < kPipelineItemBytes && reader.ready());
             return !chunk.ends.empty();
           },
       .ready = [&] { return reader.ready(); },
@@ -55,12 +55,12 @@ void work_on_lines(LineReader& reader, int threads, const LineWork& job) {
       .take = [&](Chunk& chunk) { job.take(chunk.out, static_cast<std::int64_t>(chunk.worked)); },
       .idle = job.idle};
   if (job.take_round)
-    ring.take_round = [&](const std::vector<Chunk*>& chunks, const RunOnThreads& run) {
+    stages.take_round = [&](const std::vector<Chunk*>& chunks, const RunOnThreads& run) {
       std::vector<std::string_view> texts;
       for (const Chunk* chunk : chunks) texts.emplace_back(chunk->out);
       job.take_round(texts, run);
     };
-  WorkRing<Chunk>(thread_count(threads), std::move(ring)).run();
+  OrderedPipeline<Chunk>(thread_count(threads), std::move(stages)).run();
 }
 
 }  // namespace heed

@@ -14,12 +14,12 @@
 namespace heed {
 
 /// Bytes that an item is to hold about: such stay in a near cache from the reading to the taking.
-constexpr std::size_t kRingItemBytes = std::size_t{1} << 15;
+constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 
-/// What a WorkRing does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
+/// What a OrderedPipeline does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
 /// `std::size_t bytes() const`, what it holds, and `void free()`, which gives the memory for that back.
 template <class Item>
-struct RingWork {
+struct PipelineStages {
   /// Fills an item, whatever it held before; false at the end. Where it throws, what the item holds by then still
   /// counts.
   std::function<bool(Item&)> read;
@@ -39,13 +39,13 @@ struct RingWork {
 /// in memory. Thread 0 reads and takes, and works where neither can be done. What work() throws is thrown when the item
 /// has been taken, what read() and ready() throw when all before has been.
 template <class Item>
-class WorkRing {
+class OrderedPipeline {
  public:
   static constexpr std::size_t kItemsPerThread = 8;
   /// No item is read while those in memory hold more.
   static constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
 
-  WorkRing(int threads, RingWork<Item> job)
+  OrderedPipeline(int threads, PipelineStages<Item> job)
       : job_(std::move(job)),
         threads_(threads),
         slots_(threads == 1 ? 1 : kItemsPerThread * static_cast<std::size_t>(threads)) {}
@@ -65,7 +65,7 @@ class WorkRing {
   }
 
  private:
-  static constexpr std::size_t kLargeItem = 8 * kRingItemBytes;  // bytes; such are rare, and their memory goes back
+  static constexpr std::size_t kLargeItem = 8 * kPipelineItemBytes;  // bytes; such are rare, and their memory goes back
 
   struct alignas(64) Slot {
     Item item;
@@ -80,11 +80,11 @@ class WorkRing {
   /// Thread 0's part: until everything is taken, or a round is finished, or there is work for other threads.
   void lead() {
     struct Leaving {
-      WorkRing& ring;
+      OrderedPipeline& pipeline;
       ~Leaving() {
-        const std::lock_guard lock(ring.mutex_);
-        ring.leaving_ = true;
-        ring.to_work_.notify_all();
+        const std::lock_guard lock(pipeline.mutex_);
+        pipeline.leaving_ = true;
+        pipeline.to_work_.notify_all();
       }
     } leaving{*this};
     while (!wants_threads()) {
@@ -200,7 +200,7 @@ class WorkRing {
     while (taken_ < read_) take();
   }
 
-  const RingWork<Item> job_;
+  const PipelineStages<Item> job_;
   const int threads_;
   std::optional<ThreadPool> pool_;  // started when there is work for more than one thread
   std::vector<Slot> slots_;
