@@ -13,8 +13,8 @@ namespace heed {
 namespace {
 
 /// Longer than the steps between the products of a line take, shorter than anyone else on the machine would notice.
-constexpr auto kLookOut = std::chrono::microseconds(100);
-constexpr int kLooks = 64;  // between two looks at the clock
+constexpr auto kSpinTime = std::chrono::microseconds(100);
+constexpr int kSpinsPerClock = 64;  // between two looks at the clock
 
 /// Tells the processor that this thread waits for another one.
 void pause() {
@@ -25,10 +25,10 @@ void pause() {
 
 /// Waits until done() holds, or for the time given. Returns whether it holds.
 template <class Done>
-bool look_out(std::chrono::microseconds time, Done done) {
+bool spin_until(std::chrono::microseconds time, Done done) {
   const auto end = std::chrono::steady_clock::now() + time;
   do {
-    for (int i = 0; i < kLooks; ++i) {
+    for (int i = 0; i < kSpinsPerClock; ++i) {
       if (done()) return true;
       pause();
     }
@@ -67,7 +67,7 @@ void ThreadTeam::run_pieces(int count, const NumberedCall& job) {
   }
   take();
   const auto all_done = [&] { return done_.load(std::memory_order_acquire) == static_cast<std::uint32_t>(count); };
-  while (!look_out(kLookOut, all_done)) std::this_thread::yield();
+  while (!spin_until(kSpinTime, all_done)) std::this_thread::yield();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -87,7 +87,7 @@ void ThreadTeam::take() {
 
 bool ThreadTeam::wait_for_work() {
   const auto work = [this] { return ending_ || Pieces::of(pieces_.load()).left(); };
-  if (look_out(kLookOut, work)) return !ending_;
+  if (spin_until(kSpinTime, work)) return !ending_;
   std::unique_lock lock(mutex_);
   ++sleeping_;
   wake_.wait(lock, work);
