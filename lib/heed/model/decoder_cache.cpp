@@ -86,13 +86,13 @@ void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
 
 /// Doubles the positions a row can have.
 template <class T>
-void DecoderCache<T>::widen() {
+void DecoderCache<T>::double_capacity() {
   const auto rows = lengths_.size(), old = static_cast<std::size_t>(capacity_);
-  std::vector<std::int32_t> wider(rows * old * 2);
+  std::vector<std::int32_t> doubled(rows * old * 2);
   for (std::size_t r = 0; r < rows; ++r)
     std::copy_n(slots_.begin() + static_cast<std::ptrdiff_t>(r * old), old,
-                wider.begin() + static_cast<std::ptrdiff_t>(r * old * 2));
-  slots_ = std::move(wider);
+                doubled.begin() + static_cast<std::ptrdiff_t>(r * old * 2));
+  slots_ = std::move(doubled);
   capacity_ *= 2;
 }
 
@@ -124,7 +124,7 @@ template <class T>
 void DecoderCache<T>::begin_step() {
   for (std::int32_t& length : lengths_) {
     ++length;
-    if (length > capacity_) widen();
+    if (length > capacity_) double_capacity();
   }
   if (free_.size() < lengths_.size()) collect();
   for (std::size_t r = 0; r < lengths_.size(); ++r) {

@@ -57,7 +57,7 @@ class DecoderCache {
   std::size_t bytes_of_position() const { return layers_ * record_; }
 
  private:
-  void widen();
+  void double_capacity();
   void collect();
   void store(const T* kv, std::byte* record) const;
   std::size_t scales_of_row() const { return format_ == CacheFormat::int8 ? static_cast<std::size_t>(heads_) : 1; }
