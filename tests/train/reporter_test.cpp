@@ -20,7 +20,7 @@ Written write(LogFormat format) {
   Log log(messages, "train");
   Reporter reporter(format, out, log);
   UpdateReport report;
-  report.place = {.epochs = 1.5, .updates = 1200, .target_tokens = 5000, .seconds = 2.5};
+  report.progress = {.epochs = 1.5, .updates = 1200, .target_tokens = 5000, .seconds = 2.5};
   report.loss = 2.5;
   report.cross_entropy = 2;
   report.accuracy = 0.25;
@@ -29,8 +29,8 @@ Written write(LogFormat format) {
   report.tokens_per_second = 5400;
   report.seconds_left = 200;
   reporter.update(report);
-  reporter.validation(report.place, {Metric::perplexity, Metric::bleu}, {12.3456, 31.418}, {false, true}, 3);
-  reporter.event(report.place, "saved", "saved m.h5\tnow");
+  reporter.validation(report.progress, {Metric::perplexity, Metric::bleu}, {12.3456, 31.418}, {false, true}, 3);
+  reporter.event(report.progress, "saved", "saved m.h5\tnow");
   return {out.str(), messages.str()};
 }
 
@@ -39,7 +39,7 @@ Written write(LogFormat format) {
 TEST_CASE("the status line of a training fits the terminal: what is left and the perplexity stay longest") {
   // Widths are asked of the terminal; without one the variable COLUMNS counts.
   UpdateReport report;
-  report.place = {.epochs = 12.25, .updates = 120000, .target_tokens = 5000, .seconds = 2.5};
+  report.progress = {.epochs = 12.25, .updates = 120000, .target_tokens = 5000, .seconds = 2.5};
   report.cross_entropy = 2;
   report.tokens_per_second = 123456;
   report.share = 0.25;

@@ -16,7 +16,7 @@ namespace heed {
 /// Bytes that an item is to hold about: such stay in a near cache from the reading to the taking.
 constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 
-/// What a OrderedPipeline does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
+/// What an OrderedPipeline does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
 /// `std::size_t bytes() const`, what it holds, and `void free()`, which gives the memory for that back.
 template <class Item>
 struct PipelineStages {

@@ -41,10 +41,10 @@ void check_options(const TrainOptions& options) {
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
-  Amount("--after", options.run.after);
-  Amount("--valid-freq", options.run.valid_freq);
-  if (options.run.save_freq) Amount("--save-freq", *options.run.save_freq);
-  if (options.run.disp_freq) Amount("--disp-freq", *options.run.disp_freq);
+  TrainingLength("--after", options.run.after);
+  TrainingLength("--valid-freq", options.run.valid_freq);
+  if (options.run.save_freq) TrainingLength("--save-freq", *options.run.save_freq);
+  if (options.run.disp_freq) TrainingLength("--disp-freq", *options.run.disp_freq);
 }
 
 /// Hours of training must not end at a folder that cannot be written.

@@ -146,12 +146,12 @@ void print_check(TrainSession& session, Log& log, std::ostream& out) {
   table.line("memory", text("%.1f MB", static_cast<double>(session.memory()) / 1e6));
   table.line("speed",
              format_count(std::llround(speed)) + " target tokens/s, over " + std::to_string(kUpdates) + " updates");
-  const Amount after("--after", session.options().run.after);
+  const TrainingLength after("--after", session.options().run.after);
   const double epoch_seconds = static_cast<double>(session.corpus().target_tokens()) / speed;
   double seconds = after.count() * 3600;
-  if (after.unit() == Amount::Unit::epochs) seconds = after.count() * epoch_seconds;
-  if (after.unit() == Amount::Unit::tokens) seconds = after.count() / speed;
-  if (after.unit() == Amount::Unit::updates) {
+  if (after.unit() == TrainingLength::Unit::epochs) seconds = after.count() * epoch_seconds;
+  if (after.unit() == TrainingLength::Unit::tokens) seconds = after.count() / speed;
+  if (after.unit() == TrainingLength::Unit::updates) {
     const auto updates = std::ceil(static_cast<double>(trainer.batches_per_epoch()) /
                                    static_cast<double>(session.options().batch.optimizer_delay));
     seconds = after.count() / updates * epoch_seconds;

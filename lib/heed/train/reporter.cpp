@@ -25,11 +25,12 @@ std::string exact(double value) {
 }
 
 std::string line_of(const UpdateReport& report) {
-  std::string out =
-      "epoch " + number("%.2f", report.place.epochs) + "  update " + format_count(report.place.updates) + "  loss " +
-      number("%.3f", report.loss) + "  perplexity " + number("%.4g", std::exp(report.cross_entropy)) + "  accuracy " +
-      number("%.1f %%", 100 * report.accuracy) + "  rate " + number("%.2e", report.learning_rate) + "  norm " +
-      number("%.2f", report.gradient_norm) + "  " + format_count(std::llround(report.tokens_per_second)) + " tokens/s";
+  std::string out = "epoch " + number("%.2f", report.progress.epochs) + "  update " +
+                    format_count(report.progress.updates) + "  loss " + number("%.3f", report.loss) + "  perplexity " +
+                    number("%.4g", std::exp(report.cross_entropy)) + "  accuracy " +
+                    number("%.1f %%", 100 * report.accuracy) + "  rate " + number("%.2e", report.learning_rate) +
+                    "  norm " + number("%.2f", report.gradient_norm) + "  " +
+                    format_count(std::llround(report.tokens_per_second)) + " tokens/s";
   if (report.seconds_left >= 0) out += "  " + format_duration(report.seconds_left) + " left";
   return out;
 }
@@ -53,7 +54,7 @@ void Reporter::update(const UpdateReport& report) {
     log_.plain(line_of(report));
     return;
   }
-  record(report.place, "update",
+  record(report.progress, "update",
          {{"loss", report.loss},
           {"cross_entropy", report.cross_entropy},
           {"accuracy", report.accuracy},
@@ -65,14 +66,14 @@ void Reporter::update(const UpdateReport& report) {
 
 void Reporter::status(const UpdateReport& report) {
   StatusLine line{"", report.share, {}};
-  line.fields = {{"epoch " + number("%.2f", report.place.epochs), 3},
+  line.fields = {{"epoch " + number("%.2f", report.progress.epochs), 3},
                  {"perplexity " + number("%.4g", std::exp(report.cross_entropy)), 2},
                  {format_count(std::llround(report.tokens_per_second)) + " tokens/s", 4}};
   if (report.seconds_left >= 0) line.fields.push_back({format_duration(report.seconds_left) + " left", 1});
   log_.status(line);
 }
 
-void Reporter::validation(const TrainingPlace& place, const std::vector<Metric>& metrics,
+void Reporter::validation(const TrainingProgress& progress, const std::vector<Metric>& metrics,
                           const std::vector<double>& scores, const std::vector<bool>& better, double seconds) {
   Values values;
   std::string line;
@@ -82,29 +83,29 @@ void Reporter::validation(const TrainingPlace& place, const std::vector<Metric>&
     line += (i == 0 ? "" : "  ") + name + " " + format_score(metrics[i], scores[i]) + (better[i] ? " (best)" : "");
   }
   if (format_ == LogFormat::text) {
-    log_.plain("validation after update " + format_count(place.updates) + ":  " + line + "  in " +
+    log_.plain("validation after update " + format_count(progress.updates) + ":  " + line + "  in " +
                format_duration(seconds));
     return;
   }
-  record(place, "validation", values, "");
+  record(progress, "validation", values, "");
 }
 
-void Reporter::event(const TrainingPlace& place, const std::string& name, const std::string& text, bool detail) {
+void Reporter::event(const TrainingProgress& progress, const std::string& name, const std::string& text, bool detail) {
   if (format_ == LogFormat::text) {
     detail ? log_.detail(text) : log_.info(text);
   } else {
-    record(place, name, {}, text);
+    record(progress, name, {}, text);
   }
 }
 
-void Reporter::record(const TrainingPlace& place, const std::string& event, const Values& values,
+void Reporter::record(const TrainingProgress& progress, const std::string& event, const Values& values,
                       const std::string& text) {
   if (format_ == LogFormat::jsonl) {
     nlohmann::ordered_json line = {{"event", event},
-                                   {"update", place.updates},
-                                   {"epoch", place.epochs},
-                                   {"target_tokens", place.target_tokens},
-                                   {"seconds", place.seconds}};
+                                   {"update", progress.updates},
+                                   {"epoch", progress.epochs},
+                                   {"target_tokens", progress.target_tokens},
+                                   {"seconds", progress.seconds}};
     for (const auto& [name, value] : values) line[name] = value;
     if (!text.empty()) line["text"] = text;
     out_ << line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n' << std::flush;
@@ -116,8 +117,8 @@ void Reporter::record(const TrainingPlace& place, const std::string& event, cons
     out_ << "\ttext\n";
     header_written_ = true;
   }
-  out_ << event << '\t' << place.updates << '\t' << exact(place.epochs) << '\t' << place.target_tokens << '\t'
-       << number("%.3f", place.seconds);
+  out_ << event << '\t' << progress.updates << '\t' << exact(progress.epochs) << '\t' << progress.target_tokens << '\t'
+       << number("%.3f", progress.seconds);
   for (const char* column : kColumns) {
     out_ << '\t';
     const auto found = std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == column; });

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "heed/base/log.h"
-#include "heed/train/amount.h"
 #include "heed/train/trainer_options.h"
+#include "heed/train/training_length.h"
 
 namespace heed {
 
 /// How training went since the last report.
 struct UpdateReport {
-  TrainingPlace place;
+  TrainingProgress progress;
   double loss = 0;  ///< as minimised, with label smoothing: nats per target token
   double cross_entropy = 0;
   double accuracy = 0;  ///< share of target tokens whose probability is the highest
@@ -36,14 +36,15 @@ class Reporter {
   /// The line that is redrawn on a terminal.
   void status(const UpdateReport& report);
   /// Scores of a validation; `better` says for each whether it is the best so far.
-  void validation(const TrainingPlace& place, const std::vector<Metric>& metrics, const std::vector<double>& scores,
-                  const std::vector<bool>& better, double seconds);
+  void validation(const TrainingProgress& progress, const std::vector<Metric>& metrics,
+                  const std::vector<double>& scores, const std::vector<bool>& better, double seconds);
   /// Anything else that happened: "saved", "rollback", "finished". As text, a `detail` is told only when verbose.
-  void event(const TrainingPlace& place, const std::string& name, const std::string& text, bool detail = false);
+  void event(const TrainingProgress& progress, const std::string& name, const std::string& text, bool detail = false);
 
  private:
   using Values = std::vector<std::pair<std::string, double>>;
-  void record(const TrainingPlace& place, const std::string& event, const Values& values, const std::string& text);
+  void record(const TrainingProgress& progress, const std::string& event, const Values& values,
+              const std::string& text);
 
   LogFormat format_;
   std::ostream& out_;

@@ -27,10 +27,10 @@ bool is_better(Metric metric, double score, const BestScore& best) {
   return score < (best.update < 0 ? worst_score(metric) : best.score);
 }
 
-Amount save_frequency(const RunOptions& options) {
+TrainingLength save_frequency(const RunOptions& options) {
   if (options.save_freq) return {"--save-freq", *options.save_freq};
-  if (options.keep_last > 0 || options.average_last > 0) return {1, Amount::Unit::epochs};
-  return {0.1, Amount::Unit::hours};
+  if (options.keep_last > 0 || options.average_last > 0) return {1, TrainingLength::Unit::epochs};
+  return {0.1, TrainingLength::Unit::hours};
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       seconds_before_(state().seconds),
       status_shown_(started_) {
   if (options.disp_freq) disp_freq_.emplace("--disp-freq", *options.disp_freq);
-  if (optimizer.schedule.needs_end() && after_.unit() == Amount::Unit::hours)
+  if (optimizer.schedule.needs_end() && after_.unit() == TrainingLength::Unit::hours)
     throw UsageError("--lr-schedule " + std::string(enum_name(optimizer.schedule.kind)) +
                      " needs an end that is the same in every run (give --after in e, u or t)");
   if (options.early_stopping > 0 && !parts.validator)
@@ -69,7 +69,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
   }
   if (options.keep_best) forget_missing_best();
   find_place_in_epoch();
-  first_place_ = shown_place_ = place();
+  first_progress_ = shown_progress_ = progress();
 }
 
 std::int64_t Trainer::batches_per_epoch() {
@@ -89,14 +89,14 @@ void Trainer::find_place_in_epoch() {
   next_epoch_if_done();
 }
 
-TrainingPlace Trainer::place() {
+TrainingProgress Trainer::progress() {
   const double part = static_cast<double>(state().batch) / static_cast<double>(batches_per_epoch());
   return {static_cast<double>(state().epoch) + part, state().updates, state().target_tokens,
           seconds_before_ + seconds_since(started_)};
 }
 
 double Trainer::learning_rate() {
-  return optimizer_.settings().schedule.rate(state().optimizer_step + 1, after_.share(place())) *
+  return optimizer_.settings().schedule.rate(state().optimizer_step + 1, after_.share(progress())) *
          std::exp2(-static_cast<double>(state().rollbacks));
 }
 
@@ -117,7 +117,7 @@ void Trainer::count_update(const UpdateStep::Result& result) {
   state().consecutive_skips = 0;
   state().target_tokens += result.sums.tokens;
   for (const Shard& shard : shards_) state().sentences += static_cast<std::int64_t>(shard.pairs.size());
-  add_to_history(state(), result.sums.negative_log_likelihood, result.sums.tokens, place().epochs);
+  add_to_history(state(), result.sums.negative_log_likelihood, result.sums.tokens, progress().epochs);
   shown_sums_ += result.sums;
   last_norm_ = result.gradient_norm;
 }
@@ -193,8 +193,8 @@ void Trainer::roll_back(const std::string& why) {
   keep_after_rollback(abandoned, state());
   find_place_in_epoch();
   shown_sums_ = {};
-  shown_place_ = place();
-  parts_.reporter.event(place(), "rollback",
+  shown_progress_ = progress();
+  parts_.reporter.event(progress(), "rollback",
                         why + ": back to update " + format_count(state().updates) + " with half the learning rate");
 }
 
@@ -214,33 +214,33 @@ void Trainer::forget_missing_best() {
   }
 }
 
-UpdateReport Trainer::make_report(const TrainingPlace& now) {
+UpdateReport Trainer::make_report(const TrainingProgress& now) {
   UpdateReport report;
-  report.place = now;
+  report.progress = now;
   const double tokens = std::max(1.0, static_cast<double>(shown_sums_.tokens));
   report.loss = shown_sums_.loss / tokens;
   report.cross_entropy = shown_sums_.negative_log_likelihood / tokens;
   report.accuracy = static_cast<double>(shown_sums_.correct) / tokens;
   report.learning_rate = learning_rate();
   report.gradient_norm = last_norm_;
-  const double seconds = now.seconds - shown_place_.seconds;
+  const double seconds = now.seconds - shown_progress_.seconds;
   report.tokens_per_second = seconds > 0 ? static_cast<double>(shown_sums_.tokens) / seconds : 0;
   report.share = after_.share(now);
-  const double done = report.share - after_.share(first_place_);
-  report.seconds_left = done > 0 ? (now.seconds - first_place_.seconds) * (1 - report.share) / done : -1;
+  const double done = report.share - after_.share(first_progress_);
+  report.seconds_left = done > 0 ? (now.seconds - first_progress_.seconds) * (1 - report.share) / done : -1;
   return report;
 }
 
-void Trainer::show_report(const TrainingPlace& now) {
+void Trainer::show_report(const TrainingProgress& now) {
   if (shown_sums_.tokens == 0) return;
   parts_.reporter.update(make_report(now));
   shown_sums_ = {};
-  shown_place_ = now;
+  shown_progress_ = now;
   plot();
 }
 
-void Trainer::report_progress(const TrainingPlace& before, const TrainingPlace& now) {
-  const bool due = disp_freq_ ? disp_freq_->due(before, now) : now.seconds - shown_place_.seconds >= kReportSeconds;
+void Trainer::report_progress(const TrainingProgress& before, const TrainingProgress& now) {
+  const bool due = disp_freq_ ? disp_freq_->due(before, now) : now.seconds - shown_progress_.seconds >= kReportSeconds;
   if (due) {
     show_report(now);
   } else if (parts_.log.terminal() && shown_sums_.tokens > 0 && seconds_since(status_shown_) >= kStatusSeconds) {
@@ -251,7 +251,7 @@ void Trainer::report_progress(const TrainingPlace& before, const TrainingPlace& 
 
 void Trainer::validate() {
   const auto start = Clock::now();
-  const TrainingPlace now = place();
+  const TrainingProgress now = progress();
   const std::vector<Metric>& metrics = parts_.validator->metrics();
   const std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
   const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
@@ -287,14 +287,14 @@ bool Trainer::save(bool keep) {
     save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint);
     kept.push_back(state().updates);
   }
-  state().seconds = place().seconds;
+  state().seconds = progress().seconds;
   const bool average = state().finished && options_.average_last > 0 && !kept.empty();
   if (average) {
     publish_average();
   } else {
     save_checkpoint(parts_.path, parts_.run.checkpoint, state(), parts_.run.arrays);
-    parts_.reporter.event(place(), "saved", "saved " + parts_.path + " after update " + format_count(state().updates),
-                          !state().finished);
+    parts_.reporter.event(progress(), "saved",
+                          "saved " + parts_.path + " after update " + format_count(state().updates), !state().finished);
   }
   // Only now: until the state that no longer needs them is safe, a killed run must find the old files again.
   drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
@@ -327,17 +327,17 @@ void Trainer::publish_average() {
     for (std::size_t i = 0; i < scores.size(); ++i)
       text += std::string(i == 0 ? "" : ", ") + std::string(enum_name(parts_.validator->metrics()[i])) + " " +
               format_score(parts_.validator->metrics()[i], scores[i]);
-    parts_.reporter.event(place(), "average", "average of the last " + std::to_string(count) + " models: " + text);
+    parts_.reporter.event(progress(), "average", "average of the last " + std::to_string(count) + " models: " + text);
   }
   save_checkpoint(parts_.path, average, state(), published_arrays(parts_.run));
   parts_.reporter.event(
-      place(), "saved",
+      progress(), "saved",
       "saved " + parts_.path + ", the average of the last " + std::to_string(count) + " saved models");
 }
 
 /// Marks the end, if this is one, and says whether it is.
 bool Trainer::finish_if_done() {
-  const bool reached = after_.reached(place());
+  const bool reached = after_.reached(progress());
   if (!reached && !stalled()) return false;
   state().finished = true;
   state().finish_reason =
@@ -371,9 +371,9 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   if (already_finished()) return Outcome::finished;
   drop_old_kept(keep);
   while (!state().finished) {
-    const TrainingPlace before = place();
+    const TrainingProgress before = progress();
     if (one_update() == Step::rolled_back) continue;
-    const TrainingPlace now = place();
+    const TrainingProgress now = progress();
     report_progress(before, now);
     if (after_.reached(now)) show_report(now);
     if (parts_.validator && (after_.reached(now) || valid_freq_.due(before, now))) validate();
@@ -383,7 +383,7 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
     if (save_or_roll_back(save_due) && interrupted && !state().finished) return Outcome::interrupted;
   }
   plot();
-  parts_.reporter.event(place(), "finished", "finished: " + state().finish_reason);
+  parts_.reporter.event(progress(), "finished", "finished: " + state().finish_reason);
   return Outcome::finished;
 }
 

@@ -55,7 +55,7 @@ class Trainer {
   TrainingState& state() { return parts_.run.state; }
   ParameterValues<float>& trained() { return training_parameters(parts_.run); }
   bool smoothing() const { return batch_options_.exponential_smoothing > 0; }
-  TrainingPlace place();
+  TrainingProgress progress();
   void find_place_in_epoch();
   void forget_missing_best();
   double learning_rate();
@@ -64,9 +64,9 @@ class Trainer {
   void count_update(const UpdateStep::Result& result);
   Step handle_divergence(const std::string& what);
   void roll_back(const std::string& why);
-  void report_progress(const TrainingPlace& before, const TrainingPlace& now);
-  void show_report(const TrainingPlace& now);
-  UpdateReport make_report(const TrainingPlace& now);
+  void report_progress(const TrainingProgress& before, const TrainingProgress& now);
+  void show_report(const TrainingProgress& now);
+  UpdateReport make_report(const TrainingProgress& now);
   void validate();
   std::string best_file(Metric metric) const;
   bool stalled();
@@ -86,14 +86,14 @@ class Trainer {
   EpochBatches batches_;
   std::int64_t prepared_epoch_ = -1;
   std::vector<Shard> shards_;
-  Amount after_, save_freq_, valid_freq_;
-  std::optional<Amount> disp_freq_;
+  TrainingLength after_, save_freq_, valid_freq_;
+  std::optional<TrainingLength> disp_freq_;
 
-  Clock::time_point started_;    // when this run began: at construction
-  double seconds_before_;        // training time of the runs before this one
-  TrainingPlace first_place_;    // of this run
-  CrossEntropySums shown_sums_;  // since the last report
-  TrainingPlace shown_place_;
+  Clock::time_point started_;        // when this run began: at construction
+  double seconds_before_;            // training time of the runs before this one
+  TrainingProgress first_progress_;  // of this run
+  CrossEntropySums shown_sums_;      // since the last report
+  TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;
 };

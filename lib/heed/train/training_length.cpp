@@ -1,4 +1,4 @@
-#include "heed/train/amount.h"
+#include "heed/train/training_length.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace heed {
 
-Amount::Amount(const std::string& option, const std::string& text) : count_(0), unit_(Unit::updates) {
+TrainingLength::TrainingLength(const std::string& option, const std::string& text) : count_(0), unit_(Unit::updates) {
   std::string number = text;
   const auto take = [&](char letter) {
     if (number.empty() || number.back() != letter) return false;
@@ -32,25 +32,25 @@ Amount::Amount(const std::string& option, const std::string& text) : count_(0), 
   count_ *= factor;
 }
 
-double Amount::measure(const TrainingPlace& place) const {
+double TrainingLength::measure(const TrainingProgress& progress) const {
   switch (unit_) {
     case Unit::epochs:
-      return place.epochs;
+      return progress.epochs;
     case Unit::updates:
-      return static_cast<double>(place.updates);
+      return static_cast<double>(progress.updates);
     case Unit::tokens:
-      return static_cast<double>(place.target_tokens);
+      return static_cast<double>(progress.target_tokens);
     case Unit::hours:
-      return place.seconds / 3600;
+      return progress.seconds / 3600;
   }
   throw Error("internal: unknown unit");
 }
 
-double Amount::share(const TrainingPlace& place) const {
-  return std::clamp(measure(place) / count_, 0.0, 1.0);
+double TrainingLength::share(const TrainingProgress& progress) const {
+  return std::clamp(measure(progress) / count_, 0.0, 1.0);
 }
 
-bool Amount::due(const TrainingPlace& before, const TrainingPlace& after) const {
+bool TrainingLength::due(const TrainingProgress& before, const TrainingProgress& after) const {
   return std::floor(measure(after) / count_) > std::floor(measure(before) / count_);
 }
 
