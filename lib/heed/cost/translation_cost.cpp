@@ -37,7 +37,7 @@ using Seconds = std::array<double, kParts>;
 /// One model's costs, for what was counted.
 class ModelCalibration {
  public:
-  ModelCalibration(const ModelInUse& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
+  ModelCalibration(const LoadedModel& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
                    ThreadTeam* team)
       : model_(model), config_(model.model.config()), counts_(counts), timer_(pool) {
     for (int i = 0; i < pool.size(); ++i) threads_.push_back(std::make_unique<Thread>(model, precision, team));
@@ -108,7 +108,7 @@ class ModelCalibration {
 
  private:
   struct Thread {
-    Thread(const ModelInUse& model, Precision precision, ThreadTeam* team)
+    Thread(const LoadedModel& model, Precision precision, ThreadTeam* team)
         : device{arena, precision, team},
           graph(device, model.parameters, &model.packed),
           cache(model.model.make_cache(precision)) {}
@@ -295,7 +295,7 @@ class ModelCalibration {
     });
   }
 
-  ModelInUse model_;
+  LoadedModel model_;
   const TransformerConfig& config_;
   const DecodingCounts& counts_;
   KernelTimer timer_;
@@ -402,7 +402,7 @@ TranslationCost translation_cost(Translator& translator, const std::vector<std::
   std::vector<std::unique_ptr<ModelCalibration>> models;
   for (std::size_t i = 0; i < translator.models(); ++i)
     models.push_back(
-        std::make_unique<ModelCalibration>(translator.in_use(i), translator.precision(), all, threads, team));
+        std::make_unique<ModelCalibration>(translator.loaded_model(i), translator.precision(), all, threads, team));
   const auto seconds_of_counts = [&](const DecodingCounts& counts) {
     Seconds sum{};
     for (const auto& model : models) {
@@ -441,7 +441,7 @@ TranslationCost translation_cost(Translator& translator, const std::vector<std::
   for (const auto& [rows, count] : all.steps) steps += count;
   double encoder = 0, decoder = 0, output = 0, attention = 0, weights = 0;
   for (std::size_t i = 0; i < models.size(); ++i) {
-    const Transformer<float>& model = translator.in_use(i).model;
+    const Transformer<float>& model = translator.loaded_model(i).model;
     weights += real(steps) * models[i]->step_weights() * bytes_of_weight(translator.precision());
     encoder += 2 * real(forward_work(model, encoded).layers);
     decoder += 2 * real(forward_work(model, decoded).layers);

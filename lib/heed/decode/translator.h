@@ -11,7 +11,7 @@
 namespace heed {
 
 /// A model with its weights, as decoding uses them.
-struct ModelInUse {
+struct LoadedModel {
   const Transformer<float>& model;
   ParameterValues<float>& parameters;
   PackedParameters<float>& packed;
@@ -37,7 +37,7 @@ class Translator {
   /// The most tokens (</s> or <s> included) of a sequence that all models take: learned positions end somewhere.
   std::optional<int> longest_sequence() const;
 
-  ModelInUse in_use(std::size_t i) {
+  LoadedModel loaded_model(std::size_t i) {
     Checkpoint& one = checkpoints_[i].checkpoint;
     return {*one.model, one.parameters, *packed_[i]};
   }
