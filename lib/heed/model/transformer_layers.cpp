@@ -28,7 +28,7 @@ void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
     const InferenceScope scope(graph);
     norms.advance(
         graph, stream,
-        self_attention_.over_itself(graph, stream.input, source, false, {trace, AttentionKind::encoder, index_}));
+        self_attention_.self_attention(graph, stream.input, source, false, {trace, AttentionKind::encoder, index_}));
   }
   const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
@@ -54,13 +54,13 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
     const InferenceScope scope(graph);
     norms.advance(
         graph, stream,
-        self_attention_.over_itself(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
+        self_attention_.self_attention(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
   }
   {
     const InferenceScope scope(graph);
     norms.advance(graph, stream,
-                  cross_attention_.over_memory(graph, stream.input, memory, target, source,
-                                               {trace, AttentionKind::cross, index_}));
+                  cross_attention_.cross_attention(graph, stream.input, memory, target, source,
+                                                   {trace, AttentionKind::cross, index_}));
   }
   const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
@@ -82,19 +82,19 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
     const InferenceScope scope(graph);
     const Variable<T> qkv = self_attention_.project_all(graph, stream.input);
     cache.append(index_, qkv.value);
-    const Variable<T> over_itself = graph.result({rows, width});
+    const Variable<T> self_attention = graph.result({rows, width});
     cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
-                        cache.slots(), cache.capacity(), cache.lengths(), heads, width, over_itself.value.data());
-    norms.advance(graph, stream, self_attention_.output(graph, over_itself));
+                        cache.slots(), cache.capacity(), cache.lengths(), heads, width, self_attention.value.data());
+    norms.advance(graph, stream, self_attention_.output(graph, self_attention));
   }
   {
     const InferenceScope scope(graph);
     const Variable<T> query = cross_attention_.project_query(graph, stream.input);
-    const Variable<T> over_memory = graph.result({rows, width});
+    const Variable<T> cross_attention = graph.result({rows, width});
     memory_attention<T>(graph.device(), {query.value.data(), width}, cache.memory_keys(index_),
                         cache.memory_values(index_), cache.source(), cache.sentences(), heads, width,
-                        over_memory.value.data());
-    norms.advance(graph, stream, cross_attention_.output(graph, over_memory));
+                        cross_attention.value.data());
+    norms.advance(graph, stream, cross_attention_.output(graph, cross_attention));
   }
   const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));

@@ -28,20 +28,20 @@ class MultiHeadAttention {
     output_bias_ = layout.add(name + "/output/bias", {width}, zeros);
   }
 
-  /// Attention of a packed batch over itself: x [N, D] -> [N, D]. `causal`: a position sees itself and those before.
+  /// Self-attention of a packed batch: x [N, D] -> [N, D]. `causal`: a position attends to itself and those before it.
   template <class T>
-  Variable<T> over_itself(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed, bool causal,
-                          TracePoint point = {}) const {
+  Variable<T> self_attention(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed, bool causal,
+                             TracePoint point = {}) const {
     const Variable<T> qkv = project_all(graph, x);
     AttentionOptions options = options_;
     options.causal = causal;
     return output(graph, attend<T>(graph, {qkv, 0}, {qkv, width_}, {qkv, 2 * width_}, packed, packed, options, point));
   }
 
-  /// Attention over an encoder's output: x [N, D], memory [S, D] -> [N, D].
+  /// Cross-attention over the encoder's output: x [N, D], memory [S, D] -> [N, D].
   template <class T>
-  Variable<T> over_memory(Graph<T>& graph, const Variable<T>& x, const Variable<T>& memory, PackedOffsets queries,
-                          PackedOffsets keys, TracePoint point = {}) const {
+  Variable<T> cross_attention(Graph<T>& graph, const Variable<T>& x, const Variable<T>& memory, PackedOffsets queries,
+                              PackedOffsets keys, TracePoint point = {}) const {
     const Variable<T> q = project_query(graph, x), kv = project_memory(graph, memory);
     return output(graph, attend<T>(graph, {q, 0}, {kv, 0}, {kv, width_}, queries, keys, options_, point));
   }
