@@ -50,7 +50,7 @@ TEST_CASE("linear: threads that share a product give the same bits, in every pre
         ParameterValues<float> none(layout);
         Graph<float> graph(device, none);
         const Tensor<float> y = t.arena.tensor<float>({rows, 1021});
-        LinearRows<float>(graph, Tensor<float>(x.data(), {rows, 310})).multiply(w, bias, Activation::relu, y);
+        LinearInput<float>(graph, Tensor<float>(x.data(), {rows, 310})).multiply(w, bias, Activation::relu, y);
         results[shared ? 1 : 0].assign(y.data(), y.data() + y.size());
       }
       CHECK(results[0] == results[1]);
@@ -100,11 +100,11 @@ TEST_CASE("linear: rows selected from a weight give the bits they give in the wh
           Graph<float> graph(device, none);
           std::vector<std::int32_t> selected;
           for (int i = step / 2 % 1021; i < 1021; i += step) selected.push_back(i);
-          const LinearRows<float> left(graph, Tensor<float>(x.data(), {rows, 310}));
+          const LinearInput<float> left(graph, Tensor<float>(x.data(), {rows, 310}));
           for (const Tensor<float> b : {bias, Tensor<float>()}) {
             const Tensor<float> whole = t.arena.tensor<float>({rows, 1021});
             left.multiply(w, b, Activation::none, whole);
-            const auto part = SelectedRows<float>::pack(graph, w, b, selected, t.arena);
+            const auto part = PackedWeight<float>::pack(graph, w, b, selected, t.arena);
             const Tensor<float> y = t.arena.tensor<float>({rows, part.n});
             left.multiply(part, y);
             bool same = true;
@@ -126,7 +126,7 @@ TEST_CASE("linear: packed parameters keep a weight in each form and shape that i
     CpuContext device{t.arena, precision};
     Graph<float> graph(device, values, &packed);
     const Tensor<float> y = t.arena.tensor<float>({5, shape[0]});
-    LinearRows<float>(graph, Tensor<float>(x.data(), {5, shape[1]}))
+    LinearInput<float>(graph, Tensor<float>(x.data(), {5, shape[1]}))
         .multiply(values.view(id, shape), {}, Activation::none, y);
     return std::vector<float>(y.data(), y.data() + y.size());
   };
@@ -156,7 +156,7 @@ TEST_CASE("linear: no rows, no columns and no inner width give empty sums, in ev
         Graph<float> graph(device, none);
         const Tensor<float> y = t.arena.tensor<float>({rows, n});
         std::fill_n(y.data(), y.size(), 7.0F);
-        LinearRows<float>(graph, Tensor<float>(x.data(), {rows, k}))
+        LinearInput<float>(graph, Tensor<float>(x.data(), {rows, k}))
             .multiply(Tensor<float>(w.data(), {n, k}), Tensor<float>(bias.data(), {n}), Activation::none, y);
         for (std::int64_t i = 0; i < y.size(); ++i) CHECK(y[i] == bias[i % n]);
       }

@@ -27,12 +27,12 @@ enum class PackedForm { float32, rounded, bfloat16, int8 };
 template <class T>
 using ParameterSource = std::function<void(std::int64_t first, std::span<T> out)>;
 
-/// The rows of a weight [n, k] that is to be packed: in memory, or read piece by piece from a source.
+/// A weight [n, k] before it is packed: its rows are in memory, or are read piece by piece from a source.
 template <class T>
-class WeightRows {
+class UnpackedWeight {
  public:
-  explicit WeightRows(Tensor<T> weight) : weight_(weight) {}
-  WeightRows(Tensor<T> weight, std::int64_t first, const ParameterSource<T>& source)
+  explicit UnpackedWeight(Tensor<T> weight) : weight_(weight) {}
+  UnpackedWeight(Tensor<T> weight, std::int64_t first, const ParameterSource<T>& source)
       : weight_(weight), first_(first), source_(&source) {}
 
   std::int64_t rows() const { return weight_.rows(); }
@@ -67,7 +67,7 @@ class PackedParameters {
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
 
-  /// `size` elements that pack(rows, memory) wrote for this view of parameters [rows, columns] in this form, now or
+  /// `size` elements that pack(unpacked, memory) wrote for this view of parameters [rows, columns] in this form, now or
   /// before. They stay where they are.
   template <class Pack>
   const T* get(Tensor<T> view, PackedForm form, std::int64_t size, Pack pack) {
@@ -75,14 +75,14 @@ class PackedParameters {
     const Key key(view.data(), view.rows(), view.columns(), form);
     if (const auto found = packed_.find(key); found != packed_.end()) return found->second;
     T* const memory = arena_.tensor<T>({size}).data();
-    pack(rows(view), memory);
+    pack(unpacked(view), memory);
     return packed_[key] = memory;
   }
 
   /// The rows of a view of parameters as they are, wherever they are.
-  WeightRows<T> rows(Tensor<T> view) const {
+  UnpackedWeight<T> unpacked(Tensor<T> view) const {
     const std::int64_t first = view.data() - parameters_.flat().data();
-    return is_unread(first) ? WeightRows<T>(view, first, source_) : WeightRows<T>(view);
+    return is_unread(first) ? UnpackedWeight<T>(view, first, source_) : UnpackedWeight<T>(view);
   }
 
   /// Reads the parameters that have not been packed so far, and those for which keeps(name) holds, into `parameters`

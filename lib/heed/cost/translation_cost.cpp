@@ -171,7 +171,7 @@ class ModelCalibration {
         const Tensor<float> x = t.some(rows, product.inputs),
                             y = t.arena.template tensor<float>({rows, product.outputs});
         seconds += seconds_of([&] {
-          LinearRows<float>(t.graph, x)
+          LinearInput<float>(t.graph, x)
               .multiply(t.graph.parameter(product.weight, product.shape()).value,
                         t.graph.parameter(product.bias, {product.outputs}).value,
                         product.activated ? config_.ffn_activation : Activation::none, y);

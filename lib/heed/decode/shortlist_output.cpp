@@ -40,7 +40,7 @@ void ShortlistOutput::start(Graph<float>& graph, const Shortlist& shortlist, con
       for (const std::int32_t id : sentences_[s].ids)
         sentences_[s].columns.push_back(place[static_cast<std::size_t>(id)]);
     }
-    groups_.push_back({SelectedRows<float>::pack(graph, weight, bias, all, weights_), end - begin == 1});
+    groups_.push_back({PackedWeight<float>::pack(graph, weight, bias, all, weights_), end - begin == 1});
   }
 }
 
@@ -60,7 +60,7 @@ void ShortlistOutput::for_sentences(Graph<float>& graph, Tensor<float> hidden, U
     const Group& group = groups_[static_cast<std::size_t>(group_of(first))];
     const auto row = static_cast<std::int64_t>(first), count = static_cast<std::int64_t>(last - first);
     const Tensor<float> scores = graph.arena().tensor<float>({count, group.weight.n});
-    LinearRows<float>(graph, {hidden.row(row), {count, hidden.columns()}}).multiply(group.weight, scores);
+    LinearInput<float>(graph, {hidden.row(row), {count, hidden.columns()}}).multiply(group.weight, scores);
     for (std::size_t begin = first, end = first; begin < last; begin = end) {
       while (end < last && rows_[end] == rows_[begin]) ++end;
       const ArenaScope inner(graph.arena());

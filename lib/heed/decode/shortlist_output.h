@@ -34,7 +34,7 @@ class ShortlistOutput {
     std::int32_t group = 0;
   };
   struct Group {
-    SelectedRows<float> weight;
+    PackedWeight<float> weight;
     bool alone = false;  // one sentence: its columns are all
   };
 

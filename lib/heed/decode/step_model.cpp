@@ -56,8 +56,8 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
                   CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids) {
   Arena& arena = graph.arena();
   const std::int64_t rows = hidden.rows(), all = weight.rows();
-  const LinearRows<float> product(graph, hidden);
-  const SelectedRows<float> packed = product.all_rows(weight, bias);
+  const LinearInput<float> product(graph, hidden);
+  const PackedWeight<float> packed = product.packed_weight(weight, bias);
   if (k <= LogSoftmaxTopK<float>::kLargest) {
     // What stays in the cache until it has been looked at is too little for a team to share, which makes all at once.
     const std::int64_t together = graph.device().team ? all : LogSoftmaxTopK<float>::kColumns;

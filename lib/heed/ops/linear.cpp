@@ -61,7 +61,7 @@ template <class Pack>
 void for_rows(ThreadTeam* team, std::int64_t n, std::int64_t k, Pack pack) {
   constexpr std::int64_t kPieceElements = 1 << 15;  // what is read stays in the cache until it is packed
   const std::int64_t count =
-      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kPackedStep) * kPackedStep;
+      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;
   const std::int64_t pieces = (n + count - 1) / count;
   const auto piece = [&](int i) { pack(i * count, std::min(n, (i + 1) * count)); };
   if (team && pieces > 1)
@@ -73,11 +73,11 @@ void for_rows(ThreadTeam* team, std::int64_t n, std::int64_t k, Pack pack) {
 }  // namespace
 
 template <class T>
-SelectedRows<T> SelectedRows<T>::pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias,
+PackedWeight<T> PackedWeight<T>::pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias,
                                       std::span<const std::int32_t> selected, Arena& arena) {
   const PackedForm form = form_of<T>(graph.device());
   const std::int64_t n = std::ssize(selected), k = weight.columns();
-  const WeightRows<T> from = graph.packed() ? graph.packed()->rows(weight) : WeightRows<T>(weight);
+  const UnpackedWeight<T> from = graph.packed() ? graph.packed()->unpacked(weight) : UnpackedWeight<T>(weight);
   T* const memory = arena.tensor<T>({packed_size<T>(form, n, k)}).data();
   for_rows(graph.device().team, n, k, [&](std::int64_t begin, std::int64_t end) {
     thread_local std::vector<T> rows, scratch;
@@ -88,7 +88,7 @@ SelectedRows<T> SelectedRows<T>::pack(Graph<T>& graph, Tensor<T> weight, Tensor<
     }
     pack_rows(form, n, k, begin, end, static_cast<const T*>(rows.data()), memory);
   });
-  SelectedRows<T> out{memory, {}, n, k};
+  PackedWeight<T> out{memory, {}, n, k};
   if (!bias) return out;
   out.bias = arena.tensor<T>({n});
   for (std::int64_t i = 0; i < n; ++i) out.bias[i] = bias[selected[static_cast<std::size_t>(i)]];
@@ -96,7 +96,7 @@ SelectedRows<T> SelectedRows<T>::pack(Graph<T>& graph, Tensor<T> weight, Tensor<
 }
 
 template <class T>
-LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), form_(form_of<T>(graph.device())), x_(x) {
+LinearInput<T>::LinearInput(Graph<T>& graph, Tensor<T> x) : graph_(graph), form_(form_of<T>(graph.device())), x_(x) {
   if constexpr (std::is_same_v<T, float>) {
     if (form_ == PackedForm::int8) int8_ = quantize_rows(graph.arena(), x.rows(), x.columns(), x.data(), x.columns());
     if (form_ == PackedForm::bfloat16)
@@ -109,9 +109,9 @@ LinearRows<T>::LinearRows(Graph<T>& graph, Tensor<T> x) : graph_(graph), form_(f
 }
 
 template <class T>
-SelectedRows<T> LinearRows<T>::all_rows(Tensor<T> weight, Tensor<T> bias) const {
+PackedWeight<T> LinearInput<T>::packed_weight(Tensor<T> weight, Tensor<T> bias) const {
   const std::int64_t n = weight.dim(0), k = weight.dim(1), size = packed_size<T>(form_, n, k);
-  const auto pack = [&](const WeightRows<T>& rows, T* memory) {
+  const auto pack = [&](const UnpackedWeight<T>& rows, T* memory) {
     for_rows(graph_.device().team, n, k, [&](std::int64_t begin, std::int64_t end) {
       thread_local std::vector<T> scratch;
       pack_rows(form_, n, k, begin, end, rows.get(begin, end, scratch), memory);
@@ -119,25 +119,25 @@ SelectedRows<T> LinearRows<T>::all_rows(Tensor<T> weight, Tensor<T> bias) const 
   };
   if (graph_.packed()) return {graph_.packed()->get(weight, form_, size, pack), bias, n, k};
   T* memory = graph_.arena().template tensor<T>({size}).data();
-  pack(WeightRows<T>(weight), memory);
+  pack(UnpackedWeight<T>(weight), memory);
   return {memory, bias, n, k};
 }
 
 template <class T>
 template <class Product>
-void LinearRows<T>::for_columns(std::int64_t n, std::int64_t k, Product product) const {
+void LinearInput<T>::for_columns(std::int64_t n, std::int64_t k, Product product) const {
   ThreadTeam* const team = graph_.device().team;
   // A piece is worth handing over where its part of the weight takes some microseconds to read.
   constexpr std::int64_t kPieceElements = 1 << 16;
   const std::int64_t columns =
-      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kPackedStep) * kPackedStep;
+      std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;
   const std::int64_t pieces = (n + columns - 1) / columns;
   if (!team || pieces < 2) return product(0, n);
   team->run(static_cast<int>(pieces), [&](int i) { product(i * columns, std::min(n, (i + 1) * columns)); });
 }
 
 template <class T>
-void LinearRows<T>::multiply(const SelectedRows<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const {
+void LinearInput<T>::multiply(const PackedWeight<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const {
   const std::int64_t n = end - begin, k = weight.k;
   if constexpr (std::is_same_v<T, float>) {
     if (form_ == PackedForm::bfloat16) {
@@ -159,9 +159,9 @@ void LinearRows<T>::multiply(const SelectedRows<T>& weight, std::int64_t begin, 
 }
 
 template <class T>
-void LinearRows<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const {
+void LinearInput<T>::multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const {
   const ArenaScope scope(graph_.arena());
-  multiply(all_rows(weight, bias), y);
+  multiply(packed_weight(weight, bias), y);
   add_bias_activate(y, Tensor<T>(), activation);
 }
 
@@ -177,7 +177,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   const Variable<T> y = rounds ? graph.rounded_result(shape) : graph.result(shape);
   if (!graph.recording()) {
     const ArenaScope scope(graph.arena());
-    LinearRows<T>(graph, x.value).multiply(weight.value, bias.value, activation, y.value);
+    LinearInput<T>(graph, x.value).multiply(weight.value, bias.value, activation, y.value);
     return y;
   }
   const bool keeps_input = activation == Activation::gelu || activation == Activation::swish;
@@ -193,10 +193,10 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   return y;
 }
 
-template struct SelectedRows<float>;
-template struct SelectedRows<double>;
-template class LinearRows<float>;
-template class LinearRows<double>;
+template struct PackedWeight<float>;
+template struct PackedWeight<double>;
+template class LinearInput<float>;
+template class LinearInput<double>;
 template Variable<float> linear(Graph<float>&, const Variable<float>&, const Variable<float>&, const Variable<float>&,
                                 Activation, ResultUse);
 template Variable<double> linear(Graph<double>&, const Variable<double>&, const Variable<double>&,

@@ -36,44 +36,44 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
                     Tensor<T> before, MaybeRounded<T> y);
 
 /// Rows of a weight may be packed in pieces, and columns of a product made in pieces, that begin at multiples of this.
-constexpr std::int64_t kPackedStep = 32;
-static_assert(kPackedStep % kInt8Columns == 0 && kPackedStep % kPanelRows<float> == 0);
+constexpr std::int64_t kColumnBlock = 32;
+static_assert(kColumnBlock % kInt8Columns == 0 && kColumnBlock % kPanelRows<float> == 0);
 
-/// Some rows of a weight [O, I] and of its bias, [O] or absent, packed for LinearRows: an element of a product with
-/// them has the bits that it has in a product with the whole weight.
+/// All or some rows of a weight [O, I] and of its bias, [O] or absent, packed for LinearInput: an element of a product
+/// with some rows has the bits that it has in a product with the whole weight.
 template <class T>
-struct SelectedRows {
+struct PackedWeight {
   const T* packed = nullptr;
   Tensor<T> bias;
   std::int64_t n = 0, k = 0;
 
   /// For the precision of the graph's device, in memory of `arena`.
-  static SelectedRows pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> selected,
+  static PackedWeight pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> selected,
                            Arena& arena);
 };
 
-/// Rows of x, rounded and laid out once for products with any number of weights, in the precision of the graph's
-/// device: inference's way. A row of a product does not depend on the other rows, bit for bit, in any precision. What
-/// weights are packed to is kept with the graph's packed parameters where it has them. Lives as long as x and the
-/// memory taken from the graph's arena.
+/// The input x of linear layers in inference: its rows are rounded and laid out once, in the precision of the graph's
+/// device, for products with any number of weights. A row of a product does not depend on the other rows, bit for bit,
+/// in any precision. What weights are packed to is kept with the graph's packed parameters where it has them. Lives as
+/// long as x and the memory taken from the graph's arena.
 template <class T>
-class LinearRows {
+class LinearInput {
  public:
-  LinearRows(Graph<T>& graph, Tensor<T> x);
+  LinearInput(Graph<T>& graph, Tensor<T> x);
 
   /// y = f(x W^T + b). Shapes: weight [O, I], bias [O] or absent -> y [N, O].
   void multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const;
   /// y = x W^T + b with n rows of a weight. Shapes: y [N, n].
-  void multiply(const SelectedRows<T>& weight, Tensor<T> y) const { multiply(weight, 0, weight.n, y); }
-  /// The same with its rows from `begin` (a multiple of kPackedStep) to before `end`. Shapes: y [N, end - begin].
-  void multiply(const SelectedRows<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const;
+  void multiply(const PackedWeight<T>& weight, Tensor<T> y) const { multiply(weight, 0, weight.n, y); }
+  /// The same with its rows from `begin` (a multiple of kColumnBlock) to before `end`. Shapes: y [N, end - begin].
+  void multiply(const PackedWeight<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const;
 
   /// All rows of a weight [O, I] and its bias, [O] or absent, for such products. Lives as long as the graph's packed
   /// parameters, or, without these, as what its arena holds.
-  SelectedRows<T> all_rows(Tensor<T> weight, Tensor<T> bias) const;
+  PackedWeight<T> packed_weight(Tensor<T> weight, Tensor<T> bias) const;
 
  private:
-  /// Calls product(begin, end) for ranges of n columns that begin at multiples of kPackedStep: one, or shared by the
+  /// Calls product(begin, end) for ranges of n columns that begin at multiples of kColumnBlock: one, or shared by the
   /// device's team.
   template <class Product>
   void for_columns(std::int64_t n, std::int64_t k, Product product) const;
