@@ -113,8 +113,8 @@ Run heed_int8(Memory& memory) {
   quantize_weight(p.n, p.k, 0, p.n, memory.b.data(), p.k, memory.weight.data());
   return [&memory, p] {
     const ArenaScope scope(memory.arena);
-    gemm_int8(quantize_rows(memory.arena, p.m, p.k, memory.a.data(), p.k), p.n, 0, p.n, {memory.weight.data()}, nullptr,
-              memory.c.data(), p.n);
+    gemm_int8(quantize_activations(memory.arena, p.m, p.k, memory.a.data(), p.k), p.n, 0, p.n, {memory.weight.data()},
+              nullptr, memory.c.data(), p.n);
   };
 }
 

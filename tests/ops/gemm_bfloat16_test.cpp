@@ -68,7 +68,7 @@ struct Case {
     convert_to_bfloat16(a.data(), std::ssize(a), left.data());
     convert_to_bfloat16(b.data(), std::ssize(b), right.data());
     Arena arena;
-    gemm_bfloat16(alpha, bfloat16_left(arena, m, k, GemmOperand<Bfloat16>{left.data(), a_stride, a_transposed}),
+    gemm_bfloat16(alpha, bfloat16_left_operand(arena, m, k, GemmOperand<Bfloat16>{left.data(), a_stride, a_transposed}),
                   bfloat16_tiles(arena, k, n, GemmOperand<Bfloat16>{right.data(), b_stride, b_transposed}), beta,
                   c.data(), c_stride);
     return c;

@@ -23,7 +23,7 @@ std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Te
     quantize_weight(n, k, j, std::min(n, j + kInt8Columns), w.row(j), k, weight.data());
   std::vector<float> y(static_cast<std::size_t>(rows * (n + 1)), 7);
   const ArenaScope scope(arena);
-  const Int8Rows left = quantize_rows(arena, rows, k, x.data(), x.columns());
+  const Int8Activations left = quantize_activations(arena, rows, k, x.data(), x.columns());
   for (std::int64_t j = 0; j < n; j += kInt8Columns)
     gemm_int8(left, n, j, std::min(n, j + kInt8Columns), {weight.data()}, bias, y.data() + j, n + 1);
   return y;

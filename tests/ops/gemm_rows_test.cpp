@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("gemm: beta C where k is 0, nothing without rows or columns, 
           gemm(t.device, m, n, k, T(0.5), a, b, beta, c, stride);
         });
         check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
-          gemm(t.device, m, T(1), a, prepare_right(t.device, k, n, b), beta, c, stride);
+          gemm(t.device, m, T(1), a, prepare_right_operand(t.device, k, n, b), beta, c, stride);
         });
       }
       if constexpr (std::is_same_v<T, float>)
@@ -116,10 +116,11 @@ TEST_CASE_TEMPLATE("gemm: beta C where k is 0, nothing without rows or columns, 
           const std::vector<Bfloat16> rounded(70 * 70, Bfloat16{0x3F80});
           const GemmOperand<Bfloat16> a{rounded.data(), k}, b{rounded.data(), n};
           check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
-            gemm(t.device, m, T(1), a, prepare_right(t.device, k, n, b), beta, c, stride);
+            gemm(t.device, m, T(1), a, prepare_right_operand(t.device, k, n, b), beta, c, stride);
           });
           check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
-            gemm_bfloat16(1, bfloat16_left(t.arena, m, k, a), bfloat16_tiles(t.arena, k, n, b), beta, c, stride);
+            gemm_bfloat16(1, bfloat16_left_operand(t.arena, m, k, a), bfloat16_tiles(t.arena, k, n, b), beta, c,
+                          stride);
           });
           check_empty_product<T>(m, n, k, [&](T beta, T* c, std::int64_t stride) {
             gemm_bfloat16(t.arena, m, T(0.5), {x.data(), k}, bfloat16_tiles(t.arena, k, n, b), beta, c, stride);

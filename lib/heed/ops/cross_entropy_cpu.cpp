@@ -146,9 +146,9 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};  // rounded: their gradients, which two products read
   if (gradient && std::is_same_v<T, float> && takes_bfloat16(device))
     logits.rounded = device.arena.tensor<Bfloat16>(chunk);
-  const GemmRight<T> forward = prepare_right(device, width, vocabulary, {weight.data(), width, true});
-  const GemmRight<T> backward =
-      dhidden ? prepare_right(device, vocabulary, width, {weight.data(), width}) : GemmRight<T>();
+  const RightOperand<T> forward = prepare_right_operand(device, width, vocabulary, {weight.data(), width, true});
+  const RightOperand<T> backward =
+      dhidden ? prepare_right_operand(device, vocabulary, width, {weight.data(), width}) : RightOperand<T>();
   CrossEntropySums sums;
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
@@ -168,7 +168,8 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
     if (dweight)
       logits.with_operand(0, true, [&](auto gradients) {
         const ArenaScope product(device.arena);
-        const GemmRight<T> right = prepare_right(device, count, width, GemmOperand<T>{hidden.row(begin), width});
+        const RightOperand<T> right =
+            prepare_right_operand(device, count, width, GemmOperand<T>{hidden.row(begin), width});
         gemm(device, vocabulary, T(1), gradients, right, T(1), dweight.data(), width);
       });
   }

@@ -98,9 +98,10 @@ PackedWeight<T> PackedWeight<T>::pack(Graph<T>& graph, Tensor<T> weight, Tensor<
 template <class T>
 LinearInput<T>::LinearInput(Graph<T>& graph, Tensor<T> x) : graph_(graph), form_(form_of<T>(graph.device())), x_(x) {
   if constexpr (std::is_same_v<T, float>) {
-    if (form_ == PackedForm::int8) int8_ = quantize_rows(graph.arena(), x.rows(), x.columns(), x.data(), x.columns());
+    if (form_ == PackedForm::int8)
+      int8_ = quantize_activations(graph.arena(), x.rows(), x.columns(), x.data(), x.columns());
     if (form_ == PackedForm::bfloat16)
-      bfloat16_ = bfloat16_left(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
+      bfloat16_ = bfloat16_left_operand(graph.arena(), x.rows(), x.columns(), {x.data(), x.columns()});
   }
   if (form_ == PackedForm::rounded) {
     x_ = graph.arena().template tensor<T>(x.shape());

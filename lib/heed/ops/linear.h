@@ -81,8 +81,8 @@ class LinearInput {
   Graph<T>& graph_;
   PackedForm form_;
   Tensor<T> x_;
-  Bfloat16Left bfloat16_;
-  Int8Rows int8_;
+  Bfloat16LeftOperand bfloat16_;
+  Int8Activations int8_;
 };
 
 /// y = f(y + b) in place.

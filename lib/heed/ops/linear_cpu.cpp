@@ -115,7 +115,7 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
                     Tensor<T> before, MaybeRounded<T> y) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  const GemmRight<T> right = prepare_right(device, in, out, GemmOperand<T>{weight.data(), in, true});
+  const RightOperand<T> right = prepare_right_operand(device, in, out, GemmOperand<T>{weight.data(), in, true});
   const std::int64_t most = y.rounded ? std::min(rows, kRoundedRows) : rows;
   const Tensor<T> part = y.rounded ? device.arena.tensor<T>({most, out}) : Tensor<T>();
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
@@ -153,7 +153,8 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ac
   if (dweight)
     x.with_operand(0, false, [&](auto operand) {
       const ArenaScope scope(device.arena);
-      gemm(device, out, T(1), dz_transposed, prepare_right(device, rows, in, operand), T(1), dweight.data(), in);
+      gemm(device, out, T(1), dz_transposed, prepare_right_operand(device, rows, in, operand), T(1), dweight.data(),
+           in);
     });
   if (dbias) simd::add_column_sums(static_cast<const T*>(dy.data()), rows, out, dbias.data());
 }

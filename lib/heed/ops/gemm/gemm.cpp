@@ -38,22 +38,22 @@ GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_
 
 }  // namespace
 
-GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
+RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
   if (device.precision != Precision::bfloat16) return {k, n, b};
   if (!takes_bfloat16(device)) return {k, n, rounded(device, b, k, n)};
   return {k, n, b, bfloat16_tiles(device.arena, k, n, b).tiles};
 }
 
-GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
+RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
   return {k, n, {}, bfloat16_tiles(device.arena, k, n, b).tiles};
 }
 
-GemmRight<double> prepare_right(CpuContext&, std::int64_t k, std::int64_t n, GemmOperand<double> b) {
+RightOperand<double> prepare_right_operand(CpuContext&, std::int64_t k, std::int64_t n, GemmOperand<double> b) {
   return {k, n, b};
 }
 
-void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const GemmRight<float>& b, float beta,
-          float* c, std::int64_t c_stride) {
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const RightOperand<float>& b,
+          float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || b.n == 0) return;
   if (b.k == 0) return scale(m, b.n, beta, c, c_stride);
   const ArenaScope scope(device.arena);
@@ -65,20 +65,20 @@ void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a,
   }
 }
 
-void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || b.n == 0) return;
   if (b.k == 0) return scale(m, b.n, beta, c, c_stride);
   if (!b.tiles) throw Error("internal: gemm: a left side in bfloat16, a right side in another precision");
   const ArenaScope scope(device.arena);
-  gemm_bfloat16(alpha, bfloat16_left(device.arena, m, b.k, a), {b.tiles, b.k, b.n}, beta, c, c_stride);
+  gemm_bfloat16(alpha, bfloat16_left_operand(device.arena, m, b.k, a), {b.tiles, b.k, b.n}, beta, c, c_stride);
 }
 
 bool takes_bfloat16(Precision precision) {
   return precision == Precision::bfloat16 && has_fast_bfloat16();
 }
 
-void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
+void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const RightOperand<double>& b,
           double beta, double* c, std::int64_t c_stride) {
   gemm(device, m, b.n, b.k, alpha, a, b.plain, beta, c, c_stride);
 }
@@ -86,7 +86,7 @@ void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> 
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
           GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
   const ArenaScope scope(device.arena);
-  gemm(device, m, alpha, a, prepare_right(device, k, n, b), beta, c, c_stride);
+  gemm(device, m, alpha, a, prepare_right_operand(device, k, n, b), beta, c, c_stride);
 }
 
 void gemm(CpuContext&, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,

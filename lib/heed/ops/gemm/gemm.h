@@ -30,23 +30,23 @@ void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, do
 /// The right side of products, prepared once for several left sides: in bfloat16 rounded and laid out for the hardware
 /// (in the arena), else as it lies.
 template <class T>
-struct GemmRight {
+struct RightOperand {
   std::int64_t k, n;
   GemmOperand<T> plain;
   const std::uint32_t* tiles = nullptr;
 };
-GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
-GemmRight<double> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
+RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
+RightOperand<double> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
 /// Of numbers that are rounded already, only where takes_bfloat16(device).
-GemmRight<float> prepare_right(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
+RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
 /// gemm() with a right side prepared for this device's precision.
-void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const GemmRight<float>& b, float beta,
-          float* c, std::int64_t c_stride);
-void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const GemmRight<double>& b,
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const RightOperand<float>& b,
+          float beta, float* c, std::int64_t c_stride);
+void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const RightOperand<double>& b,
           double beta, double* c, std::int64_t c_stride);
 /// The same with a left side that is rounded already, only where takes_bfloat16(device).
-void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const GemmRight<float>& b,
+void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride);
 
 /// Whether products in this precision are of bfloat16 numbers on this CPU, which may then be rounded beforehand.

@@ -295,17 +295,17 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
   return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, true), k, n};
 }
 
-Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a) {
+Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
   return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
 }
 
-Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a) {
+Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
   return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
 }
 
-void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,
+void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
                    std::int64_t c_stride) {
   const Product product{a.m, b.n, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
   instruction_set() == InstructionSet::amx ? multiply_amx(product) : multiply_avx512(product);
@@ -314,7 +314,7 @@ void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, f
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride) {
   const ArenaScope scope(scratch);
-  gemm_bfloat16(alpha, bfloat16_left(scratch, m, b.k, a), b, beta, c, c_stride);
+  gemm_bfloat16(alpha, bfloat16_left_operand(scratch, m, b.k, a), b, beta, c, c_stride);
 }
 
 }  // namespace heed
@@ -337,11 +337,11 @@ Bfloat16Tiles bfloat16_tiles(Arena&, std::int64_t, std::int64_t, GemmOperand<Bfl
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
-Bfloat16Left bfloat16_left(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
+Bfloat16LeftOperand bfloat16_left_operand(Arena&, std::int64_t, std::int64_t, GemmOperand<float>) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
-Bfloat16Left bfloat16_left(Arena&, std::int64_t, std::int64_t, GemmOperand<Bfloat16>) {
+Bfloat16LeftOperand bfloat16_left_operand(Arena&, std::int64_t, std::int64_t, GemmOperand<Bfloat16>) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
@@ -349,7 +349,7 @@ void convert_to_bfloat16(const float*, std::int64_t, Bfloat16*) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 
-void gemm_bfloat16(float, const Bfloat16Left&, const Bfloat16Tiles&, float, float*, std::int64_t) {
+void gemm_bfloat16(float, const Bfloat16LeftOperand&, const Bfloat16Tiles&, float, float*, std::int64_t) {
   throw Error("internal: no bfloat16 products on this CPU");
 }
 

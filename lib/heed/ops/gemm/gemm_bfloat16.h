@@ -20,12 +20,12 @@ std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n);
 Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 
 /// The left side A [m, k], likewise.
-struct Bfloat16Left {
+struct Bfloat16LeftOperand {
   const std::uint32_t* tiles = nullptr;
   std::int64_t m = 0, k = 0;
 };
-Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
-Bfloat16Left bfloat16_left(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
+Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
+Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
 
 /// out[i] = x[i] rounded to bfloat16, as the products round their operands: denormal numbers become zero.
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
@@ -37,7 +37,7 @@ void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
 /// has_fast_bfloat16().
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
-void gemm_bfloat16(float alpha, const Bfloat16Left& a, const Bfloat16Tiles& b, float beta, float* c,
+void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
                    std::int64_t c_stride);
 
 }  // namespace heed

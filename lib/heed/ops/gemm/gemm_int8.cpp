@@ -391,7 +391,8 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
   }
 }
 
-Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const float* x, std::int64_t stride) {
+Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64_t k, const float* x,
+                                     std::int64_t stride) {
   const std::int64_t depth = padded(k, kDepth), all_rows = padded(rows, 16);
   auto* const values = reinterpret_cast<std::uint8_t*>(arena.tensor<float>({all_rows, depth / 4}).data());
   float* const scales = arena.tensor<float>({rows}).data();
@@ -401,7 +402,7 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
   return {values, scales, rows, k};
 }
 
-void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
+void gemm_int8(const Int8Activations& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride) {
   const InstructionSet set = instruction_set();
   const bool tiles = set == InstructionSet::amx && x.rows > kFewRows;

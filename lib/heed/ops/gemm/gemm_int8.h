@@ -26,12 +26,13 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
 
 /// Rows of X as 8-bit integers, each by its own scale, likewise: once for any number of weights. Lives in the arena of
 /// its making.
-struct Int8Rows {
+struct Int8Activations {
   const std::uint8_t* values = nullptr;
   const float* scales = nullptr;
   std::int64_t rows = 0, k = 0;
 };
-Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const float* x, std::int64_t stride);
+Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64_t k, const float* x,
+                                     std::int64_t stride);
 
 /// Y = X W^T + b. Sums are exact integers, so a row of Y depends on its row of X alone, and is the same, bit for bit,
 /// with every instruction set: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, AMX's tiles.
@@ -39,7 +40,7 @@ Int8Rows quantize_rows(Arena& arena, std::int64_t rows, std::int64_t k, const fl
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
 /// row; k at most kInt8MostDepth. Numbers that are not finite give rows that are not finite. Of Y, the columns from
 /// `begin` (a multiple of kInt8Columns) to before `end` are made, the first of them at `y`.
-void gemm_int8(const Int8Rows& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
+void gemm_int8(const Int8Activations& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride);
 
 }  // namespace heed
