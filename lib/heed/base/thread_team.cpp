@@ -52,7 +52,7 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void ThreadTeam::run_pieces(int count, const NumberedCall& job) {
+void ThreadTeam::run_pieces(int count, const FunctionRef& job) {
   if (count <= 1 || helpers_.empty()) {
     for (int i = 0; i < count; ++i) job(i);
     return;

@@ -33,7 +33,7 @@ class ThreadTeam {
   /// from the heap.
   template <class Piece>
   void run(int count, Piece&& piece) {
-    run_pieces(count, NumberedCall(piece));
+    run_pieces(count, FunctionRef(piece));
   }
 
  private:
@@ -48,7 +48,7 @@ class ThreadTeam {
     bool left() const { return next < count; }
   };
 
-  void run_pieces(int count, const NumberedCall& job);
+  void run_pieces(int count, const FunctionRef& job);
   /// Takes pieces as long as there are any.
   void take();
   void help();
@@ -56,7 +56,7 @@ class ThreadTeam {
   bool wait_for_work();
 
   std::vector<std::thread> helpers_;
-  NumberedCall job_;
+  FunctionRef job_;
   alignas(64) std::atomic<std::uint64_t> pieces_ = 0;
   alignas(64) std::atomic<std::uint32_t> done_ = 0;
   alignas(64) std::atomic<int> sleeping_ = 0;

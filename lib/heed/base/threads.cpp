@@ -30,7 +30,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::call(const NumberedCall& job, int thread) {
+void ThreadPool::call(const FunctionRef& job, int thread) {
   try {
     job(thread);
   } catch (...) {
@@ -38,7 +38,7 @@ void ThreadPool::call(const NumberedCall& job, int thread) {
   }
 }
 
-void ThreadPool::run_on_all(const NumberedCall& job) {
+void ThreadPool::run_on_all(const FunctionRef& job) {
   {
     const std::lock_guard lock(mutex_);
     job_ = job;
@@ -62,7 +62,7 @@ void ThreadPool::run_on_all(const NumberedCall& job) {
 void ThreadPool::work(int thread) {
   std::uint64_t seen = 0;
   for (;;) {
-    NumberedCall job;
+    FunctionRef job;
     {
       std::unique_lock lock(mutex_);
       start_.wait(lock, [&] { return ending_ || round_ != seen; });

@@ -20,11 +20,11 @@ struct Slice {
 Slice slice_of(std::int64_t size, int parts, int index);
 
 /// A function of a number, borrowed: it must outlive this. Takes no memory from the heap.
-class NumberedCall {
+class FunctionRef {
  public:
-  NumberedCall() = default;
+  FunctionRef() = default;
   template <class Function>
-  explicit NumberedCall(Function& function)
+  explicit FunctionRef(Function& function)
       : call_([](const void* self, int number) { (*static_cast<Function*>(const_cast<void*>(self)))(number); }),
         self_(&function) {}
 
@@ -51,19 +51,19 @@ class ThreadPool {
   /// exception of the lowest thread is thrown again after all have ended.
   template <class Function>
   void run(Function&& function) {
-    run_on_all(NumberedCall(function));
+    run_on_all(FunctionRef(function));
   }
 
  private:
-  void run_on_all(const NumberedCall& job);
-  void call(const NumberedCall& job, int thread);
+  void run_on_all(const FunctionRef& job);
+  void call(const FunctionRef& job, int thread);
   void work(int thread);
 
   std::vector<std::exception_ptr> errors_;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable start_, done_;
-  NumberedCall job_;
+  FunctionRef job_;
   std::uint64_t round_ = 0;
   int running_ = 0;
   bool ending_ = false;
