@@ -354,7 +354,7 @@ TEST_CASE("checksums of parts of a range, in any order") {
       {0, 10}, {10, 400}, {400, 401}, {401, 900}, {900, 1000}};
   std::vector<std::size_t> order = {0, 1, 2, 3, 4};
   do {
-    RangeSum sum({5000, 6000});
+    RangeChecksum sum({5000, 6000});
     for (const std::size_t i : order) {
       CHECK_FALSE(sum.whole());
       const auto [begin, end] = parts[i];
@@ -366,7 +366,7 @@ TEST_CASE("checksums of parts of a range, in any order") {
     CHECK(sum.crc() == all);
   } while (std::next_permutation(order.begin(), order.end()));
 
-  RangeSum sum({0, 1000});
+  RangeChecksum sum({0, 1000});
   sum.add(100, Checksum::of(std::span(bytes).subspan(100, 50)));
   sum.add(140, Checksum::of(std::span(bytes).subspan(140, 50)));  // reaches into what is there
   sum.add(90, Checksum::of(std::span(bytes).subspan(90, 20)));

@@ -161,16 +161,16 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  return read_checked(path, Checked::outline, [&](const OpenCheckpoint& open) { return read_checkpoint(open); });
+  return read_checked(path, ChecksumScope::outline, [&](const OpenCheckpoint& open) { return read_checkpoint(open); });
 }
 
 UnreadCheckpoint open_unread_checkpoint(const std::string& path) {
-  return read_checked(path, Checked::outline,
+  return read_checked(path, ChecksumScope::outline,
                       [&](const OpenCheckpoint& open) { return read_all_but_parameters(open, PageSize::small); });
 }
 
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path) {
-  return read_checked(path, Checked::all, [&](const OpenCheckpoint& open) -> std::optional<ResumableCheckpoint> {
+  return read_checked(path, ChecksumScope::all, [&](const OpenCheckpoint& open) -> std::optional<ResumableCheckpoint> {
     if (!open.file->exists("/training/state")) return std::nullopt;
     ResumableCheckpoint out{read_checkpoint(open), {}, {}};
     const ParameterLayout& layout = out.checkpoint.model->layout();

@@ -147,11 +147,11 @@ std::pair<TextModel, TextModel> read_text_models(const h5::File& file) {
   return {std::move(first), std::move(second)};
 }
 
-OpenCheckpoint open_checked(const std::string& path, Checked checked) {
+OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope) {
   constexpr int kMostTries = 10;
   for (int i = 0; i < kMostTries; ++i) {
     OpenCheckpoint out;
-    out.bytes = std::make_shared<const CheckedFile>(path, checked);
+    out.bytes = std::make_shared<const CheckedFile>(path, scope);
     out.file = std::make_shared<const h5::File>(open_checkpoint(path));
     if (out.file->is_same_as(out.bytes->descriptor()))
       return out;  // trainers put a new file in the place of the old one
@@ -160,7 +160,8 @@ OpenCheckpoint open_checked(const std::string& path, Checked checked) {
 }
 
 std::pair<TextModel, TextModel> load_text_models(const std::string& path) {
-  return read_checked(path, Checked::outline, [&](const OpenCheckpoint& open) { return read_text_models(*open.file); });
+  return read_checked(path, ChecksumScope::outline,
+                      [&](const OpenCheckpoint& open) { return read_text_models(*open.file); });
 }
 
 bool looks_like_checkpoint(const std::string& path) {

@@ -40,14 +40,14 @@ struct OpenCheckpoint {
 };
 
 /// Throws Error for bytes that do not agree with their checksum.
-OpenCheckpoint open_checked(const std::string& path, Checked checked);
+OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope);
 
 /// Calls `read` on a checkpoint. Usage errors in it come from values in the file, not from the command line, and name
 /// the file.
 template <class Function>
-auto read_checked(const std::string& path, Checked checked, Function read) {
+auto read_checked(const std::string& path, ChecksumScope scope, Function read) {
   try {
-    return read(open_checked(path, checked));
+    return read(open_checked(path, scope));
   } catch (const UsageError& error) {
     throw Error(Position{path}, std::string("/config: ") + error.what());
   }

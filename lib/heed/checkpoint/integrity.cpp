@@ -108,18 +108,18 @@ std::vector<ByteRange> without(std::span<const ByteRange> ranges, ByteRange all)
   return out;
 }
 
-std::vector<ByteRange> bytes_of(std::span<const ApartRange> ranges) {
+std::vector<ByteRange> bytes_of(std::span<const DataRange> ranges) {
   std::vector<ByteRange> out;
-  for (const ApartRange& range : ranges) out.push_back(range.bytes);
+  for (const DataRange& range : ranges) out.push_back(range.bytes);
   return out;
 }
 
 /// The ranges that the lines of text name: ascending, and within 0 .. end.
-std::optional<std::vector<ApartRange>> ranges_of(const std::string& lines, std::int64_t end) {
-  std::vector<ApartRange> out;
+std::optional<std::vector<DataRange>> ranges_of(const std::string& lines, std::int64_t end) {
+  std::vector<DataRange> out;
   const char* const last = lines.data() + lines.size();
   for (const char* at = lines.data(); at != last;) {
-    ApartRange range{};
+    DataRange range{};
     const auto [blank, wrong] = std::from_chars(at, last, range.bytes.begin);
     if (wrong != std::errc() || blank == last || *blank != ' ') return std::nullopt;
     const auto [behind, also_wrong] = std::from_chars(blank + 1, last, range.bytes.end);
@@ -153,7 +153,7 @@ Checksum& Checksum::operator+=(const Checksum& other) {
   return *this;
 }
 
-void RangeSum::add(std::int64_t begin, const Checksum& part) {
+void RangeChecksum::add(std::int64_t begin, const Checksum& part) {
   const std::int64_t end = begin + part.size;
   const auto end_of = [](const auto& entry) { return entry.first + entry.second.size; };
   auto at = parts_.lower_bound(begin);
@@ -172,7 +172,7 @@ void RangeSum::add(std::int64_t begin, const Checksum& part) {
   }
 }
 
-std::vector<ByteRange> RangeSum::missing() const {
+std::vector<ByteRange> RangeChecksum::missing() const {
   std::vector<ByteRange> there;
   for (const auto& [begin, part] : parts_) there.push_back({begin, begin + part.size});
   std::vector<ByteRange> out = without(there, range_);
@@ -183,11 +183,11 @@ std::vector<ByteRange> RangeSum::missing() const {
 void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
                      std::span<const ByteRange> training) {
   const OpenFile file(path);
-  std::vector<ApartRange> apart;
+  std::vector<DataRange> apart;
   for (const ByteRange& range : weights) apart.push_back({range, 0});
   for (const ByteRange& range : training) apart.push_back({range, std::nullopt});
   std::sort(apart.begin(), apart.end(),
-            [](const ApartRange& a, const ApartRange& b) { return a.bytes.begin < b.bytes.begin; });
+            [](const DataRange& a, const DataRange& b) { return a.bytes.begin < b.bytes.begin; });
   const std::vector<ByteRange> others = without(bytes_of(apart), {0, file.size()});  // one more
   std::vector<ByteRange> ranges = {others.front()};
   for (std::size_t i = 0; i < apart.size(); ++i) ranges.insert(ranges.end(), {apart[i].bytes, others[i + 1]});
@@ -200,7 +200,7 @@ void append_checksum(const std::string& path, const std::string& name, std::span
       outline += parts[i];
       continue;
     }
-    const ApartRange& range = apart[i / 2];
+    const DataRange& range = apart[i / 2];
     text += std::to_string(range.bytes.begin) + " " + std::to_string(range.bytes.end) +
             (range.crc ? " " + hexadecimal(parts[i].crc) : "") + "\n";
   }
@@ -239,12 +239,12 @@ Error OpenFile::damaged() const {
   return {Position{path_}, "is damaged: its checksum does not match its contents (restore it from a copy)"};
 }
 
-CheckedFile::CheckedFile(const std::string& path, Checked checked) : OpenFile(path) {
+CheckedFile::CheckedFile(const std::string& path, ChecksumScope scope) : OpenFile(path) {
   const std::int64_t end = size() - static_cast<std::int64_t>(kLine);
   if (end < 0) return;
   const std::string line = text_of(*this, {end, end + static_cast<std::int64_t>(kLine)});
   if (line.compare(0, kMark.size(), kMark) != 0 || line.back() != '\n') return;
-  if (checked == Checked::outline && check_outline(end)) return;
+  if (scope == ChecksumScope::outline && check_outline(end)) return;
   if (last_line(checksum(*this, std::vector<ByteRange>{{0, end}}).crc) != line) throw damaged();
 }
 
@@ -264,7 +264,7 @@ bool CheckedFile::check_outline(std::int64_t size) {
   if (!apart) throw damaged();
   if (outline_line(checksum(*this, without(bytes_of(*apart), {0, end})).crc, length) != line) throw damaged();
   std::copy_if(apart->begin(), apart->end(), std::back_inserter(unchecked_),
-               [](const ApartRange& range) { return range.crc.has_value(); });
+               [](const DataRange& range) { return range.crc.has_value(); });
   return true;
 }
 

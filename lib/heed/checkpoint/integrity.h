@@ -27,9 +27,9 @@ struct Checksum {
 };
 
 /// The CRC-32 of a range from those of its parts, which come in any order.
-class RangeSum {
+class RangeChecksum {
  public:
-  explicit RangeSum(ByteRange range) : range_(range) {}
+  explicit RangeChecksum(ByteRange range) : range_(range) {}
 
   /// Adds the bytes from `begin` on, which lie in the range. They take the place of parts within them; where they reach
   /// into another part, they are left out.
@@ -47,7 +47,7 @@ class RangeSum {
 
 /// Bytes of which a checkpoint's outline does not tell: the numbers of a weight, with their CRC-32, or, without, of one
 /// of training's arrays.
-struct ApartRange {
+struct DataRange {
   ByteRange bytes;
   std::optional<std::uint32_t> crc;
 };
@@ -62,7 +62,7 @@ void append_checksum(const std::string& path, const std::string& name, std::span
 
 /// Which bytes of a checkpoint are checked when it is opened: all, or the outline. Of an outline's weights whoever
 /// reads them checks the bytes on the way, so that a file is read once.
-enum class Checked { all, outline };
+enum class ChecksumScope { all, outline };
 
 /// A file open for reading.
 class OpenFile {
@@ -89,15 +89,15 @@ class OpenFile {
 class CheckedFile : public OpenFile {
  public:
   /// Throws Error where the file cannot be read, or is damaged.
-  CheckedFile(const std::string& path, Checked checked);
+  CheckedFile(const std::string& path, ChecksumScope scope);
 
   /// The weights that are left to be checked, ascending.
-  const std::vector<ApartRange>& unchecked() const { return unchecked_; }
+  const std::vector<DataRange>& unchecked() const { return unchecked_; }
 
  private:
   bool check_outline(std::int64_t size);
 
-  std::vector<ApartRange> unchecked_;
+  std::vector<DataRange> unchecked_;
 };
 
 }  // namespace heed

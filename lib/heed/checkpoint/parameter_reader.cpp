@@ -21,15 +21,15 @@ ParameterReader::ParameterReader(OpenCheckpoint checkpoint, std::string group, s
                                  const ParameterLayout& layout)
     : checkpoint_(std::move(checkpoint)), group_(std::move(group)), datasets_(std::move(datasets)), layout_(layout) {
   unchecked_.resize(datasets_.size());
-  const std::vector<ApartRange>& apart = checkpoint_.bytes->unchecked();
+  const std::vector<DataRange>& apart = checkpoint_.bytes->unchecked();
   for (std::size_t i = 0; i < datasets_.size(); ++i) {
     const std::int64_t begin = datasets_[i].offset_of_floats(), end = begin + 4 * layout_.all()[i].shape.size();
     offsets_.push_back(begin);
     const auto found = std::upper_bound(apart.begin(), apart.end(), begin,
-                                        [](std::int64_t at, const ApartRange& range) { return at < range.bytes.end; });
+                                        [](std::int64_t at, const DataRange& range) { return at < range.bytes.end; });
     if (begin < 0 || found == apart.end() || found->bytes.begin >= end) continue;
     if (found->bytes.begin != begin || found->bytes.end != end) throw checkpoint_.bytes->damaged();
-    unchecked_[i] = {*found->crc, RangeSum(found->bytes)};
+    unchecked_[i] = {*found->crc, RangeChecksum(found->bytes)};
   }
 }
 
@@ -68,7 +68,7 @@ bool ParameterReader::read(std::size_t parameter, std::int64_t first, std::span<
 /// Takes note of bytes of a parameter; throws Error where they are the last and the checksum is another. False where
 /// the parameter has no checksum of its own, or all of it has been checked.
 bool ParameterReader::check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const {
-  std::optional<Unchecked>& unchecked = unchecked_[parameter];
+  std::optional<PendingChecksum>& unchecked = unchecked_[parameter];
   {
     const std::lock_guard lock(check_mutex_);
     if (!unchecked) return false;

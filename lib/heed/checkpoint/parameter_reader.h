@@ -35,9 +35,9 @@ class ParameterReader {
 
  private:
   /// What is known of a parameter's bytes that have a checksum of their own.
-  struct Unchecked {
+  struct PendingChecksum {
     std::uint32_t crc;
-    RangeSum sum;
+    RangeChecksum sum;
   };
 
   void read_by_library(std::size_t parameter, std::int64_t first, std::span<float> out) const;
@@ -53,7 +53,7 @@ class ParameterReader {
   const ParameterLayout& layout_;
   std::vector<std::int64_t> offsets_;  // in the file, per parameter; negative where only the library can read it
   mutable std::mutex check_mutex_;     // of what follows
-  mutable std::vector<std::optional<Unchecked>> unchecked_;  // per parameter; none where it is checked
+  mutable std::vector<std::optional<PendingChecksum>> unchecked_;  // per parameter; none where it is checked
   mutable std::mutex mutex_;  // of the library, which has no threads, and of what follows
   mutable std::size_t held_ = SIZE_MAX;
   mutable std::vector<float> values_;  // of the parameter held_
