@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// A count to calculate with.
-inline double real(std::int64_t count) {
+/// Converts a count to double.
+inline double as_double(std::int64_t count) {
   return static_cast<double>(count);
 }
 

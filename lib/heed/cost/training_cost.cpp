@@ -303,22 +303,24 @@ struct Plan {
 /// Bytes that an update reads and writes of each parameter.
 double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& options, int threads) {
   const int own = optimizer.kind != OptimizerKind::sgd ? 7 : optimizer.momentum > 0 ? 5 : 3;
-  return 4 * real(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
+  return 4 * as_double(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
 }
 
 /// Bytes that norms and embeddings read and write, forward and backward: ten numbers and two marks of dropout.
 double norm_bytes(const TransformerConfig& config, const TokenCounts& counts) {
-  return 42 * real(config.dim_emb) *
-         (real(counts.source) * (2 * config.enc_depth + 1) + real(counts.target) * (3 * config.dec_depth + 1));
+  return 42 * as_double(config.dim_emb) *
+         (as_double(counts.source) * (2 * config.enc_depth + 1) +
+          as_double(counts.target) * (3 * config.dec_depth + 1));
 }
 
 /// Seconds of one thread: products of the layers, output layer and loss, attention, norms and embeddings.
 std::array<double, 4> seconds_of_tokens(const TransformerConfig& config, const Rates& rate, const TokenCounts& t) {
-  return {rate.source_token * real(t.source) + rate.target_token * real(t.target), rate.output * real(t.target),
-          rate.encoder_pair * real(t.encoder_pairs) + rate.decoder_pair * real(t.decoder_pairs) +
-              rate.cross_pair * real(t.cross_pairs),
-          (2 * config.enc_depth * rate.norm + rate.embedding) * real(t.source) +
-              (3 * config.dec_depth * rate.norm + rate.embedding) * real(t.target)};
+  return {rate.source_token * as_double(t.source) + rate.target_token * as_double(t.target),
+          rate.output * as_double(t.target),
+          rate.encoder_pair * as_double(t.encoder_pairs) + rate.decoder_pair * as_double(t.decoder_pairs) +
+              rate.cross_pair * as_double(t.cross_pairs),
+          (2 * config.enc_depth * rate.norm + rate.embedding) * as_double(t.source) +
+              (3 * config.dec_depth * rate.norm + rate.embedding) * as_double(t.target)};
 }
 
 }  // namespace
@@ -331,8 +333,8 @@ TrainingCost training_cost(const Transformer<float>& model, ParameterValues<floa
   const Rates rate =
       Calibration(model, parameters, optimizer, corpus, plan.typical_shard, batch, precision, pool).measure();
   const TransformerConfig& config = model.config();
-  const double threads = pool.size(), updates = real(std::ssize(plan.updates));
-  const double parameter_count = real(model.layout().storage_size());
+  const double threads = pool.size(), updates = as_double(std::ssize(plan.updates));
+  const double parameter_count = as_double(model.layout().storage_size());
   const double update = rate.parameter * parameter_count / threads, barriers = 3 * rate.barrier;
   TrainingCost cost;
   cost.target_tokens = plan.all.target;
@@ -348,9 +350,9 @@ TrainingCost training_cost(const Transformer<float>& model, ParameterValues<floa
   const TransformerWork work = forward_work(model, plan.all);
   const double optimising = threads * update * updates;
   cost.parts = {
-      {"products of the layers", layers, 6 * real(work.layers)},
-      {"output layer and loss", output, 6 * real(work.output)},
-      {"attention", attention, 6 * real(work.attention)},
+      {"products of the layers", layers, 6 * as_double(work.layers)},
+      {"output layer and loss", output, 6 * as_double(work.output)},
+      {"attention", attention, 6 * as_double(work.attention)},
       {"norms and embeddings", norms, 0, norm_bytes(config, plan.all)},
       {"optimiser", optimising, 0, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates},
       {"waiting at barriers", threads * cost.seconds - layers - output - attention - norms - optimising},

@@ -42,11 +42,11 @@ class ModelCalibration {
       : model_(model), config_(model.model.config()), counts_(counts), timer_(pool) {
     for (int i = 0; i < pool.size(); ++i) threads_.push_back(std::make_unique<Thread>(model, precision, team));
     choose_rows();
-    const auto rows = real(counts.tokens.target);
-    rows_ = std::max<std::int64_t>(1, std::llround(rows / real(std::max<std::int64_t>(1, steps()))));
-    length_ = std::max<std::int64_t>(1, std::llround(real(counts.tokens.decoder_pairs) / rows));
+    const auto rows = as_double(counts.tokens.target);
+    rows_ = std::max<std::int64_t>(1, std::llround(rows / as_double(std::max<std::int64_t>(1, steps()))));
+    length_ = std::max<std::int64_t>(1, std::llround(as_double(counts.tokens.decoder_pairs) / rows));
     source_ = std::max<std::int64_t>(
-        1, std::llround(real(counts.tokens.source) / real(std::max<std::int64_t>(1, counts.sentences))));
+        1, std::llround(as_double(counts.tokens.source) / as_double(std::max<std::int64_t>(1, counts.sentences))));
     for (const LayerProduct& product : layer_products(model.model)) {
       const std::string& name = model.model.layout()[product.weight].name;
       const auto layer = static_cast<std::size_t>(std::stoi(name.substr(name.find("/layers/") + 8)));
@@ -72,20 +72,21 @@ class ModelCalibration {
   Seconds seconds(const DecodingCounts& counts) const {
     Seconds out{};
     const TokenCounts& t = counts.tokens;
-    const double source = real(t.source) / real(encoded_rows());
+    const double source = as_double(t.source) / as_double(encoded_rows());
     out[kEncoder] = source * (config_.enc_depth * timer_.seconds(encoder_kernel_) +
                               config_.dec_depth * timer_.seconds(memory_kernel_));
     for (const auto& [rows, steps] : counts.steps) {
-      out[kDecoder] += real(steps) * config_.dec_depth * at_rows(decoder_kernels_, rows);
-      out[kOutput] += real(steps) * at_rows(output_kernels_, rows);
-      out[kNorms] += real(steps) * (3 * config_.dec_depth * at_rows(norm_kernels_, rows));
+      out[kDecoder] += as_double(steps) * config_.dec_depth * at_rows(decoder_kernels_, rows);
+      out[kOutput] += as_double(steps) * at_rows(output_kernels_, rows);
+      out[kNorms] += as_double(steps) * (3 * config_.dec_depth * at_rows(norm_kernels_, rows));
     }
     out[kNorms] += source * 2 * config_.enc_depth * timer_.seconds(encoder_norm_kernel_);
-    out[kNorms] += config_.dec_depth * real(t.target) / real(rows_) * timer_.seconds(row_kernel_);
+    out[kNorms] += config_.dec_depth * as_double(t.target) / as_double(rows_) * timer_.seconds(row_kernel_);
     out[kAttention] =
-        config_.enc_depth * real(t.encoder_pairs) / real(encoder_pairs_) * timer_.seconds(encoder_attention_kernel_) +
-        config_.dec_depth * real(t.decoder_pairs) / real(rows_ * length_) * timer_.seconds(self_kernel_) +
-        config_.dec_depth * real(t.cross_pairs) / real(rows_ * source_) * timer_.seconds(cross_kernel_);
+        config_.enc_depth * as_double(t.encoder_pairs) / as_double(encoder_pairs_) *
+            timer_.seconds(encoder_attention_kernel_) +
+        config_.dec_depth * as_double(t.decoder_pairs) / as_double(rows_ * length_) * timer_.seconds(self_kernel_) +
+        config_.dec_depth * as_double(t.cross_pairs) / as_double(rows_ * source_) * timer_.seconds(cross_kernel_);
     return out;
   }
 
@@ -94,7 +95,8 @@ class ModelCalibration {
   double memory_taken(const DecodingCounts& counts) const {
     const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
     const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
-    return sizeof(float) * real(counts.most_source * layer) + real(counts.most_source + counts.most_keys) * cached;
+    return sizeof(float) * as_double(counts.most_source * layer) +
+           as_double(counts.most_source + counts.most_keys) * cached;
   }
   double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
 
@@ -102,7 +104,7 @@ class ModelCalibration {
   double step_weights() const {
     double out = 0;
     for (const auto& layer : decoder_)
-      for (const LayerProduct& product : layer) out += real(product.size());
+      for (const LayerProduct& product : layer) out += as_double(product.size());
     return out;
   }
 
@@ -139,12 +141,12 @@ class ModelCalibration {
 
   /// A few numbers of rows that steps had, between which costs are linear.
   void choose_rows() {
-    const double all = real(counts_.tokens.target);
+    const double all = as_double(counts_.tokens.target);
     std::vector<std::int64_t> chosen;
     double seen = 0;
     std::array<double, 2> marks = {0.1, 0.5};
     for (const auto& [rows, steps] : counts_.steps) {
-      seen += real(rows * steps);
+      seen += as_double(rows * steps);
       if (chosen.size() < marks.size() && seen >= marks[chosen.size()] * all) chosen.push_back(rows);
     }
     if (!counts_.steps.empty()) chosen.push_back(counts_.steps.rbegin()->first);
@@ -153,12 +155,13 @@ class ModelCalibration {
   }
 
   double at_rows(const std::vector<std::size_t>& kernels, std::int64_t rows) const {
-    if (kernels.size() == 1) return timer_.seconds(kernels[0]) * real(rows) / real(row_counts_[0]);
+    if (kernels.size() == 1) return timer_.seconds(kernels[0]) * as_double(rows) / as_double(row_counts_[0]);
     std::size_t i = 1;
     while (i + 1 < kernels.size() && rows > row_counts_[i]) ++i;
     const double low = timer_.seconds(kernels[i - 1]), high = timer_.seconds(kernels[i]);
-    const double slope = (high - low) / real(row_counts_[i] - row_counts_[i - 1]);
-    return std::max(low + slope * real(rows - row_counts_[i - 1]), 0.5 * low * real(rows) / real(row_counts_[0]));
+    const double slope = (high - low) / as_double(row_counts_[i] - row_counts_[i - 1]);
+    return std::max(low + slope * as_double(rows - row_counts_[i - 1]),
+                    0.5 * low * as_double(rows) / as_double(row_counts_[0]));
   }
 
   /// The products of one layer after another, so that weights come from where they come from in a step.
@@ -230,13 +233,14 @@ class ModelCalibration {
     for (std::size_t r = 0; r < parents.size(); ++r)
       first_rows.push_back(r > 0 && parents[r] == parents[r - 1] ? first_rows.back() : static_cast<std::int32_t>(r));
     // As many positions in common that the step's keys are as many as they were: rows x own + sentences x common.
-    const double keys = real(rows_ * length_) * real(counts_.decoder_keys) / real(counts_.tokens.decoder_pairs);
-    const double own =
-        rows_ == sentences ? real(length_) : (keys - real(sentences * length_)) / real(rows_ - sentences);
+    const double keys =
+        as_double(rows_ * length_) * as_double(counts_.decoder_keys) / as_double(counts_.tokens.decoder_pairs);
+    const double own = rows_ == sentences ? as_double(length_)
+                                          : (keys - as_double(sentences * length_)) / as_double(rows_ - sentences);
     for (std::int64_t i = 0; i < length_; ++i) {
       t.cache.begin_step();
       for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.append(layer, qkv);
-      if (real(i + 1) <= real(length_) - own) t.cache.select(first_rows);
+      if (as_double(i + 1) <= as_double(length_) - own) t.cache.select(first_rows);
     }
     t.arena.reset();
   }
@@ -442,11 +446,11 @@ TranslationCost translation_cost(Translator& translator, const std::vector<std::
   double encoder = 0, decoder = 0, output = 0, attention = 0, weights = 0;
   for (std::size_t i = 0; i < models.size(); ++i) {
     const Transformer<float>& model = translator.loaded_model(i).model;
-    weights += real(steps) * models[i]->step_weights() * bytes_of_weight(translator.precision());
-    encoder += 2 * real(forward_work(model, encoded).layers);
-    decoder += 2 * real(forward_work(model, decoded).layers);
-    output += 2 * real(forward_work(model, decoded).output);
-    attention += 2 * real(forward_work(model, all.tokens).attention);
+    weights += as_double(steps) * models[i]->step_weights() * bytes_of_weight(translator.precision());
+    encoder += 2 * as_double(forward_work(model, encoded).layers);
+    decoder += 2 * as_double(forward_work(model, decoded).layers);
+    output += 2 * as_double(forward_work(model, decoded).output);
+    attention += 2 * as_double(forward_work(model, all.tokens).attention);
   }
   cost.parts = {
       {"encoder's products", parts[kEncoder], encoder},    {"decoder's products", parts[kDecoder], decoder, weights},

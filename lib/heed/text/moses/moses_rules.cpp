@@ -93,7 +93,7 @@ constexpr std::array<bool, 256> escaped_characters() {
 constexpr auto kEscaped = escaped_characters();
 
 /// What separate_symbols needs to know of a byte: whether it stays where it is, or begins a character beyond ASCII, and
-/// which member of Seen it sets.
+/// which member of FoundCharacters it sets.
 namespace byte_kind {
 constexpr std::uint8_t attached = 1, beyond_ascii = 2, hyphen = 4, comma = 8, apostrophe = 16, full_stop = 32,
                        escaped = 64, mark = 128;
@@ -181,7 +181,7 @@ void squeeze_spaces(std::string& text) {
   text.resize(size > 0 && after_space ? size - 1 : size);
 }
 
-Seen separate_symbols(std::string_view text, std::string_view language, std::string& out) {
+FoundCharacters separate_symbols(std::string_view text, std::string_view language, std::string& out) {
   const bool colon_in_words = language == "fi" || language == "sv";
   const bool middle_dot_in_words = language == "ca";
   out.clear();
@@ -229,8 +229,8 @@ void split_hyphens(std::string_view text, std::string& out) {
   out.append(text.substr(copied));
 }
 
-bool has_multi_dots(std::string_view text, const Seen& seen) {
-  return (seen.full_stop && contains(text, "..")) || (seen.mark && contains(text, kMark));
+bool has_multi_dots(std::string_view text, const FoundCharacters& found) {
+  return (found.full_stop && contains(text, "..")) || (found.mark && contains(text, kMark));
 }
 
 void hide_multi_dots(std::string_view text, std::string& out) {

@@ -32,7 +32,7 @@ bool collapse_space(std::string_view line, std::string& out);
 void squeeze_spaces(std::string& text);
 
 /// ASCII characters that later rules look for.
-struct Seen {
+struct FoundCharacters {
   bool hyphen = false, comma = false, apostrophe = false, full_stop = false;
   bool escaped = false;  ///< one that escape_special() replaces
   bool mark = false;     ///< a letter of the word that hide_multi_dots() puts in
@@ -40,7 +40,7 @@ struct Seen {
 
 /// Spaces around every character that is no letter, digit, space or one of . ' ` , - (and a few per language). Returns
 /// what is in the text.
-Seen separate_symbols(std::string_view text, std::string_view language, std::string& out);
+FoundCharacters separate_symbols(std::string_view text, std::string_view language, std::string& out);
 
 /// a-b becomes a @-@ b between letters and digits.
 void split_hyphens(std::string_view text, std::string& out);
@@ -50,7 +50,7 @@ void hide_multi_dots(std::string_view text, std::string& out);
 /// ... and come back.
 void restore_multi_dots(std::string& text);
 /// Whether either has something to do.
-bool has_multi_dots(std::string_view text, const Seen& seen);
+bool has_multi_dots(std::string_view text, const FoundCharacters& found);
 
 /// Commas apart, except within numbers (5,300).
 void separate_commas(std::string_view text, std::string& out);

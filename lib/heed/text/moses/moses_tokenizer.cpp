@@ -39,29 +39,29 @@ bool MosesTokenizer::tokenize_words(std::string_view line, std::string& out) con
     hide_protected(matches, text);
   }
   if (deleted || !protected_.empty()) squeeze_spaces(text);
-  const Seen seen = separate_symbols(text, options_.language, next);
+  const FoundCharacters found = separate_symbols(text, options_.language, next);
   text.swap(next);
-  if (options_.aggressive_hyphens && seen.hyphen) {
+  if (options_.aggressive_hyphens && found.hyphen) {
     split_hyphens(text, next);
     text.swap(next);
   }
-  const bool multi_dots = has_multi_dots(text, seen);
+  const bool multi_dots = has_multi_dots(text, found);
   if (multi_dots) {
     hide_multi_dots(text, next);
     text.swap(next);
   }
-  if (seen.comma) {
+  if (found.comma) {
     separate_commas(text, next);
     text.swap(next);
   }
-  if (seen.apostrophe) {
+  if (found.apostrophe) {
     separate_apostrophes(text, apostrophes_, next);
     text.swap(next);
   }
   separate_full_stops(text, prefixes_, out);
   if (!matches.empty()) restore_protected(matches, out);
   if (multi_dots || !matches.empty()) restore_multi_dots(out);
-  return seen.escaped || !matches.empty();
+  return found.escaped || !matches.empty();
 }
 
 }  // namespace heed
