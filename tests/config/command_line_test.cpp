@@ -8,14 +8,17 @@
 
 using namespace heed;
 
-enum class Shape { round, square };
+enum class Shape { round, square, flat };
 
 template <>
 struct heed::EnumNames<Shape> {
-  static constexpr std::pair<Shape, std::string_view> values[] = {{Shape::round, "round"}, {Shape::square, "square"}};
+  static constexpr std::pair<Shape, std::string_view> values[] = {
+      {Shape::round, "round"}, {Shape::square, "square"}, {Shape::flat, "flat"}};
 };
 
 namespace {
+
+constexpr auto kSolids = enum_names(Shape::round, Shape::square);
 
 struct Options {
   int count = 4;
@@ -38,7 +41,7 @@ struct Options {
     visit(flag, {.name = "flag", .help = "whether"});
     visit(bare, {.name = "bare", .help = "alone", .letter = 'b'});
     visit(other, {.name = "other", .help = "too", .letter = 'q', .alias = "ot"});
-    visit(shape, {.name = "shape", .help = "which"});
+    visit(shape, {.name = "shape", .help = "which", .only = kSolids});
     visit(limit, {.name = "max-limit", .help = "until", .value = "N"});
     visit(best, {.name = "n-best", .help = "list", .value = "N", .implicit = "5"});
     visit(sets, {.name = "train-sets", .help = "two", .value = "SRC TGT", .letter = 't'});
@@ -140,6 +143,7 @@ TEST_CASE("errors name the option and help") {
                        UsageError);
   CHECK_THROWS_WITH_AS(parse({"--rate", "-1"}), "--rate -1: must be at least 0", UsageError);
   CHECK_THROWS_WITH_AS(parse({"--shape", "oval"}), "--shape 'oval': must be one of round, square", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"--shape", "flat"}), "--shape 'flat': must be one of round, square", UsageError);
   CHECK_THROWS_AS(parse({"--count"}), UsageError);
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("random numbers are NumPy's") {
 namespace {
 
 /// 300 segments of two systems and two metrics, from a generator.
-SegmentStatistics statistics_of(const Metrics& metrics) {
+SegmentStatistics statistics_of(const TranslationMetrics& metrics) {
   SegmentStatistics statistics(metrics, 2);
   NumpyRandom random(5);
   std::vector<double> row(statistics.row_width());
@@ -39,8 +39,8 @@ SegmentStatistics statistics_of(const Metrics& metrics) {
   return statistics;
 }
 
-Metrics two_metrics() {
-  Metrics metrics;
+TranslationMetrics two_metrics() {
+  TranslationMetrics metrics;
   metrics.push_back(std::make_unique<BleuMetric>(BleuOptions{}));
   metrics.push_back(std::make_unique<ChrfMetric>(ChrfOptions{}));
   return metrics;
@@ -49,7 +49,7 @@ Metrics two_metrics() {
 }  // namespace
 
 TEST_CASE("tests of significance do not depend on the number of threads") {
-  const Metrics metrics = two_metrics();
+  const TranslationMetrics metrics = two_metrics();
   const SegmentStatistics statistics = statistics_of(metrics);
   const auto one = bootstrap_scores(statistics, 130, 12345, 1), three = bootstrap_scores(statistics, 130, 12345, 3);
   REQUIRE(one.size() == 4);
@@ -62,7 +62,7 @@ TEST_CASE("tests of significance do not depend on the number of threads") {
 }
 
 TEST_CASE("randomisation rounds fractions as NumPy's matrix products do") {
-  Metrics metrics;
+  TranslationMetrics metrics;
   metrics.push_back(std::make_unique<TerMetric>(TercomOptions{}));
   for (const auto& test : score_reference()["fractions"]) {
     CAPTURE(test.dump());

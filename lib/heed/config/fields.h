@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -35,6 +37,12 @@ struct FieldInfo {
   std::string_view implicit = {};  ///< value of the option when it is given without one
   bool repeated = false;           ///< a list that takes one word each time the option is given, not all that follow
   bool positional = false;         ///< takes the words that belong to no option (at most one such field)
+  std::span<const std::string_view> only = {};  ///< the names of an enum that the option takes; empty: all of them
+
+  /// Returns whether the option takes an enum's value of this name.
+  bool takes(std::string_view choice) const {
+    return only.empty() || std::find(only.begin(), only.end(), choice) != only.end();
+  }
 };
 
 /// The names of an enum's values, as options and attributes spell them. Specialise with
@@ -43,10 +51,16 @@ template <class Enum>
 struct EnumNames;
 
 template <class Enum>
-std::string_view enum_name(Enum value) {
+constexpr std::string_view enum_name(Enum value) {
   for (const auto& [known, name] : EnumNames<Enum>::values)
     if (known == value) return name;
   throw Error("internal: an enum value without a name");
+}
+
+/// Returns the names of some of an enum's values, for FieldInfo::only.
+template <class... Enums>
+constexpr std::array<std::string_view, sizeof...(Enums)> enum_names(Enums... values) {
+  return {enum_name(values)...};
 }
 
 using FieldValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
@@ -106,6 +120,7 @@ T parse_one(const FieldInfo& info, const std::string& text) {
   } else if constexpr (std::is_enum_v<T>) {
     std::vector<std::string_view> names;
     for (const auto& [known, name] : EnumNames<T>::values) {
+      if (!info.takes(name)) continue;
       if (name == text) return known;
       names.push_back(name);
     }
@@ -229,7 +244,8 @@ class FieldList {
   template <class Item>
   static void add_choices(Field& field) {
     if constexpr (std::is_enum_v<Item>)
-      for (const auto& [value, name] : EnumNames<Item>::values) field.choices.push_back(name);
+      for (const auto& [value, name] : EnumNames<Item>::values)
+        if (field.info.takes(name)) field.choices.push_back(name);
   }
 
   std::string_view section_ = "Options";

@@ -7,8 +7,29 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "heed/config/fields.h"
 
 namespace heed {
+
+/// What translations are scored by: metrics of translations that `bleu` computes, and the model's own cross-entropy and
+/// perplexity, which `train` validates beside BLEU.
+enum class Metric { bleu, chrf, ter, ce_mean_words, perplexity };
+
+template <>
+struct EnumNames<Metric> {
+  static constexpr std::pair<Metric, std::string_view> values[] = {{Metric::bleu, "bleu"},
+                                                                   {Metric::chrf, "chrf"},
+                                                                   {Metric::ter, "ter"},
+                                                                   {Metric::ce_mean_words, "ce-mean-words"},
+                                                                   {Metric::perplexity, "perplexity"}};
+};
+
+/// Whether a larger score is a better one.
+inline bool larger_is_better(Metric metric) {
+  return metric == Metric::bleu || metric == Metric::chrf;
+}
 
 /// Counts one segment after another and keeps its memory between them; one for each thread.
 class SegmentCounter {

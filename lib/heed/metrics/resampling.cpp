@@ -215,7 +215,7 @@ void CompactNumbers::append(std::span<const double> numbers) {
   doubles_.insert(doubles_.end(), numbers.begin(), numbers.end());
 }
 
-SegmentStatistics::SegmentStatistics(const Metrics& metrics, std::size_t systems)
+SegmentStatistics::SegmentStatistics(const TranslationMetrics& metrics, std::size_t systems)
     : metrics_(metrics), systems_(systems) {
   for (const auto& metric : metrics) {
     offsets_.push_back(system_width_);

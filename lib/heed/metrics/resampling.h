@@ -9,7 +9,7 @@
 
 namespace heed {
 
-using Metrics = std::vector<std::unique_ptr<TranslationMetric>>;
+using TranslationMetrics = std::vector<std::unique_ptr<TranslationMetric>>;
 
 /// Numbers in the order they came: a byte each as long as all are whole and from 0 to 255, as counts of words nearly
 /// always are, else doubles.
@@ -29,10 +29,10 @@ class CompactNumbers {
 /// The statistics of a corpus, segment by segment: of every system, and for each system of every metric.
 class SegmentStatistics {
  public:
-  SegmentStatistics(const Metrics& metrics, std::size_t systems);
+  SegmentStatistics(const TranslationMetrics& metrics, std::size_t systems);
 
   std::size_t systems() const { return systems_; }
-  const Metrics& metrics() const { return metrics_; }
+  const TranslationMetrics& metrics() const { return metrics_; }
   std::size_t segments() const { return rows_.size() / row_width(); }
   /// Numbers a segment has.
   std::size_t row_width() const { return systems_ * system_width_; }
@@ -45,7 +45,7 @@ class SegmentStatistics {
   std::vector<double> sums() const;
 
  private:
-  const Metrics& metrics_;
+  const TranslationMetrics& metrics_;
   std::size_t systems_, system_width_ = 0;
   std::vector<std::size_t> offsets_;
   CompactNumbers rows_;

@@ -40,7 +40,7 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
   refuse(modes > 0 && plan.systems.size() > 1,
          "--multi-bleu, --worst and --by-length are for one system (give one HYP to -i)");
   refuse((lines || options.worst) && plan.metrics.size() > 1, "lines have one score (give one metric to -m)");
-  refuse((options.d2l || options.multi_bleu) && options.metrics != std::vector{MetricKind::bleu},
+  refuse((options.d2l || options.multi_bleu) && options.metrics != std::vector{Metric::bleu},
          "--d2l and --multi-bleu are kinds of BLEU (leave out -m)");
   refuse(modes > 0 && tested,
          "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, "
@@ -85,16 +85,16 @@ std::vector<std::string> systems_of(const BleuToolOptions& options, bool paired,
   return systems;
 }
 
-Metrics make_metrics(const BleuToolOptions& options, const BleuOptions& bleu) {
-  Metrics metrics;
-  std::vector<MetricKind> seen;
-  for (const MetricKind kind : options.metrics) {
+TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOptions& bleu) {
+  TranslationMetrics metrics;
+  std::vector<Metric> seen;
+  for (const Metric kind : options.metrics) {
     if (std::find(seen.begin(), seen.end(), kind) != seen.end()) continue;
     seen.push_back(kind);
-    if (kind == MetricKind::bleu) metrics.push_back(std::make_unique<BleuMetric>(bleu));
-    if (kind == MetricKind::chrf) metrics.push_back(std::make_unique<ChrfMetric>(options.chrf));
-    if (kind == MetricKind::ter) metrics.push_back(std::make_unique<TerMetric>(options.ter));
-    refuse(kind == MetricKind::chrf && options.chrf.char_order + options.chrf.word_order == 0,
+    if (kind == Metric::bleu) metrics.push_back(std::make_unique<BleuMetric>(bleu));
+    if (kind == Metric::chrf) metrics.push_back(std::make_unique<ChrfMetric>(options.chrf));
+    if (kind == Metric::ter) metrics.push_back(std::make_unique<TerMetric>(options.ter));
+    refuse(kind == Metric::chrf && options.chrf.char_order + options.chrf.word_order == 0,
            "chrF needs n-grams (--chrf-char-order or --chrf-word-order above 0)");
   }
   refuse(metrics.empty(), "no metric (-m bleu, chrf or ter)");
@@ -111,7 +111,7 @@ void sort_metrics(BleuPlan& plan) {
 
 /// Says which of the given options change nothing. They are no errors, since sacreBLEU takes them silently.
 void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& log) {
-  const auto has = [&](MetricKind kind) {
+  const auto has = [&](Metric kind) {
     return std::find(options.metrics.begin(), options.metrics.end(), kind) != options.metrics.end();
   };
   const auto is_any_of = [](std::string_view name, std::initializer_list<std::string_view> names) {
@@ -120,9 +120,9 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
   const auto needed = [&](std::string_view name) -> std::string_view {
     const bool of_bleu = is_any_of(
         name, {"tokenize", "lowercase", "smooth-method", "smooth-value", "max-order", "effective-order", "force"});
-    if (of_bleu && !has(MetricKind::bleu)) return "-m bleu";
-    if (name.starts_with("chrf-") && !has(MetricKind::chrf)) return "-m chrf";
-    if (name.starts_with("ter-") && !has(MetricKind::ter)) return "-m ter";
+    if (of_bleu && !has(Metric::bleu)) return "-m bleu";
+    if (name.starts_with("chrf-") && !has(Metric::chrf)) return "-m chrf";
+    if (name.starts_with("ter-") && !has(Metric::ter)) return "-m ter";
     if (name == "confidence-n" && !options.confidence) return "--confidence";
     if (name == "paired-bs-n" && !(plan.test && plan.test->test == "bs")) return "--paired-bs";
     if (name == "paired-ar-n" && !options.paired_ar) return "--paired-ar";

@@ -11,17 +11,13 @@
 #include "heed/config/command_line.h"
 #include "heed/metrics/bleu.h"
 #include "heed/metrics/chrf.h"
+#include "heed/metrics/metric.h"
 #include "heed/metrics/ter.h"
 
 namespace heed {
 
-enum class MetricKind { bleu, chrf, ter };
-
-template <>
-struct EnumNames<MetricKind> {
-  static constexpr std::pair<MetricKind, std::string_view> values[] = {
-      {MetricKind::bleu, "bleu"}, {MetricKind::chrf, "chrf"}, {MetricKind::ter, "ter"}};
-};
+/// The metrics that the tool computes.
+constexpr auto kTranslationMetrics = enum_names(Metric::bleu, Metric::chrf, Metric::ter);
 
 enum class BleuFormat { text, json, tsv, junit };
 
@@ -38,7 +34,7 @@ struct BleuToolOptions {
   std::vector<std::string> input;
   std::string output = "-";
   int threads = 0;
-  std::vector<MetricKind> metrics = {MetricKind::bleu};
+  std::vector<Metric> metrics = {Metric::bleu};
   bool sentence_level = false;
   std::optional<MtevalMode> tokenize;  ///< 13a, but none with d2l
   bool lowercase = false;
@@ -90,7 +86,7 @@ struct BleuToolOptions {
                     .max = 1024});
     utf8.fields(visit);
     visit.section("Scoring");
-    visit(metrics, {.name = "metrics", .help = "what to compute", .letter = 'm'});
+    visit(metrics, {.name = "metrics", .help = "what to compute", .letter = 'm', .only = kTranslationMetrics});
     visit(sentence_level, {.name = "sentence-level", .help = "a score for every line", .alias = "sl"});
     visit.section("BLEU");
     visit(tokenize, {.name = "tokenize", .help = "what the n-grams are made of; 13a where not given", .alias = "tok"});

@@ -16,8 +16,8 @@ constexpr double kSignificant = 0.05;
 class TokenizedCheck {
  public:
   explicit TokenizedCheck(const BleuPlan& plan) : lines_(plan.systems.size()) {
-    const bool asked = std::find(plan.options.metrics.begin(), plan.options.metrics.end(), MetricKind::bleu) !=
-                       plan.options.metrics.end();
+    const bool asked =
+        std::find(plan.options.metrics.begin(), plan.options.metrics.end(), Metric::bleu) != plan.options.metrics.end();
     active_ = asked && !plan.options.force && plan.bleu.tokenize != MtevalMode::none;
   }
 

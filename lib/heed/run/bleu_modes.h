@@ -22,7 +22,7 @@ constexpr int kBelowThreshold = 3;
 struct BleuPlan {
   const BleuToolOptions& options;
   BleuOptions bleu;
-  Metrics metrics;                   ///< in the order given, each once
+  TranslationMetrics metrics;        ///< in the order given, each once
   std::size_t references = 1;        ///< of a segment
   std::vector<std::string> systems;  ///< the baseline first where there is one
   std::optional<Resampling> test;    ///< "bs" or "ar", of several systems against the first

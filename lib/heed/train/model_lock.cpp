@@ -96,7 +96,7 @@ ModelLock::~ModelLock() {
 int remove_left_temporary_files(const std::string& model) {
   namespace fs = std::filesystem;
   std::vector<fs::path> stems = {stem_of_model(model)};
-  for (const auto& [metric, name] : EnumNames<Metric>::values)
+  for (const std::string_view name : kValidationMetrics)
     stems.push_back(stem_of_model(model_file_variant(model, "best-" + std::string(name))));
   // Of models kept at any update: "folder/.model.update-" N ".h5".
   const fs::path kept = fs::path(stem_of_model(model_file_variant(model, "update-"))).replace_extension();

@@ -40,6 +40,8 @@ std::string line_of(const UpdateReport& report) {
 std::string format_score(Metric metric, double score) {
   switch (metric) {
     case Metric::bleu:
+    case Metric::chrf:
+    case Metric::ter:
       return number("%.2f", score);
     case Metric::perplexity:
       return number("%.4g", score);

@@ -10,13 +10,13 @@
 #include "heed/config/fields.h"
 #include "heed/data/batches.h"
 #include "heed/data/encode_corpus.h"
+#include "heed/metrics/metric.h"
 
 namespace heed {
 
 enum class PrecisionChoice { automatic, float32, bfloat16 };
 enum class OnDivergence { rollback, skip, stop };
 enum class LogFormat { text, tsv, jsonl };
-enum class Metric { bleu, ce_mean_words, perplexity };
 
 template <>
 struct EnumNames<PrecisionChoice> {
@@ -34,16 +34,8 @@ struct EnumNames<LogFormat> {
   static constexpr std::pair<LogFormat, std::string_view> values[] = {
       {LogFormat::text, "text"}, {LogFormat::tsv, "tsv"}, {LogFormat::jsonl, "jsonl"}};
 };
-template <>
-struct EnumNames<Metric> {
-  static constexpr std::pair<Metric, std::string_view> values[] = {
-      {Metric::bleu, "bleu"}, {Metric::ce_mean_words, "ce-mean-words"}, {Metric::perplexity, "perplexity"}};
-};
-
-/// Whether a larger score is a better one.
-inline bool larger_is_better(Metric metric) {
-  return metric == Metric::bleu;
-}
+/// The metrics that a validation may compute.
+constexpr auto kValidationMetrics = enum_names(Metric::bleu, Metric::ce_mean_words, Metric::perplexity);
 
 /// Stands for a score that is not finite. A validation with it is never the best one.
 inline double worst_score(Metric metric) {
@@ -131,7 +123,9 @@ struct RunOptions {
                       .value = "AMOUNT"});
     visit(valid_freq, {.name = "valid-freq", .help = "validate that often", .value = "AMOUNT"});
     visit(disp_freq, {.name = "disp-freq", .help = "report that often; else every 10 seconds", .value = "AMOUNT"});
-    visit(valid_metrics, {.name = "valid-metrics", .help = "what to validate; early stopping looks at the first"});
+    visit(valid_metrics, {.name = "valid-metrics",
+                          .help = "what to validate; early stopping looks at the first",
+                          .only = kValidationMetrics});
     visit(early_stopping, {.name = "early-stopping",
                            .help = "stop after N validations without a better first metric; 0: never",
                            .value = "N",

@@ -37,10 +37,22 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
     bleu = corpus_bleu(translations_, references_, bleu_).score;
   }
   std::vector<double> scores;
+  const auto score_of = [&](Metric metric) {
+    switch (metric) {
+      case Metric::bleu:
+        return bleu;
+      case Metric::ce_mean_words:
+        return cross_entropy;
+      case Metric::perplexity:
+        return std::exp(cross_entropy);
+      case Metric::chrf:
+      case Metric::ter:
+        break;
+    }
+    throw Error("internal: a validation does not compute " + std::string(enum_name(metric)));
+  };
   for (const Metric metric : metrics_) {
-    const double score = metric == Metric::bleu         ? bleu
-                         : metric == Metric::perplexity ? std::exp(cross_entropy)
-                                                        : cross_entropy;
+    const double score = score_of(metric);
     scores.push_back(std::isfinite(score) ? score : worst_score(metric));
   }
   return scores;
