@@ -5,24 +5,30 @@
 namespace heed {
 namespace {
 
+struct Sizes {
+  TransformerPreset preset;
+  int depth;  // layers of the encoder, and of the decoder
+  std::int64_t dim_emb;
+  int heads;
+  std::int64_t dim_ffn;
+};
+
+/// All that a preset decides. What presets have in common (dropout, norm, activation, ...) are the defaults of
+/// ModelFields; man/train.1 lists these numbers under --task.
+constexpr Sizes kPresets[] = {{TransformerPreset::tiny, 4, 128, 4, 256},
+                              {TransformerPreset::mini, 3, 256, 4, 1024},
+                              {TransformerPreset::small, 6, 512, 4, 1024},
+                              {TransformerPreset::base, 6, 512, 8, 2048},  // Vaswani et al. 2017, as big
+                              {TransformerPreset::big, 6, 1024, 16, 4096}};
+
 void set_sizes(TransformerConfig& config, TransformerPreset preset) {
-  const auto set = [&](int depth, std::int64_t dim_emb, int heads, std::int64_t dim_ffn) {
-    config.enc_depth = config.dec_depth = depth;
-    config.dim_emb = dim_emb;
-    config.heads = heads;
-    config.dim_ffn = dim_ffn;
-  };
-  switch (preset) {
-    case TransformerPreset::tiny:
-      return set(4, 128, 4, 256);
-    case TransformerPreset::mini:
-      return set(3, 256, 4, 1024);
-    case TransformerPreset::small:
-      return set(6, 512, 4, 1024);
-    case TransformerPreset::base:
-      return set(6, 512, 8, 2048);
-    case TransformerPreset::big:
-      return set(6, 1024, 16, 4096);
+  for (const Sizes& sizes : kPresets) {
+    if (sizes.preset != preset) continue;
+    config.enc_depth = config.dec_depth = sizes.depth;
+    config.dim_emb = sizes.dim_emb;
+    config.heads = sizes.heads;
+    config.dim_ffn = sizes.dim_ffn;
+    return;
   }
   throw Error("internal: unknown preset");
 }
@@ -30,7 +36,7 @@ void set_sizes(TransformerConfig& config, TransformerPreset preset) {
 }  // namespace
 
 TransformerConfig::TransformerConfig() {
-  set_sizes(*this, TransformerPreset::base);
+  set_sizes(*this, kDefaultPreset);
 }
 
 void TransformerConfig::validate() const {

@@ -11,7 +11,10 @@
 
 namespace heed {
 
+/// The presets of sizes; kPresets in transformer_config.cpp has their numbers.
 enum class TransformerPreset { tiny, mini, small, base, big };
+constexpr TransformerPreset kDefaultPreset = TransformerPreset::base;
+
 enum class NormPlacement { post, pre };
 enum class TiedEmbeddings { none, decoder, all };
 
@@ -106,7 +109,7 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
   std::int64_t source_vocabulary = 0, target_vocabulary = 0;
   double norm_epsilon = 1e-5;
 
-  /// The paper's base model.
+  /// A config with the sizes of kDefaultPreset.
   TransformerConfig();
 
   template <class Visitor>
@@ -128,7 +131,7 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
 
 /// The model options of `train`: a preset and what the user wants otherwise.
 struct ModelOptions : ModelFields<std::optional> {
-  TransformerPreset task = TransformerPreset::base;
+  TransformerPreset task = kDefaultPreset;
   bool tied_embeddings_all = false;
 
   template <class Visitor>
