@@ -1,3 +1,6 @@
+// The elementary softmax and log-softmax. The programs call neither: they compute softmax within larger ops, on rows
+// that are still in the cache: attention (ops/attention.h, ops/decode_attention.h), the loss (ops/cross_entropy.h) and
+// the selection of the likeliest tokens (ops/top_k.h). The elementary ops are for users of the library.
 #pragma once
 
 #include "heed/autograd/graph.h"
