@@ -1,6 +1,6 @@
-// The softmax of padded attention scores with every kind of mask: valid lengths, key padding, hidden positions, additive.
-// The programs do not call it, since their batches are packed and have no padding: attention (ops/attention.h) takes
-// the offsets of the sequences. It is for users of the library whose batches are padded.
+// The softmax of padded attention scores with every kind of mask: valid lengths, key padding, hidden positions,
+// additive. The programs do not call it, since their batches are packed and have no padding: attention
+// (ops/attention.h) takes the offsets of the sequences. It is for users of the library whose batches are padded.
 #pragma once
 
 #include <cstdint>
