@@ -56,6 +56,14 @@ rm "$work/lib/heed/cellar/wine.h"
 file lib/heed/text/cellar/wine.h '#pragma once'
 expect check-layers 'lib/heed/text/cellar/wine.h:1: the room text/cellar has no place yet (give it one in scripts/check-layers)'
 
+# --- the map's table "To change this, open that" names files that are there
+named=$(sed -n '/^## To change this/,/^## Decisions/p' "$1/lib/heed/README.md" | grep -oE '`[a-z0-9_/.-]+/[a-zA-Z0-9_.-]+\.?[a-z0-9]+`' | tr -d '\`' | sort -u)
+[ "$(wc -l <<< "$named")" -ge 60 ] || fail "the map names few files: $named"
+for name in $named; do
+  case $name in man/* | scripts/* | tests/* | data/generator/*) file=$1/$name ;; *) file=$1/lib/heed/$name ;; esac
+  [ -f "$file" ] || fail "lib/heed/README.md names $name, which is not there"
+done
+
 # --- fresh machines
 status=0
 out=$("$scripts/fresh-machine" potato 2>&1) || status=$?
