@@ -4,7 +4,10 @@
 
 int main(int argc, char** argv) {
   heed::TrainOptions options;
-  return heed::tool_main(
-      heed::train_tool_info(), heed::FieldList::of(options), options.common, nullptr, argc, argv,
-      [&](std::istream& in, std::ostream& out, heed::Log& log) { return heed::run_train(options, in, out, log); });
+  const heed::FieldList fields = heed::FieldList::of(options);
+  return heed::tool_main(heed::train_tool_info(), fields, options.common, nullptr, argc, argv,
+                         [&](std::istream& in, std::ostream& out, heed::Log& log) {
+                           options.given = fields.given();
+                           return heed::run_train(options, in, out, log);
+                         });
 }

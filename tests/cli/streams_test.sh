@@ -41,7 +41,7 @@ ln -s files/m.h5 link.h5
 "${train[@]}" -t a.en a.fr -v vocab -m link.h5 --after 2u || fail "train -m link.h5 failed"
 expect 0 '' '*goes on after update 2*' "${train[@]}" --no-quiet -t a.en a.fr -v vocab -m link.h5 --after 3u
 [ -L link.h5 ] || fail "train replaced the link"
-expect 0 '' '' "${train[@]}" --average m.h5 -o link.h5
+expect 0 '' '' "$HEED_BIN/train" -q --average m.h5 -o link.h5
 [ -L link.h5 ] || fail "train --average replaced the link"
 [ "$(ls -A files | tr '\n' ' ')" = 'file m.h5 new ' ] || fail "beside the files: $(ls -A files)"
 ln -s /proc/self/fd/1 like-dev-stdout

@@ -52,6 +52,11 @@ expect 2 '' 'train: --dim-emb 30 is not a multiple of --transformer-heads 4' \
 expect 2 '' 'train: --early-stopping needs something to validate on (give --valid-sets)' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --early-stopping 2
 expect 2 '' 'train: --average needs a file to write (-o C.h5)' "$train" --average m.h5
+expect 2 '' 'train: --after: has no use with --average, which trains nothing' "$train" --average m.h5 -o c.h5 --after 2e
+expect 2 '' 'train: --valid-freq: needs something to validate on (give --valid-sets)' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --valid-freq 2e
+expect 2 '' 'train: --max-positions: needs --transformer-positions learned' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --max-positions 64
 
 # Bad data: exit 1, before anything is trained.
 bad() {

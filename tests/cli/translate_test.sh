@@ -8,7 +8,7 @@ head -n 200 "$HEED_SOURCE/data/train.en" >en
 head -n 200 "$HEED_SOURCE/data/train.fr" >fr
 "$HEED_BIN/build-vocab" -q --type bpe --merges 100 --language en,fr en fr >vocab || fail "build-vocab failed"
 "$HEED_BIN/train" -q -j 1 -t en fr -v vocab -m m.h5 --task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 32 \
-  --transformer-heads 2 --transformer-dim-ffn 64 --after 5u || fail "train failed"
+  --transformer-heads 2 --transformer-dim-ffn 64 --after 1u --learn-rate 1e-6 || fail "train failed"
 head -n 40 "$HEED_SOURCE/data/test.en" >source
 short=(--max-output-length 10)
 

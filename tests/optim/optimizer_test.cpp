@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 using namespace heed;
@@ -104,36 +105,54 @@ TEST_CASE("an optimiser names the arrays it needs") {
   CHECK(names({.kind = OptimizerKind::sgd, .momentum = 0.9}) == std::vector<std::string>{"velocity"});
 }
 
-TEST_CASE("defaults: the paper's peak, its warm-up and its betas; none of them where the user says otherwise") {
+TEST_CASE("default rates: a tenth of the planned updates, at most the paper's warm-up; the paper's peak and betas") {
+  const auto settings = [](OptimizerOptions options, double planned_updates) {
+    options.set_default_rates(512, planned_updates);
+    return options.resolve();
+  };
   OptimizerOptions options;
-  OptimizerSettings settings = options.resolve(512);
-  CHECK(settings.schedule.peak == Approx(1 / std::sqrt(512.0 * 4000)));
-  CHECK(settings.schedule.warmup == 4000);
-  CHECK(settings.beta2 == 0.98);
+  CHECK(settings(options, 1e6).schedule.warmup == 4000);
+  CHECK(settings(options, 1e6).schedule.peak == Approx(1 / std::sqrt(512.0 * 4000)));
+  CHECK(settings(options, 1e6).beta2 == 0.98);
+  CHECK(settings(options, std::numeric_limits<double>::infinity()).schedule.warmup == 4000);
+  CHECK(settings(options, 30000).schedule.warmup == 3000);
+  CHECK(settings(options, 30000).schedule.peak == Approx(1 / std::sqrt(512.0 * 3000)));
+  CHECK(settings(options, 1239).schedule.warmup == 123);
+  CHECK(settings(options, 1239).schedule.peak == Approx(1 / std::sqrt(512.0 * 2000)));
+  CHECK(settings(options, 9).schedule.warmup == 0);
+  options.optimizer = OptimizerKind::sgd;
+  CHECK(settings(options, 20000).schedule.peak == 0.1);
+}
+
+TEST_CASE("what the user says is no default") {
+  OptimizerOptions options;
   options.lr_schedule = ScheduleKind::constant;
-  CHECK(options.resolve(512).schedule.warmup == 0);
-  CHECK(options.resolve(512).schedule.peak == Approx(1 / std::sqrt(512.0 * 1000)));
+  options.set_default_rates(512, 20000);
+  CHECK(options.resolve().schedule.warmup == 0);
+  CHECK(options.resolve().schedule.peak == Approx(1 / std::sqrt(512.0 * 2000)));
   options.learn_rate = 0.005;
+  options.lr_warmup = 77;
   options.optimizer_params = {0.8, 0.9, 1e-8};
-  settings = options.resolve(512);
-  CHECK(settings.schedule.peak == 0.005);
-  CHECK(settings.beta1 == 0.8);
-  CHECK(settings.epsilon == 1e-8);
+  options.set_default_rates(512, 20000);
+  CHECK(options.resolve().schedule.peak == 0.005);
+  CHECK(options.resolve().schedule.warmup == 77);
+  CHECK(options.resolve().beta1 == 0.8);
+  CHECK(options.resolve().epsilon == 1e-8);
 }
 
 TEST_CASE("impossible optimiser parameters are refused") {
   OptimizerOptions options;
   options.optimizer_params = {0.9, 0.98, 1e-9, 1};
-  CHECK_THROWS_WITH_AS(options.resolve(8), "--optimizer-params: adam takes three values: beta1 beta2 epsilon",
+  CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: adam takes three values: beta1 beta2 epsilon",
                        UsageError);
   options.optimizer_params = {1};
-  CHECK_THROWS_WITH_AS(options.resolve(8), "--optimizer-params: beta1 and beta2 must be at least 0 and below 1",
+  CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: beta1 and beta2 must be at least 0 and below 1",
                        UsageError);
   options.optimizer_params = {0.9, 0.98, 0};
-  CHECK_THROWS_WITH_AS(options.resolve(8), "--optimizer-params: epsilon must be above 0", UsageError);
+  CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: epsilon must be above 0", UsageError);
   options.optimizer = OptimizerKind::sgd;
   options.optimizer_params = {0.9, 0.98};
-  CHECK_THROWS_WITH_AS(options.resolve(8), "--optimizer-params: sgd takes one value: momentum", UsageError);
+  CHECK_THROWS_WITH_AS(options.validate(), "--optimizer-params: sgd takes one value: momentum", UsageError);
 }
 
 TEST_CASE("smoothing starts fast and settles at its rate") {

@@ -79,6 +79,7 @@ struct SmallRun {
     run.valid_metrics = {Metric::perplexity};
     optimizer.lr_schedule = ScheduleKind::constant;
     optimizer.learn_rate = 0.01;
+    optimizer.lr_warmup = 0;
   }
 
   /// From the file where it is there.
@@ -100,7 +101,7 @@ struct SmallRun {
     trainer.reset();
     trainer =
         std::make_unique<Trainer>(Trainer::Parts{path, *state, corpus, *workers, &*validator, pool, *reporter, log},
-                                  batch, run, optimizer.resolve(16));
+                                  batch, run, optimizer.resolve());
     return *trainer;
   }
   Trainer::Outcome go(const BatchLoss& loss = {}) {

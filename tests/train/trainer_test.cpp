@@ -239,7 +239,7 @@ TEST_CASE("an update without tokens is refused") {
   const TemporaryFolder folder("heed_trainer_empty");
   SmallRun run(folder / "m.h5");
   run.prepare();
-  Optimizer optimizer(run.optimizer.resolve(16), run.state->checkpoint.model->layout(), run.state->arrays);
+  Optimizer optimizer(run.optimizer.resolve(), run.state->checkpoint.model->layout(), run.state->arrays);
   UpdateStep step(*run.workers, optimizer, run.state->checkpoint.parameters, nullptr, 0, run.pool);
   CHECK_THROWS_WITH_AS(step.run(run.corpus, {}, 0.1, {}, 1, 0.01), "internal: an update without target tokens", Error);
 }

@@ -29,6 +29,14 @@ TEST_CASE("what is no amount is refused") {
   }
 }
 
+TEST_CASE("a number of updates from every unit") {
+  using Unit = TrainingLength::Unit;
+  CHECK(TrainingLength(20, Unit::epochs).updates(15, 360, 0) == 300);
+  CHECK(TrainingLength(70, Unit::updates).updates(15, 360, 0) == 70);
+  CHECK(TrainingLength(7200, Unit::tokens).updates(15, 360, 0) == doctest::Approx(300));
+  CHECK(TrainingLength(0.5, Unit::hours).updates(15, 360, 240) == doctest::Approx(18000));
+}
+
 TEST_CASE("reached, share and due look at the unit") {
   const TrainingLength epochs(2, TrainingLength::Unit::epochs), updates(10, TrainingLength::Unit::updates),
       hours(1, TrainingLength::Unit::hours);

@@ -8,8 +8,9 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t kDefaultWarmup = 4000;
-constexpr std::int64_t kLeastWarmupInRate = 1000;
+constexpr double kLongestDefaultWarmup = 4000;
+constexpr double kDefaultWarmupShare = 0.1;
+constexpr std::int64_t kLeastWarmupInRate = 2000;
 
 std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
   return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
@@ -17,34 +18,46 @@ std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
 
 }  // namespace
 
-OptimizerSettings OptimizerOptions::resolve(std::int64_t dim_emb) const {
+void OptimizerOptions::validate() const {
   const bool sgd = optimizer == OptimizerKind::sgd;
   if (optimizer_params.size() > (sgd ? 1U : 3U))
     throw UsageError("--optimizer-params: " + std::string(enum_name(optimizer)) + " takes " +
                      (sgd ? "one value: momentum" : "three values: beta1 beta2 epsilon"));
+  if (sgd) return;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, optimizer_params.size()); ++i)
+    if (!(optimizer_params[i] >= 0 && optimizer_params[i] < 1))
+      throw UsageError("--optimizer-params: beta1 and beta2 must be at least 0 and below 1");
+  if (optimizer_params.size() == 3 && !(optimizer_params[2] > 0))
+    throw UsageError("--optimizer-params: epsilon must be above 0");
+}
+
+void OptimizerOptions::set_default_rates(std::int64_t dim_emb, double planned_updates) {
+  if (!lr_warmup)
+    lr_warmup = lr_schedule == ScheduleKind::constant
+                    ? 0
+                    : static_cast<std::int64_t>(std::min(kLongestDefaultWarmup, kDefaultWarmupShare * planned_updates));
+  // Vaswani et al. 2017, equation 3, at its peak.
+  const auto steps = static_cast<double>(std::max(*lr_warmup, kLeastWarmupInRate));
+  if (!learn_rate)
+    learn_rate = optimizer == OptimizerKind::sgd ? 0.1 : 1 / std::sqrt(static_cast<double>(dim_emb) * steps);
+}
+
+OptimizerSettings OptimizerOptions::resolve() const {
   OptimizerSettings out;
   out.kind = optimizer;
   const auto parameter = [&](std::size_t i, double otherwise) {
     return i < optimizer_params.size() ? optimizer_params[i] : otherwise;
   };
-  if (sgd) {
+  if (optimizer == OptimizerKind::sgd) {
     out.momentum = parameter(0, out.momentum);
   } else {
     out.beta1 = parameter(0, out.beta1);
     out.beta2 = parameter(1, out.beta2);
     out.epsilon = parameter(2, out.epsilon);
-    for (const double beta : {out.beta1, out.beta2})
-      if (!(beta >= 0 && beta < 1))
-        throw UsageError("--optimizer-params: beta1 and beta2 must be at least 0 and below 1");
-    if (!(out.epsilon > 0)) throw UsageError("--optimizer-params: epsilon must be above 0");
   }
   out.weight_decay = weight_decay;
   out.clip_norm = clip_norm;
-  out.schedule.kind = lr_schedule;
-  out.schedule.warmup = lr_warmup.value_or(lr_schedule == ScheduleKind::constant ? 0 : kDefaultWarmup);
-  // Vaswani et al. 2017, equation 3, at its peak.
-  const auto steps = static_cast<double>(std::max(out.schedule.warmup, kLeastWarmupInRate));
-  out.schedule.peak = learn_rate.value_or(sgd ? 0.1 : 1 / std::sqrt(static_cast<double>(dim_emb) * steps));
+  out.schedule = {.kind = lr_schedule, .peak = learn_rate.value(), .warmup = lr_warmup.value()};
   return out;
 }
 

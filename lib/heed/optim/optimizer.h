@@ -53,12 +53,12 @@ struct OptimizerOptions {
                              .min = 0,
                              .max = 1});
     visit(learn_rate, {.name = "learn-rate",
-                       .help = "learning rate at its peak; else 1 / sqrt(width x warm-up, at least 1000), sgd 0.1",
+                       .help = "learning rate at its peak; else 1 / sqrt(width x warm-up, at least 2000), sgd 0.1",
                        .value = "X",
                        .letter = 'l',
                        .min = 0});
     visit(lr_warmup, {.name = "lr-warmup",
-                      .help = "updates until the peak; else 4000, with --lr-schedule constant 0",
+                      .help = "updates until the peak; else a tenth of --after, at most 4000; constant schedule 0",
                       .value = "N",
                       .min = 0});
     visit(lr_schedule, {.name = "lr-schedule", .help = "the learning rate after its peak"});
@@ -70,8 +70,16 @@ struct OptimizerOptions {
                          .min = 0});
   }
 
-  /// `dim_emb` is the model's width. Throws UsageError where optimizer_params has the wrong number of values.
-  OptimizerSettings resolve(std::int64_t dim_emb) const;
+  /// Throws UsageError where optimizer_params has too many values or an impossible one.
+  void validate() const;
+
+  /// Sets learn_rate and lr_warmup where no option has. The warm-up is a tenth of the `planned_updates` of the whole
+  /// training, and at most the paper's 4,000. The peak is the paper's for that warm-up and a model of width `dim_emb`,
+  /// but never more than for a warm-up of 2,000 (Vaswani et al. 2017, equation 3).
+  void set_default_rates(std::int64_t dim_emb, double planned_updates);
+
+  /// Returns the settings of options that validate() accepts, after set_default_rates().
+  OptimizerSettings resolve() const;
 };
 
 /// Arrays laid out like a model's parameters, by name.

@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// How the learning rate moves: up in a straight line for `warmup` updates, then
-/// constant;  inverse_sqrt: as 1 / sqrt(update) (Vaswani et al. 2017);  linear, cosine: down to 0 at the end of
+/// How the learning rate moves after it has risen in a straight line for `warmup` updates. constant: it stays at its
+/// peak. inverse_sqrt: it falls as 1 / sqrt(update) (Vaswani et al. 2017). linear, cosine: it falls to 0 at the end of
 /// training, in a straight line or along half a cosine (Loshchilov and Hutter 2017).
 enum class ScheduleKind { inverse_sqrt, constant, linear, cosine };
 

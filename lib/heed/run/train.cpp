@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 
@@ -18,6 +19,29 @@ namespace heed {
 namespace {
 
 constexpr int kInterrupted = 75;
+
+/// Throws UsageError where an option that the user has set would change nothing.
+void check_useless(const TrainOptions& options) {
+  TrainOptions copy = options;
+  const FieldList common = FieldList::of(copy.common);
+  for (const std::string& name : options.given) {
+    const auto is_any_of = [&](std::initializer_list<std::string_view> names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    const auto needs = [&](bool there, const std::string& what) {
+      if (!there) throw UsageError("--" + name + ": needs " + what);
+    };
+    if (!options.average.empty()) {
+      if (!is_any_of({"average", "output"}) && !common.find(name))
+        throw UsageError("--" + name + ": has no use with --average, which trains nothing");
+      continue;
+    }
+    if (is_any_of({"valid-freq", "valid-metrics"}))
+      needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
+    if (name == "max-positions")
+      needs(options.model_options.positions == PositionEncoding::learned, "--transformer-positions learned");
+  }
+}
 
 int run_average(const TrainOptions& options, Log& log) {
   if (options.output.empty()) throw UsageError("--average needs a file to write (-o C.h5)");
@@ -41,6 +65,7 @@ void check_options(const TrainOptions& options) {
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
+  options.optimizer.validate();
   TrainingLength("--after", options.run.after);
   TrainingLength("--valid-freq", options.run.valid_freq);
   if (options.run.save_freq) TrainingLength("--save-freq", *options.run.save_freq);
@@ -56,6 +81,7 @@ void check_writable(const std::string& path) {
 }  // namespace
 
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  check_useless(options);
   if (!options.average.empty()) return run_average(options, log);
   check_options(options);
   if (!options.check) check_writable(options.model);

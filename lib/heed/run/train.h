@@ -28,6 +28,7 @@ struct TrainOptions {
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common{.log = {}, .verbose_letter = 0};
+  std::vector<std::string> given;  ///< names of the options that the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {

@@ -80,6 +80,14 @@ void print_data(TrainSession& session, Table& table) {
   }
 }
 
+void print_learning_rate(TrainSession& session, Table& table) {
+  const Schedule& schedule = session.optimizer().schedule;
+  table.line("until", session.options().run.after + ", about " + format_count(std::llround(session.planned_updates())) +
+                          " updates");
+  table.line("learning rate", text("%.3g at its peak, after ", schedule.peak) + format_count(schedule.warmup) +
+                                  " updates, then " + std::string(enum_name(schedule.kind)));
+}
+
 void print_cost(TrainSession& session, Table& table) {
   const TrainOptions& options = session.options();
   const TrainingCost cost = training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
@@ -113,11 +121,9 @@ void print_plan(TrainSession& session, std::ostream& out) {
   table.line("model", describe_model(session));
   table.line("training pairs", format_count(session.corpus().size()) + ", " +
                                    format_count(session.corpus().target_tokens()) + " target tokens");
-  table.line("batches an epoch", format_count(trainer.batches_per_epoch()));
+  table.line("batches an epoch", format_count(session.epoch_batches()));
   if (session.validator()) table.line("validation pairs", format_count(session.validator()->corpus().size()));
-  table.line("until", options.run.after);
-  table.line("learning rate", text("%.3g at its peak, after %lld updates", session.optimizer().schedule.peak,
-                                   static_cast<long long>(session.optimizer().schedule.warmup)));
+  print_learning_rate(session, table);
   table.line("state", state.updates == 0           ? "from the beginning"
                       : trainer.already_finished() ? "finished after update " + format_count(state.updates)
                                                    : "goes on after update " + format_count(state.updates));
@@ -142,20 +148,16 @@ void print_check(TrainSession& session, Log& log, std::ostream& out) {
   table.line("model", describe_model(session));
   out.flush();
   const double speed = trainer.measure_speed(kUpdates);
-  table.line("batches an epoch", format_count(trainer.batches_per_epoch()));
+  table.line("batches an epoch", format_count(session.epoch_batches()));
+  print_learning_rate(session, table);
   table.line("memory", text("%.1f MB", static_cast<double>(session.memory()) / 1e6));
   table.line("speed",
              format_count(std::llround(speed)) + " target tokens/s, over " + std::to_string(kUpdates) + " updates");
   const TrainingLength after("--after", session.options().run.after);
   const double epoch_seconds = static_cast<double>(session.corpus().target_tokens()) / speed;
-  double seconds = after.count() * 3600;
-  if (after.unit() == TrainingLength::Unit::epochs) seconds = after.count() * epoch_seconds;
-  if (after.unit() == TrainingLength::Unit::tokens) seconds = after.count() / speed;
-  if (after.unit() == TrainingLength::Unit::updates) {
-    const auto updates = std::ceil(static_cast<double>(trainer.batches_per_epoch()) /
-                                   static_cast<double>(session.options().batch.optimizer_delay));
-    seconds = after.count() / updates * epoch_seconds;
-  }
+  const double seconds = after.unit() == TrainingLength::Unit::hours
+                             ? after.count() * 3600
+                             : session.planned_updates() / static_cast<double>(session.epoch_updates()) * epoch_seconds;
   table.line("time for an epoch", format_duration(epoch_seconds));
   table.line("time until " + session.options().run.after, format_duration(seconds) + ", without validation");
 }

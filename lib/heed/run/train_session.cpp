@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <limits>
 
 #include "heed/base/line_io.h"
+#include "heed/cost/training_cost.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/train/translate_corpus.h"
 
@@ -12,6 +14,7 @@ namespace heed {
 namespace {
 
 constexpr int kNoLengthLimit = 1 << 30;
+constexpr const char* kNotSet = "not set";
 
 Precision resolve(PrecisionChoice choice) {
   const bool fast =
@@ -31,10 +34,26 @@ PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, I
   return files.size() == 2 ? PairReader(files[0], files[1], policy) : PairReader(files.at(0), in, policy);
 }
 
+/// Warns where the learning rate spends more than a third of the training on its way up.
+void warn_of_long_warmup(const Schedule& schedule, double planned_updates, Log& log) {
+  const auto warmup = static_cast<double>(schedule.warmup);
+  if (3 * warmup <= planned_updates) return;
+  char rates[64];
+  std::snprintf(rates, sizeof rates, "%.3g of %.3g", schedule.rate(static_cast<std::int64_t>(planned_updates), 1),
+                schedule.peak);
+  const std::string updates = format_count(std::llround(planned_updates));
+  const bool ends_within = warmup >= planned_updates;
+  log.warn("the learning rate rises for " + format_count(schedule.warmup) + " updates (--lr-warmup), but " +
+           (ends_within ? "training ends after about " + updates + ", at a rate of " + rates
+                        : "training has about " + updates + " in all") +
+           " (give --lr-warmup " + std::to_string(std::llround(planned_updates / 10)) +
+           " or less, or train longer with --after)");
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
-  return out.empty() ? "not set" : out;
+  return out.empty() ? kNotSet : out;
 }
 
 }  // namespace
@@ -46,7 +65,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       source_(TextModel::read(options.vocabularies.front()).source()),
       target_(TextModel::read(options.vocabularies.back()).target()),
       config_(options.model_options.resolve(source_.size(), target_.size())),
-      optimizer_(options.optimizer.resolve(config_.dim_emb)),
+      optimizer_options_(options.optimizer),
       precision_(resolve(options.batch.precision)) {
   tell_of_byte_order_mark(options.vocabularies.front(), log);
   if (options.vocabularies.back() != options.vocabularies.front())
@@ -95,15 +114,76 @@ std::vector<RunSetting> TrainSession::settings() const {
         out.push_back({"--" + std::string(field.info.name), joined(field.get_text()), field.info.name == "optimizer"});
   };
   add(FieldList::of(copy.batch));
+  copy.optimizer = optimizer_options_;
   add(FieldList::of(copy.optimizer));
   if (optimizer_.schedule.needs_end()) out.push_back({"--after", options_.run.after});
   return out;
+}
+
+std::int64_t TrainSession::epoch_updates() const {
+  const std::int64_t delay = options_.batch.optimizer_delay;
+  return (epoch_batches_ + delay - 1) / delay;
+}
+
+/// Finds out how many updates an epoch and the whole training have.
+void TrainSession::plan() {
+  EpochBatches batches(corpus_, options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
+  batches.prepare(0);
+  epoch_batches_ = batches.size();
+  const TrainingLength after("--after", options_.run.after);
+  double speed = 0;
+  if (after.unit() == TrainingLength::Unit::hours) {
+    OptimizerOptions optimizer = options_.optimizer;
+    optimizer.set_default_rates(config_.dim_emb, 0);  // rates cost nothing
+    speed = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch,
+                          precision_, pool_)
+                .tokens_per_second();
+  }
+  planned_updates_ = after.updates(epoch_updates(), corpus_.target_tokens(), speed);
+}
+
+/// Gives the options that are not set the warm-up and the peak of a training that goes on, however long it is to last
+/// now. Where its file is from before they were stored, they are what was the default for every length then.
+void TrainSession::take_rates_from(TrainingState& state) {
+  const auto stored = [&](const Field& field) -> std::string* {
+    for (auto& [name, value] : state.settings)
+      if (name == "--" + std::string(field.info.name)) return &value;
+    return nullptr;
+  };
+  const FieldList fields = FieldList::of(optimizer_options_);
+  const std::vector<const Field*> rates = {fields.find("lr-warmup"), fields.find("learn-rate")};
+  std::vector<const Field*> missing;
+  for (const Field* field : rates) {
+    const std::string* const value = stored(*field);
+    if (!field->get_text().empty()) continue;
+    if (!value || *value == kNotSet)
+      missing.push_back(field);
+    else
+      try {
+        field->set_text({value, 1});
+      } catch (const UsageError& error) {
+        throw Error(Position{options_.model}, std::string("/training/state: ") + error.what() +
+                                                  " (the file is damaged or forged; restore it from a copy)");
+      }
+  }
+  optimizer_options_.set_default_rates(config_.dim_emb, std::numeric_limits<double>::infinity());
+  for (const Field* field : missing)
+    if (std::string* const value = stored(*field)) *value = joined(field->get_text());
+}
+
+/// Completes the settings of the optimiser; says so where the training is too short for its warm-up.
+void TrainSession::set_rates() {
+  optimizer_options_.set_default_rates(config_.dim_emb, planned_updates_);
+  optimizer_ = optimizer_options_.resolve();
+  warn_of_long_warmup(optimizer_.schedule, planned_updates_, log_);
 }
 
 void TrainSession::start() {
   run_.emplace(ResumableCheckpoint{new_checkpoint(), {}, {}});
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   run_->checkpoint.parameters.initialise(run_->state.seed);
+  plan();
+  set_rates();
   for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
 }
@@ -118,6 +198,9 @@ void TrainSession::resume_or_start() {
     throw Error(Position{options_.model},
                 "is a model without training state, and would be overwritten (name another "
                 "one with -m, or remove it)");
+  plan();
+  take_rates_from(run_->state);
+  set_rates();
   check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);

@@ -34,7 +34,12 @@ class TrainSession {
   ResumableCheckpoint& run() { return *run_; }
   const ParallelCorpus& corpus() const { return corpus_; }
   const CorpusReport& report() const { return report_; }
+  /// To be called after resume_or_start() or start(), as the next two.
   const OptimizerSettings& optimizer() const { return optimizer_; }
+  /// Batches and updates of an epoch, and about how many updates the whole training has by --after.
+  std::int64_t epoch_batches() const { return epoch_batches_; }
+  std::int64_t epoch_updates() const;
+  double planned_updates() const { return planned_updates_; }
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   Precision precision() const { return precision_; }
   int threads() const { return pool_.size(); }
@@ -46,6 +51,9 @@ class TrainSession {
  private:
   Checkpoint new_checkpoint() const;
   std::vector<RunSetting> settings() const;
+  void plan();
+  void take_rates_from(TrainingState& state);
+  void set_rates();
   void read_validation(std::istream& in);
 
   const TrainOptions& options_;
@@ -53,7 +61,10 @@ class TrainSession {
   ThreadPool pool_;
   TextModel source_, target_;
   TransformerConfig config_;
+  OptimizerOptions optimizer_options_;  // with the default rates, once they are known
   OptimizerSettings optimizer_;
+  std::int64_t epoch_batches_ = 0;
+  double planned_updates_ = 0;
   Precision precision_;
   CorpusReport report_;
   ParallelCorpus corpus_, valid_corpus_;

@@ -46,6 +46,21 @@ double TrainingLength::measure(const TrainingProgress& progress) const {
   throw Error("internal: unknown unit");
 }
 
+double TrainingLength::updates(std::int64_t epoch_updates, std::int64_t epoch_tokens, double tokens_per_second) const {
+  const double updates_per_token = static_cast<double>(epoch_updates) / static_cast<double>(epoch_tokens);
+  switch (unit_) {
+    case Unit::epochs:
+      return count_ * static_cast<double>(epoch_updates);
+    case Unit::updates:
+      return count_;
+    case Unit::tokens:
+      return count_ * updates_per_token;
+    case Unit::hours:
+      return count_ * 3600 * tokens_per_second * updates_per_token;
+  }
+  throw Error("internal: unknown unit");
+}
+
 double TrainingLength::share(const TrainingProgress& progress) const {
   return std::clamp(measure(progress) / count_, 0.0, 1.0);
 }
