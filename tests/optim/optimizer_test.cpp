@@ -116,10 +116,16 @@ TEST_CASE("default rates: a tenth of the planned updates, at most the paper's wa
   CHECK(settings(options, 1e6).beta2 == 0.98);
   CHECK(settings(options, std::numeric_limits<double>::infinity()).schedule.warmup == 4000);
   CHECK(settings(options, 30000).schedule.warmup == 3000);
-  CHECK(settings(options, 30000).schedule.peak == Approx(1 / std::sqrt(512.0 * 3000)));
+  CHECK(settings(options, 30000).schedule.peak == Approx(1 / std::sqrt(512.0 * 4000)));
   CHECK(settings(options, 1239).schedule.warmup == 123);
-  CHECK(settings(options, 1239).schedule.peak == Approx(1 / std::sqrt(512.0 * 2000)));
+  CHECK(settings(options, 1239).schedule.peak == Approx(1 / std::sqrt(512.0 * 4000)));
+  CHECK(settings(options, 250).schedule.warmup == 25);
+  CHECK(settings(options, 250).schedule.peak == Approx(0.5 / std::sqrt(512.0 * 4000)));
   CHECK(settings(options, 9).schedule.warmup == 0);
+  CHECK(settings(options, 9).schedule.peak == Approx(0.1 / std::sqrt(512.0 * 4000)));
+  options.lr_warmup = 10000;
+  CHECK(settings(options, 1e6).schedule.peak == Approx(1 / std::sqrt(512.0 * 10000)));
+  options.lr_warmup.reset();
   options.optimizer = OptimizerKind::sgd;
   CHECK(settings(options, 20000).schedule.peak == 0.1);
 }
@@ -129,7 +135,7 @@ TEST_CASE("what the user says is no default") {
   options.lr_schedule = ScheduleKind::constant;
   options.set_default_rates(512, 20000);
   CHECK(options.resolve().schedule.warmup == 0);
-  CHECK(options.resolve().schedule.peak == Approx(1 / std::sqrt(512.0 * 2000)));
+  CHECK(options.resolve().schedule.peak == Approx(0.1 / std::sqrt(512.0 * 4000)));
   options.learn_rate = 0.005;
   options.lr_warmup = 77;
   options.optimizer_params = {0.8, 0.9, 1e-8};

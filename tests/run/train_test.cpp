@@ -90,7 +90,7 @@ TEST_CASE("the default warm-up is a tenth of the planned updates, whatever unit 
     const auto plan = lessons.train({"--after", after, "--dry-run"});
     CAPTURE(plan.out);
     CHECK(contains(plan.out, "until                       " + after + ", about 300 updates\n"));
-    CHECK(contains(plan.out, "learning rate               0.00559 at its peak, after 30 updates, then inverse-sqrt\n"));
+    CHECK(contains(plan.out, "learning rate               0.00217 at its peak, after 30 updates, then inverse-sqrt\n"));
     CHECK(!contains(plan.log, "warning"));
   }
   CHECK(
@@ -100,7 +100,7 @@ TEST_CASE("the default warm-up is a tenth of the planned updates, whatever unit 
 
 TEST_CASE("a training that is prolonged keeps its warm-up and its peak") {
   const Lessons given("heed_train_given"), kept("heed_train_kept");
-  given.train({"--after", "8e", "--lr-warmup", "6", "--learn-rate", "0.005590169943749474"});
+  given.train({"--after", "8e", "--lr-warmup", "6", "--learn-rate", "0.0009682458365518542"});
   kept.train({"--after", "4e"});
   const auto plan = kept.train({"--after", "8e", "--dry-run"});
   CAPTURE(plan.out);
@@ -115,7 +115,7 @@ TEST_CASE("a rate that is given when training goes on is taken, with a warning")
   const Lessons lessons;
   lessons.train({"--after", "4e"});
   const auto prolonged = lessons.train({"--after", "8e", "--learn-rate", "0.5", "--dry-run"});
-  CHECK(contains(prolonged.log, "train: warning: --learn-rate was 0.005590169943749474 and is now 0.5: the result"));
+  CHECK(contains(prolonged.log, "train: warning: --learn-rate was 0.0009682458365518542 and is now 0.5: the result"));
   CHECK(contains(prolonged.out, "0.5 at its peak, after 6 updates"));
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("a warm-up longer than a third of the training is warned of, with numb
 
 TEST_CASE("--check and --dry-run show the plan alike") {
   const Lessons lessons;
-  const std::string line = "  learning rate               0.00559 at its peak, after 30 updates, then inverse-sqrt\n";
+  const std::string line = "  learning rate               0.00217 at its peak, after 30 updates, then inverse-sqrt\n";
   CHECK(contains(lessons.train({"--after", "20e", "--check"}).out, line));
   CHECK(contains(lessons.train({"--after", "20e", "--dry-run"}).out, line));
 }

@@ -53,7 +53,7 @@ struct OptimizerOptions {
                              .min = 0,
                              .max = 1});
     visit(learn_rate, {.name = "learn-rate",
-                       .help = "learning rate at its peak; else 1 / sqrt(width x warm-up, at least 2000), sgd 0.1",
+                       .help = "learning rate at its peak; else 1 / sqrt(width x warm-up, at least 4000), sgd 0.1",
                        .value = "X",
                        .letter = 'l',
                        .min = 0});
@@ -75,7 +75,8 @@ struct OptimizerOptions {
 
   /// Sets learn_rate and lr_warmup where no option has. The warm-up is a tenth of the `planned_updates` of the whole
   /// training, and at most the paper's 4,000. The peak is the paper's for that warm-up and a model of width `dim_emb`,
-  /// but never more than for a warm-up of 2,000 (Vaswani et al. 2017, equation 3).
+  /// but never more than for a warm-up of 4,000 (Vaswani et al. 2017, equation 3); where the warm-up is shorter than 100
+  /// updates, the peak is multiplied by sqrt(warm-up / 100).
   void set_default_rates(std::int64_t dim_emb, double planned_updates);
 
   /// Returns the settings of options that validate() accepts, after set_default_rates().
