@@ -2,7 +2,8 @@
 # Hard lines (adversarial.txt) through every text step: as many lines out as in, and the bytes of adversarial.sums.
 #
 # The sums were taken when all lines were equal to what Moses' scripts print: tokenizer.perl 1.1 with the rules of later
-# releases put in and our abbreviations (plain, -a, -penn, -x, -protected), detokenizer.perl (plain, -u; Korean apart).
+# releases put in and our abbreviations (plain, -a, -penn, -x, -protected), detokenizer.perl (plain, -u, -penn; Korean
+# apart).
 # `adversarial_test.sh update` takes them anew, for a change that is meant to change bytes; compare with the scripts first.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "heed/text/moses/moses_detokenizer.h"
 #include "heed/text/moses/punctuation.h"
 #include "heed/text/steps.h"
@@ -51,6 +54,20 @@ TEST_CASE("the way back joins what was split") {
        {"\"Yes,\" he said.", "I cannot say it's and/or isn't.", "(a) [b] {c} ((d))", "I'm gonna 'go' now.", "CAN'T"})
     CHECK(back(penn(line)) == line);
   CHECK(back("`` a &apos;&apos; &quot;") == "\"a\" \"");
+}
+
+TEST_CASE("the way back is that of detokenizer.perl -penn") {
+  std::ifstream in(HEED_TEST_DATA "/text/reference/penn_detokenizer.json");
+  REQUIRE(in);
+  const nlohmann::json cases = nlohmann::json::parse(in)["cases"];
+  CHECK(cases.size() > 150);
+  const MosesDetokenizer detokenizer("en", true, true);
+  for (const auto& test : cases) {
+    const std::string tokens = test[0];
+    CAPTURE(tokens);
+    CHECK(detokenizer.detokenize(tokens) == test[1].get<std::string>());
+    CHECK(detokenizer.detokenize(tokens, true) == test[2].get<std::string>());
+  }
 }
 
 TEST_CASE("as a step: entities on demand, punctuation keeps directed quotes, tags stay with skip_xml") {

@@ -101,7 +101,7 @@ class Joiner {
       : language_(language), words_(std::move(words)), penn_(penn) {}
 
   std::string join() {
-    for (i_ = 0; i_ < words_.size(); ++i_) add(words_[i_]);
+    for (i_ = 0; i_ < words_.size(); ++i_) penn_ ? add_penn(words_[i_]) : add(words_[i_]);
     squeeze_spaces(text_);
     return std::move(text_);
   }
@@ -123,11 +123,7 @@ class Joiner {
   }
 
   void add(std::string_view word) {
-    if (penn_ && (word == "``" || word == "`")) {
-      to_the_right(word.size() == 2 ? "\"" : "'");
-    } else if (penn_ && (word == "''" || word == "'")) {
-      to_the_left(word.size() == 2 ? "\"" : "'");
-    } else if (!word.empty() && is_cjk(code_point_at(word, 0))) {
+    if (!word.empty() && is_cjk(code_point_at(word, 0))) {
       const bool follows_cjk = i_ > 0 && !back(1).empty() && is_cjk(code_point_before(back(1), back(1).size()));
       follows_cjk&& language_ != "ko" ? to_the_left(word) : apart(word);
     } else if (is_opening(word)) {
@@ -135,7 +131,7 @@ class Joiner {
     } else if (is_closing(word)) {
       if (language_ == "fr" && word.size() == 1 && contains("?!:;\\%", word.front())) text_ += ' ';
       to_the_left(word);
-    } else if (is_english_contraction(word) || is_czech_decimal(word)) {
+    } else if ((language_ == "en" && is_contraction(word)) || is_czech_decimal(word)) {
       to_the_left(word);
     } else if (is_elision(word)) {
       to_the_right(word);
@@ -152,9 +148,24 @@ class Joiner {
     }
   }
 
-  bool is_english_contraction(std::string_view word) const {
-    return language_ == "en" && i_ > 0 && word.starts_with('\'') &&
-           starts_with(word.substr(1), char_class::alphabetic) && ends_with(back(1), char_class::alphanumeric);
+  /// Applies the rules of -penn, which know neither languages, CJK nor pairs of undirected quotes.
+  void add_penn(std::string_view word) {
+    if (is_opening(word))
+      to_the_right(word);
+    else if (is_closing(word) || is_contraction(word))
+      to_the_left(word);
+    else if (word == "`" || word == "``")
+      to_the_right(word.size() == 1 ? "'" : "\"");
+    else if (word == "'" || word == "''")
+      to_the_left(word.size() == 1 ? "'" : "\"");
+    else
+      apart(word);
+  }
+
+  /// Tells whether a word such as 's or 'll belongs to the word before it.
+  bool is_contraction(std::string_view word) const {
+    return i_ > 0 && word.starts_with('\'') && starts_with(word.substr(1), char_class::alphabetic) &&
+           ends_with(back(1), char_class::alphanumeric);
   }
   bool is_czech_decimal(std::string_view word) const {
     return language_ == "cs" && i_ > 1 && is_number(back(2)) && (back(1) == "." || back(1) == ",") && is_number(word);

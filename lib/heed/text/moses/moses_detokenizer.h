@@ -9,7 +9,7 @@ namespace heed {
 class MosesDetokenizer {
  public:
   /// The script's own rules are those of cs, en, fi, fr, it and ko. `unescape` reads Moses' entities, as the script
-  /// always does. `penn` is its -penn: quotes by their direction, and words as undo_penn() joins them.
+  /// always does. `penn` is its -penn, whose rules are the same for every language.
   explicit MosesDetokenizer(std::string language, bool unescape = true, bool penn = false);
 
   /// The text of a line of tokens. A line of white space and one that is a tag (<...>) come out as they are.

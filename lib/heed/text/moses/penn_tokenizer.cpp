@@ -151,7 +151,7 @@ void change_words(std::string& text, const Contraction& contraction, bool split)
       text.insert(at + break_at, 1, ' ');
     else
       text.erase(at + break_at, 1);
-    at += whole.size() - (split ? 0 : 3);
+    at += whole.size() - (split ? 0 : 2);
   }
 }
 
@@ -206,15 +206,11 @@ void tokenize_penn(std::string_view line, const NonbreakingPrefixes& prefixes, s
 }
 
 void undo_penn(std::string& tokens) {
-  for (const auto& [bracket, name] : kBrackets) {
-    const std::string word = " " + std::string(name) + " ";
-    // Brackets side by side share a space, which one pass over the line cannot give to both.
-    while (contains(tokens, word)) replace_all(tokens, word, " " + std::string(bracket) + " ");
-  }
   replace_all(tokens, " @/@ ", "/");
   replace_all(tokens, " n't ", "n't ");
   replace_all(tokens, " N'T ", "N'T ");
   for (const Contraction& contraction : kContractions) change_words(tokens, contraction, false);
+  for (const auto& [bracket, name] : kBrackets) replace_all(tokens, name, bracket);
 }
 
 }  // namespace heed

@@ -12,8 +12,9 @@ namespace heed {
 /// stop split only where the line or an unknown abbreviation ends. Replaces `out`.
 void tokenize_penn(std::string_view line, const NonbreakingPrefixes& prefixes, std::string& out);
 
-/// Undoes what tokenize_penn does to words, in a line of tokens without entities and with spaces around it: brackets,
-/// slashes and contractions come back; quotes stay for the detokenizer.
+/// Undoes what tokenize_penn does to words, in a line of tokens without entities and with spaces around it, as
+/// detokenizer.perl -penn: slashes, contractions and brackets (also within words) come back. A substitution consumes
+/// the space behind it, so that of "can not can not" only the first is joined. Quotes stay for the detokenizer.
 void undo_penn(std::string& tokens);
 
 }  // namespace heed
