@@ -77,6 +77,10 @@ struct TextPipeline::Parts {
         break;
       case TokenMode::mteval_13a:
       case TokenMode::intl:
+        // sacreBLEU strips the line before it tokenises it: in `intl` a full stop behind a number is a token of its own
+        // only where anything follows.
+        out = MtevalTokenizer(mteval_mode(steps.mode)).line(strip_trailing_space(line));
+        break;
       case TokenMode::character:
         out = MtevalTokenizer(mteval_mode(steps.mode)).line(line);
         break;

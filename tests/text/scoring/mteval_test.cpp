@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "heed/text/steps.h"
 #include "heed/text/strings/unicode.h"
 
 using namespace heed;
@@ -56,6 +57,21 @@ TEST_CASE("tokens are what white space separates in the line") {
   }
   CHECK(tokens_of(MtevalMode::none, "\ta\u00a0b \u3000 c ") == std::vector<std::string>{"a", "b", "c"});
   CHECK(tokens_of(MtevalMode::none, "").empty());
+}
+
+TEST_CASE("the text steps 13a and intl give the tokens that sacreBLEU scores, whatever blanks end a line") {
+  for (const auto& [mode, name] : {std::pair{TokenMode::mteval_13a, "13a"}, {TokenMode::intl, "intl"}}) {
+    const TextPipeline pipeline({.mode = mode});
+    for (const auto& test : reference()["cases"]) {
+      const std::string input = test["input"];
+      if (strip_trailing_space(input) != input) continue;
+      CAPTURE(input);
+      for (const char* blanks : {"", " ", "  ", "\t", "\u00a0 \u3000"})
+        CHECK(pipeline.tokenize(input + blanks) == test[name].get<std::string>());
+    }
+    CHECK(pipeline.tokenize(" in  1990. ") == (mode == TokenMode::intl ? "in 1990." : "in 1990 ."));
+    CHECK(pipeline.tokenize(" . 5") == ". 5");
+  }
 }
 
 TEST_CASE("one tokeniser serves many lines") {
