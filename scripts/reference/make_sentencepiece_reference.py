@@ -3,11 +3,14 @@
 
 Needs sentencepiece 0.2.3 from PyPI (the version is recorded inside pieces.json). The models normalise by a few rules of
 their own, because the maps that come with SentencePiece take 240 KB each. Run from the top of the source tree:
-    python3 scripts/reference/make_sentencepiece_reference.py
+    python3 scripts/reference/make_sentencepiece_reference.py [MODEL...]
+With names of models, the script makes these models and their answers only (unigram_spaces, which is trained on a random
+part of the text, is another model in every run).
 """
 import json
 import pathlib
 import random
+import sys
 import tempfile
 
 import sentencepiece
@@ -36,6 +39,14 @@ MODELS = {
     "bpe_unused": dict(model_type="bpe", normalization_rule_name="identity", unused=True),
     "bpe_bytes": dict(model_type="bpe", normalization_rule_name="identity", byte_fallback=True,
                       split_by_whitespace=False, add_dummy_prefix=False),
+    "word": dict(model_type="word", rules=FOLDING, user_defined_symbols=["<sep>", "dog", "New York"]),
+    "word_spaces": dict(model_type="word", normalization_rule_name="identity", add_dummy_prefix=False,
+                        remove_extra_whitespaces=False, byte_fallback=True),
+    "word_suffix": dict(model_type="word", normalization_rule_name="identity", treat_whitespace_as_suffix=True),
+    "char": dict(model_type="char", rules=RULES, character_coverage=0.99,
+                 user_defined_symbols=["<sep>", "ing", "in", "New York", "\U0001F600"]),
+    "char_bytes": dict(model_type="char", normalization_rule_name="identity", byte_fallback=True, control_symbols=["d"],
+                       treat_whitespace_as_suffix=True, remove_extra_whitespaces=False),
 }
 
 LINES = [
@@ -127,10 +138,10 @@ def main():
     out.mkdir(exist_ok=True)
     lines = LINES + random_lines(random.Random(SEED))
     reference = {"made_by": "scripts/reference/make_sentencepiece_reference.py", "sentencepiece": sentencepiece.__version__,
-                 "models": {}}
+                 "models": json.loads((out / "pieces.json").read_text(encoding="utf-8"))["models"] if sys.argv[1:] else {}}
     with tempfile.TemporaryDirectory() as folder:
-        for name, options in MODELS.items():
-            train(pathlib.Path(folder), name, options, out)
+        for name in sys.argv[1:] or MODELS:
+            train(pathlib.Path(folder), name, MODELS[name], out)
             reference["models"][name] = list(cases(out / f"{name}.model", lines))
     (out / "pieces.json").write_text(json.dumps(reference, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 

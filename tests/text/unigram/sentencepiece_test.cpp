@@ -38,7 +38,8 @@ std::vector<std::int32_t> ids_of(const SentencePieceModel& model, const json& th
   std::vector<std::int32_t> ours, out;
   std::int32_t next = kReservedIds;
   for (const auto& piece : model.pieces) {
-    const bool has_id = piece.kind == Kind::byte || (piece.kind != Kind::unknown && Vocabulary::is_piece(piece.text));
+    const bool text = piece.kind != Kind::unknown && piece.kind != Kind::control;
+    const bool has_id = piece.kind == Kind::byte || (text && Vocabulary::is_piece(piece.text));
     ours.push_back(has_id ? next++ : kUnknownId);
   }
   for (const std::size_t id : theirs) out.push_back(ours.at(id));
@@ -156,7 +157,7 @@ TEST_CASE("an unknown id reads as the model's unknown surface") {
 }
 
 TEST_CASE("damaged .model files are errors, wherever they are cut or changed") {
-  for (const std::string name : {"unigram_bytes", "bpe"}) {
+  for (const std::string name : {"unigram_bytes", "bpe", "word", "char"}) {
     const std::string whole = bytes_of(name);
     const auto use = [&](const std::string& bytes) {
       try {
@@ -181,9 +182,9 @@ TEST_CASE("damaged .model files are errors, wherever they are cut or changed") {
                        "x.model: is no SentencePiece model, or a damaged one (download it or train it again; "
                        "vocabularies of heed are made by build-vocab)",
                        Error);
-  CHECK_THROWS_WITH_AS(SentencePieceModel::parse("\x12\x02\x18\x03", "x.model"),
-                       "x.model: is a SentencePiece model of the type word; heed reads unigram and bpe (build-vocab "
-                       "makes vocabularies of words and char)",
+  CHECK_THROWS_WITH_AS(SentencePieceModel::parse("\x12\x02\x18\x05", "x.model"),
+                       "x.model: is a SentencePiece model of the unknown type number 5 (heed reads unigram, bpe, word "
+                       "and char)",
                        Error);
 }
 

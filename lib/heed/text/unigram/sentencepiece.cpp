@@ -68,11 +68,19 @@ SentencePiece::SentencePiece(SentencePieceModel model, const std::string& where)
     const bool has_id = entry.kind == Kind::byte || (text && Vocabulary::is_piece(entry.text));
     ids_.push_back(has_id ? next_id++ : kUnknownId);
   }
-  if (model_.type == SentencePieceModel::Type::unigram) {
-    unigram_.emplace(model_);
-    by_words_ = by_words_ && unigram_->has_small_scores();
-  } else {
-    bpe_.emplace(model_);
+  switch (model_.type) {
+    case SentencePieceModel::Type::unigram:
+      unigram_.emplace(model_);
+      by_words_ = by_words_ && unigram_->has_small_scores();
+      break;
+    case SentencePieceModel::Type::bpe:
+      bpe_.emplace(model_);
+      break;
+    case SentencePieceModel::Type::word:
+      break;
+    case SentencePieceModel::Type::character:
+      user_defined_ = user_defined_pieces(model_);
+      break;
   }
 }
 
@@ -91,7 +99,9 @@ std::string SentencePiece::normalize(std::string_view line) const {
 }
 
 void SentencePiece::segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const {
-  if (unigram_ && sampler) {
+  if (!unigram_ && !bpe_) {
+    look_up_units(normalized, spans);
+  } else if (unigram_ && sampler) {
     spans = unigram_->sample(normalized, *sampler).spans;
   } else if (by_words_ && segment_words(normalized, spans)) {
     return;
@@ -99,6 +109,28 @@ void SentencePiece::segment(std::string_view normalized, std::vector<PieceSpan>&
     unigram_->segment(normalized, spans);
   } else {
     bpe_->segment(normalized, spans);
+  }
+}
+
+void SentencePiece::look_up_units(std::string_view normalized, std::vector<PieceSpan>& spans) const {
+  const auto end_of_unit = [&](std::size_t at) {
+    if (model_.type == SentencePieceModel::Type::word)
+      return std::min(normalized.find(kSpaceSymbol, at + 1), normalized.size());
+    std::size_t end = at;
+    decode_utf8(normalized, end);
+    user_defined_.prefixes(normalized.substr(at), [&](std::size_t bytes, std::int32_t) {
+      end = at + bytes;
+      return true;
+    });
+    return end;
+  };
+  spans.clear();
+  for (std::size_t at = 0; at < normalized.size();) {
+    const std::size_t end = end_of_unit(at);
+    const std::int32_t found = texts_.find(normalized.substr(at, end - at));
+    spans.push_back(
+        {found == kNoId ? unknown_ : text_numbers_[static_cast<std::size_t>(found)], static_cast<std::uint32_t>(end)});
+    at = end;
   }
 }
 

@@ -53,7 +53,7 @@ class SentencePiece {
 
   /// The normalised text, as the segmentations of unigram() want it.
   std::string normalize(std::string_view line) const;
-  /// nullptr for byte-pair encoding.
+  /// nullptr for models of other types.
   const UnigramModel* unigram() const { return unigram_ ? &*unigram_ : nullptr; }
 
   /// Text from pieces; undoes encode() but for what the normaliser changed. A byte piece that would end the line
@@ -73,6 +73,9 @@ class SentencePiece {
   /// The number of the piece in the model; the unknown one's where there is none.
   std::int32_t number_of(std::string_view piece) const;
   void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
+  /// Cuts normalised text where a model of the type word or char does: each word, with the U+2581 that it starts with,
+  /// or each character or user-defined piece is looked up whole.
+  void look_up_units(std::string_view normalized, std::vector<PieceSpan>& spans) const;
   bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
   /// With `take(piece, id, word, span)`, where the span is of normalised text.
   template <class Take>
@@ -125,6 +128,7 @@ class SentencePiece {
   std::optional<SentencePieceNormalizer> denormalizer_;
   std::optional<UnigramModel> unigram_;
   std::optional<SentencePieceBpe> bpe_;
+  PieceTrie user_defined_;  // of the type char only
 };
 
 template <class Take>

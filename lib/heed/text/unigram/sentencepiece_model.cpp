@@ -148,12 +148,9 @@ SentencePieceModel SentencePieceModel::parse(std::string_view bytes, const std::
       read_normalizer(message.message(), *model.denormalizer);
     }
   }
-  if (type != 1 && type != 2)
-    throw Error(Position{where}, std::string("is a SentencePiece model of the type ") +
-                                     (type == 3   ? "word"
-                                      : type == 4 ? "char"
-                                                  : "number " + std::to_string(type)) +
-                                     "; heed reads unigram and bpe (build-vocab makes vocabularies of words and char)");
+  if (type < 1 || type > 4)
+    throw Error(Position{where}, "is a SentencePiece model of the unknown type number " + std::to_string(type) +
+                                     " (heed reads unigram, bpe, word and char)");
   model.type = static_cast<Type>(type);
   model.source = bytes;
   return model;

@@ -25,7 +25,7 @@ struct SentencePieceRules {
 /// What a SentencePiece `.model` file holds, as far as encoding and decoding need it; the names are those of its
 /// sentencepiece_model.proto. heed's own unigram models are such models too, with the normaliser's defaults.
 struct SentencePieceModel {
-  enum class Type : std::uint8_t { unigram = 1, bpe = 2 };
+  enum class Type : std::uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
   enum class Kind : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
   struct Piece {
@@ -46,7 +46,7 @@ struct SentencePieceModel {
   static constexpr bool may_start_with(int byte) { return byte == 0x0A; }
 
   /// Reads the bytes of a `.model` file, which may come from anywhere. Throws Error that names `where` for what is no
-  /// model, is cut short, or is a kind of model that heed has no use for; the pieces are for validate() to check.
+  /// model, is cut short, or has an unknown type; the pieces are for validate() to check.
   static SentencePieceModel parse(std::string_view bytes, const std::string& where);
 
   /// Throws Error that names `where` unless the pieces make a model: finite scores, one unknown piece at most, no piece
