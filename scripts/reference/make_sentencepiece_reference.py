@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes tests/text/reference/sentencepiece/: small models trained on data/, and how SentencePiece cuts hard lines.
+"""Writes tests/text/reference/sentencepiece/: small models trained on data/, how SentencePiece cuts hard lines, and what
+its extra options and its normaliser alone (spm_normalize) make of them.
 
 Needs sentencepiece 0.2.3 from PyPI (the version is recorded inside pieces.json). The models normalise by a few rules of
 their own, because the maps that come with SentencePiece take 240 KB each. Run from the top of the source tree:
@@ -133,6 +134,20 @@ def cases(path, lines):
         yield case
 
 
+def option_cases(path, lines):
+    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    alone = sentencepiece.SentencePieceNormalizer(
+        model_file=str(path), add_dummy_prefix=False, escape_whitespaces=False, remove_extra_whitespaces=True)
+    for line in lines:
+        yield {"line": line, "normalized": alone.normalize(line),
+               "reverse:bos:eos": model.encode(line, out_type=str, reverse=True, add_bos=True, add_eos=True),
+               "unk": model.encode(line, out_type=str, emit_unk_piece=True)}
+
+
+def write(path, reference):
+    path.write_text(json.dumps(reference, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
 def main():
     out = ROOT / "tests" / "text" / "reference" / "sentencepiece"
     out.mkdir(exist_ok=True)
@@ -143,7 +158,9 @@ def main():
         for name in sys.argv[1:] or MODELS:
             train(pathlib.Path(folder), name, MODELS[name], out)
             reference["models"][name] = list(cases(out / f"{name}.model", lines))
-    (out / "pieces.json").write_text(json.dumps(reference, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    write(out / "pieces.json", reference)
+    reference["models"] = {name: list(option_cases(out / f"{name}.model", LINES)) for name in ("unigram", "bpe", "word")}
+    write(out / "options.json", reference)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,9 @@ TEST_CASE("prefixes, parts and the peers' names find our options") {
   };
   CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--lang") == "unknown option --lang: did you mean --language?");
   CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--norm") ==
-        "unknown option --norm: did you mean --normalize or --normalize-punctuation?");
+        "unknown option --norm: did you mean --normalize-only, --normalize or --normalize-punctuation?");
+  CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--add_bos") ==
+        "unknown option --add-bos: did you mean --extra-options bos? (SentencePiece)");
   CHECK(ours(TranslateOptions{}, translate_tool_info(), "--norm") ==
         "unknown option --norm: did you mean --normalize?");
   CHECK(ours(TrainOptions{}, train_tool_info(), "--prec") == "unknown option --prec: did you mean --precision?");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "heed/base/random.h"
@@ -611,6 +612,71 @@ TEST_CASE("a SentencePiece model through the tool, and one that is damaged") {
                        doctest::Contains("cut: is no SentencePiece model, or a damaged one"), Error);
   CHECK_THROWS_WITH_AS(tokenize({"-m", folder.file("text", "\nno model\n")}, ""),
                        doctest::Contains("text: is no SentencePiece model, or a damaged one"), Error);
+}
+
+TEST_CASE("SentencePiece's extra options and its normaliser alone") {
+  const std::string folder = HEED_TEST_DATA "/text/reference/sentencepiece/";
+  std::ifstream in(folder + "options.json");
+  REQUIRE(in);
+  const nlohmann::json models = nlohmann::json::parse(in)["models"];
+  CHECK(models.size() == 3);
+  for (const auto& [name, cases] : models.items()) {
+    CAPTURE(name);
+    const std::string model = folder + name + ".model";
+    CHECK(cases.size() > 30);
+    for (const auto& test : cases) {
+      const std::string line = test["line"].get<std::string>() + "\n";
+      CAPTURE(line);
+      CHECK(tokenize({"-m", model, "--normalize-only"}, line).out == test["normalized"].get<std::string>() + "\n");
+      for (const std::string options : {"reverse:bos:eos", "unk"}) {
+        std::string pieces;
+        for (const std::string piece : test[options]) pieces += (pieces.empty() ? "" : " ") + piece;
+        CHECK(tokenize({"-m", model, "--extra-options", options}, line).out == pieces + "\n");
+      }
+    }
+  }
+}
+
+TEST_CASE("extra options follow each other, and --detokenize applies them to what it reads") {
+  const std::string folder = HEED_TEST_DATA "/text/reference/sentencepiece/", model = folder + "unigram_bytes.model";
+  const auto cut = [&](std::vector<std::string> words, const std::string& text) {
+    words.insert(words.begin(), {"-m", model});
+    return tokenize(std::move(words), text).out;
+  };
+  CHECK(cut({}, "the dog\n") == "\u2581the \u2581do g\n");
+  CHECK(cut({"--extra-options", "bos:eos:reverse"}, "the dog\n") == "</s> g \u2581do \u2581the <s>\n");
+  CHECK(cut({"--extra-options", ""}, "the dog\n") == "\u2581the \u2581do g\n");
+  const std::string ids = cut({"--extra-options", "reverse:bos:eos", "--output-format", "id"}, "the dog\n");
+  CHECK(ids.starts_with("2 "));
+  CHECK(ids.ends_with(" 3\n"));
+  CHECK(cut({"-d", "--extra-options", "reverse", "--output-format", "id"}, ids) == "the dog\n");
+  CHECK(cut({"-d", "--extra-options", "reverse:bos"}, "</s> g \u2581do \u2581the <s>\n") == "the dog\n");
+  CHECK(cut({"--check", "--extra-options", "reverse:bos:eos"}, "the dog\n") == "");
+  CHECK(cut({"--n-best", "1", "--extra-options", "eos:reverse"}, "the dog\n")
+            .starts_with("0 ||| </s> g \u2581do \u2581the ||| "));
+  CHECK(tokenize({"-d", "-m", folder + "word.model", "--extra-options", "unk"}, "\u2581the \u2581zzz\n").out ==
+        "the \u2047 \n");
+
+  const auto error = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"-m", model});
+    return usage_error(std::move(words));
+  };
+  CHECK(error({"--extra-options", "reverse:end"}) ==
+        "--extra-options 'reverse:end': 'end' is none of reverse, bos, eos and unk (put a colon between several)");
+  CHECK(error({"--extra-options", "bos", "--output-format", "tsv"}) ==
+        "--extra-options: changes pieces or ids, not tsv or jsonl");
+  CHECK(error({"--normalize-only", "-d"}) == "--normalize-only: has no use with --detokenize");
+  CHECK(usage_error({"--normalize-only"}) == "--normalize-only: needs --model, a SentencePiece model");
+  const Folder files;
+  const std::string words = files.file("words", build_vocab({"--type", "words"}, "a b\n").out);
+  CHECK(usage_error({"-m", words, "--extra-options", "bos"}) ==
+        "--extra-options: " + words + " holds no SentencePiece model");
+  std::string without = slurp(model);
+  for (std::size_t at = 0; (at = without.find("<s>", at)) != std::string::npos;) without[at + 1] = 'S';
+  const std::string no_start = files.file("no_start.model", without);
+  CHECK_THROWS_WITH_AS(tokenize({"-m", no_start, "--extra-options", "bos"}, ""),
+                       (no_start + ": has no piece '<s>', which --extra-options bos needs (leave bos out)").c_str(),
+                       Error);
 }
 
 TEST_CASE(

@@ -31,6 +31,13 @@ std::span<const PeerOption> tokenize_peer_options() {
       {"random-seed", "seed", "SentencePiece"},
       {"generate-vocabulary", "", "SentencePiece", "build-vocab --counts-output FILE counts pieces"},
       {"normalization-rule-name", "normalize", "SentencePiece"},
+      {"add-bos", "extra-options bos", "SentencePiece"},
+      {"add-eos", "extra-options eos", "SentencePiece"},
+      {"reverse", "extra-options reverse", "SentencePiece"},
+      {"emit-unk-piece", "extra-options unk", "SentencePiece"},
+      {"remove-extra-whitespaces", "", "SentencePiece", "--normalize-only always removes them"},
+      {"use-internal-normalization", "", "SentencePiece", "tokenize without --normalize-only does the model's own"},
+      {"decompile", "", "SentencePiece", "a model's normalisation is not written as a table"},
   };
   return options;
 }

@@ -8,6 +8,7 @@
 #include "heed/base/streams.h"
 #include "heed/base/utf8.h"
 #include "heed/metrics/score_report.h"
+#include "heed/run/extra_options.h"
 #include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/bpe/bpe.h"
@@ -46,6 +47,8 @@ void check_options(const TokenizeOptions& options) {
   needs("dropout", given("codes") || given("model"), "--codes, or a --model with merges");
   needs("sample-alpha", given("model"), "--model, a unigram model");
   needs("n-best", given("model"), "--model, a unigram model");
+  needs("extra-options", given("model"), "--model, a SentencePiece model");
+  needs("normalize-only", given("model"), "--model, a SentencePiece model");
   needs("seed", given("dropout") || given("sample-alpha"), "--dropout or --sample-alpha");
   needs("separator", given("codes") || options.detokenize, "--codes or --detokenize");
   if (options.uppercase_first && !options.detokenize) throw UsageError("--uppercase-first: needs --detokenize");
@@ -59,6 +62,12 @@ void check_options(const TokenizeOptions& options) {
   for (const std::string_view name : {"detokenize", "check", "stats", "sample-alpha"})
     if (options.n_best > 0 && given(name)) throw UsageError("--n-best: has no use with --" + std::string(name));
   if (options.n_best > 0 && with_offsets) throw UsageError("--n-best: writes pieces or ids, not tsv or jsonl");
+  if (given("extra-options") && with_offsets)
+    throw UsageError("--extra-options: changes pieces or ids, not tsv or jsonl");
+  for (const std::string_view name :
+       {"detokenize", "check", "stats", "output-format", "n-best", "sample-alpha", "dropout", "extra-options"})
+    if (options.normalize_only && given(name))
+      throw UsageError("--normalize-only: has no use with --" + std::string(name));
   if (options.sample_alpha && options.detokenize) throw UsageError("--sample-alpha: has no use with --detokenize");
   if (options.dropout > 0 && options.detokenize) throw UsageError("--dropout: has no use with --detokenize");
   if (options.check && options.detokenize) throw UsageError("--check: goes both ways itself; leave --detokenize out");
@@ -128,6 +137,15 @@ class Way {
       if ((options.n_best > 0 || options.sample_alpha) && !unigram)
         throw UsageError(std::string(options.n_best > 0 ? "--n-best" : "--sample-alpha") + ": " + options.model +
                          " is no unigram model (build-vocab --type unigram makes one)");
+      if (subwords_.type() == SubwordType::sentencepiece) {
+        const SentencePiece& pieces = *subwords_.sentencepiece();
+        extra_ = ExtraOptions(options.extra_options, pieces, options.model);
+        if (options.normalize_only) make_normalizer(pieces.model(), options.model);
+      } else {
+        for (const std::string_view name : {"extra-options", "normalize-only"})
+          if (contains(options.given, name))
+            throw UsageError("--" + std::string(name) + ": " + options.model + " holds no SentencePiece model");
+      }
       return;
     }
     const TextSteps steps = options.first_stage.resolved();
@@ -164,6 +182,16 @@ class Way {
       out += tokens;
       return;
     }
+    if (!extra_.empty()) {
+      std::vector<PieceWithId> list;
+      subwords_.sentencepiece()->encode(
+          tokens,
+          [&](std::string_view piece, std::int32_t id, int) {
+            list.push_back({std::string(piece), id});
+          },
+          sampler);
+      return write_changed(list, out);
+    }
     if (ids_) {
       std::string_view space;
       for (const std::int32_t id : model_->encode_tokens(tokens, sampler)) {
@@ -185,11 +213,12 @@ class Way {
     const SentencePiece& pieces = *subwords_.sentencepiece();
     const std::string normal = pieces.normalize(tokens);
     for (const PiecePath& path : pieces.unigram()->n_best(normal, static_cast<int>(count))) {
-      out += std::to_string(line_number - 1) + " |||";
-      if (path.spans.empty()) out += ' ';
+      out += std::to_string(line_number - 1) + " ||| ";
+      std::vector<PieceWithId> list;
       pieces.pieces(normal, path.spans, [&](std::string_view piece, std::int32_t id, int) {
-        out.append(1, ' ').append(ids_ ? std::to_string(id) : std::string(piece));
+        list.push_back({std::string(piece), id});
       });
+      write_changed(list, out);
       char score[32];
       std::snprintf(score, sizeof score, "%.4f", static_cast<double>(path.score));
       out.append(" ||| ").append(score).append(1, '\n');
@@ -217,12 +246,37 @@ class Way {
     fields.write(model_ != nullptr, out);
   }
 
+  /// Appends the line with nothing but the normalisation of a SentencePiece model done to it, as spm_normalize.
+  void normalize(std::string_view line, std::string& out) const {
+    thread_local std::string normalized;
+    normalizer_->normalize(line, normalized);
+    out += normalized;
+  }
+
   /// Raw text from what cut() gives.
   std::string back(const std::string& line, const Position& where) const {
     return detokenize(ids_ ? model_->join(parse_ids(line, where)) : join_pieces(line));
   }
 
  private:
+  /// Makes spm_normalize's normaliser of a model: no space in front, spaces as such, and always single ones.
+  void make_normalizer(const SentencePieceModel& model, const std::string& where) {
+    SentencePieceRules rules = model.normalizer;
+    rules.add_dummy_prefix = rules.escape_whitespaces = false;
+    rules.remove_extra_whitespaces = true;
+    normalizer_.emplace(rules, false, PieceTrie(), where);
+  }
+
+  /// Applies the extra options to a list of pieces and appends the pieces or ids.
+  void write_changed(std::vector<PieceWithId>& list, std::string& out) const {
+    extra_.apply(list);
+    std::string_view space;
+    for (const PieceWithId& entry : list) {
+      out.append(space).append(ids_ ? std::to_string(entry.id) : entry.piece);
+      space = " ";
+    }
+  }
+
   std::string detokenize(const std::string& tokens) const {
     return model_ ? model_->detokenize(tokens, undo_) : pipeline_->detokenize(tokens, undo_);
   }
@@ -236,6 +290,12 @@ class Way {
       pieces.push_back(text.substr(at, end - at));
       at = end;
     }
+    if (extra_.empty()) return subwords_.join(pieces);
+    std::vector<PieceWithId> list;
+    for (const std::string_view piece : pieces) list.push_back({std::string(piece), kUnknownId});
+    extra_.apply(list);
+    pieces.clear();
+    for (const PieceWithId& entry : list) pieces.emplace_back(entry.piece);
     return subwords_.join(pieces);
   }
 
@@ -254,6 +314,12 @@ class Way {
       ids.push_back(id);
       at = end;
     }
+    if (extra_.empty()) return ids;
+    std::vector<PieceWithId> list;
+    for (const std::int32_t id : ids) list.push_back({std::string(model_->vocabulary().piece(id)), id});
+    extra_.apply(list);
+    ids.clear();
+    for (const PieceWithId& entry : list) ids.push_back(entry.id);
     return ids;
   }
 
@@ -262,6 +328,8 @@ class Way {
   std::unique_ptr<const TextModel> model_;
   std::unique_ptr<const TextPipeline> pipeline_;
   Subwords subwords_;
+  ExtraOptions extra_;
+  std::optional<SentencePieceNormalizer> normalizer_;  // of --normalize-only
 };
 
 /// Counters of --stats and --check, for all threads.
@@ -305,6 +373,11 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
   if (options.detokenize)
     return [&way, &name](const std::string& line, std::int64_t number, std::string& out) {
       out.append(way.back(line, {name, number})).append(1, '\n');
+    };
+  if (options.normalize_only)
+    return [&way](const std::string& line, std::int64_t, std::string& out) {
+      way.normalize(line, out);
+      out += '\n';
     };
   return [&](const std::string& line, std::int64_t number, std::string& out) {
     const bool with_offsets = tells_offsets(options.output_format);

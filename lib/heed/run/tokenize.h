@@ -25,7 +25,8 @@ struct EnumNames<TokenFormat> {
 struct TokenizeOptions {
   std::string model, train_truecaser;
   bool first_words = false;
-  bool detokenize = false, uppercase_first = false, detruecase = false, check = false, stats = false;
+  bool detokenize = false, normalize_only = false, uppercase_first = false, detruecase = false;
+  bool check = false, stats = false;
   FirstStageOptions first_stage;
   std::string codes, separator = "@@", vocabulary;
   std::optional<std::int64_t> merges, vocabulary_threshold;
@@ -33,6 +34,7 @@ struct TokenizeOptions {
   double dropout = 0;
   std::optional<double> sample_alpha;
   std::int64_t n_best = 0;
+  std::string extra_options;
   bool bytes = false;
   std::int64_t seed = 1;
   TokenFormat output_format = TokenFormat::piece;
@@ -50,6 +52,8 @@ struct TokenizeOptions {
                   .value = "MODEL",
                   .letter = 'm'});
     visit(detokenize, {.name = "detokenize", .help = "from tokens (pieces, ids) back to text", .letter = 'd'});
+    visit(normalize_only,
+          {.name = "normalize-only", .help = "with a SentencePiece model: write the normalised text, not its pieces"});
     visit(uppercase_first, {.name = "uppercase-first", .help = "with -d: a capital at the start of every line"});
     visit(detruecase, {.name = "detruecase", .help = "with -d: a capital at the start of every sentence"});
     visit(train_truecaser, {.name = "train-truecaser",
@@ -95,6 +99,10 @@ struct TokenizeOptions {
                    .value = "N",
                    .min = 0,
                    .max = 512});
+    visit(extra_options, {.name = "extra-options",
+                          .help = "with a SentencePiece model: change the pieces by reverse, bos, eos or unk (several "
+                                  "with a colon between them)",
+                          .value = "LIST"});
     visit(seed, {.name = "seed", .help = "of the random numbers; a line's depend on its number only", .value = "N"});
     visit.section("Input and output");
     visit(output_format, {.name = "output-format",

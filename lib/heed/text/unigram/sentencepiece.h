@@ -59,6 +59,8 @@ class SentencePiece {
   /// Text from pieces; undoes encode() but for what the normaliser changed. A byte piece that would end the line
   /// becomes a space.
   std::string decode(std::span<const std::string_view> pieces) const;
+  /// Whether the model has no such piece, or it is the unknown piece.
+  bool is_unknown(std::string_view piece) const { return number_of(piece) == unknown_; }
   /// What the piece of an unknown id is called.
   std::string_view unknown_piece() const;
   /// The index of the word each piece belongs to: words start (or, with treat_whitespace_as_suffix, end) at U+2581.

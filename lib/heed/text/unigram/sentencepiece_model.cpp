@@ -110,6 +110,8 @@ void read_trainer(Message message, SentencePieceModel& model, std::uint64_t& typ
     if (message.is(24, Wire::varint)) model.treat_whitespace_as_suffix = message.number() != 0;
     if (message.is(35, Wire::varint)) model.byte_fallback = message.number() != 0;
     if (message.is(44, Wire::bytes)) model.unk_surface = message.bytes();
+    if (message.is(46, Wire::bytes)) model.bos_piece = message.bytes();
+    if (message.is(47, Wire::bytes)) model.eos_piece = message.bytes();
   }
 }
 

@@ -39,6 +39,7 @@ struct SentencePieceModel {
   SentencePieceRules normalizer;
   std::optional<SentencePieceRules> denormalizer;
   bool byte_fallback = false, treat_whitespace_as_suffix = false;
+  std::string bos_piece = "<s>", eos_piece = "</s>";
   std::string unk_surface = " \xE2\x81\x87 ";  ///< what the unknown piece is decoded to
   std::string source;                          ///< the file, as parse() was given it; empty for heed's own models
 
