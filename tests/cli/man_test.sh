@@ -38,6 +38,17 @@ for source in "$HEED_SOURCE"/tools/*.cpp; do
 done
 [ "$tools" -gt 0 ] || fail "no tools found"
 
+# What a tool does unlike the program that it follows stands in its page.
+while read -r tool section; do
+  grep -qx "\.SH $section" "$HEED_SOURCE/man/$tool.1" || fail "man/$tool.1 has no section $section"
+done <<'SECTIONS'
+tokenize DIFFERENCES FROM MOSES
+tokenize DIFFERENCES FROM SACREBLEU
+tokenize DIFFERENCES FROM SUBWORD-NMT
+tokenize SENTENCEPIECE
+bleu DIFFERENCES FROM SACREBLEU
+SECTIONS
+
 # The comparison itself can fail.
 printf '.SH OPTIONS\n.TP\n\\fB\\-x\\fR, \\fB\\-\\-extra\\fR \\fIN\\fR\nText.\n.SH EXIT STATUS\n' >page
 [ "$(options_of_man page)" = '-x --extra' ] || fail "options of a man page are not found: $(options_of_man page)"
