@@ -32,13 +32,15 @@ MtevalMode mteval_mode(TokenMode mode) {
   }
 }
 
-/// The line of escape-special-chars.perl before its entities: U+0000-U+001F deleted, single spaces, none at the ends.
+/// Changes `line` as escape-special-chars.perl does before it writes entities: deletes the characters U+0000 to U+001F,
+/// leaves single spaces, and removes the spaces at both ends.
 void clean_spaces(std::string& line) {
   std::erase_if(line, [](char c) { return c >= 0 && c < ' '; });
   squeeze_spaces(line);
 }
 
-/// Undoes "every character with a space behind it": of a run of spaces every second one is text.
+/// Returns the text of a line of tokens of the mode `char`. That mode puts a space between all characters of a line,
+/// spaces included, so that in each run of spaces every second space is a character of the text.
 std::string join_characters(std::string_view tokens) {
   std::string out;
   for (std::size_t at = 0; at < tokens.size();) {
@@ -58,7 +60,8 @@ struct TextPipeline::Parts {
         tokenizer(moses_options(chosen)),
         detokenizer(chosen.language, chosen.mode == TokenMode::moses || chosen.escape, chosen.penn) {}
 
-  /// The steps before tokenising.
+  /// Applies the steps that come before tokenisation to `line`: Unicode normalisation, punctuation, control characters,
+  /// lower case.
   void prepare(std::string& line) const {
     if (steps.normalize == NormalForm::nfc) line = to_nfc(line);
     if (steps.normalize == NormalForm::nfkc) line = to_nfkc(line);
@@ -68,11 +71,14 @@ struct TextPipeline::Parts {
     if (steps.lowercase && steps.mode != TokenMode::moses) line = to_lower(line);
   }
 
+  /// Replaces `out` by the tokens of `line` and applies the steps that come after tokenisation: entities and
+  /// truecasing.
   void split(std::string_view line, std::string& out) const {
     switch (steps.mode) {
       case TokenMode::moses:
         tokenizer.tokenize(line, out);
-        // Moses' abbreviations and its test for the next word's case need the case, so it lower-cases last.
+        // Lower-casing comes after the tokeniser here: Moses' abbreviations, and its test whether the next word is in
+        // lower case, need the original case.
         if (steps.lowercase) out = to_lower_perl(out);
         break;
       case TokenMode::mteval_13a:
@@ -103,6 +109,7 @@ struct TextPipeline::Parts {
     }
   }
 
+  /// Returns the text of a line of tokens, without undoing truecasing.
   std::string join(std::string_view tokens, bool uppercase_first) const {
     std::string plain;
     switch (steps.mode) {
@@ -124,6 +131,7 @@ struct TextPipeline::Parts {
     return out;
   }
 
+  /// Returns whether prepare() has anything to do; without work the pipeline does not copy the line.
   bool changes_line() const {
     return steps.normalize != NormalForm::none || steps.replace_unicode_punctuation || steps.normalize_punctuation ||
            steps.remove_nonprinting || steps.lowercase;

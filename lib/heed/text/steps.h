@@ -11,7 +11,9 @@
 
 namespace heed {
 
-/// How a raw line becomes tokens.
+/// The tokeniser that splits a raw line into tokens: Moses' tokenizer.perl (moses), mteval-v13a's (13a), mteval-v14's
+/// international one (intl), one token for each character (char), the words between white space (words), or no
+/// tokeniser (none).
 enum class TokenMode { moses, mteval_13a, intl, character, words, none };
 
 template <>
@@ -21,7 +23,7 @@ struct EnumNames<TokenMode> {
       {TokenMode::character, "char"}, {TokenMode::words, "words"},    {TokenMode::none, "none"}};
 };
 
-/// Unicode normalisation form.
+/// The Unicode normalisation form of a raw line; `none` leaves the characters as they are.
 enum class NormalForm { none, nfc, nfkc };
 
 template <>
@@ -30,8 +32,8 @@ struct EnumNames<NormalForm> {
       {NormalForm::none, "none"}, {NormalForm::nfc, "nfc"}, {NormalForm::nfkc, "nfkc"}};
 };
 
-/// The first-stage text steps: what is done to a raw line before subwords, and undone after them. Stored with every
-/// vocabulary and checkpoint.
+/// The text steps: what TextPipeline does to a raw line before the line is cut into subwords, and undoes after
+/// translation. Every vocabulary file and every checkpoint stores its text steps.
 struct TextSteps {
   TokenMode mode = TokenMode::moses;
   std::string language = "en";
@@ -46,7 +48,7 @@ struct TextSteps {
   bool remove_nonprinting = false;
   bool lowercase = false;
   bool asr = false;
-  Truecaser truecaser = {};  ///< read from the file that --truecase names; stored whole
+  Truecaser truecaser = {};  ///< the truecase model, read from the file that --truecase names; stored with the steps
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -79,26 +81,31 @@ struct TextSteps {
   bool operator==(const TextSteps&) const = default;
 };
 
+/// Choices of TextPipeline::detokenize() that are not stored with a vocabulary.
 struct DetokenizeOptions {
-  bool uppercase_first = false;  ///< detokenizer.perl's -u: a capital at the start of the line
-  bool detruecase = false;       ///< a capital at the start of each sentence, also where the steps hold no truecaser
+  bool uppercase_first = false;  ///< write the first letter of the line as a capital (detokenizer.perl's -u)
+  bool detruecase = false;  ///< write a capital at the start of each sentence, even if the steps hold no truecase model
 };
 
-/// The text steps ready for use. Immutable after construction: one pipeline may serve any number of threads.
+/// Turns raw lines into tokens and tokens into raw lines, as TextSteps say. Immutable after construction: any number of
+/// threads may use one pipeline.
 class TextPipeline {
  public:
-  /// Throws UsageError that names the pattern when one of `steps.protect` is not a regular expression.
+  /// Prepares the pipeline for `steps`. Throws UsageError with the pattern if a pattern of `steps.protect` is not a
+  /// regular expression.
   explicit TextPipeline(const TextSteps& steps);
 
   const TextSteps& steps() const;
 
-  /// Replaces `out` by the tokens of a raw line (valid UTF-8, no line end). Tokens are separated by single spaces; the
-  /// mode `none` leaves the line's own spaces, and what the reference scripts leave stays as they leave it (a line of
-  /// white space only comes out as it is; tokenizer.perl ends `.'` lines with a space), so split on runs of spaces.
+  /// Replaces `out` by the tokens of `line` (raw text, valid UTF-8, without its line end). Single spaces separate the
+  /// tokens, with three exceptions: the mode `none` keeps the spaces of the line, a line of white space is copied, and
+  /// the mode `moses` writes a space after the last token of a line that ends in .' (as tokenizer.perl does). A caller
+  /// should therefore split `out` at runs of spaces.
   void tokenize(std::string_view line, std::string& out) const;
   std::string tokenize(std::string_view line) const;
 
-  /// Raw text again: undoes truecasing and the mode (not the normalisation).
+  /// Returns raw text for a line of tokens: undoes truecasing and the mode (but not Unicode normalisation, which cannot
+  /// be undone).
   std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
 
  private:

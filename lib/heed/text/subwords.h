@@ -15,10 +15,13 @@ namespace heed {
 class BpeEncoder;
 struct SubwordSampler;
 
-/// How a token becomes pieces: it is one (words); byte-pair merges, with a separator at the end of every piece but the
-/// word's last (bpe); the pieces of a unigram language model, the first of a word with U+2581 in front (unigram); its
-/// characters, with `<space>` between words (char). A SentencePiece file cuts whole lines its own way; it is no type
-/// that build-vocab learns.
+/// How a token is cut into pieces (the strings of a vocabulary).
+/// - words: the token is one piece.
+/// - bpe: byte-pair encoding merges characters to pieces; every piece but the last one of a token ends with a
+/// separator, such as "@@".
+/// - unigram: a unigram language model cuts the token; the first piece of each token starts with U+2581.
+/// - characters: each character is a piece, and the piece `<space>` stands between tokens.
+/// - sentencepiece: a `.model` file of SentencePiece cuts the whole line. build-vocab cannot learn this type.
 enum class SubwordType { words, bpe, unigram, characters, sentencepiece };
 
 template <>
@@ -29,34 +32,38 @@ struct EnumNames<SubwordType> {
                                                                         {SubwordType::characters, "char"}};
 };
 
-/// Between the words of a character model. Longer than a character, so no text can be taken for it.
+/// The piece that stands between two words in a character model. `<space>` is longer than one character, so that no
+/// character of a text can be mistaken for it.
 constexpr std::string_view kSpacePiece = "<space>";
 
-/// What stored models call the type of a SentencePiece file.
+/// The type name that vocabulary files and checkpoints store for a SentencePiece model.
 constexpr std::string_view kSentencePieceType = "sentencepiece";
 
-/// The second stage of the way from text to ids: tokens to pieces and back. Immutable; serves any number of threads.
+/// Cuts tokens into pieces and joins pieces to tokens: the stage between TextPipeline and Vocabulary. Immutable; any
+/// number of threads may use one object.
 class Subwords {
  public:
-  /// Words or characters.
+  /// Makes a model of the type `words` or `characters`, which need no data.
   explicit Subwords(SubwordType type = SubwordType::words) : type_(type) {}
   explicit Subwords(std::shared_ptr<const BpeEncoder> bpe) : type_(SubwordType::bpe), bpe_(std::move(bpe)) {}
-  /// Of a SentencePiece file, or a unigram model of heed's own.
+  /// Makes a model of the type `sentencepiece` if `pieces` come from a `.model` file, and of the type `unigram` if they
+  /// are a model that heed has learnt.
   explicit Subwords(std::shared_ptr<const SentencePiece> pieces)
       : type_(pieces->model().source.empty() ? SubwordType::unigram : SubwordType::sentencepiece),
         sentencepiece_(std::move(pieces)) {}
 
   SubwordType type() const { return type_; }
-  /// As stored models name the type.
+  /// The type name that vocabulary files and checkpoints store.
   std::string_view type_name() const {
     return type_ == SubwordType::sentencepiece ? kSentencePieceType : enum_name(type_);
   }
   const BpeEncoder* bpe() const { return bpe_.get(); }
-  /// Of the types unigram and sentencepiece; otherwise nullptr.
+  /// The SentencePiece encoder of the types `unigram` and `sentencepiece`; nullptr for the other types.
   const SentencePiece* sentencepiece() const { return sentencepiece_.get(); }
 
-  /// Calls `take(piece, word)` for every piece of space-separated tokens, with the index of its token (`<space>`
-  /// counts to the token before it). The view lives until `take` returns. With a sampler, one of many segmentations.
+  /// Calls `take(piece, word)` for every piece of `tokens` (separated by spaces), where `word` is the index of the
+  /// token that the piece belongs to. A `<space>` belongs to the token before it. The string view `piece` is valid
+  /// until `take` returns. With a `sampler`, the segmentation is drawn at random (subword regularisation).
   template <class Take>
   void split(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const {
     if (sentencepiece_)
@@ -65,21 +72,23 @@ class Subwords {
     split_spans(
         tokens, [&](std::string_view piece, int word, ByteSpan) { take(piece, word); }, sampler);
   }
-  /// The same with `take(piece, word, span)`, where the span says which bytes of `tokens` the piece stands for.
+  /// Calls `take(piece, word, span)` as split() calls take(piece, word); `span` says which bytes of `tokens` the piece
+  /// stands for.
   template <class Take>
   void split_spans(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const;
   std::vector<std::string> split(std::string_view tokens) const;
-  /// Appends the pieces with a space between them.
+  /// Appends the pieces of `tokens` to `out`, separated by spaces.
   void append_pieces(std::string_view tokens, std::string& out, SubwordSampler* sampler = nullptr) const;
 
-  /// Space-separated tokens from pieces: undoes split().
+  /// Returns the tokens that the pieces make together, separated by spaces: the reverse of split().
   std::string join(const std::vector<std::string_view>& pieces) const;
-  /// The index of the token each piece belongs to.
+  /// Returns, for each piece, the index of the token that the piece belongs to.
   std::vector<int> words_of(const std::vector<std::string_view>& pieces) const;
 
  private:
-  /// Byte ends of the pieces of one token.
+  /// Replaces `ends` by the byte offsets at which the pieces of one token end (types `bpe` and `characters`).
   void cut(std::string_view token, std::vector<std::size_t>& ends, SubwordSampler* sampler) const;
+  /// The text at the end of a piece that the next piece continues ("@@" by default); empty for all types but `bpe`.
   std::string_view separator() const;
 
   SubwordType type_;

@@ -7,6 +7,7 @@
 namespace heed {
 namespace {
 
+/// Returns `steps` with the language `code`.
 TextSteps with_code(TextSteps steps, const std::string& code) {
   steps.language = code;
   return steps;
@@ -26,8 +27,9 @@ std::vector<std::string> split_languages(const std::string& languages) {
   return codes;
 }
 
+/// The data that all copies of a model share, whichever language a copy uses.
 struct TextModel::Shared {
-  TextSteps steps;  // `language` may list several
+  TextSteps steps;  // as stored: `language` may list several codes, such as "en,de"
   Subwords subwords;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

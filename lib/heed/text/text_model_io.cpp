@@ -9,27 +9,29 @@
 #include "heed/text/text_model.h"
 #include "heed/text/unigram/sentencepiece.h"
 
-// A vocabulary file:
+// The format of a vocabulary file. "name: value" lines come first; a name whose value is a count is followed by that
+// many lines.
 //
 //     heed-vocabulary 1
 //     type: bpe
-//     separator: @@          type bpe only
-//     byte-fallback: true    type unigram only; user-symbols takes a line a symbol
-//     mode: moses            and every other field of the first-stage steps; lists take a line an item
-//     truecase: 2300         with a truecase model only: its lines
+//     separator: @@          for the type bpe only
+//     byte-fallback: true    for the type unigram only, like user-symbols, which has one line for each symbol
+//     mode: moses            and every other field of TextSteps; a list field has one line for each item
+//     truecase: 2300         only with a truecase model, whose 2300 lines follow
 //     the (812/1020) The (208)
 //     ...
-//     merges: 10000          type bpe only: the lines of a codes file, without its version
+//     codes-version: 0.2     for the type bpe only: the version of the codes file
+//     merges: 10000          for the type bpe only; the merges of a codes file follow, without its version line
 //     e n</w>
 //     ...
-//     scores: 9750           type unigram only: of the pieces that are not reserved, in their order
-//     -2.7182818             "unused" for the pieces of --pad-to-multiple
+//     scores: 9750           for the type unigram only; the scores of the pieces that are not reserved follow
+//     -2.7182818             "unused" is the score of a piece that --pad-to-multiple added
 //     ...
-//     pieces: 9754           one a line, in id order, to the end of the file
+//     pieces: 9754           all pieces follow, in the order of their ids, to the end of the file
 //     <pad>
 //     ...
 //
-// A .model file of SentencePiece is a vocabulary as it stands.
+// A `.model` file of SentencePiece is also read as a vocabulary.
 
 namespace heed {
 namespace {
@@ -39,6 +41,7 @@ constexpr std::string_view kAdvice = " (build-vocab makes vocabularies)";
 constexpr std::string_view kUnusedScore = "unused";
 constexpr std::size_t kMostModelBytes = std::size_t{512} << 20;
 
+/// Returns the texts that a vocabulary file stores for `value`: one for a single value, one for each item of a list.
 std::vector<std::string> value_texts(const FieldValue& value) {
   struct Visitor {
     std::vector<std::string> operator()(bool flag) const { return {flag ? "true" : "false"}; }
@@ -50,7 +53,7 @@ std::vector<std::string> value_texts(const FieldValue& value) {
   return std::visit(Visitor(), value);
 }
 
-/// The stored attributes of a text model, gathered name by name.
+/// Collects the attributes that a vocabulary file or a checkpoint stores for a text model.
 struct Attributes {
   SubwordType type = SubwordType::words;
   std::string separator = BpeOptions().separator;
@@ -58,7 +61,8 @@ struct Attributes {
   std::vector<std::string> user_symbols;
   TextSteps steps;
 
-  /// Throws UsageError for a value that makes no sense, Error for an unknown name.
+  /// Sets the attribute `name` (with - or _ between words) to `values`. Throws UsageError for a value out of range and
+  /// Error for an unknown name.
   void set(std::string name, std::span<const std::string> values) {
     std::replace(name.begin(), name.end(), '_', '-');
     if (name == "separator" && values.size() == 1) {
@@ -90,7 +94,8 @@ float parse_score(std::string_view line, const std::string& where) {
   return score;
 }
 
-/// The unigram model of a vocabulary and its scores, a line for each piece that is not reserved.
+/// Makes the unigram model of `vocabulary`. `scores` has a line for each piece that is not reserved. Throws Error if
+/// the numbers of scores and pieces differ, or a score is not a number.
 std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, std::string_view scores,
                                                   const Vocabulary& vocabulary, const std::string& where) {
   using Kind = SentencePieceModel::Kind;
@@ -120,7 +125,8 @@ std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, 
   return std::make_shared<const SentencePiece>(std::move(model), where);
 }
 
-/// Merges that lead to pieces outside the vocabulary are undone, so that only unknown characters are unknown.
+/// Makes the subword model that `attributes` describe. In a BPE model, pieces that the vocabulary lacks are cut into
+/// smaller pieces again, so that only characters that the vocabulary lacks become `<unk>`.
 Subwords make_subwords(const Attributes& attributes, std::string_view subword_model,
                        const std::shared_ptr<const Vocabulary>& vocabulary, const std::string& where) {
   if (attributes.type == SubwordType::sentencepiece) {
@@ -137,7 +143,8 @@ Subwords make_subwords(const Attributes& attributes, std::string_view subword_mo
       BpeMerges::parse(subword_model, where), BpeOptions{.separator = attributes.separator, .allowed = allowed}));
 }
 
-/// A `.model` file: lines are cut as they stand.
+/// Reads a `.model` file of SentencePiece. The model's text steps change nothing (mode `none`): SentencePiece cuts raw
+/// lines.
 TextModel read_sentencepiece(std::istream& in, const std::string& path) {
   std::string bytes, block(std::size_t{1} << 16, '\0');
   try {
@@ -156,14 +163,15 @@ TextModel read_sentencepiece(std::istream& in, const std::string& path) {
   return TextModel(steps, Subwords(std::move(pieces)), std::move(vocabulary));
 }
 
-/// The lines of a vocabulary file. Only LF ends one, and a CR before it is text: it may end a piece. Files that came
-/// through a Windows editor have CRLF on every line, the first one too.
+/// Reads a vocabulary file line by line. Only LF ends a line; a CR before the LF belongs to the line, since a piece may
+/// end with a CR. But if the first line ends in CR LF, the file has passed through a Windows editor, and the CR is
+/// removed from every line.
 class Lines {
  public:
   explicit Lines(const std::string& path) : in_(open_input(path)), where_{input_name(path)} {}
 
   std::istream& stream() { return *in_; }
-  /// The first byte of the file, which stays to be read; negative at its end.
+  /// Returns the first byte of the file without consuming it; negative if the file is empty.
   int first_byte() {
     try {
       return in_->peek();
@@ -172,6 +180,7 @@ class Lines {
     }
   }
 
+  /// Replaces `line` by the next line; returns false at the end of the file.
   bool next(std::string& line) {
     try {
       if (!std::getline(*in_, line)) return false;
@@ -185,6 +194,7 @@ class Lines {
     if (crlf_ && line.ends_with('\r')) line.pop_back();
     return true;
   }
+  /// The file and the number of the line that next() returned last.
   const Position& where() const { return where_; }
   [[noreturn]] void fail(const std::string& what) const { throw Error(where_, what); }
 
@@ -194,6 +204,7 @@ class Lines {
   bool crlf_ = false;
 };
 
+/// Returns the count that `text` states. Throws Error with the line unless `text` is an integer that is 0 or more.
 std::int64_t parse_count(const Lines& lines, const std::string& text) {
   std::int64_t count = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -202,7 +213,8 @@ std::int64_t parse_count(const Lines& lines, const std::string& text) {
   return count;
 }
 
-/// The next `count` lines, or an Error that says how many are missing.
+/// Calls take(line) for the next `count` lines. Throws Error if the file ends earlier; the message says how many of
+/// `what` were read.
 template <class Take>
 void take_lines(Lines& lines, std::int64_t count, const char* what, Take take) {
   std::string line;
@@ -214,6 +226,8 @@ void take_lines(Lines& lines, std::int64_t count, const char* what, Take take) {
   }
 }
 
+/// Throws Error unless `line` is the first line of a vocabulary file. The message recognises HDF5 files, BPE codes and
+/// other versions.
 void check_first_line(const Lines& lines, const std::string& line) {
   if (line == kFirstLine) return;
   if (line.starts_with("\x89HDF")) lines.fail("is an HDF5 file, no vocabulary" + std::string(kAdvice));
@@ -295,6 +309,7 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
 
 namespace {
 
+/// Adds the scores and attributes of a unigram model to `parts`.
 void add_unigram(const SentencePieceModel& model, TextModelParts& parts) {
   std::vector<std::string> user_symbols;
   for (const auto& piece : model.pieces) {

@@ -11,15 +11,18 @@
 namespace heed {
 namespace {
 
-constexpr std::ptrdiff_t kAnchor = 8;      // a run of so many equal characters is trusted
-constexpr std::ptrdiff_t kMostEdits = 96;  // then the farthest point reached is taken for the right one
+constexpr std::ptrdiff_t kAnchor = 8;      // edit() ends its search after a run of this many equal characters
+constexpr std::ptrdiff_t kMostEdits = 96;  // after this many edits, edit() takes the path that has got farthest
 
+/// A character that takes part in the alignment: folded for the comparison, and its bytes. A Moses entity may be one
+/// character.
 struct Unit {
   char32_t folded;
   ByteSpan bytes;
 };
 
-/// What all shapes of a character have in common.
+/// Returns the character that stands for all shapes of `c` in the comparison: lower case, half width, plain quotes and
+/// the ASCII hyphen.
 char32_t fold(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (c >= 0xFF01 && c <= 0xFF5E) return fold(c - 0xFEE0);
@@ -52,6 +55,7 @@ char32_t fold(char32_t c) {
   }
 }
 
+/// Returns the characters of `text` but white space. If `escaped` is true, a Moses entity is one character.
 std::vector<Unit> units_of(std::string_view text, bool escaped) {
   std::vector<Unit> units;
   units.reserve(text.size());
@@ -69,7 +73,13 @@ std::vector<Unit> units_of(std::string_view text, bool escaped) {
   return units;
 }
 
-/// Finds pairs of equal characters of `a` and `b`, both in order.
+/// Finds pairs of equal characters of two texts `a` and `b`, such that both members of the pairs ascend.
+///
+/// The search follows Myers' edit graph. A point (i, j) says that i characters of `a` and j characters of `b` are done.
+/// From a point a diagonal step pairs two equal characters and costs nothing; a step of one row drops a character of
+/// `a`, a step of one column inserts a character of `b`, and either is one edit. Diagonal k holds the points with i - j
+/// = k. For each number of edits d the search keeps the farthest row that it can reach on each diagonal. Example: a =
+/// "xyz", b = "yz": one edit drops x, which leads to diagonal 1, where y and z are paired.
 class Alignment {
  public:
   Alignment(const std::vector<Unit>& a, const std::vector<Unit>& b)
@@ -83,7 +93,7 @@ class Alignment {
     }
   }
 
-  /// For each character of `b` the one of `a`; -1 for none.
+  /// Returns, for each character of `b`, the index of its partner in `a`, or -1 for a character without a partner.
   std::vector<std::ptrdiff_t> partners() const {
     std::vector<std::ptrdiff_t> out(b_.size(), -1);
     for (const auto& [i, j] : pairs_) out[static_cast<std::size_t>(j)] = i;
@@ -91,14 +101,16 @@ class Alignment {
   }
 
  private:
+  /// Returns whether character `i` of `a` equals character `j` of `b` after folding.
   bool equal(std::ptrdiff_t i, std::ptrdiff_t j) const {
     return a_[static_cast<std::size_t>(i)].folded == b_[static_cast<std::size_t>(j)].folded;
   }
   void take(std::ptrdiff_t i, std::ptrdiff_t j) { pairs_.emplace_back(i, j); }
 
-  /// Goes on from a difference to the next run of kAnchor equal characters, or to the end.
+  /// Finds the cheapest edits from the unequal characters at (i_, j_) to the next run of kAnchor equal characters, or
+  /// to the end of both texts. Moves (i_, j_) to the end of that run.
   void edit() {
-    // reach[d][k + d]: the farthest row on diagonal k (row - column, from here) after d edits.
+    // reach[d][k + d] is the farthest row that d edits can reach on diagonal k. Rows and columns count from (i_, j_).
     std::vector<std::vector<std::ptrdiff_t>> reach(1, std::vector<std::ptrdiff_t>(1, 0));
     const std::ptrdiff_t rows = rows_ - i_, columns = columns_ - j_;
     std::ptrdiff_t best = 0, best_sum = -1;
@@ -123,7 +135,9 @@ class Alignment {
     follow(reach, best);
   }
 
-  /// Where diagonal k begins with edit d: from the left or from above, whichever is farther.
+  /// Returns the row at which edit `d` enters diagonal `k`: one row below the end on diagonal k - 1 (a character of `a`
+  /// is dropped) or the row of the end on diagonal k + 1 (a character of `b` is inserted), whichever is farther.
+  /// `before` is reach[d - 1]. Negative if neither diagonal was reached.
   static std::ptrdiff_t start_of(const std::vector<std::ptrdiff_t>& before, std::ptrdiff_t d, std::ptrdiff_t k) {
     const auto at = [&](std::ptrdiff_t other) {
       return other < -(d - 1) || other > d - 1 ? -1 : before[static_cast<std::size_t>(other + d - 1)];
@@ -132,7 +146,8 @@ class Alignment {
     return std::max(deleted < 0 ? -1 : deleted + 1, inserted);
   }
 
-  /// Takes the runs on the way to the end of diagonal k, and goes on from there.
+  /// Records the pairs of equal characters on the path that ends on diagonal `k` after the last edit, from the end back
+  /// to (i_, j_), and then moves (i_, j_) to the end of the path.
   void follow(const std::vector<std::vector<std::ptrdiff_t>>& reach, std::ptrdiff_t k) {
     const std::size_t first = pairs_.size();
     const auto last = static_cast<std::ptrdiff_t>(reach.size()) - 1;
@@ -164,7 +179,9 @@ TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool e
   const std::vector<std::ptrdiff_t> partners = Alignment(from, to).partners();
   origins_.reserve(to.size());
   const auto bytes = [&](std::ptrdiff_t i) { return from[static_cast<std::size_t>(i)].bytes; };
-  std::ptrdiff_t before = -1;  // the last character of the raw line that has a partner
+  std::ptrdiff_t before =
+      // The index of the last raw character that has a partner; -1 before the first pair.
+      -1;
   for (std::size_t j = 0; j < to.size();) {
     if (partners[j] >= 0) {
       before = partners[j];

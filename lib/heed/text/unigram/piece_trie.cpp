@@ -10,7 +10,7 @@ namespace heed {
 
 namespace {
 
-/// 256 bits.
+/// A set of the units of one block: 256 bits.
 using Bits = std::array<std::uint64_t, 4>;
 
 constexpr Bits kAll{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
@@ -19,9 +19,11 @@ void clear(Bits& bits, std::size_t at) {
   bits[at / 64] &= ~(std::uint64_t{1} << at % 64);
 }
 
-/// The bits with bit i at i XOR label.
+/// Returns `bits` with bit i moved to position i XOR `label`. For the set of free units, bit b of the result says that
+/// a node with base b can have its child by the byte `label` at a free unit.
 Bits moved(const Bits& bits, unsigned char label) {
-  // Halves of each group of 2, 4, ... 64 bits that change places.
+  // Mask i selects the lower half of each group of 2^(i+1) bits. A set bit i of `label` exchanges the two halves of
+  // each such group.
   constexpr std::uint64_t kLower[6] = {0x5555555555555555u, 0x3333333333333333u, 0x0F0F0F0F0F0F0F0Fu,
                                        0x00FF00FF00FF00FFu, 0x0000FFFF0000FFFFu, 0x00000000FFFFFFFFu};
   Bits out{};
@@ -36,17 +38,20 @@ Bits moved(const Bits& bits, unsigned char label) {
 
 }  // namespace
 
-/// Places the nodes one after the other, each with all its children at once, in the last blocks of 256 units.
+/// Builds the array of units. Each call of place() puts all children of one node into free units, under a base that no
+/// other node has. `base XOR byte` differs from `base` in the low 8 bits only, so that all children of a node lie in
+/// the block of 256 units that holds their base. The search for a base looks at the last kOpenBlocks blocks only, which
+/// keeps the building time linear.
 class PieceTrie::Builder {
  public:
   Builder(std::vector<std::pair<std::string_view, std::int32_t>>& keys, std::vector<Unit>& units)
       : keys_(keys), units_(units) {
     std::sort(keys_.begin(), keys_.end());
     add_block();
-    clear(blocks_[0].no_base, 0);  // the base of the nodes without children
+    clear(blocks_[0].no_base, 0);  // base 0 stands for "no children" in a unit
   }
 
-  /// Returns the base of the root.
+  /// Places all nodes and returns the base of the root.
   std::uint32_t build() {
     const std::uint32_t root = place({0, keys_.size(), 0, kNoUnit});
     while (!open_.empty()) {
@@ -61,12 +66,14 @@ class PieceTrie::Builder {
   static constexpr std::size_t kBlock = 256, kOpenBlocks = 4, kMostUnits = std::size_t{1} << 23;
   static constexpr std::size_t kNoUnit = SIZE_MAX;
 
-  /// The keys that share their first `depth` bytes, and the unit of the node that these lead to.
+  /// A node that waits for its children: the sorted keys from `begin` to before `end` share their first `depth` bytes,
+  /// and `unit` is the index of the node that these bytes lead to.
   struct Range {
     std::size_t begin, end, depth, unit;
   };
 
-  /// The units of a block that are free, and those that are the base of no node.
+  /// The state of one block: the units that hold no node yet (`free`), and the units that are the base of no node yet
+  /// (`no_base`).
   struct Block {
     Bits free = kAll, no_base = kAll;
   };
@@ -77,7 +84,8 @@ class PieceTrie::Builder {
     blocks_.emplace_back();
   }
 
-  /// A base under which all `labels` are free.
+  /// Returns a base for which the child unit of every byte of `labels_` is free; adds a block if the last blocks have
+  /// none.
   std::uint32_t find_base() {
     for (std::size_t block = blocks_.size() - std::min(blocks_.size(), kOpenBlocks); block < blocks_.size(); ++block) {
       Bits fits = blocks_[block].no_base;
@@ -94,8 +102,9 @@ class PieceTrie::Builder {
     return static_cast<std::uint32_t>(units_.size() - kBlock);
   }
 
+  /// Places the children of the node that `range` describes, and returns their base (0 if the node has no children).
   std::uint32_t place(Range range) {
-    if (keys_[range.begin].first.size() == range.depth) ++range.begin;  // the node's own key
+    if (keys_[range.begin].first.size() == range.depth) ++range.begin;  // skip the key that ends at the node itself
     labels_.clear();
     for (std::size_t i = range.begin; i < range.end; ++i) {
       const auto label = static_cast<unsigned char>(keys_[i].first[range.depth]);

@@ -8,11 +8,22 @@
 
 namespace heed {
 
-/// Strings with a number each, for finding all that a text starts with: a double-array trie (Aoe 1989, "An efficient
-/// digital search algorithm by using a double-array structure") over bytes, where the child of a node by byte `c`
-/// stands at `base XOR c`. Immutable; eight bytes a node, and a step is one load.
+/// Finds all keys that a text starts with, and the number of each key: a double-array trie over bytes (Aoe 1989, "An
+/// efficient digital search algorithm by using a double-array structure"). Immutable; a node takes eight bytes, and a
+/// step from a node to its child is one load.
+///
+/// All nodes lie in one array of units. A node with children has a base, and its child by the byte `c` is the unit at
+/// index `base XOR c`. That unit stores the byte `c` as its label, so that a walk can tell a child of this node from a
+/// unit that belongs to another node.
+///
+/// Example: the keys "a" (number 0) and "ab" (number 1), where 'a' is 97 and 'b' is 98. The root gets base 1, so that
+/// the node "a" is unit 1 XOR 97 = 96. Base 2 does not suit the node "a", since unit 2 XOR 98 = 96 is taken. With base
+/// 3 the node "ab" is unit 3 XOR 98 = 97. A walk for the text "ac" stops at unit 3 XOR 99 = 96, whose label is 'a' and
+/// not 'c'.
 class PieceTrie {
-  /// A node: the base of its children, whether it is one, the byte that leads to it; the number of its key.
+  /// A node of the trie. `link` holds the base of the children (high 23 bits), kTaken in every unit that is a node, and
+  /// the label, the byte that leads to the node (low 8 bits). `value` is the number of the key that ends at the node,
+  /// or -1.
   struct Unit {
     std::uint32_t link = 0;
     std::int32_t value = -1;
@@ -21,17 +32,17 @@ class PieceTrie {
 
  public:
   PieceTrie() = default;
-  /// Keys (not empty, all different; NUL is a byte like any other) and their numbers (0 or more). Throws Error where
-  /// there are more than 8 million nodes.
+  /// Builds the trie of `keys`: strings (not empty, all different; NUL is a byte like any other) with their numbers (0
+  /// or more). Throws Error if the trie has more than 8 million nodes.
   explicit PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> keys);
 
   bool empty() const { return units_.empty(); }
 
-  /// Where a walk through the trie stands: at the root to begin with.
+  /// A position in the trie while a text is looked up; a new walk starts at the root.
   class Walk {
    public:
     explicit Walk(const PieceTrie& trie) : units_(trie.units_.data()), base_(trie.root_) {}
-    /// Goes down by a byte; false where no key goes on like this.
+    /// Moves to the child by `byte`. Returns false, without moving, if no key continues with `byte`.
     bool step(unsigned char byte) {
       const Unit unit = units_[base_ ^ byte];
       if ((unit.link & kLabelMask) != (kTaken | byte)) return false;
@@ -39,7 +50,7 @@ class PieceTrie {
       value_ = unit.value;
       return true;
     }
-    /// The number of the key that ends here, or negative.
+    /// The number of the key that ends at the current node, or a negative number if no key ends there.
     std::int32_t value() const { return value_; }
 
    private:
@@ -47,10 +58,11 @@ class PieceTrie {
     std::uint32_t base_;
     std::int32_t value_ = -1;
   };
-  /// On a trie that is not empty.
+  /// Returns a walk at the root. The trie must not be empty.
   Walk walk() const { return Walk(*this); }
 
-  /// Calls take(bytes, number) for every key that `text` starts with, the shortest first, until it returns false.
+  /// Calls take(bytes, number) for every key that `text` starts with, the shortest key first: the key's length and its
+  /// number. Stops when `take` returns false.
   template <class Take>
   void prefixes(std::string_view text, Take&& take) const {
     if (empty()) return;

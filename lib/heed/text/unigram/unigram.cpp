@@ -15,15 +15,18 @@ namespace {
 
 using Kind = SentencePieceModel::Kind;
 
+/// The score of the unknown piece is this much below the lowest score of a normal piece.
 constexpr float kUnknownPenalty = 10;
-constexpr float kScoreReset = 100000;  // sums beyond this start again at 0, as in the reference
+constexpr float kScoreReset =
+    100000;  // segment() resets its sums to 0 when they exceed this size, as SentencePiece does
 
-/// Bytes of a character by its first byte; 1 inside of one.
+/// The length in bytes of a UTF-8 character that starts with the byte `first`; 1 for a byte within a character.
 std::size_t character_bytes(char first) {
   constexpr std::uint8_t kBytes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
   return kBytes[static_cast<unsigned char>(first) >> 4];
 }
 
+/// The score that SentencePiece gives a user-defined piece of `length` bytes (or characters), whatever the model says.
 float user_defined_score(std::size_t length) {
   return static_cast<float>(0.1 * (static_cast<double>(length) - 1));
 }
@@ -69,6 +72,7 @@ UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_
 }
 
 float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans, float before) const {
+  /// The best segmentation that ends at a byte: its score, its last piece and where that piece starts.
   struct Best {
     float score;
     std::int32_t piece;
@@ -119,23 +123,29 @@ float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans
   return best.back().score;
 }
 
-/// All pieces of a text, as the edges of a graph over its characters' boundaries. Edges are in the order of their
-/// start, then of their length; the first one ends at the start of the text.
+/// The graph of all pieces that occur in a text. The nodes are the places between characters; an edge is a piece that
+/// leads from its first byte to the byte behind it, so that each path through the graph is a segmentation. Edges are
+/// sorted by their start, then by their length. Edge 0 is a mark without bytes that ends at the start of the text.
 struct UnigramModel::Lattice {
+  /// A piece of the text: its index in the model and its score.
   struct Edge {
     std::int32_t piece;
     float score;
-    std::uint32_t start, end;  // bytes
-    float best = 0;            // of all paths up to and with this edge
+    std::uint32_t start, end;  // byte offsets in the text
+    float best = 0;            // the highest score of a path from the start of the text that ends with this edge
   };
   std::vector<Edge> edges;
-  std::vector<std::uint32_t> by_end;        // edges by where they end, in their order
-  std::vector<std::uint32_t> first_by_end;  // per byte boundary, and one more: where its edges start in by_end
+  std::vector<std::uint32_t>
+      by_end;  // edge indices sorted by the edges' ends, edges with equal ends in their old order
+  std::vector<std::uint32_t>
+      first_by_end;  // for each byte offset, the first entry of `by_end` that ends there; and the size of `by_end`
 
+  /// The indices of the edges that end at byte `end`.
   std::span<const std::uint32_t> ending_at(std::uint32_t end) const {
     return std::span(by_end).subspan(first_by_end[end], first_by_end[end + 1] - first_by_end[end]);
   }
 
+  /// Fills in `by_end` and `first_by_end` for a text of `size` bytes.
   void index(std::size_t size) {
     first_by_end.assign(size + 2, 0);
     for (const Edge& edge : edges) ++first_by_end[edge.end + 1];
@@ -145,7 +155,8 @@ struct UnigramModel::Lattice {
     for (std::uint32_t i = 0; i < edges.size(); ++i) by_end[next[edges[i].end]++] = i;
   }
 
-  /// The best edge that ends at `end`, and the score of a path that goes on from there with an edge of `score`.
+  /// Returns the edge that ends at byte `end` with the highest `best`, and the score of its path when an edge of the
+  /// given `score` is added.
   std::pair<std::uint32_t, float> best_before(std::uint32_t end, float score) const {
     std::pair<std::uint32_t, float> best{0, 0};
     bool found = false;
@@ -157,7 +168,7 @@ struct UnigramModel::Lattice {
     return best;
   }
 
-  /// Fills in Edge::best; returns the best path.
+  /// Fills in Edge::best of all edges and returns the best path.
   PiecePath viterbi() {
     for (std::size_t i = 1; i < edges.size(); ++i) edges[i].best = best_before(edges[i].start, edges[i].score).second;
     auto [at, score] = best_before(static_cast<std::uint32_t>(first_by_end.size() - 2), 0);
@@ -169,7 +180,8 @@ struct UnigramModel::Lattice {
   }
 };
 
-/// Calls take(start, end, piece, score) for every piece of a text, in the order of their starts, then of their ends.
+/// Calls take(start, end, piece, score) for every piece that occurs in `text`, sorted by start, then by end. `scores`
+/// is scores_ or lattice_scores_.
 template <class Take>
 void UnigramModel::for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const {
   Symbol symbol = next_symbol(text, 0);
@@ -203,9 +215,11 @@ UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
 }
 
 double UnigramModel::segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const {
+  /// The scores of the best and the second-best segmentation that end at a byte.
   struct Two {
     double best = -std::numeric_limits<double>::infinity(), second = best;
-    std::int32_t piece = -1;  // the last of the best segmentation, and where it starts
+    std::int32_t piece = -1;  // the last piece of the best segmentation that ends at this offset, and the byte at which
+                              // that piece starts
     std::uint32_t start = 0;
   };
   thread_local std::vector<Two> two;
@@ -231,18 +245,21 @@ double UnigramModel::segment_with_margin(std::string_view text, std::vector<Piec
 
 namespace {
 
-/// The reference's limits on its search for the n best.
+/// SentencePiece's limits for n_best(). When the queue of open partial paths reaches kMostOpen, or kMostPaths partial
+/// paths have been added, the search keeps only the best ones (kFewestOpen at most). After kMostShrinks such cuts, or
+/// with kMostPathsEver partial paths in all, n_best() returns the best segmentation only.
 constexpr std::size_t kMostOpen = 10000, kFewestOpen = 512, kMostPaths = 100000, kMostPathsEver = 500000;
 constexpr int kMostShrinks = 10;
 
-/// A path from some edge to the end of the text.
+/// A path from an edge to the end of the text, which the A* search extends to the left.
 struct Partial {
   std::uint32_t edge;
-  std::uint32_t next;  // index of the partial path that this one prolongs
-  float estimate;      // of the best whole path with this end
-  float score;         // of this end
+  std::uint32_t next;  // index of the partial path that starts where this path's first edge ends
+  float estimate;      // score of the best path through the whole text that ends with this partial path
+  float score;         // score of this partial path
 };
 
+/// Orders partial paths, given by index, by their estimate: the priority queue yields the highest estimate first.
 struct IsWorse {
   const std::vector<Partial>* partials;
   bool operator()(std::uint32_t a, std::uint32_t b) const { return (*partials)[a].estimate < (*partials)[b].estimate; }
@@ -262,7 +279,8 @@ std::vector<PiecePath> UnigramModel::n_best(std::string_view text, int count) co
   Open open(IsWorse{&partials});
   open.push(0);
   const std::size_t fewest = std::min(kFewestOpen, static_cast<std::size_t>(count) * 10);
-  std::size_t alive = 1, most_alive = kMostPaths;  // partial paths since the last shrink, with those it kept
+  std::size_t alive = 1,
+              most_alive = kMostPaths;  // partial paths still in use, and the number of them at which the queue is cut
   int shrinks = 0;
   std::vector<PiecePath> paths;
   while (!open.empty()) {
@@ -303,7 +321,8 @@ std::vector<PiecePath> UnigramModel::n_best(std::string_view text, int count) co
 
 PiecePath UnigramModel::sample(std::string_view text, SubwordSampler& sampler) const {
   const Lattice lattice = this->lattice(text);
-  // The logarithm of the sum over all paths to a boundary of exp(alpha * score).
+  // forward[end] is the logarithm of the sum of exp(alpha * score) over all paths from the start of the text to byte
+  // `end`.
   std::vector<double> forward(text.size() + 1, 0);
   const auto weight = [&](std::uint32_t i) {
     return forward[lattice.edges[i].start] + sampler.alpha * static_cast<double>(lattice.edges[i].score);

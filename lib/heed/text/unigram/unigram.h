@@ -11,61 +11,76 @@ namespace heed {
 
 struct SubwordSampler;
 
-/// A piece of a text: its number in the model, or that of the unknown piece, and where its bytes end; it begins where
-/// the one before ends.
+/// One piece of a segmentation: the piece's index in SentencePieceModel::pieces (or the index of the unknown piece),
+/// and the byte offset at which the piece ends. The piece begins where the piece before it ends.
 struct PieceSpan {
   std::int32_t piece;
   std::uint32_t end;
 };
 
-/// A segmentation and its log-probability.
+/// A segmentation of a text, and its score: the logarithm of its probability.
 struct PiecePath {
   std::vector<PieceSpan> spans;
   float score = 0;
 };
 
-/// The unigram language model (Kudo 2018, "Subword regularization"): a segmentation's log-probability is the sum of its
-/// pieces' scores. An unknown character costs 10 more than the lowest score; in models of heed's own,
-/// user-defined pieces are cut out first; in others they get a small bonus only, as in SentencePiece. Sums are of 32
-/// bits, in the order and with the ties of SentencePiece 0.2.3. Immutable; serves any number of threads.
+/// Cuts text into pieces with a unigram language model (Kudo 2018, "Subword regularization"). Every piece has a score,
+/// the logarithm of its probability; the score of a segmentation is the sum of the scores of its pieces, and the best
+/// segmentation has the highest score. Example: with the scores un -3, able -4, a -5 and ble -6, the text "unable" is
+/// cut into un + able (-7) and not into un + a + ble (-14).
+///
+/// A character that no piece covers becomes the unknown piece, whose score is 10 below the lowest score of a normal
+/// piece. In models that heed has learnt, user-defined pieces are cut out before the search; in SentencePiece's models
+/// they take part in the search with a small positive score, as in SentencePiece. Sums are 32-bit floats, added in the
+/// order of SentencePiece 0.2.3 and with its rule for equal sums, so that the results are the same. Immutable; any
+/// number of threads may use one model.
 class UnigramModel {
  public:
   explicit UnigramModel(const SentencePieceModel& model);
 
-  /// Replaces `spans` by the most probable segmentation of a normalised text (Viterbi). `before`: the score of what
-  /// stands in front of it. Returns the score up to its end.
+  /// Replaces `spans` by the best segmentation of a normalised text (Viterbi algorithm). `before` is the score of the
+  /// text in front of `text`. Returns `before` plus the score of the segmentation.
   float segment(std::string_view text, std::vector<PieceSpan>& spans, float before = 0) const;
-  /// The most probable segmentation by sums in 64 bits. Returns by how much its score is above the second best's;
-  /// infinite where there is no other. It is segment()'s where this is more than rounding can change.
+  /// Replaces `spans` by the best segmentation, computed with 64-bit sums. Returns the margin: by how much the score
+  /// exceeds the score of the second-best segmentation (infinite if the text has only one segmentation). If the margin
+  /// is larger than all rounding errors of 32-bit sums, segment() gives the same segmentation.
   double segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const;
+  /// The score of the piece with the index `piece`.
   float score(std::int32_t piece) const {
     return piece == unknown_ ? unknown_score_ : scores_[static_cast<std::size_t>(piece)];
   }
-  /// Whether sums of scores stay small enough that a text of a thousand bytes never makes them start again at 0.
+  /// Whether all scores are so small that a text of 1,000 bytes never reaches the limit at which segment() resets its
+  /// sums to 0.
   bool has_small_scores() const { return largest_score_ < 40; }
-  /// The `count` most probable segmentations, best first (A* from the end, with the Viterbi scores as heuristic). As in
-  /// the reference, a search that grows beyond its limits goes on with the best partial paths, or gives one path only.
+  /// Returns the `count` best segmentations, the best first: an A* search from the end of the text, with the Viterbi
+  /// scores as its heuristic. As in SentencePiece, a search that exceeds its limits continues with the most promising
+  /// partial paths, or returns the best segmentation only.
   std::vector<PiecePath> n_best(std::string_view text, int count) const;
-  /// A segmentation drawn with probability proportional to exp(sampler.alpha * score): forward filtering, backward
-  /// sampling.
+  /// Returns a segmentation drawn with a probability proportional to exp(sampler.alpha * score), by forward filtering
+  /// and backward sampling.
   PiecePath sample(std::string_view text, SubwordSampler& sampler) const;
 
  private:
   struct Lattice;
-  /// A user-defined piece that is cut out first.
+  /// An occurrence of a user-defined piece that is cut out before the search: its bytes in the text and the piece's
+  /// index.
   struct Symbol {
     std::size_t begin, end;
     std::int32_t piece;
   };
-  /// The first one from `at` on; behind the text where there is none.
+  /// Returns the first user-defined piece at or behind byte `at`; a symbol that begins at the end of the text if none
+  /// follows.
   Symbol next_symbol(std::string_view text, std::size_t at) const;
   template <class Take>
   void for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const;
   Lattice lattice(std::string_view text) const;
 
+  /// The pieces that the search may take, and the user-defined pieces that are cut out before the search.
   PieceTrie trie_, symbols_;
-  std::vector<float> scores_;          // per piece; user-defined ones: the bonus for their bytes
-  std::vector<float> lattice_scores_;  // the same; user-defined ones: for their characters, as the reference has it
+  std::vector<float>
+      scores_;  // the score of each piece, for segment(); a user-defined piece gets 0.1 * (its bytes - 1)
+  std::vector<float> lattice_scores_;  // the score of each piece, for Lattice; a user-defined piece gets 0.1 * (its
+                                       // characters - 1), as in SentencePiece
   float unknown_score_ = 0, largest_score_ = 0;
   std::int32_t unknown_ = -1;
 };
