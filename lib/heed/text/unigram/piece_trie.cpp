@@ -41,7 +41,7 @@ Bits moved(const Bits& bits, unsigned char label) {
 /// Builds the array of units. Each call of place() puts all children of one node into free units, under a base that no
 /// other node has. `base XOR byte` differs from `base` in the low 8 bits only, so that all children of a node lie in
 /// the block of 256 units that holds their base. The search for a base looks at the last kOpenBlocks blocks only, which
-/// keeps the building time linear.
+/// bounds the time for each node.
 class PieceTrie::Builder {
  public:
   Builder(std::vector<std::pair<std::string_view, std::int32_t>>& keys, std::vector<Unit>& units)

@@ -17,8 +17,8 @@ using Kind = SentencePieceModel::Kind;
 
 /// The score of the unknown piece is this much below the lowest score of a normal piece.
 constexpr float kUnknownPenalty = 10;
-constexpr float kScoreReset =
-    100000;  // segment() resets its sums to 0 when they exceed this size, as SentencePiece does
+// segment() resets its sums to 0 when they exceed this size, as SentencePiece does.
+constexpr float kScoreReset = 100000;
 
 /// The length in bytes of a UTF-8 character that starts with the byte `first`; 1 for a byte within a character.
 std::size_t character_bytes(char first) {
@@ -135,10 +135,11 @@ struct UnigramModel::Lattice {
     float best = 0;            // the highest score of a path from the start of the text that ends with this edge
   };
   std::vector<Edge> edges;
-  std::vector<std::uint32_t>
-      by_end;  // edge indices sorted by the edges' ends, edges with equal ends in their old order
-  std::vector<std::uint32_t>
-      first_by_end;  // for each byte offset, the first entry of `by_end` that ends there; and the size of `by_end`
+  /// The indices of the edges, sorted by the edges' ends; edges with equal ends stay in the order of their indices.
+  std::vector<std::uint32_t> by_end;
+  /// For each byte offset, the position in `by_end` of the first edge that ends at this offset; then the size of
+  /// `by_end`.
+  std::vector<std::uint32_t> first_by_end;
 
   /// The indices of the edges that end at byte `end`.
   std::span<const std::uint32_t> ending_at(std::uint32_t end) const {
@@ -218,9 +219,8 @@ double UnigramModel::segment_with_margin(std::string_view text, std::vector<Piec
   /// The scores of the best and the second-best segmentation that end at a byte.
   struct Two {
     double best = -std::numeric_limits<double>::infinity(), second = best;
-    std::int32_t piece = -1;  // the last piece of the best segmentation that ends at this offset, and the byte at which
-                              // that piece starts
-    std::uint32_t start = 0;
+    std::int32_t piece = -1;  // the last piece of the best segmentation
+    std::uint32_t start = 0;  // the byte at which that last piece starts
   };
   thread_local std::vector<Two> two;
   two.assign(text.size() + 1, {});
@@ -279,8 +279,8 @@ std::vector<PiecePath> UnigramModel::n_best(std::string_view text, int count) co
   Open open(IsWorse{&partials});
   open.push(0);
   const std::size_t fewest = std::min(kFewestOpen, static_cast<std::size_t>(count) * 10);
-  std::size_t alive = 1,
-              most_alive = kMostPaths;  // partial paths still in use, and the number of them at which the queue is cut
+  // The number of partial paths in use, and the number at which the queue is cut to the best ones.
+  std::size_t alive = 1, most_alive = kMostPaths;
   int shrinks = 0;
   std::vector<PiecePath> paths;
   while (!open.empty()) {

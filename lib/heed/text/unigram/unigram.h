@@ -77,10 +77,11 @@ class UnigramModel {
 
   /// The pieces that the search may take, and the user-defined pieces that are cut out before the search.
   PieceTrie trie_, symbols_;
-  std::vector<float>
-      scores_;  // the score of each piece, for segment(); a user-defined piece gets 0.1 * (its bytes - 1)
-  std::vector<float> lattice_scores_;  // the score of each piece, for Lattice; a user-defined piece gets 0.1 * (its
-                                       // characters - 1), as in SentencePiece
+  /// The score of each piece, for segment(); the score of a user-defined piece is 0.1 * (its length in bytes - 1).
+  std::vector<float> scores_;
+  /// The score of each piece, for Lattice; the score of a user-defined piece is 0.1 * (its length in characters - 1).
+  /// SentencePiece has the same difference between its two searches.
+  std::vector<float> lattice_scores_;
   float unknown_score_ = 0, largest_score_ = 0;
   std::int32_t unknown_ = -1;
 };

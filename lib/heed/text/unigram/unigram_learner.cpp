@@ -12,21 +12,60 @@
 #include "heed/text/unigram/piece_trie.h"
 #include "heed/text/unigram/sentencepiece_model.h"
 
+// THE PROBLEM: find a given number of pieces (strings), and a probability for each piece, such that the words of a text
+// become probable when they are cut into these pieces. The probability of one segmentation of a word is the product of
+// the probabilities of its pieces; the probability of the word is the sum over all its segmentations. Nobody says how a
+// word should be cut.
+//
+// THE METHOD (class Learner) starts with far too many pieces and removes the least useful ones:
+//
+// 1. find_seeds(): the first pieces are all characters and the best repeated substrings of words (class Suffixes).
+// 2. Expectation maximisation (EM), kSubIterations times. expect() shares the count of each word among the word's
+// segmentations, in proportion to their probabilities, and adds up how often each piece is expected to occur.
+// maximise() computes new probabilities from these expected counts, and removes pieces that are expected less than
+// kLeastExpected times.
+// 3. prune(): removes the quarter of the pieces whose removal reduces the likelihood of the text least.
+// 4. Steps 2 and 3 repeat until 1.1 times the wanted number of pieces is left; result() takes the best of them.
+//
+// AN EXAMPLE of one round. The text has the word "ab" three times and the word "a" four times. The pieces are a, b and
+// ab, with the probabilities 0.5, 0.25 and 0.25.
+//
+// expect(): "ab" has two segmentations, ab (0.25) and a + b (0.5 * 0.25 = 0.125), together 0.375. Of its 3 occurrences,
+// 3 * 0.25 / 0.375 = 2 are expected to be ab, and 1 is expected to be a + b. "a" has one segmentation. The expected
+// counts are a: 1 + 4 = 5, b: 1, ab: 2.
+//
+// maximise(): without a prior the new probabilities would be 5/8, 1/8 and 2/8. The digamma function lowers rare pieces
+// further: the new score is digamma(count) - digamma(sum of the counts).
+//
+// prune(): in the best segmentations, ab occurs 3 times and a 4 times, of 7 pieces in all: the probability of ab is
+// 3/7. Without the piece ab, its 3 occurrences would be cut a + b; then a would occur 4 + 3 = 7 times and b 3 times, of
+// 10 pieces, with the probability 0.7 * 0.3 = 0.21. Removing ab thus costs 3/7 * (log(3/7) - log(0.21)) = 0.31 per
+// piece of the text: its loss. Pieces with the smallest losses are removed.
+//
+// WORDS OF THIS FILE:
+//  symbol: a character as a number: an index into Text::characters.
+//  place: an index into Text::symbols, where the words lie one behind the other.
+//  seed, candidate: a substring that becomes one of the first pieces.
+//  frequency: how often a substring occurs in the text; within a word that the text has n times it counts n times.
+//  edge: a piece that starts at a place: the piece's number and its length, in one 32-bit number (see Learner::edges_).
 namespace heed {
 namespace {
 
-// SentencePiece's defaults.
-constexpr std::uint32_t kLongestPiece = 16;  // characters
+// The constants of the method, with the values of SentencePiece's trainer. kKeptShare is the share of the pieces that
+// prune() keeps; pruning ends at kSpareShare times the wanted size.
+constexpr std::uint32_t kLongestPiece = 16;  // the most characters that a piece of several characters has
 constexpr std::int64_t kFewestSeeds = 100000, kSeedsPerPiece = 8;
 constexpr int kSubIterations = 2;
 constexpr double kKeptShare = 0.75, kSpareShare = 1.1, kLeastExpected = 0.5;
 
 constexpr char32_t kSpace = 0x2581;
 
-/// Expected counts are integers of 2^-24, so that their sums do not depend on the order.
+/// Expected counts are summed as integers in units of 2^-24: sums of integers do not depend on their order, so that the
+/// result is the same for any number of threads.
 constexpr double kCountUnit = 1.0 / (1 << 24);
 
-/// The logarithmic derivative of the gamma function, x > 0: the recurrence up to 6, then the asymptotic series.
+/// Returns the digamma function of x > 0, the derivative of the logarithm of the gamma function: the recurrence
+/// digamma(x) = digamma(x + 1) - 1/x up to x = 6, then the asymptotic series.
 double digamma(double x) {
   double sum = 0;
   for (; x < 6; x += 1) sum -= 1 / x;
@@ -34,7 +73,7 @@ double digamma(double x) {
   return sum + std::log(x) - 0.5 / x - square * (1.0 / 12 - square * (1.0 / 120 - square * (1.0 / 252 - square / 240)));
 }
 
-/// The words of a text as numbers of characters, one after the other, each ended by kEnd.
+/// The words of a text as symbols (numbers of characters), one word behind the other; kEnd stands behind each word.
 struct Text {
   static constexpr std::uint32_t kEnd = 0;
   struct Word {
@@ -43,8 +82,9 @@ struct Text {
   };
   std::vector<std::uint32_t> symbols;
   std::vector<Word> words;
-  std::vector<std::string> characters;  // by number; the first stands for kEnd
+  std::vector<std::string> characters;  // the text of each symbol; symbol 0 is kEnd, symbol 1 is U+2581
 
+  /// The text of the `length` symbols that start at the place `at`.
   std::string piece(std::uint32_t at, std::uint32_t length) const {
     std::string out;
     for (std::uint32_t i = at; i < at + length; ++i) out += characters[symbols[i]];
@@ -52,7 +92,7 @@ struct Text {
   }
 };
 
-/// Occurrences of each character, U+2581 not among them.
+/// Returns how often each character occurs in the text, U+2581 excluded.
 std::vector<std::pair<char32_t, std::int64_t>> count_characters(const WordCounts& words) {
   std::vector<std::int64_t> counts;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -69,7 +109,8 @@ std::vector<std::pair<char32_t, std::int64_t>> count_characters(const WordCounts
   return found;
 }
 
-/// The most frequent characters that cover the share, in the order of their code points.
+/// Returns the most frequent characters, as many as are needed to cover the given share of the text, in the order of
+/// their code points.
 std::u32string covering_characters(const WordCounts& words, double share) {
   auto counts = count_characters(words);
   std::int64_t total = 0, covered = 0;
@@ -85,7 +126,8 @@ std::u32string covering_characters(const WordCounts& words, double share) {
   return kept;
 }
 
-/// Cuts words at user-defined symbols and at characters that are not kept.
+/// Turns words into symbols. A user-defined symbol, and a character that covering_characters() leaves out, end the word
+/// at their place; the rest of the word becomes a word of its own. So does what follows a U+2581 within the word.
 Text read_words(const WordCounts& words, const UnigramLimits& limits) {
   const std::u32string kept = covering_characters(words, limits.character_coverage);
   Text text;
@@ -136,13 +178,17 @@ Text read_words(const WordCounts& words, const UnigramLimits& limits) {
   return text;
 }
 
-/// A substring: that of `length` symbols which the suffixes from `first` to before `last`, in sorted order, start with.
+/// A substring that becomes one of the first pieces. In the sorted list of suffixes, those from `first` to before
+/// `last` start with this substring; it has `length` symbols and occurs `frequency` times.
 struct Candidate {
   std::uint32_t first, last, length;
   std::int64_t frequency;
 };
 
-/// All suffixes of words, sorted by their first 16 symbols.
+/// Finds repeated substrings of words. The suffixes of all words are sorted by their first 16 symbols, so that all
+/// occurrences of a substring are neighbours in the sorted list: each substring is a prefix of a range of suffixes.
+/// Example: the words "ab" and "abc" have the sorted suffixes ab, abc, b, bc, c; "ab" is the prefix of the first two
+/// suffixes and "b" of the next two.
 class Suffixes {
  public:
   explicit Suffixes(const Text& text) : text_(text) {
@@ -158,9 +204,11 @@ class Suffixes {
     for (const Entry& entry : entries) positions_.push_back(entry.at);
   }
 
+  /// The place in the text at which the i-th suffix in sorted order starts.
   std::uint32_t operator[](std::size_t i) const { return positions_[i]; }
 
-  /// The substrings of several symbols that no longer one replaces everywhere.
+  /// Returns the substrings of two symbols or more that occur `min_frequency` times or more. A substring is left out if
+  /// a longer substring starts at all the same places.
   std::vector<Candidate> candidates(std::int64_t min_frequency) const {
     std::vector<std::int64_t> weights(text_.symbols.size());
     for (const Text::Word& word : text_.words)
@@ -168,6 +216,8 @@ class Suffixes {
     std::vector<std::int64_t> sums(positions_.size() + 1);
     for (std::size_t i = 0; i < positions_.size(); ++i) sums[i + 1] = sums[i] + weights[positions_[i]];
 
+    /// A substring that the current suffix starts with, and the first suffix that starts with it. `open` is a stack of
+    /// such substrings, each longer than the one below.
     struct Open {
       std::uint32_t length, first;
     };
@@ -193,12 +243,14 @@ class Suffixes {
   }
 
  private:
+  /// A suffix while it is sorted: the place at which it starts, and the sort key of its next symbols.
   struct Entry {
     std::uint64_t key;
     std::uint32_t at;
   };
 
-  /// Symbols `offset` and following of the suffix at `at`, the first in the highest bits.
+  /// Returns a sort key: the symbols of the suffix at the place `at`, from symbol `offset` on, the first symbol in the
+  /// highest bits. A key holds as many symbols as fit in 64 bits.
   std::uint64_t key(std::uint32_t at, std::uint32_t offset) const {
     std::uint64_t key = 0;
     const std::uint32_t* symbols = text_.symbols.data() + at + offset;
@@ -210,6 +262,8 @@ class Suffixes {
     return key;
   }
 
+  /// Sorts the entries from `begin` to before `end`, whose first `offset` symbols are equal, by the symbols from
+  /// `offset` on. Entries with equal keys are sorted by their next symbols.
   void sort(std::vector<Entry>& entries, std::size_t begin, std::size_t end, std::uint32_t offset) {
     std::sort(entries.begin() + static_cast<std::ptrdiff_t>(begin), entries.begin() + static_cast<std::ptrdiff_t>(end),
               [](const Entry& a, const Entry& b) { return a.key != b.key ? a.key < b.key : a.at < b.at; });
@@ -227,6 +281,8 @@ class Suffixes {
     }
   }
 
+  /// Returns the number of symbols that the suffixes at the places `a` and `b` have in common at their starts, 16 at
+  /// most.
   std::uint32_t shared_length(std::uint32_t a, std::uint32_t b) const {
     std::uint32_t length = 0;
     while (length < kLongestPiece && text_.symbols[a + length] == text_.symbols[b + length] &&
@@ -240,7 +296,8 @@ class Suffixes {
   std::vector<std::uint32_t> positions_;
 };
 
-/// The pieces there are, their probabilities, and for each place of the text the pieces that start there.
+/// Learns the pieces: holds the pieces that are left, their probabilities, and for each place of the text the pieces
+/// that start at this place.
 class Learner {
  public:
   Learner(const WordCounts& words, const UnigramLimits& limits)
@@ -266,9 +323,10 @@ class Learner {
 
  private:
   struct Piece {
-    std::uint32_t at, length;  // one of its occurrences
+    std::uint32_t at, length;  // the place of one occurrence of the piece, and the piece's number of symbols
   };
-  /// A piece at some place: its number and length.
+  /// An edge is a piece that starts at a place of the text: the piece's number in the high bits, the piece's length in
+  /// the low 5 bits.
   static constexpr std::uint32_t kLengthBits = 5;
   static std::uint32_t length_of(std::uint32_t edge) { return edge & ((1u << kLengthBits) - 1); }
   static std::uint32_t piece_of(std::uint32_t edge) { return edge >> kLengthBits; }
@@ -280,7 +338,7 @@ class Learner {
   void keep(const std::vector<bool>& kept);
   UnigramPieces result() const;
 
-  /// Buffers of one thread.
+  /// Buffers of one thread, reused from word to word.
   struct Scratch {
     std::vector<double> forward, backward;
     std::vector<std::int64_t> counts;
@@ -296,13 +354,16 @@ class Learner {
   UnigramLimits limits_;
   Text text_;
   ThreadPool pool_;
-  std::size_t characters_ = 0;  // the first pieces are single ones
+  std::size_t characters_ = 0;  // number of different characters; the pieces with lower numbers are single characters
   std::vector<Piece> pieces_;
   std::vector<float> scores_, probabilities_;
-  std::vector<std::uint32_t> edges_;       // of all places, in their order
-  std::vector<std::uint32_t> first_edge_;  // per place, and one more
+  std::vector<std::uint32_t> edges_;  // the edges of all places, sorted by place
+  // For each place, the index in edges_ of its first edge; then the size of edges_.
+  std::vector<std::uint32_t> first_edge_;
 };
 
+/// Sets the first pieces: all characters, then the candidates with the largest frequency * length, as many as
+/// 8 times the wanted size, or 100,000 if that is more. Sets their first probabilities, and the edges of all places.
 void Learner::find_seeds() {
   const Suffixes suffixes(text_);
   std::vector<Candidate> seeds = suffixes.candidates(limits_.min_frequency);
@@ -356,6 +417,7 @@ void Learner::find_seeds() {
   }
 }
 
+/// Returns buffers for each thread that are large enough for the longest word.
 std::vector<Learner::Scratch> Learner::make_scratch() const {
   std::uint32_t longest = 0;
   for (const Text::Word& word : text_.words) longest = std::max(longest, word.end - word.begin);
@@ -371,6 +433,7 @@ std::vector<Learner::Scratch> Learner::make_scratch() const {
 }
 
 template <class Use>
+/// Calls use(word, scratch of the thread) for every word, on all threads.
 void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   pool_.run([&](int thread) {
     const Slice slice = slice_of(static_cast<std::int64_t>(text_.words.size()), pool_.size(), thread);
@@ -379,8 +442,10 @@ void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   });
 }
 
-/// Adds the expected number of each piece in a part of a word to scratch.counts: forward, backward, on probabilities
-/// themselves. A part so long that these leave the range of numbers is taken as two.
+/// Adds the expected count of each piece in the symbols from `begin` to before `end`, which occur `count` times, to
+/// scratch.counts. forward[i] is the sum of the probabilities of all segmentations of the first i symbols, backward[i]
+/// that of the symbols behind them. If the probability of a long word is too small (or large) for a double, its two
+/// halves are treated as two words.
 void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t count, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   double* forward = scratch.forward.data();
@@ -416,6 +481,7 @@ void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t c
   }
 }
 
+/// Returns the expected count of each piece in the text (the E step of EM).
 std::vector<double> Learner::expect() {
   std::vector<Scratch> scratch = make_scratch();
   for_each_word(scratch,
@@ -429,6 +495,8 @@ std::vector<double> Learner::expect() {
   return expected;
 }
 
+/// Sets the pieces' probabilities and scores from their expected counts (the M step of EM), and removes pieces that are
+/// expected less than kLeastExpected times. Characters stay.
 void Learner::maximise(const std::vector<double>& expected) {
   std::vector<bool> kept(pieces_.size());
   double sum = 0;
@@ -446,7 +514,8 @@ void Learner::maximise(const std::vector<double>& expected) {
   keep(kept);
 }
 
-/// Forgets all other pieces.
+/// Removes all pieces for which `kept` is false, and their edges. The pieces that stay get new numbers in the old
+/// order.
 void Learner::keep(const std::vector<bool>& kept) {
   constexpr std::uint32_t kGone = UINT32_MAX;
   std::vector<std::uint32_t> number(pieces_.size(), kGone);
@@ -472,8 +541,8 @@ void Learner::keep(const std::vector<bool>& kept) {
   edges_.resize(edge);
 }
 
-/// The score of the best segmentation of a part of the text, by last_edge from its end on; `without`: not as this
-/// piece.
+/// Returns the score of the best segmentation of the symbols from `begin` to before `end` that does not use the piece
+/// `without`. scratch.last_edge[i] is the last edge of the best segmentation of the first i symbols.
 float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t without, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   float* best = scratch.best.data();
@@ -492,8 +561,9 @@ float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t w
   return best[size];
 }
 
-/// Keeps three quarters of the pieces, but no fewer than `wanted`: those whose loss would cost the likelihood most,
-/// where their second-best segmentation took their place.
+/// Removes a quarter of the pieces, but keeps at least `wanted`: first the pieces that no best segmentation uses, then
+/// the pieces with the smallest losses. A piece's loss is the log-likelihood that the text loses if every occurrence of
+/// the piece is cut in the best way without the piece.
 void Learner::prune(std::size_t wanted) {
   constexpr std::uint32_t kNone = UINT32_MAX;
   std::vector<Scratch> scratch = make_scratch();
@@ -539,6 +609,8 @@ void Learner::prune(std::size_t wanted) {
   keep(kept);
 }
 
+/// Returns the pieces with the highest scores: all characters, and as many longer pieces as the wanted size has room
+/// for.
 UnigramPieces Learner::result() const {
   UnigramPieces all;
   for (std::size_t i = 0; i < pieces_.size(); ++i)

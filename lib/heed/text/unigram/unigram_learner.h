@@ -10,22 +10,27 @@
 
 namespace heed {
 
-/// What learn_unigram() learns.
+/// The size of the model that learn_unigram() learns, and what it learns from.
 struct UnigramLimits {
-  std::int64_t size = 8000;            ///< number of pieces, single characters included
-  double character_coverage = 0.9995;  ///< share of the text that the characters kept cover, the most frequent first
-  std::int64_t min_frequency = 2;      ///< of a piece of several characters
-  std::vector<std::string> user_symbols = {};  ///< cut out of the words; not learnt
-  int threads = 1;                             ///< the result does not depend on it
+  std::int64_t size = 8000;  ///< number of pieces to learn, single characters included
+  /// Share of the text's characters that must become pieces; rare characters beyond it do not.
+  double character_coverage = 0.9995;
+  std::int64_t min_frequency = 2;              ///< a piece of several characters must occur this often
+  std::vector<std::string> user_symbols = {};  ///< strings that are cut out of the words before learning
+  int threads = 1;                             ///< number of threads; the result is the same for any number
 };
 
-/// Pieces and their log-probabilities, the most probable first. A word's first piece starts with U+2581.
+/// Pieces and their scores (logarithms of probabilities), the highest score first. A piece that starts a word starts
+/// with U+2581.
 using UnigramPieces = std::vector<std::pair<std::string, float>>;
 
-/// Learns a unigram language model (Kudo 2018): candidates are the substrings of words of at most 16 characters that
-/// no longer one always replaces; expectation maximisation gives them probabilities, with the digamma function for a
-/// sparse prior (Liang and Klein 2007); again and again the quarter whose loss costs the likelihood least is dropped.
-/// Throws Error where the size has no room for the characters. `progress` is told the number of pieces left.
+/// Learns a unigram language model (Kudo 2018, "Subword regularization") from the words of a text. The first candidates
+/// are the frequent substrings of words, of at most 16 characters; a substring is left out if a longer substring occurs
+/// at all the same places. Expectation maximisation then gives the candidates probabilities (with the digamma function,
+/// which favours models with few pieces; Liang and Klein 2007). Between the rounds the quarter of the candidates whose
+/// removal costs the least likelihood is removed, until `limits.size` are left. unigram_learner.cpp explains the method
+/// with an example. Throws Error if `limits.size` is smaller than the number of characters. Calls progress(number of
+/// candidates left) after each round.
 UnigramPieces learn_unigram(const WordCounts& words, const UnigramLimits& limits,
                             const std::function<void(std::int64_t)>& progress = {});
 
