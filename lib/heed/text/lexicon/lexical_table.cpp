@@ -24,8 +24,21 @@ void PieceText::add(std::string_view line) {
 
 namespace {
 
-/// EM over rows: that of a source piece is brought into a dense array of all target pieces, and then the sentences of
-/// the piece pass by.
+/// Estimates the probabilities p(target piece | source piece) of IBM Model 1 by expectation maximisation (EM).
+///
+/// The model: every target piece of a sentence pair is explained by one source piece of that pair, or by the piece
+/// NULL. The E step shares each occurrence of a target piece among the source pieces of its sentence, in proportion to
+/// their current probabilities. The M step adds up the shares of each (source piece, target piece) pair, and divides by
+/// the sum of the row.
+///
+/// Example: the pairs "das haus" - "the house" and "das buch" - "the book". All probabilities start at 1/3. In the
+/// first sentence pair, "house" is shared among das, haus and NULL: 1/3 each. Summed over both pairs, the row of das is
+/// the 2/3, house 1/3, book 1/3, which the M step divides by 4/3: the 1/2, house 1/4, book 1/4. The row of haus becomes
+/// the 1/2, house 1/2. In the second iteration haus therefore explains more of "house" than das does.
+///
+/// The order of the work: the probabilities are sparse rows. A row is unpacked into a dense array (an entry for each
+/// target piece), with which all sentences of the row's source piece are processed. Sums over the source pieces of a
+/// sentence are added row by row.
 class Model1 {
  public:
   Model1(const PieceText& source, const PieceText& target, int threads)
@@ -37,15 +50,16 @@ class Model1 {
                      [&](std::int32_t a, std::int32_t b) { return sentences_of(a).size() > sentences_of(b).size(); });
     for (std::vector<double>& dense : dense_) dense.resize(static_cast<std::size_t>(target.pieces().size()));
     list_pairs();
-    inverse_.resize(static_cast<std::size_t>(target.size()));
+    inverse_sums_.resize(static_cast<std::size_t>(target.size()));
   }
 
+  /// Does one iteration of EM.
   void iterate() {
-    add_up_explanations();
+    compute_inverse_sums();
     for_rows([&](std::int32_t row, std::vector<double>& dense) { estimate(row, dense); });
   }
 
-  /// Without the row of NULL.
+  /// Returns the probabilities, without the row of NULL. The object is empty afterwards.
   LexicalTable take() {
     table_.begins.pop_back();
     table_.targets.resize(static_cast<std::size_t>(table_.begins.back()));
@@ -54,7 +68,8 @@ class Model1 {
   }
 
  private:
-  /// Each piece's sentences in order, as often as it is in them; NULL, the last piece, is once in each.
+  /// Lists, for each source piece, the sentences that hold this piece, in ascending order; a sentence that holds the
+  /// piece twice is listed twice. The last row is NULL, which is once in each sentence.
   void list_sentences(const PieceText& source) {
     starts_.assign(static_cast<std::size_t>(rows_) + 1, 0);
     for (std::size_t i = 0; i < source.counts().size(); ++i) starts_[i + 1] = starts_[i] + source.counts()[i];
@@ -70,12 +85,14 @@ class Model1 {
     }
   }
 
+  /// The sentences that hold the source piece of a row.
   std::span<const std::int32_t> sentences_of(std::int32_t row) const {
     const auto at = static_cast<std::size_t>(row);
     return {sentences_.data() + starts_[at], static_cast<std::size_t>(starts_[at + 1] - starts_[at])};
   }
 
-  /// Calls work(row, dense) for all rows, those of many sentences first; `dense` is a thread's own.
+  /// Calls work(row, dense) for all rows, on all threads. Rows with many sentences come first, so that no thread ends
+  /// with a long row. `dense` is the thread's own array with an entry for each target piece.
   template <class Work>
   void for_rows(Work work) {
     std::atomic<std::size_t> next{0};
@@ -85,7 +102,7 @@ class Model1 {
     });
   }
 
-  /// Which pairs there are, each as likely as the others.
+  /// Lists the pairs of pieces that occur together in a sentence pair, and gives all pairs the same probability.
   void list_pairs() {
     std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>(rows_));
     for_rows([&](std::int32_t row, std::vector<double>& dense) {
@@ -110,10 +127,10 @@ class Model1 {
     table_.probabilities.assign(static_cast<std::size_t>(pairs), 1 / static_cast<float>(target_.pieces().size()));
   }
 
-  /// Of each target piece of the text: 1 / the sum of its probabilities given the source's pieces. A thread has a range
-  /// of the sentences.
-  void add_up_explanations() {
-    std::fill(inverse_.begin(), inverse_.end(), 0.0);
+  /// Sets inverse_sums_: for each piece of the target text, 1 / the sum of the piece's probabilities given the source
+  /// pieces of its sentence. Each thread processes a range of the sentences.
+  void compute_inverse_sums() {
+    std::fill(inverse_sums_.begin(), inverse_sums_.end(), 0.0);
     pool_.run([&](int thread) {
       const Slice range = slice_of(target_.sentences(), pool_.size(), thread);
       std::vector<double>& dense = dense_[static_cast<std::size_t>(thread)];
@@ -126,22 +143,23 @@ class Model1 {
         for (std::size_t i = 0; i < pairs.targets.size(); ++i)
           dense[static_cast<std::size_t>(pairs.targets[i])] = static_cast<double>(pairs.probabilities[i]);
         for (auto s = begin; s != end; ++s) {
-          double* sum = inverse_.data() + target_.begin(*s);
+          double* sum = inverse_sums_.data() + target_.begin(*s);
           for (const std::int32_t piece : target_.sentence(*s)) *sum++ += dense[static_cast<std::size_t>(piece)];
         }
       }
       for (std::int64_t i = target_.begin(range.begin); i < target_.begin(range.end); ++i)
-        inverse_[static_cast<std::size_t>(i)] = 1 / inverse_[static_cast<std::size_t>(i)];
+        inverse_sums_[static_cast<std::size_t>(i)] = 1 / inverse_sums_[static_cast<std::size_t>(i)];
     });
   }
 
-  /// A row's new probabilities: expected counts, divided by their sum.
+  /// Replaces the probabilities of a row by its expected counts, divided by their sum. An expected count is the old
+  /// probability times the sum of inverse_sums_ over the pair's occurrences.
   void estimate(std::int32_t row, std::vector<double>& dense) {
     const auto at = static_cast<std::size_t>(row);
     const LexicalTable::Row pairs = table_.row(row);
     for (const std::int32_t piece : pairs.targets) dense[static_cast<std::size_t>(piece)] = 0;
     for (const std::int32_t s : sentences_of(row)) {
-      const double* inverse = inverse_.data() + target_.begin(s);
+      const double* inverse = inverse_sums_.data() + target_.begin(s);
       for (const std::int32_t piece : target_.sentence(s)) dense[static_cast<std::size_t>(piece)] += *inverse++;
     }
     double total = 0;
@@ -153,13 +171,13 @@ class Model1 {
   }
 
   const PieceText& target_;
-  std::int32_t rows_;  // NULL is the last
+  std::int32_t rows_;  // number of rows: one for each source piece, and the last one for NULL
   ThreadPool pool_;
-  std::vector<std::vector<double>> dense_;  // of each thread
+  std::vector<std::vector<double>> dense_;  // for each thread, an array with an entry for each target piece
   std::vector<std::int64_t> starts_;
   std::vector<std::int32_t> sentences_, order_;
   LexicalTable table_;
-  std::vector<double> inverse_;
+  std::vector<double> inverse_sums_;
 };
 
 }  // namespace

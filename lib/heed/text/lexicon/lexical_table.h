@@ -10,25 +10,29 @@
 
 namespace heed {
 
-/// One side of a parallel text: its sentences as numbers of pieces.
+/// One side of a parallel text (the source or the target sentences), with a number for each different piece.
 class PieceText {
  public:
-  /// Adds a sentence of pieces with spaces between them.
+  /// Adds a sentence: pieces separated by spaces.
   void add(std::string_view line);
 
+  /// The number of sentences.
   std::int64_t sentences() const { return static_cast<std::int64_t>(ends_.size()); }
+  /// The number of pieces in all sentences together.
   std::int64_t size() const { return static_cast<std::int64_t>(numbers_.size()); }
-  /// Where a sentence begins among all pieces.
+  /// The index of a sentence's first piece, counted over the whole text.
   std::int64_t begin(std::int64_t sentence) const {
     return sentence == 0 ? 0 : ends_[static_cast<std::size_t>(sentence) - 1];
   }
+  /// The numbers of the pieces of sentence `i`.
   std::span<const std::int32_t> sentence(std::int64_t i) const {
     return {numbers_.data() + begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i))};
   }
-  /// The number of the i-th piece of the text.
+  /// The number of the piece at index `i` of the whole text.
   std::int32_t number(std::int64_t i) const { return numbers_[static_cast<std::size_t>(i)]; }
-  /// The different pieces, in the order of first occurrence, and how often each occurs.
+  /// The different pieces; the number of a piece is its index in the order of first occurrence.
   const StringIds& pieces() const { return pieces_; }
+  /// How often each piece occurs in the text, by the number of the piece.
   const std::vector<std::int64_t>& counts() const { return counts_; }
 
  private:
@@ -37,14 +41,16 @@ class PieceText {
   std::vector<std::int32_t> numbers_;
 };
 
-/// p(target piece | source piece) for the pairs that occur in a sentence pair, as sparse rows.
+/// The probabilities p(target piece | source piece) of a lexicon: a sparse matrix with a row for each source piece. A
+/// row has an entry for each target piece that occurs in a sentence pair together with the source piece.
 struct LexicalTable {
   struct Row {
-    std::span<const std::int32_t> targets;  ///< ascending
+    std::span<const std::int32_t> targets;  ///< numbers of the target pieces, ascending
     std::span<const float> probabilities;
   };
 
-  std::vector<std::int64_t> begins = {0};  ///< of each row, and the end of the last one
+  /// Where the entries of each row begin in `targets` and `probabilities`; then the number of all entries.
+  std::vector<std::int64_t> begins = {0};
   std::vector<std::int32_t> targets;
   std::vector<float> probabilities;
 
@@ -55,22 +61,25 @@ struct LexicalTable {
   }
 };
 
-/// IBM Model 1 (Brown et al. 1993, "The mathematics of statistical machine translation", section 4.1) by so many
-/// iterations of EM from equal probabilities, with a NULL piece in every source sentence. Both texts have the same
-/// number of sentences.
+/// Learns the translation probabilities of IBM Model 1 (Brown et al. 1993, "The mathematics of statistical machine
+/// translation", section 4.1): `iterations` rounds of expectation maximisation (EM) from equal probabilities, with a
+/// NULL piece in every source sentence. `source` and `target` must have the same number of sentences; lexical_table.cpp
+/// has an example.
 ///
-/// The result has a row for each source piece and is the same, bit for bit, for any number of threads: they share the
-/// rows, or the sentences, and each sum is made in one order. Takes 8 bytes for each pair that occurs, 12 for each
-/// target piece of the text and 8 for each source piece. Calls report(iterations done) on the way.
+/// The result has a row for each source piece and is the same, bit for bit, for any number of threads: a thread works
+/// on some of the rows, or on some of the sentences, and every sum is added in one fixed order. The memory is 8 bytes
+/// for each pair of pieces that occurs in a sentence pair, 12 bytes for each piece of the target text, and 8 bytes for
+/// each piece of the source text. Calls report(number of finished iterations) after each iteration.
 LexicalTable learn_model1(const PieceText& source, const PieceText& target, int iterations, int threads,
                           const std::function<void(int)>& report = {});
 
-/// A link of a word alignment: places of two pieces, counted over the whole texts.
+/// A link of a word alignment: the indices of a source piece and a target piece, counted over the whole texts.
 struct AlignmentLink {
   std::int64_t source, target;
 };
 
-/// Relative frequencies of linked pieces.
+/// Returns the relative frequencies of linked pieces: p(target piece | source piece) is the number of links between the
+/// two pieces, divided by the number of links of the source piece.
 LexicalTable count_links(const PieceText& source, const PieceText& target, std::span<const AlignmentLink> links);
 
 }  // namespace heed

@@ -15,9 +15,10 @@ namespace {
 constexpr std::string_view kFirstLine = "heed-shortlist 1";
 constexpr std::string_view kAdvice = " (build-vocab --shortlist makes one)";
 
+// The largest count that a shortlist may state.
 constexpr double kMostCount = 1e18;
 
-/// Pieces by falling count, equal ones in the order of their bytes.
+/// Returns the numbers of all pieces, sorted by falling count; pieces of equal count are sorted by their bytes.
 std::vector<std::int32_t> by_count(const PieceText& text) {
   std::vector<std::int32_t> order(text.counts().size());
   std::iota(order.begin(), order.end(), 0);
@@ -28,7 +29,8 @@ std::vector<std::int32_t> by_count(const PieceText& text) {
   return order;
 }
 
-/// The three columns of a line.
+/// Splits a line of a shortlist into its three columns. Throws Error if the line does not have three columns, or the
+/// third is not a probability (a count if the first column is empty).
 struct Columns {
   std::string_view source, target, number;
 

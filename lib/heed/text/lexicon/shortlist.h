@@ -12,38 +12,43 @@
 
 namespace heed {
 
-/// How much of a table a shortlist keeps.
+/// How many target pieces a shortlist offers the translator.
 struct ShortlistLimits {
-  std::int64_t frequent = 100;  ///< target pieces that every line may use
-  std::int64_t best = 50;       ///< likeliest target pieces of each source piece
+  std::int64_t frequent = 100;  ///< this many of the most frequent target pieces are allowed in every translation
+  std::int64_t best = 50;       ///< for each source piece, this many target pieces of the highest probability
 };
 
-/// Writes a lexical shortlist: a first line `heed-shortlist 1`, then lines of three columns with a space between them,
-/// which no piece has. The most frequent target pieces have an empty first column, then piece and count; the others are
-/// source piece, target piece, probability. Source pieces come by falling count, equal ones in the order of their
-/// bytes, and so do targets of equal probability.
+/// Writes a lexical shortlist to `out`. The first line is `heed-shortlist 1`; the other lines have three columns,
+/// separated by spaces (no piece holds a space). The most frequent target pieces come first: an empty column, the
+/// piece, its count. Then the lexicon follows: source piece, target piece, probability. Source pieces are sorted by
+/// falling count, and pieces of equal count by their bytes; the target pieces of a source piece are sorted by falling
+/// probability, and then in the order of the most frequent pieces.
 void write_shortlist(std::ostream& out, const PieceText& source, const PieceText& target, const LexicalTable& table,
                      const ShortlistLimits& limits);
 
-/// For each line the target pieces that its translation may consist of (Jean et al. 2015, section 3.2).
+/// Lists, for each source line, the target pieces that its translation may consist of (Jean et al. 2015, section 3.2),
+/// so that the output layer need not compute the scores of all pieces.
 class Shortlist {
  public:
-  /// Reads a file of write_shortlist(). Lines with pieces that the vocabularies lack are counted and left out. Throws
-  /// Error with the line where it is malformed, and where no line with a source piece is left.
+  /// Reads a file that write_shortlist() wrote. Lines with a piece that one of the vocabularies lacks are counted and
+  /// skipped. Throws Error with the line if a line is malformed, and Error if no line with a source piece remains.
   static Shortlist read(const std::string& path, const Vocabulary& source, const Vocabulary& target);
 
-  /// The ids that a source may become, ascending: the reserved ones, the frequent ones, those of its pieces, and its
-  /// pieces themselves where they are target pieces too. Depends on which ids are there alone.
+  /// Replaces `out` by the target ids, ascending, that the translation of `source` may consist of: the reserved ids,
+  /// the most frequent target pieces, the target pieces of each source piece, and each source piece itself if the
+  /// target vocabulary has it. The order and number of the ids in `source` do not matter.
   void targets_of(std::span<const std::int32_t> source, std::vector<std::int32_t>& out) const;
 
-  std::int64_t lines() const { return lines_; }            ///< of the file, but for the first
-  std::int64_t foreign_lines() const { return foreign_; }  ///< with pieces that the vocabularies lack
+  std::int64_t lines() const { return lines_; }            ///< number of lines of the file, without the first line
+  std::int64_t foreign_lines() const { return foreign_; }  ///< number of lines with a piece that the vocabularies lack
+  /// The first line with a piece that the vocabularies lack.
   const Position& first_foreign() const { return first_foreign_; }
 
  private:
   std::int32_t target_size_ = 0;
   std::vector<std::int32_t> always_, targets_;
-  std::vector<std::int64_t> begins_;  // of each source id's targets, and the end of the last
+  // Where the entries of each source id begin in targets_; then the number of all entries.
+  std::vector<std::int64_t> begins_;
   std::int64_t lines_ = 0, foreign_ = 0;
   Position first_foreign_;
 };

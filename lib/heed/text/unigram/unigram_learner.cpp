@@ -14,8 +14,8 @@
 
 // THE PROBLEM: find a given number of pieces (strings), and a probability for each piece, such that the words of a text
 // become probable when they are cut into these pieces. The probability of one segmentation of a word is the product of
-// the probabilities of its pieces; the probability of the word is the sum over all its segmentations. Nobody says how a
-// word should be cut.
+// the probabilities of its pieces; the probability of the word is the sum over all its segmentations. The text does
+// not say how a word is to be cut.
 //
 // THE METHOD (class Learner) starts with far too many pieces and removes the least useful ones:
 //
@@ -48,6 +48,7 @@
 //  seed, candidate: a substring that becomes one of the first pieces.
 //  frequency: how often a substring occurs in the text; within a word that the text has n times it counts n times.
 //  edge: a piece that starts at a place: the piece's number and its length, in one 32-bit number (see Learner::edges_).
+
 namespace heed {
 namespace {
 
