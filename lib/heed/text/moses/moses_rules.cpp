@@ -9,8 +9,9 @@
 namespace heed {
 namespace {
 
-/// Bytes that collapse_space copies without a further look: all but white space, control characters and what white
-/// space beyond ASCII begins with in UTF-8 (U+0085, U+00A0, U+1680, U+2000-U+205F, U+3000).
+/// Returns a table of the bytes that collapse_space() can copy without decoding a character: all bytes but ASCII white
+/// space, control characters, and the first bytes of other white space in UTF-8 (U+0085, U+00A0, U+1680, U+2000 to
+/// U+205F, U+3000).
 constexpr std::array<bool, 256> plain_bytes() {
   std::array<bool, 256> table{};
   for (unsigned c = '!'; c < 256; ++c) table[c] = c != 0xC2 && c != 0xE1 && c != 0xE2 && c != 0xE3;
@@ -18,7 +19,7 @@ constexpr std::array<bool, 256> plain_bytes() {
 }
 constexpr auto kPlain = plain_bytes();
 
-/// Spaces around each `part` that no lower-case letter follows.
+/// Puts a space on both sides of each occurrence of `part` that no lower-case letter follows.
 void separate_unless_before_lowercase(std::string& text, std::string_view part) {
   std::size_t found = text.find(part);
   if (found == std::string::npos) return;
@@ -36,9 +37,11 @@ void separate_unless_before_lowercase(std::string& text, std::string_view part) 
   text = out.append(text, copied);
 }
 
+// The placeholder of n full stops, n >= 2: n - 1 times "DOT", then "DOTMULTI".
 constexpr std::string_view kMark = "DOTMULTI", kPerDot = "DOT";
 
-/// Each run of n >= 2 full stops becomes a space, the mark and n - 1 full stops.
+/// Replaces each run of n >= 2 full stops by a space, kMark and n - 1 full stops, as the script's first substitution
+/// does.
 std::string mark_dot_runs(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -51,11 +54,12 @@ std::string mark_dot_runs(std::string_view text) {
   return out;
 }
 
-/// How separate_apostrophes treats one apostrophe; several rules put their spaces alike, but a match consumes its
-/// neighbours only for the rule it belongs to.
+/// The rule of the script that matches an apostrophe, by the characters before and after it. Two rules may insert the
+/// same spaces, but a match only hides its neighbours from later matches of the same rule.
 enum class ApostropheRule { none, between_others, before_letter, after_letter, between_letters, plural_of_number };
 constexpr std::size_t kApostropheRules = 6;
 
+/// Returns the rule for an apostrophe between characters of the classes `before` and `after` (char_class bits).
 ApostropheRule apostrophe_rule(std::uint16_t before, std::uint16_t after, Apostrophes style) {
   const bool letter_before = before & char_class::alphabetic, letter_after = after & char_class::alphabetic;
   if (letter_before && letter_after)
@@ -66,6 +70,7 @@ ApostropheRule apostrophe_rule(std::uint16_t before, std::uint16_t after, Apostr
   return ApostropheRule::before_letter;
 }
 
+/// Appends an apostrophe to `out` with the spaces that `rule` puts around it.
 void append_apostrophe(ApostropheRule rule, Apostrophes style, std::string& out) {
   const bool joined_right = rule == ApostropheRule::plural_of_number ||
                             (rule == ApostropheRule::between_letters && style == Apostrophes::right);
@@ -76,15 +81,18 @@ void append_apostrophe(ApostropheRule rule, Apostrophes style, std::string& out)
     out += joined_right ? " '" : joined_left ? "' " : " ' ";
 }
 
+/// An entity of Moses and the character that it stands for.
 struct Entity {
   std::string_view name;
   char character;
 };
-/// What escape_special writes, and then the older names that unescape_special reads too.
+/// The entities that escape_special() writes (the first eight), then the older names that unescape_special() also
+/// reads. The first entity of a character is the one that is written.
 constexpr Entity kEntities[] = {{"&amp;", '&'},   {"&#124;", '|'}, {"&lt;", '<'},  {"&gt;", '>'},
                                 {"&apos;", '\''}, {"&quot;", '"'}, {"&#91;", '['}, {"&#93;", ']'},
                                 {"&bar;", '|'},   {"&bra;", '['},  {"&ket;", ']'}};
 
+/// Returns a table of the characters that escape_special() replaces.
 constexpr std::array<bool, 256> escaped_characters() {
   std::array<bool, 256> table{};
   for (const Entity& entity : kEntities) table[static_cast<unsigned char>(entity.character)] = true;
@@ -92,13 +100,14 @@ constexpr std::array<bool, 256> escaped_characters() {
 }
 constexpr auto kEscaped = escaped_characters();
 
-/// What separate_symbols needs to know of a byte: whether it stays where it is, or begins a character beyond ASCII, and
-/// which member of FoundCharacters it sets.
+/// The properties of a byte that separate_symbols() asks for: `attached` bytes get no spaces, `beyond_ascii` bytes
+/// begin a character that must be decoded, and each other bit is a member of FoundCharacters that the byte sets.
 namespace byte_kind {
 constexpr std::uint8_t attached = 1, beyond_ascii = 2, hyphen = 4, comma = 8, apostrophe = 16, full_stop = 32,
                        escaped = 64, mark = 128;
 }
 
+/// Returns the byte_kind bits of each byte.
 constexpr std::array<std::uint8_t, 256> byte_kinds() {
   std::array<std::uint8_t, 256> table{};
   for (unsigned c = 0; c < 128; ++c) {
@@ -112,11 +121,12 @@ constexpr std::array<std::uint8_t, 256> byte_kinds() {
   table[','] |= byte_kind::attached | byte_kind::comma;
   table['\''] |= byte_kind::attached | byte_kind::apostrophe;
   table['.'] |= byte_kind::attached | byte_kind::full_stop;
-  table['U'] |= byte_kind::mark;  // the rarest letter of kMark
+  table['U'] |= byte_kind::mark;  // of the letters of kMark, U is the rarest in texts
   return table;
 }
 constexpr auto kKinds = byte_kinds();
 
+/// Returns the entity that escape_special() writes for `c`.
 std::string_view entity_of(char c) {
   return std::find_if(std::begin(kEntities), std::end(kEntities), [c](const Entity& e) { return e.character == c; })
       ->name;
@@ -142,7 +152,8 @@ bool collapse_space(std::string_view line, std::string& out) {
   for (std::size_t at = 0; at < line.size();) {
     for (; at + 8 <= line.size(); at += 8) {
       const std::uint64_t bytes = load_bytes(line.data() + at), spaces = equal_bytes(bytes, ' ');
-      // Bytes beyond ASCII, or below a space: those borrow.
+      // `strange` marks the bytes beyond ASCII and the bytes below a space. In the subtraction, a byte below a space
+      // borrows from the byte above it, which may mark that byte in addition: this is harmless.
       const std::uint64_t strange = (bytes | (bytes - kEachByte * ' ')) & (kEachByte * 0x80);
       if (strange || repeats_space(spaces, after_space)) break;
       std::memcpy(put, line.data() + at, 8);
@@ -206,7 +217,8 @@ FoundCharacters separate_symbols(std::string_view text, std::string_view languag
   out.append(text.substr(copied));
   if (colon_in_words) separate_unless_before_lowercase(out, ":");
   if (language == "tdt") separate_unless_before_lowercase(out, "'");
-  // The script reads its own middle dot as the two Latin-1 characters of its UTF-8 form, so that only those are split.
+  // The script's source code holds the middle dot as UTF-8, but Perl reads the two bytes as two Latin-1 characters. The
+  // rule therefore applies to that pair of characters only.
   if (middle_dot_in_words) separate_unless_before_lowercase(out, "\u00C2\u00B7");
   return {.hyphen = (kinds & byte_kind::hyphen) != 0,
           .comma = (kinds & byte_kind::comma) != 0,
@@ -237,7 +249,8 @@ void hide_multi_dots(std::string_view text, std::string& out) {
   const std::string marked = mark_dot_runs(text);
   out.clear();
   std::size_t copied = 0;
-  std::size_t consumed = std::string::npos;  // where a match of one full stop has taken the character behind it
+  // End of the last match of a single full stop, whose next character that match consumed.
+  std::size_t consumed = std::string::npos;
   for (std::size_t at = marked.find(kMark); at != std::string::npos; at = marked.find(kMark, copied)) {
     const std::size_t dots = at + kMark.size();
     const std::size_t end = std::min(marked.find_first_not_of('.', dots), marked.size());
@@ -271,7 +284,7 @@ void restore_multi_dots(std::string& text) {
 void separate_commas(std::string_view text, std::string& out) {
   out.clear();
   std::size_t copied = 0;
-  bool consumed = false;  // the comma before, directly adjacent, has matched and taken nothing further left
+  bool consumed = false;  // whether a match has consumed the previous comma and its left neighbour
   for (std::size_t at = text.find(','); at != text.npos; at = text.find(',', at + 1)) {
     const bool first = at == 0, last = at + 1 == text.size();
     const bool number_before = !first && is_in(code_point_before(text, at), char_class::number);
@@ -292,8 +305,9 @@ void separate_commas(std::string_view text, std::string& out) {
 void separate_apostrophes(std::string_view text, Apostrophes style, std::string& out) {
   out.clear();
   std::size_t copied = 0;
-  // Each rule is a pass of its own over the line, in which a match takes the character behind its apostrophe: the next
-  // match needs another one before its own.
+  // The script applies each rule in its own pass over the line. Within a pass, a match consumes the character behind
+  // its apostrophe, so that the next match needs another character before its apostrophe. free[rule] is the end of that
+  // consumed character.
   std::array<std::size_t, kApostropheRules> free{};
   for (std::size_t at = text.find('\''); at != text.npos; at = text.find('\'', at + 1)) {
     ApostropheRule rule = ApostropheRule::none;
@@ -319,7 +333,8 @@ void separate_apostrophes(std::string_view text, Apostrophes style, std::string&
 
 void separate_full_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out) {
   while (text.ends_with(' ')) text.remove_suffix(1);
-  // A full stop that gets a space before it has one behind it, or the end of the line: room for every second byte.
+  // Room for the result: a full stop that gets a space before it is followed by a space or the end of the line, so that
+  // at most every second byte needs one byte more.
   out.resize(text.size() + text.size() / 2 + 1);
   char* put = out.data();
   std::size_t copied = 0;
@@ -327,7 +342,7 @@ void separate_full_stops(std::string_view text, const NonbreakingPrefixes& prefi
   for (std::size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
     const bool last = at + 1 == text.size();
     if (!last && text[at + 1] != ' ') continue;
-    const std::size_t start = text.rfind(' ', at) + 1;  // 0 where there is none
+    const std::size_t start = text.rfind(' ', at) + 1;  // 0 if no space is before `at`
     if (start == at || (!last && keeps_full_stop(text.substr(start, at - start), text.substr(at + 2), prefixes)))
       continue;
     put = copy_squeezed(text.substr(copied, at - copied), put, after_space);

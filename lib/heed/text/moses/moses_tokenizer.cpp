@@ -29,12 +29,13 @@ void MosesTokenizer::tokenize(std::string_view line, std::string& out) const {
 }
 
 bool MosesTokenizer::tokenize_words(std::string_view line, std::string& out) const {
-  // Two buffers take turns as the input and output of a rule; a rule runs only where its character occurs.
+  // Each rule reads one buffer and writes the other, then the buffers are swapped. A rule runs only if the character
+  // that it changes occurs in the line.
   thread_local std::string text, next;
   const bool deleted = collapse_space(line, text);
   std::vector<std::string> matches;
   if (!protected_.empty()) {
-    text.insert(0, 1, ' ').push_back(' ');  // for patterns that look at what is around
+    text.insert(0, 1, ' ').push_back(' ');  // the script adds these spaces, which a pattern may match
     matches = protected_.find(text);
     hide_protected(matches, text);
   }

@@ -11,27 +11,29 @@
 
 namespace heed {
 
-/// Moses' tokenizer.perl 1.1, byte for byte on valid UTF-8: `escape` false is its -no-escape, `aggressive_hyphens` its
-/// -a, `protect` its -protected. Two differences: patterns are read as UTF-8 (the script takes their bytes as Latin-1),
-/// and a pattern that matches the empty text is harmless (the script never ends). Immutable and shared by threads.
+/// Splits a line into tokens as Moses' tokenizer.perl 1.1 does, byte for byte on valid UTF-8. `escape` = false is the
+/// script's -no-escape, `aggressive_hyphens` is -a, `protect` is -protected. Two things differ: patterns are UTF-8 (the
+/// script takes their bytes as Latin-1 characters), and a pattern that matches the empty text is harmless (the script
+/// does not end). Immutable; any number of threads may use one tokeniser.
 class MosesTokenizer {
  public:
   struct Options {
     std::string language = "en";
     bool aggressive_hyphens = false;
     bool escape = true;
-    bool penn = false;      ///< tokenize_penn; the script's -penn, which always escapes
-    bool skip_xml = false;  ///< -x: lines that are one tag stay as they are
+    bool penn = false;      ///< the Penn Treebank's tokens by tokenize_penn(); the script's -penn, which always escapes
+    bool skip_xml = false;  ///< copy lines that are a single tag (the script's -x)
     std::vector<std::string> protect = {};
   };
 
   explicit MosesTokenizer(const Options& options);
 
-  /// Replaces `out` by the tokens of a line (no line end).
+  /// Replaces `out` by the tokens of `line` (without a line end), separated by spaces.
   void tokenize(std::string_view line, std::string& out) const;
 
  private:
-  /// Returns whether there may be something to escape in `out`.
+  /// Applies the rules but those of -penn and the entities. Returns whether `out` may hold a character that
+  /// escape_special() replaces.
   bool tokenize_words(std::string_view line, std::string& out) const;
 
   Options options_;

@@ -6,8 +6,9 @@
 namespace heed {
 namespace {
 
-// Words separated by white space; "#" behind a word: only before a number. Abbreviations with a full stop inside
-// ("e.g") are not listed: a word with an inner full stop and a letter keeps its last one by rule.
+// The lists by language code: words separated by white space; a "#" behind a word means that its full stop stays only
+// before a number. Abbreviations with a full stop inside ("e.g") are not listed, since keeps_full_stop() keeps the last
+// full stop of every word that has another full stop and a letter.
 constexpr std::pair<std::string_view, std::string_view> kLists[] = {
     {
         "ca",
@@ -115,6 +116,7 @@ constexpr std::pair<std::string_view, std::string_view> kLists[] = {
     },
 };
 
+/// Returns the list of `language`, empty if the language has no list.
 std::string_view list_of(std::string_view language) {
   for (const auto& [code, words] : kLists)
     if (code == language) return words;

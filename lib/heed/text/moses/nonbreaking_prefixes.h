@@ -6,29 +6,31 @@
 
 namespace heed {
 
-/// Whether the full stop after a word belongs to it: the abbreviations tokenizer.perl knows for a language.
+/// Knows the abbreviations of a language, the words whose full stop belongs to the word: Moses' lists of nonbreaking
+/// prefixes, as tokenizer.perl uses them.
 class NonbreakingPrefixes {
  public:
+  /// What a full stop behind a word means.
   enum class Kind {
     none,
-    always,         ///< Dr. Smith
-    before_number,  ///< No. 5
+    always,         ///< the full stop belongs to the word: Dr. Smith
+    before_number,  ///< the full stop belongs to the word if a number follows: No. 5
   };
 
-  /// A language without a list of its own gets the English one, as tokenizer.perl does.
+  /// Loads the list of `language`; the English list if the language has no list, as tokenizer.perl does.
   explicit NonbreakingPrefixes(std::string_view language);
 
-  /// The kind of a word given without its full stop.
+  /// Returns the kind of `word`, which comes without its full stop.
   Kind find(std::string_view word) const {
     const auto found = words_.find(word);
     return found == words_.end() ? Kind::none : found->second;
   }
 
  private:
-  std::unordered_map<std::string_view, Kind> words_;  // views into the compiled-in lists
+  std::unordered_map<std::string_view, Kind> words_;  // the words of the list, as views of the compiled-in text
 };
 
-/// Whether there is a list for the language (otherwise English stands in).
+/// Returns whether `language` has a list (NonbreakingPrefixes takes the English list if not).
 bool has_nonbreaking_prefixes(std::string_view language);
 
 }  // namespace heed

@@ -11,15 +11,16 @@
 namespace heed {
 namespace {
 
-/// Bound on the steps of one search, in units of ICU (10,000 backtracking steps): about a second. A pattern such as
-/// [\\w.]+@ would otherwise need hours on a long line of full stops.
+/// The most backtracking of one search, in ICU's units of 10,000 steps: about a second. Without this limit, a pattern
+/// such as [\\w.]+@ would take hours on a long line of full stops.
 constexpr std::int32_t kStepLimit = 5000;
 
+/// Returns whether `c` is an ASCII letter or digit; behind a backslash, such a character is no literal (\d, \w).
 bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// The byte behind the bracket expression or group that opens at `at`; npos when it does not close.
+/// Returns the offset behind the set [...] or group (...) that opens at `at`; npos if it does not close.
 std::size_t skip_brackets(std::string_view pattern, std::size_t at) {
   int groups = 0, sets = 0;
   for (; at < pattern.size(); ++at) {
@@ -43,7 +44,7 @@ std::size_t skip_brackets(std::string_view pattern, std::size_t at) {
 }  // namespace
 
 std::string required_literal(std::string_view pattern) {
-  // Flags change what a literal matches, and these escapes are more than one character long.
+  // Gives up on flags, which change what a literal matches, and on escapes of more than one character.
   for (const std::string_view hard : {"(?i", "(?x", "(?s", "(?m", "(?d", "(?u", "(?w", "(?-", "(?#", "[]", "[^]", "\\Q",
                                       "\\x", "\\u", "\\U", "\\N", "\\c", "\\0", "\\k"})
     if (contains(pattern, hard)) return {};
@@ -54,7 +55,7 @@ std::string required_literal(std::string_view pattern) {
   };
   for (std::size_t at = 0; at < pattern.size();) {
     const char c = pattern[at];
-    if (c == '|') return {};  // every alternative would need the literal
+    if (c == '|') return {};  // gives up: the alternatives have different literals
     std::size_t end = at + 1;
     std::string_view literal;
     if (c == '(' || c == '[') {
@@ -83,6 +84,7 @@ std::string required_literal(std::string_view pattern) {
   return best;
 }
 
+/// A pattern: its source, its required_literal(), and its compiled form.
 struct ProtectedPatterns::Pattern {
   std::string source;
   std::string required;
@@ -132,6 +134,7 @@ std::vector<std::string> ProtectedPatterns::find(std::string_view text) const {
 
 namespace {
 
+/// Returns the placeholder of the match at `index`, in the script's form: THISISPROTECTED000.
 std::string placeholder(std::size_t index) {
   char digits[24];
   std::snprintf(digits, sizeof digits, "%.3zu", index);

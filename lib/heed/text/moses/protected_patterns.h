@@ -7,18 +7,19 @@
 
 namespace heed {
 
-/// Regular expressions (ICU's, close to Perl's) whose matches the Moses tokeniser leaves whole. Immutable, so one
-/// object serves any number of threads.
+/// Finds the parts of a line that match one of several regular expressions (ICU's, whose syntax is close to Perl's), so
+/// that the Moses tokeniser can leave these parts whole. Immutable; any number of threads may use one object.
 class ProtectedPatterns {
  public:
-  /// Throws UsageError that names the pattern that is no regular expression.
+  /// Compiles the patterns. Throws UsageError with the pattern if a pattern is not a regular expression.
   explicit ProtectedPatterns(const std::vector<std::string>& patterns);
   ~ProtectedPatterns();
 
   bool empty() const { return patterns_.empty(); }
 
-  /// The matches of each pattern in turn, from left to right; each search starts behind the match before as if the text
-  /// began there. Empty matches do not count. Throws Error when a pattern needs too much time or memory for the text.
+  /// Returns the matches of the first pattern from left to right, then the matches of the second pattern, and so on.
+  /// After a match the search continues behind the match, as if the text began there. Empty matches are left out.
+  /// Throws Error if a pattern needs too much time or memory for this text.
   std::vector<std::string> find(std::string_view text) const;
 
  private:
@@ -26,12 +27,14 @@ class ProtectedPatterns {
   std::vector<std::unique_ptr<const Pattern>> patterns_;
 };
 
-/// A text that occurs in every match of a regular expression, as far as a look at its outer parts can tell; empty when
-/// it cannot. Lines without it need no search: most lines hold no "@" or "http".
+/// Returns a string that every match of the regular expression contains, or an empty string if none is easy to find. A
+/// line without that string cannot match: most lines hold no "@" or "http", so that ProtectedPatterns need not search
+/// them. Only the parts of `pattern` outside brackets are examined.
 std::string required_literal(std::string_view pattern);
 
-/// Replaces each of `matches` in the text by a word of its own that the rules of the tokeniser do not touch.
+/// Replaces each of `matches` in `text` by a placeholder: a word that no rule of the tokeniser changes.
 void hide_protected(const std::vector<std::string>& matches, std::string& text);
+/// Replaces the placeholders in `text` by the matches again.
 void restore_protected(const std::vector<std::string>& matches, std::string& text);
 
 }  // namespace heed

@@ -23,17 +23,19 @@ struct Replacement {
   std::string_view from, to;
 };
 
+/// Applies the replacements to `line`, one after the other.
 template <std::size_t N>
 void replace_each(std::string& line, const Replacement (&replacements)[N]) {
   for (const auto& [from, to] : replacements) replace_all(line, from, to);
 }
 
+/// Replaces each run of spaces by a single space.
 void single_spaces(std::string& line) {
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
 }
 
-/// `between` becomes `to` where a character of `Wanted` stands on both sides. A match consumes both, so that one
-/// character cannot be the right side of one match and the left side of the next.
+/// Replaces each `between` by `to` if wanted(byte) holds for the byte before it and for the byte behind it. A match
+/// consumes these two bytes: a byte cannot be the right side of one match and the left side of the next.
 template <class Wanted>
 void replace_between(std::string& line, std::string_view between, std::string_view to, Wanted&& wanted) {
   std::string out;
@@ -48,7 +50,7 @@ void replace_between(std::string& line, std::string_view between, std::string_vi
   if (copied > 0) line = out.append(line, copied);
 }
 
-/// Drops each space for which `wanted(before, after)` holds of its neighbours.
+/// Removes each space for which wanted(byte before, byte behind) holds.
 template <class Wanted>
 void drop_spaces(std::string& line, Wanted&& wanted) {
   std::size_t kept = 0;
@@ -59,7 +61,7 @@ void drop_spaces(std::string& line, Wanted&& wanted) {
   line.resize(kept);
 }
 
-/// Spaces around brackets: one outside, none inside.
+/// Puts one space outside each round bracket and none inside; no space between a closing bracket and .!:?;,
 void space_brackets(std::string& line) {
   if (line.find_first_of("()") == line.npos) return single_spaces(line);
   replace_all(line, "(", " (");
@@ -70,7 +72,7 @@ void space_brackets(std::string& line) {
   replace_all(line, " )", ")");
 }
 
-/// English: the comma or full stop goes inside the quotation mark.
+/// Moves commas and full stops behind a quotation mark into the quotation, as is usual in English: ". becomes ."
 void quote_behind_stops(std::string& line) {
   for (auto at = line.find('"'); at != line.npos; at = line.find('"', at + 1)) {
     const auto end = std::min(line.find_first_not_of(",.", at + 1), line.size());
@@ -80,7 +82,8 @@ void quote_behind_stops(std::string& line) {
   }
 }
 
-/// Elsewhere: full stops go behind the quotation mark, unless a tag follows it at once.
+/// Moves full stops before a quotation mark behind it, as is usual outside English: ." becomes ". But nothing is moved
+/// if a < follows the quotation mark at once.
 void quote_before_stops(std::string& line) {
   for (auto at = line.find('.'); at != line.npos; at = line.find('.', at)) {
     const auto quote = std::min(line.find_first_not_of('.', at), line.size());
@@ -91,13 +94,13 @@ void quote_before_stops(std::string& line) {
       continue;
     }
     std::swap(line[at], line[quote]);
-    // The match consumes the white space behind it and, if it can, one character more.
+    // The script's match consumes the white space behind the quotation mark and, if possible, one more character.
     while (end < line.size() && is_white(line[end])) ++end;
     at = end < line.size() && line[end] != '<' ? end + 1 : end;
   }
 }
 
-/// A full-width full stop and the spaces behind it become a full stop and one space.
+/// Replaces each `stop` (a full-width full stop) and the spaces behind it by a full stop and one space.
 void replace_stop(std::string& line, std::string_view stop) {
   std::string out;
   std::size_t copied = 0;

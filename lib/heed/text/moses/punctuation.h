@@ -5,17 +5,19 @@
 
 namespace heed {
 
-// Moses' filters for raw text, byte for byte. They change the line in place.
+// Moses' filters for raw text. Each function changes `line` as the script of Moses does, byte for byte.
 
-/// normalize-punctuation.perl: plain quotes, dashes and spaces. As the script, it works on bytes and takes the line's
-/// end for white space; of languages it knows en, cs (cz), and de, es, fr for numbers. `penn` is its -penn: ` and ''
-/// stay quotes of the Penn Treebank.
+/// Replaces curly quotes, dashes and unusual spaces by plain ones, as normalize-punctuation.perl does. Like the script,
+/// the function works on bytes and takes the end of the line for white space. The rules differ for the languages en, cs
+/// (or cz), de, es and fr only. `penn` is the script's -penn: ` and '' stay, since they are quotes of the Penn
+/// Treebank.
 void normalize_punctuation(std::string& line, std::string_view language, bool penn = false);
 
-/// replace-unicode-punctuation.perl: full-width and CJK punctuation and digits to ASCII.
+/// Replaces full-width and CJK punctuation and digits by ASCII, as replace-unicode-punctuation.perl does.
 void replace_unicode_punctuation(std::string& line);
 
-/// remove-non-printing-char.perl: every character of general category C becomes a space.
+/// Replaces every character of Unicode's general category C (control characters, unassigned code points) by a space, as
+/// remove-non-printing-char.perl does.
 void remove_nonprinting(std::string& line);
 
 }  // namespace heed

@@ -13,23 +13,26 @@
 namespace heed {
 namespace {
 
+/// Returns whether the character at `at` is white space; `end` becomes the offset behind the character.
 bool space_at(std::string_view line, std::size_t at, std::size_t& end) {
   end = at;
   return is_in(next_code_point(line, end), char_class::space);
 }
 
+/// Returns the offset of the first character at or behind `at` that is not white space.
 std::size_t skip_space(std::string_view line, std::size_t at) {
   for (std::size_t end = at; at < line.size() && space_at(line, at, end);) at = end;
   return at;
 }
 
-/// Where the white space behind `at` begins.
+/// Returns the offset of the first white space at or behind `at`; the end of the line if none follows.
 std::size_t find_space(std::string_view line, std::size_t at) {
   for (std::size_t end = at; at < line.size() && !space_at(line, at, end);) at = end;
   return at;
 }
 
-/// The end of a tag that begins at `at`: <, something other than white space, and all to the next >. Else npos.
+/// Returns the end of a tag that begins at `at`; npos if no tag begins there. A tag is a <, then a character other than
+/// white space, then everything up to the next >.
 std::size_t end_of_tag(std::string_view line, std::size_t at) {
   std::size_t second = at + 1, end = 0;
   if (at >= line.size() || line[at] != '<' || second >= line.size() || space_at(line, second, end)) return line.npos;
@@ -37,7 +40,7 @@ std::size_t end_of_tag(std::string_view line, std::size_t at) {
   return close == line.npos ? close : close + 1;
 }
 
-/// Appends the words between white space.
+/// Appends the words of `line` (runs without white space) to `words`.
 void split_words(std::string_view line, std::vector<std::string_view>& words) {
   for (std::size_t at = skip_space(line, 0); at < line.size();) {
     const std::size_t end = find_space(line, at);
@@ -46,11 +49,12 @@ void split_words(std::string_view line, std::vector<std::string_view>& words) {
   }
 }
 
-/// The words of a line as the truecasing scripts see them. Tags are no words. Keeps its memory from line to line.
+/// Splits a line into words and tags, as the truecasing scripts do. An object keeps its memory from line to line.
 class MarkedLine {
  public:
-  std::vector<std::string_view> words;  // of the line last read
+  std::vector<std::string_view> words;  // the words of the last line that read() was given, without tags
 
+  /// Splits a new line, which must stay valid while `words` is used.
   void read(std::string_view line) {
     words.clear();
     markup_.clear();
@@ -61,7 +65,8 @@ class MarkedLine {
       split_words(line, words);
   }
 
-  /// What stands before a word, or after the last one: a space, or tags with a space behind each.
+  /// Returns the text before the word at the index `word`, or behind the last word if `word` is words.size(): a space,
+  /// or tags with a space behind each.
   std::string_view before(std::size_t word) const {
     if (!markup_.empty() && !markup_[word].empty())
       return std::string_view(markup_[word]).substr(0, markup_[word].size() - (word == words.size() ? 1 : 0));
@@ -69,6 +74,7 @@ class MarkedLine {
   }
 
  private:
+  /// Splits a line that holds a < or >.
   void split_marked(std::string_view line) {
     markup_.resize(1);
     for (std::size_t at = 0; at < line.size();) {
@@ -78,12 +84,13 @@ class MarkedLine {
       if (tag == line.npos) {
         const std::size_t space = find_space(line, start);
         std::size_t end = std::min(line.find_first_of("<>", start), space);
-        if (end == start) end = space;  // < or > that belongs to no tag
+        if (end == start) end = space;  // a < or > outside of a tag is part of a word
         words.push_back(line.substr(start, end - start));
         markup_.emplace_back();
         at = end;
       } else if (start == at && !words.empty() && words.back().ends_with('|')) {
-        const std::size_t bars = std::min(line.find_first_not_of('|', tag), line.size());  // a factor that is a tag
+        // A tag directly behind word| is a factor of that word.
+        const std::size_t bars = std::min(line.find_first_not_of('|', tag), line.size());
         words.back() = joined_.emplace_back(std::string(words.back()).append(line.substr(start, bars - start)));
         at = bars;
       } else {
@@ -93,33 +100,39 @@ class MarkedLine {
     }
   }
 
-  std::vector<std::string> markup_;  // empty, or one for each word and one for the end
+  // The tags before each word and behind the last one; empty for a line without < and >.
+  std::vector<std::string> markup_;
+  /// The words that had to be joined with a tag, to which entries of `words` point.
   std::deque<std::string> joined_;
 };
 
+/// Returns `word` without its first character.
 std::string_view skip_character(std::string_view word) {
   std::size_t end = 0;
   next_code_point(word, end);
   return word.substr(end);
 }
 
+/// Returns whether `word` has a letter that is upper, lower or title case.
 bool has_case(std::string_view word) {
   for (std::size_t at = 0; at < word.size();)
     if (is_in(next_code_point(word, at), char_class::cased_letter)) return true;
   return false;
 }
 
+/// Returns whether the word behind `word` starts a sentence.
 bool ends_sentence(std::string_view word) {
   return word.size() == 1 && contains(".:?!", word.front());
 }
 
-/// A word after which a sentence that has begun still begins.
+/// Returns whether `word` is a bracket or a quote: if the sentence starts at `word`, the next word counts as its start
+/// as well.
 bool delays_sentence(std::string_view word) {
   if (word.size() == 1) return contains("([\"'", word.front());
   return word == "&apos;" || word == "&quot;" || word == "&#91;" || word == "&#93;";
 }
 
-/// Keeps track of where sentences start.
+/// Tells whether the next word of a line starts a sentence. The caller reports each word by pass().
 class SentenceStart {
  public:
   explicit operator bool() const { return start_; }
@@ -138,19 +151,22 @@ class SentenceStart {
 
 struct Truecaser::Model {
   std::string text;
-  StringIds spellings;  // those of the file, and their lower-case forms
+  StringIds spellings;  // all spellings of the file, and their lower-case forms
+  /// The data of one spelling. `known` says that the file lists the spelling itself.
   struct Entry {
     bool known = false;
-    std::int32_t best = kNoId;  // the usual spelling of the same word
+    std::int32_t best = kNoId;  // number of the word's usual spelling in `spellings`; kNoId if unknown
   };
-  std::vector<Entry> entries;  // by number in `spellings`
+  std::vector<Entry> entries;  // the entry of each spelling, by the spelling's number
 
+  /// Returns the entry of `spelling`, which is added if it is new.
   Entry& entry(std::string_view spelling) {
     const auto number = static_cast<std::size_t>(spellings.add(spelling));
     entries.resize(std::max(entries.size(), number + 1));
     return entries[number];
   }
 
+  /// Reads one line of the model file. Throws Error with `where` if the line is malformed.
   void add_line(std::string_view line, const Position& where) {
     const auto fail = [&] {
       throw Error(where,
@@ -166,7 +182,7 @@ struct Truecaser::Model {
     entry(to_lower_perl(fields[0])).best = spellings.find(fields[0]);
   }
 
-  /// Gives each spelling the usual one of its lower-case form.
+  /// Sets Entry::best of every spelling to that of its lower-case form.
   void link() {
     for (std::int32_t i = 0; i < spellings.size(); ++i) {
       const std::int32_t lower = spellings.find(to_lower_perl(spellings[i]));
@@ -175,6 +191,7 @@ struct Truecaser::Model {
     }
   }
 
+  /// Returns the entry of `word`; for an unknown word, an entry with the usual spelling of its lower-case form.
   Entry find(std::string_view word) const {
     std::int32_t number = spellings.find(word);
     if (number != kNoId) return entries[static_cast<std::size_t>(number)];

@@ -10,25 +10,30 @@
 
 namespace heed {
 
-/// A truecase model of Moses: the usual spelling of each word, and the others that were seen. Applied to tokens it
-/// lower-cases what has a capital only because a sentence starts there. Immutable and cheap to copy.
+/// Restores the usual case of words with a truecase model of Moses: the spellings of each word that were seen in
+/// training, and which of them is the usual one. At the start of a sentence, "The" becomes "the", and "London" stays.
+/// Immutable and cheap to copy.
 ///
-/// The file has a line a word: `best (count/all) other (count) ...`, where all but the counts has a meaning here.
+/// The model file has a line for each word: `best (count/all) other (count) ...`. Truecaser uses the words of a line
+/// and ignores the counts.
 class Truecaser {
  public:
-  /// No model: empty().
+  /// Makes a truecaser without a model, for which empty() is true.
   Truecaser() = default;
-  /// Throws Error with the line of `where` (a file) that is none of a truecase model.
+  /// Makes a truecaser of the text of a model file. Throws Error with `where` (the file) and the line if a line is not
+  /// one of a truecase model.
   static Truecaser parse(std::string text, const std::string& where);
+  /// Reads a model file. Throws Error as parse() does.
   static Truecaser read(const std::string& path);
 
   bool empty() const { return !model_; }
-  /// The model in the file's format, as it was read.
+  /// The text of the model file, as it was read; empty without a model.
   const std::string& text() const;
 
-  /// Replaces `out` by a line of tokens, byte for byte as truecase.perl: at the start of a sentence a word gets its
-  /// usual spelling, elsewhere only where its own was never seen. Factors (word|factor) and tags (<...>) stay.
-  /// `asr` is the script's -a: the line has no case of its own that could be right.
+  /// Replaces `out` by `tokens` in their usual case, byte for byte as truecase.perl: a word at the start of a sentence
+  /// gets its usual spelling; a word elsewhere does so only if its own spelling was never seen. Factors (word|factor)
+  /// and tags (<...>) stay. `asr` is the script's -a, for recognised speech without reliable case: all words get their
+  /// usual spelling.
   void apply(std::string_view tokens, bool asr, std::string& out) const;
 
   bool operator==(const Truecaser& other) const { return text() == other.text(); }
@@ -38,19 +43,20 @@ class Truecaser {
   std::shared_ptr<const Model> model_;
 };
 
-/// Counts spellings for a truecase model, as train-truecaser.perl: words at the start of a sentence do not
-/// count, nor words without a letter that has case.
+/// Learns a truecase model: counts the spellings of each word, as train-truecaser.perl does. Words at the start of a
+/// sentence, and words without a letter that has case, are not counted.
 class TruecaseLearner {
  public:
-  /// `first_words` is the script's --possiblyUseFirstToken: a first word counts where it has no capital, and as a tenth
-  /// where the line has no other word.
+  /// `first_words` is the script's --possiblyUseFirstToken: a word at the start of a sentence counts as well if it has
+  /// no capital, and counts as a tenth if it is the only word of its line.
   explicit TruecaseLearner(bool first_words) : first_words_(first_words) {}
 
+  /// Counts the words of a line of tokens.
   void add(std::string_view tokens);
 
-  /// The model file. The script writes words in random order and takes any spelling of those seen most often; here
-  /// words stand in the order of their lower-case bytes, and of two spellings seen equally often the one that is
-  /// greater by its bytes wins, which is the one with fewer capitals.
+  /// Returns the text of the model file. The script writes words in random order, and picks any of several spellings
+  /// that are equally frequent. Here words are sorted by their lower-case bytes, and of equally frequent spellings the
+  /// one with the greater bytes is the usual one (the one with fewer capitals).
   std::string text() const;
 
  private:
@@ -58,10 +64,10 @@ class TruecaseLearner {
 
   bool first_words_;
   StringIds spellings_;
-  std::vector<std::int64_t> tenths_;  // of each spelling: how often it was seen, times ten
+  std::vector<std::int64_t> tenths_;  // for each spelling, ten times its count
 };
 
-/// Replaces `out` by a line of tokens with a capital at the start of each sentence, as detruecase.perl; white space
+/// Replaces `out` by `tokens` with a capital at the start of each sentence, as detruecase.perl does. White space
 /// becomes single spaces.
 void detruecase(std::string_view tokens, std::string& out);
 

@@ -10,16 +10,19 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// Returns whether `c` is a full stop or a comma, which are not split off within numbers.
 bool is_stop(char c) {
   return c == '.' || c == ',';
 }
 
-/// ASCII's marks but ' , - . and the space.
+/// Returns whether `normalized` puts spaces around `c`: true for the space and all ASCII marks except ' , - and the
+/// full stop.
 bool is_split_mark(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
+/// Returns whether the option `no_punct` removes `c`.
 bool is_removed_mark(char c) {
   return std::string_view(".,?:;!\"()").find(c) != std::string_view::npos;
 }
@@ -28,8 +31,8 @@ bool is_between(char32_t c, char32_t first, char32_t last) {
   return c >= first && c <= last;
 }
 
-/// CJK strokes, radicals, compatibility and unified ideographs; the enclosed letters' range reaches from U+3200 into
-/// Extension A, as it is written in sacreBLEU.
+/// Returns whether `c` is a Chinese character (or stroke or radical) that becomes a separate word. The range that
+/// starts at U+3200, for enclosed letters, reaches into Extension A, as it does in sacreBLEU.
 bool is_split_asian(char32_t c) {
   return is_between(c, 0x2E80, 0x2EFF) || is_between(c, 0x31C0, 0x31EF) || is_between(c, 0x3200, 0x4DBF) ||
          is_between(c, 0x4E00, 0x9FFF) || is_between(c, 0xF900, 0xFAFF) || is_between(c, 0xFE30, 0xFE4F);
@@ -49,7 +52,7 @@ const std::vector<std::string_view>& TercomTokenizer::tokens(std::string_view li
 }
 
 const std::vector<std::string_view>& TercomTokenizer::tokens_of_tokens(std::string_view line) {
-  if (!options_.normalized) return tokens(line);  // the other steps change nothing the second time
+  if (!options_.normalized) return tokens(line);  // without `normalized` a second pass changes nothing
   std::string joined;
   for (const std::string_view token : tokens(line)) joined.append(joined.empty() ? "" : " ").append(token);
   return tokens(joined);
@@ -65,10 +68,17 @@ void TercomTokenizer::prepare(std::string_view line) {
   if (options_.no_punct) remove_punctuation();
 }
 
-// The rules, in their order, on the line with a space at both ends (D a digit, X no digit, S a full stop or comma):
-//   entities;  mark -> " mark ";  "'s " -> " 's ";  X S -> "X S ";  S X -> " S X";  D - -> "D - "
-// A rule consumes what it matched. sacreBLEU's splitting of kana asks for a kana at the very start of the line, where
-// the added space is: it never happens.
+// Applies Tercom's rules to text_, with a space at both ends of the line. In the notation of this list, D is a digit, X
+// any character but a digit, S a full stop or comma:
+//   1. entities become characters
+//   2. mark -> " mark "
+//   3. "'s " -> " 's "
+//   4. X S -> "X S "
+//   5. S X -> " S X"
+//   6. D - -> "D - "
+// The next match of a rule starts behind the text that the last match has consumed. sacreBLEU also has a rule that
+// splits kana, but it asks for a kana at the very start of the line, where the added space is, so that it never
+// applies.
 void TercomTokenizer::normalize() {
   for (const auto& [entity, mark] :
        {std::pair<std::string_view, char>{"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}}) {

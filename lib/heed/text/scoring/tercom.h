@@ -8,23 +8,27 @@
 
 namespace heed {
 
-/// What TER's tokeniser does besides splitting at white space.
+/// What TercomTokenizer does besides splitting at white space.
 struct TercomOptions {
-  bool normalized = false;  ///< decode entities and split punctuation off words
+  bool normalized = false;  ///< decode entities, and make punctuation separate words
   bool no_punct = false;    ///< remove . , ? : ; ! " ( )
   bool asian_support =
-      false;  ///< with the two above: split Chinese characters, treat Asian and full-width marks likewise
-  bool case_sensitive = false;  ///< no lower-casing
+      /// Applies the two options above to Asian text: `normalized` makes Chinese characters and Asian punctuation
+      /// separate words, `no_punct` removes Asian and full-width punctuation.
+      false;
+  bool case_sensitive = false;  ///< do not lower-case the line
 };
 
-/// Splits lines into the words TER is computed on, as sacreBLEU 2.6 does after Tercom. The words live until the next
-/// call.
+/// Splits lines into the words that TER compares, as sacreBLEU 2.6 does (after Tercom, the original program for TER).
+/// The returned words are valid until the next call.
 class TercomTokenizer {
  public:
   explicit TercomTokenizer(const TercomOptions& options) : options_(options) {}
 
+  /// Returns the words of `line`.
   const std::vector<std::string_view>& tokens(std::string_view line);
-  /// The tokens of the line's tokens: sacreBLEU tokenises a reference twice, which decodes "&amp;lt;" and splits more.
+  /// Returns the words of `line` after tokenising twice: sacreBLEU tokenises the words of a reference again, which
+  /// decodes "&amp;lt;" a second time and splits more.
   const std::vector<std::string_view>& tokens_of_tokens(std::string_view line);
 
  private:
