@@ -121,7 +121,7 @@ constexpr std::array<std::uint8_t, 256> byte_kinds() {
   table[','] |= byte_kind::attached | byte_kind::comma;
   table['\''] |= byte_kind::attached | byte_kind::apostrophe;
   table['.'] |= byte_kind::attached | byte_kind::full_stop;
-  table['U'] |= byte_kind::mark;  // of the letters of kMark, U is the rarest in texts
+  table['U'] |= byte_kind::mark;  // U is the letter of kMark that texts use least
   return table;
 }
 constexpr auto kKinds = byte_kinds();

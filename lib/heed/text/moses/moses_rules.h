@@ -48,8 +48,8 @@ FoundCharacters separate_symbols(std::string_view text, std::string_view languag
 /// Replaces each hyphen between two letters or digits by " @-@ ": "a-b" becomes "a @-@ b".
 void split_hyphens(std::string_view text, std::string& out);
 
-/// Replaces each run of two or more full stops by a placeholder, a word of letters (" DOTDOTMULTI " for two, "
-/// DOTDOTDOTMULTI " for three), so that no later rule splits the run.
+/// Replaces each run of two or more full stops by a placeholder, a word of letters (DOTDOTMULTI for two,
+/// DOTDOTDOTMULTI for three), so that no later rule splits the run.
 void hide_multi_dots(std::string_view text, std::string& out);
 /// Replaces the placeholders of hide_multi_dots() by full stops again.
 void restore_multi_dots(std::string& text);

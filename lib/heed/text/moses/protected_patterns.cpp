@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 /// The most backtracking of one search, in ICU's units of 10,000 steps: about a second. Without this limit, a pattern
-/// such as [\\w.]+@ would take hours on a long line of full stops.
+/// such as [\w.]+@ would take hours on a long line of full stops.
 constexpr std::int32_t kStepLimit = 5000;
 
 /// Returns whether `c` is an ASCII letter or digit; behind a backslash, such a character is no literal (\d, \w).

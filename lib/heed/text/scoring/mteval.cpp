@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-/// What 13a's rules ask of a byte. Every byte of a character beyond ASCII is a letter, unless it may begin white space.
+/// The kind of a byte in v13a's rules. Every byte of a character beyond ASCII is a letter, unless a white space
+/// character may begin with this byte.
 enum class Kind13a : unsigned char { letter, digit, stop, dash, symbol, space, maybe_space };
 
 constexpr std::array<Kind13a, 256> make_kinds_13a() {
@@ -19,7 +20,7 @@ constexpr std::array<Kind13a, 256> make_kinds_13a() {
   const auto set = [&kinds](int first, int last, Kind13a kind) {
     for (int c = first; c <= last; ++c) kinds[static_cast<std::size_t>(c)] = kind;
   };
-  set('!', '&', Kind13a::symbol);  // the ranges of the rules, ' and , - . left out
+  set('!', '&', Kind13a::symbol);  // the ranges that mteval-v13a's rules list; ' and , - . are not in them
   set('(', '+', Kind13a::symbol);
   set('/', '/', Kind13a::symbol);
   set(':', '@', Kind13a::symbol);
@@ -41,6 +42,7 @@ Kind13a kind_13a(char c) {
   return kKinds13a[static_cast<unsigned char>(c)];
 }
 
+/// Returns the byte at `at`, or 0 behind the end of the text.
 unsigned char byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
@@ -55,7 +57,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   if (end > 0) text = out.append(text, end);
 }
 
-/// mteval-v13a's first steps, in its order: "&amp;lt;" becomes "<", "&amp;quot;" stays "&quot;".
+/// Removes <skipped>, joins lines and decodes entities as mteval-v13a's first steps do, in the same order: "&amp;lt;"
+/// becomes "<", but "&amp;quot;" becomes "&quot;".
 void decode_13a(std::string& text) {
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
@@ -66,8 +69,10 @@ void decode_13a(std::string& text) {
   replace_all(text, "&gt;", ">");
 }
 
-/// What sacreBLEU's zh tokeniser takes for Chinese. Its ranges of five-digit code points, read as strings, are U+2001
-/// to U+2A6D and U+2F81 to U+2FA1: curly quotes, dashes and the euro sign stand apart, real Extension B does not.
+/// Returns whether sacreBLEU's zh tokeniser takes `c` for a Chinese character. sacreBLEU writes some ranges with
+/// five-digit code points in strings with \u, which reads four digits: the ranges become U+2001 to U+2A6D and U+2F81 to
+/// U+2FA1. As a result, curly quotes, dashes and the euro sign are split off, while the characters of Extension B are
+/// not.
 bool is_chinese(char32_t c) {
   constexpr std::pair<char32_t, char32_t> ranges[] = {
       {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x2FFF}, {0x3000, 0x303F}, {0x3100, 0x312F},
@@ -78,9 +83,11 @@ bool is_chinese(char32_t c) {
   return false;
 }
 
-/// The general categories the international rules know; `start` stands before the line, `end` behind it.
+/// The kinds of character in the international rules, by Unicode's general categories. `start` stands before the line
+/// and `end` behind it.
 enum class KindIntl : unsigned char { start, end, number, punctuation, symbol, space, other };
 
+/// Returns the kind of `c`, which is not white space, by its general category.
 KindIntl kind_intl(char32_t c) {
   const auto mask = U_GET_GC_MASK(static_cast<UChar32>(c));
   if (mask & U_GC_N_MASK) return KindIntl::number;
@@ -95,12 +102,12 @@ std::array<KindIntl, 128> make_ascii_intl() {
   return kinds;
 }
 
-/// Reads characters one by one with their kinds.
+/// Reads a text character by character and tells the kind of each character.
 class IntlReader {
  public:
   explicit IntlReader(std::string_view text) : text_(text) {}
 
-  /// The kind of the character at `at`; `next` becomes the offset behind it.
+  /// Returns the kind of the character at `at`, and sets `next` to the offset behind the character.
   KindIntl read(std::size_t at, std::size_t& next) const {
     static const std::array<KindIntl, 128> ascii = make_ascii_intl();
     next = at;
@@ -128,7 +135,7 @@ std::size_t space_length(std::string_view text, std::size_t at) {
   const unsigned char first = byte_at(text, at);
   if (first < 0x80) return at < text.size() && kKinds13a[first] == Kind13a::space ? 1 : 0;
   const unsigned char second = byte_at(text, at + 1);
-  if (first == 0xC2) return second == 0x85 || second == 0xA0 ? 2 : 0;  // NEL, no-break space
+  if (first == 0xC2) return second == 0x85 || second == 0xA0 ? 2 : 0;  // U+0085 next line, U+00A0 no-break space
   const unsigned char third = byte_at(text, at + 2);
   switch (first) {
     case 0xE1:  // U+1680 ogham space mark
@@ -197,12 +204,19 @@ std::string MtevalTokenizer::line(std::string_view line) {
   return out;
 }
 
-// The rules, in their order, on the line with a space at both ends (D a digit, X no digit, S a full stop or comma):
-//   symbols -> " symbol ";  X S -> "X S ";  S X -> " S X";  D - -> "D - "
-// A rule consumes what it matched, so of a run of stops only every other one is the S of the second rule: the first,
-// third, ... behind X, the second, fourth, ... behind D. What that leaves for one pass: a stop is a token of its own
-// unless a digit follows and the second rule has not taken it; then it joins the digit, and a digit before it.
-// Without the spaces at the ends a stop that begins the line has no X before it, one that ends it no X behind it.
+// Splits `line` by v13a's rules. The rules in their order, for a line with a space at both ends (D is a digit, X any
+// character but a digit, S a full stop or comma):
+//   1. symbol -> " symbol "
+//   2. X S -> "X S "
+//   3. S X -> " S X"
+//   4. D - -> "D - "
+// A match consumes its characters: the next match of the same rule starts behind them. In a run of several S, rule 2
+// therefore matches only every second S: the first, third, ... if the run follows an X, the second, fourth, ... if it
+// follows a D.
+//
+// The function does all rules in a single pass. An S is a token of its own, unless a digit follows and rule 2 has not
+// matched the S; in that case the S, the digit behind it and a digit before it are in the same token. If `padded` is
+// false, an S at the start of the line has no X before it, and an S at the end has no X behind it.
 void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
   std::size_t start = kNone;
   const auto finish = [&](std::size_t end) {
@@ -210,7 +224,7 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
     start = kNone;
   };
   Kind13a previous = Kind13a::space;
-  bool taken = false;  // the previous character is a stop that the second rule has taken
+  bool taken = false;  // whether the previous character is an S that rule 2 has matched
   for (std::size_t i = 0; i < line.size(); ++i) {
     const Kind13a kind = kind_13a(line[i]);
     if (kind == Kind13a::letter) {
@@ -240,10 +254,13 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
   finish(line.size());
 }
 
-// The rules, in their order (N a number, P punctuation, S a symbol of any script, no space added at the ends):
-//   not-N P -> "not-N P ";  P not-N -> " P not-N";  S -> " S "
-// with the same consumption as above. A P at the very start has nothing before it, one at the very end nothing behind
-// it: "1990." keeps its stop.
+// Splits `line` by the international rules. The rules in their order (N is a number, P punctuation, S a symbol of any
+// script; no spaces are added at the ends of the line):
+//   1. not-N P -> "not-N P "
+//   2. P not-N -> " P not-N"
+//   3. S -> " S "
+// A match consumes its characters, as in split_13a(). A P at the very start of the line has no character before it, and
+// a P at the very end has none behind it: "1990." keeps its full stop.
 void MtevalTokenizer::split_intl(std::string_view line) {
   const IntlReader reader(line);
   std::size_t start = kNone;

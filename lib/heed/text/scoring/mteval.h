@@ -8,8 +8,9 @@
 
 namespace heed {
 
-/// The tokenisers BLEU is computed on: mteval-v13a's, mteval-v14's international one, one token a character,
-/// Chinese characters apart with v13a's rules for the rest, and the text's own whitespace.
+/// The tokenisers that BLEU is computed with: mteval-v13a's (v13a), mteval-v14's international one (intl), one token
+/// for each character (character), each Chinese character apart and v13a's rules for the rest (chinese), and the text's
+/// own white space (none).
 enum class MtevalMode { v13a, intl, character, chinese, none };
 
 template <>
@@ -21,24 +22,26 @@ struct EnumNames<MtevalMode> {
                                                                        {MtevalMode::none, "none"}};
 };
 
-/// Splits lines into tokens exactly as sacreBLEU 2.6 does. Its regular expressions only ever insert spaces, so a token
-/// is a view: into the line, or into this object where an entity was decoded. The views live until the next call or
-/// the end of the line's own memory, whichever comes first.
+/// Splits lines into tokens exactly as sacreBLEU 2.6 does. sacreBLEU's regular expressions only ever insert spaces, so
+/// that a token is a view: of the line or, if an entity was decoded, of a buffer in this object. The views are valid
+/// until the next call, and no longer than the line itself.
 ///
-/// Properties are those of the ICU in use (72: Unicode 15; the 1,008 numbers, marks and symbols added since, which
-/// Python's `regex` knows, do not split in `intl` yet). Ill-formed bytes count as letters.
+/// Character properties are those of the ICU library that heed is built with (ICU 72 has Unicode 15). Unicode has added
+/// 1,008 numbers, marks and symbols since, which Python's `regex` knows; the mode `intl` does not split at them yet.
+/// Ill-formed bytes count as letters.
 class MtevalTokenizer {
  public:
   explicit MtevalTokenizer(MtevalMode mode) : mode_(mode) {}
 
   MtevalMode mode() const { return mode_; }
+  /// Returns the tokens of `line`.
   const std::vector<std::string_view>& tokens(std::string_view line);
-  /// The line sacreBLEU's tokeniser returns: the tokens with one space between, but every character with a space
-  /// between (white space too) in `character`, and the line as it is in `none`.
+  /// Returns the line that sacreBLEU's tokeniser returns: the tokens, separated by single spaces. In the mode
+  /// `character` all characters, white space too, are separated by spaces; in the mode `none` the line is unchanged.
   std::string line(std::string_view line);
 
  private:
-  /// `padded`: the rules see a space at both ends.
+  /// Splits `line` by v13a's rules. If `padded` is true, the rules see a space before the line and a space behind it.
   void split_13a(std::string_view line, bool padded);
   void split_chinese(std::string_view line);
   void split_intl(std::string_view line);
@@ -50,10 +53,12 @@ class MtevalTokenizer {
   std::vector<std::string_view> tokens_;
 };
 
-/// Without the white space at its end: Python's str.rstrip(), which sacreBLEU applies to every line it scores.
+/// Returns `text` without the white space at its end, as Python's str.rstrip() does, which sacreBLEU applies to every
+/// line that it scores.
 std::string_view strip_trailing_space(std::string_view text);
 
-/// Length in bytes of the white space (Python's str.isspace()) that starts at `text[at]`; 0 where there is none.
+/// Returns the length in bytes of the white space character (by Python's str.isspace()) that starts at text[at]; 0 if
+/// no white space starts there.
 std::size_t space_length(std::string_view text, std::size_t at);
 
 }  // namespace heed

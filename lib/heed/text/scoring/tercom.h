@@ -12,10 +12,9 @@ namespace heed {
 struct TercomOptions {
   bool normalized = false;  ///< decode entities, and make punctuation separate words
   bool no_punct = false;    ///< remove . , ? : ; ! " ( )
-  bool asian_support =
-      /// Applies the two options above to Asian text: `normalized` makes Chinese characters and Asian punctuation
-      /// separate words, `no_punct` removes Asian and full-width punctuation.
-      false;
+  /// Applies the two options above to Asian text: `normalized` makes Chinese characters and Asian punctuation separate
+  /// words, `no_punct` removes Asian and full-width punctuation.
+  bool asian_support = false;
   bool case_sensitive = false;  ///< do not lower-case the line
 };
 

@@ -11,9 +11,9 @@ namespace {
 
 using Kind = SentencePieceModel::Kind;
 
-constexpr int kDeepestUnused = 100;  // the reference takes unused pieces apart so often and no more
+constexpr int kDeepestUnused = 100;  // the most nested unused pieces that are taken apart, as in SentencePiece
 
-/// An integer with the order of finite scores.
+/// Returns an integer for `score`, such that a higher score gives a higher integer (for finite scores).
 std::int32_t order_of(float score) {
   const auto bits = std::bit_cast<std::int32_t>(score);
   return bits < 0 ? bits ^ 0x7FFFFFFF : bits;
@@ -21,14 +21,15 @@ std::int32_t order_of(float score) {
 
 }  // namespace
 
-/// Some bytes of the text, in a linked list; without bytes: merged into another.
+/// A node of the linked list of the pieces so far: `size` bytes of the text from `begin` on, and the indices of its
+/// neighbours. A node that was merged into its left neighbour has size 0. A frozen node is a user-defined piece.
 struct SentencePieceBpe::Symbol {
   std::size_t begin, size;
   std::int32_t previous, next;
   bool frozen;
 };
 
-/// How an unused piece was merged: by the number of its first part's bytes.
+/// A merge that makes an unused piece: the piece, and the size of its first part in bytes.
 struct SentencePieceBpe::Unmerged {
   const Piece* piece;
   std::size_t first;
@@ -53,7 +54,8 @@ const SentencePieceBpe::Piece* SentencePieceBpe::find(std::string_view text) con
   return found == kNoId ? nullptr : &pieces_[static_cast<std::size_t>(found)];
 }
 
-/// Appends the pieces of a symbol that ends at `end`.
+/// Appends the pieces of `text`, which ends at byte `end`, to `spans`: one piece, or the parts of an unused piece.
+/// `depth` is the number of unused pieces that contain this one.
 void SentencePieceBpe::take_apart(std::string_view text, std::size_t end, const std::vector<Unmerged>& unmerged,
                                   int depth, std::vector<PieceSpan>& spans) const {
   const Piece* piece = find(text);
@@ -112,7 +114,8 @@ void SentencePieceBpe::segment(std::string_view text, std::vector<PieceSpan>& sp
     merges.pop();
     Symbol& left = symbol(merge.left);
     Symbol& right = symbol(merge.right);
-    if (left.size == 0 || right.size == 0 || left.size + right.size != merge.size) continue;  // changed since
+    // One of the two nodes was merged since this merge was queued.
+    if (left.size == 0 || right.size == 0 || left.size + right.size != merge.size) continue;
     left.size = merge.size;
     left.next = right.next;
     if (right.next >= 0) symbol(right.next).previous = merge.left;

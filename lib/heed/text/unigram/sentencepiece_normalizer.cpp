@@ -8,8 +8,9 @@
 namespace heed {
 namespace {
 
-// A unit of Darts-clone's array, by its bits: whether one of the children is a value; a value unit's value; the byte
-// that leads here, which no value unit has; the distance of the children.
+// The fields of a unit of Darts-clone's double array. has_value: the node of this unit is the end of a key, and one of
+// its children holds the value. value_of: the value that a value unit holds. label_of: the byte that leads to the node
+// (no byte equals the label of a value unit). offset_of: the distance to the children.
 constexpr bool has_value(std::uint32_t unit) {
   return (unit >> 8 & 1) != 0;
 }
@@ -24,7 +25,7 @@ constexpr std::uint32_t offset_of(std::uint32_t unit) {
 }
 
 constexpr std::size_t kBlockBytes = 1024;
-constexpr int kMostRules = 32;  // that one text starts with; the reference looks at no more
+constexpr int kMostRules = 32;  // the most rules that longest_rule() looks at, as in SentencePiece
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 std::uint32_t read_uint32(std::string_view bytes) {
@@ -33,7 +34,7 @@ std::uint32_t read_uint32(std::string_view bytes) {
   return value;
 }
 
-/// Bytes of the code point that `text` starts with, 0 where it is ill-formed.
+/// Returns the number of bytes of the code point that `text` starts with, or 0 if these bytes are ill-formed.
 std::size_t code_point_bytes(std::string_view text) {
   std::size_t at = 0;
   bool valid = true;
@@ -54,7 +55,8 @@ SentencePieceNormalizer::SentencePieceNormalizer(const SentencePieceRules& spec,
   find_plain_bytes();
 }
 
-/// The bytes of the array (their number first, as 32 bits, little-endian like the units) and the replacements.
+/// Reads the precompiled map `blob`: the number of bytes of the double array (32 bits), the units of the double array
+/// (32 bits each), and then the normalised strings. Numbers are little-endian.
 void SentencePieceNormalizer::read_map(std::string_view blob, const std::string& where) {
   const auto fail = [&] {
     throw Error(Position{where},
@@ -67,7 +69,8 @@ void SentencePieceNormalizer::read_map(std::string_view blob, const std::string&
   map_.resize(size / 4);
   for (std::size_t i = 0; i < map_.size(); ++i) map_[i] = read_uint32(blob.substr(4 * i));
   replacements_ = blob.substr(size);
-  if (replacements_.find('\n') != std::string::npos) fail();  // would break the lines of the output
+  // A line end in a piece would break the lines of the output.
+  if (replacements_.find('\n') != std::string::npos) fail();
 }
 
 void SentencePieceNormalizer::find_plain_bytes() {

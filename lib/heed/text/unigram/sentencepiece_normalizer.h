@@ -11,38 +11,46 @@
 
 namespace heed {
 
-/// SentencePiece's normaliser: replaces what its precompiled map lists, longest first, squeezes spaces and writes them
-/// as U+2581, byte for byte as SentencePiece 0.2.3. Immutable; serves any number of threads.
+/// Normalises text as SentencePiece 0.2.3 does, byte for byte, before the text is cut into pieces: replaces the strings
+/// that the model's precompiled map lists (the longest one that matches), reduces runs of spaces to one space, and
+/// writes spaces as U+2581. Immutable; any number of threads may use one object.
 class SentencePieceNormalizer {
  public:
-  /// `verbatim`: the pieces that are taken out of the text as they stand (user-defined symbols), with any numbers.
-  /// Throws Error that names `where` for a map that is damaged.
+  /// Reads the rules `spec` of a model. The keys of `verbatim` (user-defined pieces) are copied unchanged; their
+  /// numbers do not matter. Throws Error with `where` if the map is damaged.
   SentencePieceNormalizer(const SentencePieceRules& spec, bool whitespace_as_suffix, PieceTrie verbatim,
                           const std::string& where);
 
-  /// Replaces `out` by the normalised text. Ill-formed UTF-8 becomes U+FFFD, one for each byte. `origins` gets the byte
-  /// of `text` that each byte of `out` comes from, and where the last one ends.
+  /// Replaces `out` by the normalised text. Each byte of ill-formed UTF-8 becomes U+FFFD. If `origins` is given, it
+  /// gets, for each byte of `out`, the offset of the byte of `text` that it comes from; and one more entry, the offset
+  /// at which the last byte's origin ends.
   void normalize(std::string_view text, std::string& out, std::vector<std::size_t>* origins = nullptr) const;
 
  private:
-  /// What the text at `at` starts with, normalised, and the number of bytes that it takes.
+  /// The first part of a text: its normalised form, and the number of bytes of the text that it replaces.
   struct Part {
     std::string_view normal;
     std::size_t bytes;
   };
+  /// Returns the first part of `text`: a user-defined piece, the match of a rule, or one character.
   Part first_part(std::string_view text) const;
+  /// Sets `part` to the longest match of a rule at the start of `text`; returns false if no rule matches.
   bool longest_rule(std::string_view text, Part& part) const;
+  /// The unit at `index` of the double array; 0 outside the array.
   std::uint32_t unit(std::size_t index) const { return index < map_.size() ? map_[index] : 0; }
   void read_map(std::string_view blob, const std::string& where);
+  /// Sets plain_ and plain_space_.
   void find_plain_bytes();
 
   bool dummy_prefix_, squeeze_, suffix_;
   std::string_view space_;
   PieceTrie verbatim_;
-  std::vector<std::uint32_t> map_;  // a Darts-clone double array; empty: no rules
-  std::string replacements_;        // each ended by a NUL
-  std::array<bool, 256> plain_{};   // per ASCII byte: stays as it is where no byte beyond ASCII follows
-  bool plain_space_ = false;        // the same of a space, which is then squeezed and written as space_
+  // The rules as a double array of the library Darts-clone; empty if the model has no rules.
+  std::vector<std::uint32_t> map_;
+  std::string replacements_;       // the normalised strings of the rules, each ended by a NUL
+  std::array<bool, 256> plain_{};  // for each ASCII byte, whether it stays unchanged if no byte beyond ASCII follows
+  // Whether a space that no byte beyond ASCII follows is only squeezed and written as space_.
+  bool plain_space_ = false;
 };
 
 }  // namespace heed
