@@ -12,7 +12,7 @@ using namespace heed;
 
 namespace {
 
-/// The parts of the raw line that the tokens come from, each between bars.
+/// Returns, for each token, the part of the raw line that the token comes from; bars separate the parts.
 std::string sources(const std::string& raw, const std::string& tokens, bool escaped = false) {
   const TokenOffsets offsets(raw, tokens, escaped);
   std::string out = "|";

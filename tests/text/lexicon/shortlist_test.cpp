@@ -19,7 +19,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-/// Answers of scripts/reference/make_lexicon_reference.py.
+/// Returns the expected lexicon, which scripts/reference/make_lexicon_reference.py has computed.
 const json& reference() {
   static const json answers = json::parse(std::ifstream(HEED_TEST_DATA "/text/reference/lexicon.json"));
   return answers;
@@ -31,7 +31,7 @@ PieceText text_of(const json& lines) {
   return text;
 }
 
-/// A file that goes away again.
+/// A temporary file, which the destructor removes.
 struct File {
   std::string path = std::filesystem::temp_directory_path() / ("heed_shortlist_" + std::to_string(::getpid()));
   explicit File(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
@@ -127,7 +127,7 @@ TEST_CASE("a source may become what is reserved, frequent, listed for its pieces
   CHECK(ids == Ids{0, 1, 2, 3, 5, 6});
   list.targets_of(Ids{5, kEndId}, ids);
   CHECK(ids == Ids{0, 1, 2, 3, 4, 5, 6});
-  list.targets_of(Ids{6, 7, kEndId}, ids);  // a number, and the TAB that is a piece
+  list.targets_of(Ids{6, 7, kEndId}, ids);  // 6 is the id of a number, 7 the id of a piece that is a TAB
   CHECK(ids == Ids{0, 1, 2, 3, 5, 7, 8, 9});
 }
 

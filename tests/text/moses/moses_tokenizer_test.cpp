@@ -6,8 +6,8 @@
 
 using namespace heed;
 
-// Expected values follow from the regular expressions of Moses' tokenizer.perl; scripts/moses-oracle compares with what
-// the script itself printed.
+// The expected tokens were derived from the regular expressions of Moses' tokenizer.perl; scripts/moses-oracle compares
+// the tokeniser with the output of the script itself.
 
 namespace {
 

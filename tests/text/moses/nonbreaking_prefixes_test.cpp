@@ -32,7 +32,8 @@ TEST_CASE("every language of Moses has a list, with initials of its alphabet and
     CAPTURE(code);
     CHECK(has_nonbreaking_prefixes(code));
     if (std::string(code) != "cs")
-      CHECK(NonbreakingPrefixes(code).find("A") == NonbreakingPrefixes::Kind::always);  // Moses' Czech has none
+      // Moses' Czech list has no initials.
+      CHECK(NonbreakingPrefixes(code).find("A") == NonbreakingPrefixes::Kind::always);
   }
   CHECK(NonbreakingPrefixes("pl").find("Ł") == NonbreakingPrefixes::Kind::always);
   CHECK(NonbreakingPrefixes("pl").find("mgr") == NonbreakingPrefixes::Kind::always);

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kFolder = HEED_TEST_DATA "/text/reference/sentencepiece/";
 
-/// Answers of SentencePiece (scripts/reference/make_sentencepiece_reference.py).
+/// Returns the answers of SentencePiece, which scripts/reference/make_sentencepiece_reference.py has stored.
 const json& reference() {
   static const json answers = json::parse(std::ifstream(kFolder + "pieces.json"));
   return answers;
@@ -33,7 +33,7 @@ SentencePiece read_model(const std::string& name) {
   return SentencePiece(SentencePieceModel::parse(bytes_of(name), name), name);
 }
 
-/// heed's ids of the reference's.
+/// Returns heed's ids for SentencePiece's ids `theirs`.
 std::vector<std::int32_t> ids_of(const SentencePieceModel& model, const json& theirs) {
   std::vector<std::int32_t> ours, out;
   std::int32_t next = kReservedIds;

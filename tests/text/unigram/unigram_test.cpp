@@ -57,14 +57,14 @@ TEST_CASE("the most probable segmentation") {
   CHECK(best(model, "abc") == "ab c");
   CHECK(best(model, "xab") == "x ab");
   CHECK(best(model, "") == "");
-  // Equal sums: the piece that starts first stays.
+  // Of two segmentations with equal scores, the one whose last piece starts earlier is taken.
   const UnigramModel ties(model_of({{"a", -1}, {"b", -1}, {"ab", -2}}));
   CHECK(best(ties, "ab") == "ab");
-  // User-defined pieces are cut out first, the longest from the left.
+  // User-defined pieces are cut out before the search, from left to right, the longest one first.
   const UnigramModel user(
       model_of({{"a", -1}, {"b", -1}, {"abcd", -1}, {"c", -1}, {"d", -1}, {"bc", 0, Kind::user_defined}}));
   CHECK(best(user, "abcd") == "a bc d");
-  // An unused piece is never taken.
+  // A piece of the kind `unused` is in no segmentation.
   const UnigramModel unused(model_of({{"a", -1}, {"b", -1}, {"ab", -1, Kind::unused}}));
   CHECK(best(unused, "ab") == "a b");
 }
@@ -132,7 +132,7 @@ TEST_CASE("a learnt unigram model has the parts that many words share") {
   }
   CHECK(pieces.size() <= 40);
   CHECK(sum == doctest::Approx(1).epsilon(0.1));
-  // The same for any number of threads.
+  // Any number of threads learns the same pieces.
   CHECK(pieces == learn_unigram(some_words(), {.size = 40, .character_coverage = 1, .threads = 3}));
 }
 

@@ -27,7 +27,8 @@ bool ends_with(std::string_view word, std::uint16_t classes) {
   return !word.empty() && is_in(code_point_before(word, word.size()), classes);
 }
 
-/// Chinese, Japanese and Korean, by the script's ranges (so kana and Yi, but also CJK punctuation).
+/// Returns whether `c` is in one of the script's ranges for Chinese, Japanese and Korean, which include kana, Yi and
+/// CJK punctuation.
 bool is_cjk(char32_t c) {
   constexpr std::pair<char32_t, char32_t> ranges[] = {{0x1100, 0x11FF}, {0x2E80, 0xA4CF},  {0xA840, 0xA87F},
                                                       {0xAC00, 0xD7AF}, {0xF900, 0xFAFF},  {0xFE30, 0xFE4F},
@@ -35,12 +36,14 @@ bool is_cjk(char32_t c) {
   return std::any_of(std::begin(ranges), std::end(ranges), [c](auto r) { return c >= r.first && c <= r.second; });
 }
 
+/// Returns whether `word` consists of currency signs, opening brackets and ¿ or ¡, which have no space behind them.
 bool is_opening(std::string_view word) {
   return every_character(word, [](char32_t c) {
     return is_in(c, char_class::currency) || c == '(' || c == '[' || c == '{' || c == 0xBF || c == 0xA1;
   });
 }
 
+/// Returns whether `word` consists of closing punctuation, which has no space before it.
 bool is_closing(std::string_view word) {
   return word.find_first_not_of(",.?!:;\\%}])") == word.npos && !word.empty();
 }
@@ -62,7 +65,8 @@ bool starts_with_ignoring_case(std::string_view word, std::string_view lower) {
          });
 }
 
-/// A Finnish case ending, with a possessive and a clitic after it or not: what may follow "EU:".
+/// Returns whether `word` is a Finnish case ending, optionally followed by a possessive suffix and a clitic: such an
+/// ending may follow "EU:".
 bool is_finnish_ending(std::string_view word) {
   constexpr std::string_view cases[] = {"N",   "n",    "A",    "a",   "Ä",   "ä",   "ssa", "Ssa", "ssä", "Ssä", "sta",
                                         "stä", "Sta",  "Stä",  "hun", "Hun", "hyn", "Hyn", "han", "Han", "hän", "Hän",
@@ -82,7 +86,8 @@ bool is_finnish_ending(std::string_view word) {
   return false;
 }
 
-/// How often each kind of quotation mark has opened or closed.
+/// Counts, for each kind of quotation mark, how many of these marks the line has had: with an even count the next mark
+/// opens a quotation, with an odd count it closes one.
 class QuoteCounts {
  public:
   int& operator[](std::string_view mark) {
@@ -94,7 +99,7 @@ class QuoteCounts {
   std::vector<std::pair<std::string_view, int>> counts_;
 };
 
-/// The words of one line and the text they become.
+/// Joins the words of one line to its text.
 class Joiner {
  public:
   Joiner(std::string_view language, std::vector<std::string_view> words, bool penn)
@@ -110,9 +115,13 @@ class Joiner {
   bool in(std::initializer_list<std::string_view> languages) const {
     return std::find(languages.begin(), languages.end(), language_) != languages.end();
   }
+  /// The word `n` places before the current word.
   std::string_view back(std::size_t n) const { return words_[i_ - n]; }
+  /// The word `n` places behind the current word.
   std::string_view ahead(std::size_t n) const { return words_[i_ + n]; }
 
+  /// Appends a word with a space on both sides; the next two functions join a word to the text on its left or on its
+  /// right.
   void apart(std::string_view word) { put(word, space_, true); }
   void to_the_left(std::string_view word) { put(word, false, true); }
   void to_the_right(std::string_view word) { put(word, space_, false); }
@@ -167,15 +176,17 @@ class Joiner {
     return i_ > 0 && word.starts_with('\'') && starts_with(word.substr(1), char_class::alphabetic) &&
            ends_with(back(1), char_class::alphanumeric);
   }
+  /// Returns whether `word` is the last of three words that are a Czech decimal number, such as 3 , 5.
   bool is_czech_decimal(std::string_view word) const {
     return language_ == "cs" && i_ > 1 && is_number(back(2)) && (back(1) == "." || back(1) == ",") && is_number(word);
   }
+  /// Returns whether `word` is a French or Italian elision, such as l', and the next word starts with a letter.
   bool is_elision(std::string_view word) const {
     return in({"fr", "it"}) && i_ + 2 <= words_.size() && word.ends_with('\'') &&
            ends_with(word.substr(0, word.size() - 1), char_class::alphabetic) &&
            starts_with(ahead(1), char_class::alphabetic);
   }
-  /// e-mail, dá-li
+  /// Returns whether `word` and the two words behind it are a Czech word with a hyphen, such as e-mail or dá-li.
   bool is_czech_hyphen(std::string_view word) const {
     return language_ == "cs" && i_ + 3 < words_.size() && ends_with(word, char_class::alphabetic) &&
            (ahead(1) == "-" || ahead(1) == "\u2013") &&
@@ -183,13 +194,15 @@ class Joiner {
             starts_with_ignoring_case(ahead(2), "mail"));
   }
 
+  /// Appends a quotation mark, joined to the quoted text: to the word behind it if it opens a quotation, to the word
+  /// before it if it closes one.
   void add_quotes(std::string_view word) {
     const bool curly = every_character(word, [](char32_t c) { return c == kLowQuote || c == kLeftQuote; });
     int& count = quotes_[curly ? "\"" : word];
-    if (language_ == "cs" && word == "\u201E") count = 0;  // always the first of a pair
-    if (language_ == "cs" && word == "\u201C") count = 1;  // usually the second
+    if (language_ == "cs" && word == "\u201E") count = 0;  // this mark always opens a quotation
+    if (language_ == "cs" && word == "\u201C") count = 1;  // this mark usually closes a quotation
     if (count % 2 == 0 && language_ == "en" && word == "'" && i_ > 0 && back(1).ends_with('s')) {
-      to_the_left(word);  // the Jones' house
+      to_the_left(word);  // a possessive apostrophe: the Jones' house
       return;
     }
     count % 2 == 0 ? to_the_right(word) : to_the_left(word);
@@ -204,7 +217,7 @@ class Joiner {
   bool space_ = true, penn_;
 };
 
-/// The words between single spaces, empty ones included, but none at the end.
+/// Splits `text` at every space. Two spaces in a row give an empty word; spaces at the end give none.
 std::vector<std::string_view> split_at_spaces(std::string_view text) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   std::vector<std::string_view> words;
@@ -216,7 +229,7 @@ std::vector<std::string_view> split_at_spaces(std::string_view text) {
   return words;
 }
 
-/// Upper-cases the first letter, if only punctuation and white space stand before it.
+/// Makes the first letter of `text` a capital, unless a character other than punctuation and white space is before it.
 void uppercase_first_letter(std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;

@@ -5,15 +5,16 @@
 
 namespace heed {
 
-/// Moses' detokenizer.perl, byte for byte on valid UTF-8. Immutable and shared by threads.
+/// Turns tokens into plain text as Moses' detokenizer.perl does, byte for byte on valid UTF-8. Immutable; any number of
+/// threads may use one detokeniser.
 class MosesDetokenizer {
  public:
   /// The script's own rules are those of cs, en, fi, fr, it and ko. `unescape` reads Moses' entities, as the script
   /// always does. `penn` is its -penn, whose rules are the same for every language.
   explicit MosesDetokenizer(std::string language, bool unescape = true, bool penn = false);
 
-  /// The text of a line of tokens. A line of white space and one that is a tag (<...>) come out as they are.
-  /// `uppercase_first` is the script's -u.
+  /// Returns the plain text of a line of tokens. A line of white space, and a line that is a single tag (<...>), are
+  /// returned unchanged. `uppercase_first` is the script's -u: the first letter becomes a capital.
   std::string detokenize(std::string_view tokens, bool uppercase_first = false) const;
 
  private:

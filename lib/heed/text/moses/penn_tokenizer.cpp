@@ -7,9 +7,9 @@
 #include "heed/text/strings/scan.h"
 #include "heed/text/strings/unicode.h"
 
-// Each function is one of the rules of the Treebank's published sed script, in the order in which tokenizer.perl
-// applies them. A substitution there consumes what it matches, so that the next match cannot see it; these rules do the
-// same.
+// Each function below is one of the rules of the Treebank's published sed script, in the order in which tokenizer.perl
+// applies the rules. A rule there is a regular expression with a substitution: a match consumes its characters, so that
+// the next match cannot use them. The functions leave out the same matches.
 
 namespace heed {
 namespace {
@@ -19,7 +19,8 @@ constexpr std::string_view kEllipsis = "_ELLIPSIS_";
 constexpr std::pair<std::string_view, std::string_view> kBrackets[] = {{"(", "-LRB-"}, {")", "-RRB-"}, {"[", "-LSB-"},
                                                                        {"]", "-RSB-"}, {"{", "-LCB-"}, {"}", "-RCB-"}};
 
-/// A word that is split in two, and where; its first letter (or the one behind an apostrophe) may be a capital.
+/// A word that becomes two tokens, and the length of the first one in bytes. The first letter of the word (behind an
+/// apostrophe, if the word starts with one) may be a capital.
 struct Contraction {
   std::string_view word;
   std::size_t first;
@@ -27,12 +28,13 @@ struct Contraction {
 constexpr Contraction kContractions[] = {{"cannot", 3}, {"d'ye", 2},   {"gimme", 3}, {"gonna", 3}, {"gotta", 3},
                                          {"lemme", 3},  {"more'n", 4}, {"'tis", 2},  {"'twas", 2}, {"wanna", 3}};
 
-/// What may stand before an opening quote.
+/// Returns whether a quote behind `c` is an opening quote.
 bool opens(char c) {
   return contains(" ([{<", c);
 }
 
-/// A quote at the start of the line, or behind a space or an opening bracket, opens: " and `` become ``, ' becomes `.
+/// Changes a quote at the start of the line to an opening quote: " becomes ``, and ' becomes `; opening quotes become
+/// separate words.
 void direct_start_quote(std::string& text) {
   if (text.starts_with("``"))
     text.insert(2, " ");
@@ -42,8 +44,9 @@ void direct_start_quote(std::string& text) {
   if (text.starts_with('\'')) text.replace(0, 1, "`  ");
 }
 
-/// Each `quote` behind a character that opens becomes `to`; the match consumes that character. `single`: the match
-/// needs another character behind it, which it consumes, so that half of `` is none.
+/// Replaces each `quote` by `to` if opens() is true for the character before it. A match consumes that character. If
+/// `single` is true, another character must follow the quote, and the match consumes it too: the first ` of `` is then
+/// no quote.
 void direct_quotes(std::string& text, std::string_view quote, std::string_view to, bool single) {
   std::string out;
   std::size_t copied = 0, free = 0;
@@ -57,7 +60,7 @@ void direct_quotes(std::string& text, std::string_view quote, std::string_view t
   if (copied > 0) text = out.append(text, copied);
 }
 
-/// Spaces around each character for which `wanted` holds.
+/// Puts a space on both sides of each character for which wanted(character) is true.
 template <class Wanted>
 void separate(std::string& text, Wanted&& wanted) {
   std::string out;
@@ -73,7 +76,8 @@ void separate(std::string& text, Wanted&& wanted) {
   text = std::move(out);
 }
 
-/// One pass: `mark` becomes `to` where the characters on both sides are as wanted; both are consumed.
+/// Replaces each `mark` by `to` if before(character before it) and after(character behind it) are true. A match
+/// consumes these two characters. The function makes one pass over the text.
 template <class Before, class After>
 void replace_between(std::string& text, char mark, std::string_view to, Before&& before, After&& after) {
   std::string out;
@@ -89,6 +93,7 @@ void replace_between(std::string& text, char mark, std::string_view to, Before&&
   if (copied > 0) text = out.append(text, copied);
 }
 
+/// Puts spaces around each comma, except a comma between two digits.
 void separate_penn_commas(std::string& text) {
   const auto number = [](char32_t c) { return is_in(c, char_class::number); };
   const auto other = [](char32_t c) { return !is_in(c, char_class::number); };
@@ -97,7 +102,7 @@ void separate_penn_commas(std::string& text) {
   replace_between(text, ',', " , ", other, number);
 }
 
-/// The full stop that ends the line, closing brackets and quotes and one space behind it or not.
+/// Puts spaces around the full stop that ends the line, even if closing brackets, quotes and one space follow it.
 void separate_last_stop(std::string& text) {
   std::size_t end = text.size();
   if (end > 0 && text[end - 1] == ' ') --end;
@@ -107,7 +112,7 @@ void separate_last_stop(std::string& text) {
   text.insert(stop, 1, ' ').append(1, ' ');
 }
 
-/// "'" behind anything but "'" and before a space is a token.
+/// Puts spaces around each ' that a space follows, unless another ' is before it.
 void separate_closing_quotes(std::string& text) {
   std::string out;
   std::size_t copied = 0, free = 0;
@@ -119,6 +124,7 @@ void separate_closing_quotes(std::string& text) {
   if (copied > 0) text = out.append(text, copied);
 }
 
+/// Puts a space before 's, 'm, 'd, 'll, 're, 've and n't at the end of a word.
 void separate_clitics(std::string& text) {
   std::string out;
   std::size_t copied = 0;
@@ -132,6 +138,7 @@ void separate_clitics(std::string& text) {
     if (contains(text, ending)) replace_all(text, ending, std::string(" ").append(ending));
 }
 
+/// Returns whether `text` starts with `word`, whose first letter may be a capital in `text`.
 bool matches(std::string_view text, std::string_view word) {
   const std::size_t letter = word.front() == '\'' ? 1 : 0;
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -155,7 +162,8 @@ void change_words(std::string& text, const Contraction& contraction, bool split)
   }
 }
 
-/// Splits words' full stops and leaves single spaces.
+/// Replaces `out` by the words of `text`, each followed by a space. A full stop at the end of a word becomes a word of
+/// its own, unless keeps_full_stop() is true.
 void separate_word_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out) {
   out.clear();
   for (std::size_t at = 0; at < text.size();) {

@@ -7,9 +7,10 @@
 
 namespace heed {
 
-/// The Penn Treebank's tokens as tokenizer.perl -penn makes them of a line, without its entities: directed quotes
-/// (`` and ''), brackets by name (-LRB-), contractions in two (do n't, can not), slashes apart (and @/@ or), a full
-/// stop split only where the line or an unknown abbreviation ends. Replaces `out`.
+/// Replaces `out` by the tokens of `line` in the style of the Penn Treebank, as tokenizer.perl -penn makes them, but
+/// without entities: directed quotes (`` and ''), names for brackets (-LRB-), contractions as two tokens (do n't, can
+/// not), and slashes as tokens (and @/@ or). A full stop is split off only at the end of the line or behind a word that
+/// is not an abbreviation.
 void tokenize_penn(std::string_view line, const NonbreakingPrefixes& prefixes, std::string& out);
 
 /// Undoes what tokenize_penn does to words, in a line of tokens without entities and with spaces around it, as

@@ -11,6 +11,7 @@ namespace {
 
 using Kind = SentencePieceModel::Kind;
 
+/// Returns a trie of the user-defined pieces of `model`.
 PieceTrie user_defined_pieces(const SentencePieceModel& model) {
   std::vector<std::pair<std::string_view, std::int32_t>> keys;
   for (const auto& piece : model.pieces)
@@ -18,6 +19,7 @@ PieceTrie user_defined_pieces(const SentencePieceModel& model) {
   return PieceTrie(std::move(keys));
 }
 
+/// Appends `piece` to `out` with a space for each U+2581.
 void append_with_spaces(std::string_view piece, std::string& out) {
   for (std::size_t at = 0; at < piece.size();) {
     const std::size_t symbol = std::min(piece.find(kSpaceSymbol, at), piece.size());
@@ -27,7 +29,8 @@ void append_with_spaces(std::string_view piece, std::string& out) {
   }
 }
 
-/// Appends bytes as UTF-8, with U+FFFD for each that is not part of a character.
+/// Appends `bytes`, which byte pieces have spelt, to `out` as UTF-8, and empties `bytes`. A byte that is not part of a
+/// character becomes U+FFFD.
 void append_bytes(std::string& bytes, std::string& out) {
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t start = at;
@@ -141,7 +144,8 @@ void SentencePiece::look_up_units(std::string_view normalized, std::vector<Piece
 bool SentencePiece::segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const {
   constexpr std::size_t kMostWordBytes = 1000;
   constexpr float kMostSum = 50000;
-  constexpr float kRounding = 1.0f / (1 << 21);  // more than the error of adding a byte's piece, by the size of the sum
+  // More than the rounding error of adding one piece, relative to the size of the sum.
+  constexpr float kRounding = 1.0f / (1 << 21);
   Cache& cache = cache_of_thread<Cache>(identity_);
   thread_local std::vector<PieceSpan> word_spans;
   spans.clear();
@@ -228,7 +232,7 @@ std::string SentencePiece::decode(std::span<const std::string_view> pieces) cons
       const bool stripped = at_start && strips && text.starts_with(kSpaceSymbol);
       if (stripped) text.remove_prefix(kSpaceSymbol.size());
       append_with_spaces(text, out);
-      // Only the dummy prefix goes where the text's own spaces stay.
+      // Decoding removes one U+2581 only, the dummy prefix, if the model keeps the text's own extra spaces.
       if (stripped && !model_.normalizer.remove_extra_whitespaces) at_start = false;
     }
     if (!out.empty()) at_start = false;

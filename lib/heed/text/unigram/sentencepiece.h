@@ -21,49 +21,54 @@ namespace heed {
 
 struct SubwordSampler;
 
-/// Encodes text with a SentencePieceModel and decodes it, piece for piece as SentencePiece 0.2.3. Immutable; serves any
-/// number of threads.
+/// Cuts lines into the pieces of a SentencePieceModel and joins pieces to text, piece for piece as SentencePiece 0.2.3
+/// does. Immutable; any number of threads may use one object.
 ///
-/// Ids are heed's: the four reserved ones, then the model's pieces in their order without the unknown one, control
-/// symbols and what no line of pieces can hold (a piece with a line end, or one that reads like a reserved piece).
+/// A piece has a number and an id. The number is the piece's index in SentencePieceModel::pieces. The id is its index
+/// in heed's vocabulary: the four reserved pieces come first, then the pieces of the model in their order. Some pieces
+/// of the model have no id: the unknown piece, control symbols, and pieces that a line of a vocabulary file cannot hold
+/// (a piece with a line end, or one that equals a reserved piece).
 class SentencePiece {
  public:
-  /// Throws Error that names `where` for a model that validate() refuses, or whose map is damaged.
+  /// Prepares `model` for use. Throws Error with `where` if SentencePieceModel::validate() refuses the model, or its
+  /// map of replacements is damaged.
   SentencePiece(SentencePieceModel model, const std::string& where);
 
   const SentencePieceModel& model() const { return model_; }
-  /// The pieces by id.
+  /// The pieces in the order of their ids.
   std::vector<std::string> vocabulary() const;
 
-  /// Calls `take(piece, id, word)` for every piece of a line, as Subwords::split does; neighbouring unknown characters
-  /// make one piece. The view lives until `take` returns. With a sampler (unigram models only), a segmentation is
-  /// drawn.
+  /// Calls `take(piece, id, word)` for every piece of `line`; `word` is the index of the word that the piece belongs
+  /// to. Neighbouring unknown characters are one piece. The string view `piece` is valid until `take` returns. With a
+  /// `sampler` (for unigram models only), the segmentation is drawn at random.
   template <class Take>
   void encode(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
-  /// The same with `take(piece, id, word, span)`, where the span says which bytes of the line the piece stands for: for
-  /// a SentencePiece file with the space in front, as there; for a model of heed's own without.
+  /// Calls `take(piece, id, word, span)` as encode() calls take(piece, id, word); `span` says which bytes of `line` the
+  /// piece stands for. With a SentencePiece file, the space before a word belongs to the span of the word's first
+  /// piece; with a model that heed has learnt, it does not.
   template <class Take>
   void encode_spans(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
-  /// encode() for a segmentation of normalised text.
+  /// Calls `take(piece, id, word)` for every piece of a segmentation `spans` of the text `normalized`.
   template <class Take>
   void pieces(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const {
     pieces_with_ends(normalized, spans,
                      [&](std::string_view piece, std::int32_t id, int word, ByteSpan) { take(piece, id, word); });
   }
 
-  /// The normalised text, as the segmentations of unigram() want it.
+  /// Returns the normalised form of `line`, which unigram() cuts into pieces.
   std::string normalize(std::string_view line) const;
   /// nullptr for models of other types.
   const UnigramModel* unigram() const { return unigram_ ? &*unigram_ : nullptr; }
 
-  /// Text from pieces; undoes encode() but for what the normaliser changed. A byte piece that would end the line
-  /// becomes a space.
+  /// Returns the text of `pieces`: the reverse of encode(), except for what the normaliser has changed. A line end that
+  /// byte pieces spell becomes a space.
   std::string decode(std::span<const std::string_view> pieces) const;
   /// Whether the model has no such piece, or it is the unknown piece.
   bool is_unknown(std::string_view piece) const { return number_of(piece) == unknown_; }
   /// What the piece of an unknown id is called.
   std::string_view unknown_piece() const;
-  /// The index of the word each piece belongs to: words start (or, with treat_whitespace_as_suffix, end) at U+2581.
+  /// Returns, for each piece, the index of the word that the piece belongs to. A U+2581 starts a new word (or, with
+  /// treat_whitespace_as_suffix, ends a word).
   std::vector<int> words_of(std::span<const std::string_view> pieces) const;
 
  private:
@@ -72,18 +77,19 @@ class SentencePiece {
   const SentencePieceModel::Piece& piece(std::int32_t number) const {
     return model_.pieces[static_cast<std::size_t>(number)];
   }
-  /// The number of the piece in the model; the unknown one's where there is none.
+  /// Returns the number of a piece in the model; the number of the unknown piece if the model lacks the piece.
   std::int32_t number_of(std::string_view piece) const;
   void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
   /// Cuts normalised text where a model of the type word or char does: each word, with the U+2581 that it starts with,
   /// or each character or user-defined piece is looked up whole.
   void look_up_units(std::string_view normalized, std::vector<PieceSpan>& spans) const;
   bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
-  /// With `take(piece, id, word, span)`, where the span is of normalised text.
+  /// Calls `take(piece, id, word, span)` for every piece of a segmentation; `span` says which bytes of `normalized` the
+  /// piece stands for.
   template <class Take>
   void pieces_with_ends(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const;
 
-  /// Counts words from piece to piece.
+  /// Counts the words of a line, piece by piece.
   class Words {
    public:
     explicit Words(bool suffix) : suffix_(suffix) {}
@@ -99,7 +105,7 @@ class SentencePiece {
     int word_ = 0;
   };
 
-  /// What segment_words() remembers of a word.
+  /// The segmentation of a word that segment_words() keeps in a cache: the pieces, where they end, and the margin.
   struct Segmentation {
     static constexpr std::size_t kMost = 12;
 
@@ -113,19 +119,19 @@ class SentencePiece {
     }
 
     std::int32_t pieces[kMost];
-    float margin = 0;  ///< by which it is better than any other segmentation
+    float margin = 0;  ///< by how much its score exceeds the score of the second-best segmentation
     std::uint8_t count = 0, ends[kMost];
   };
   using Cache = WordCache<Segmentation, 58>;
 
   SentencePieceModel model_;
-  std::vector<std::int32_t> ids_;  // per piece of the model
-  StringIds texts_, reserved_;     // pieces of text; the others
+  std::vector<std::int32_t> ids_;  // the id of each piece, by the piece's number
+  StringIds texts_, reserved_;     // the pieces that encode text; all other pieces
   std::vector<std::int32_t> text_numbers_, reserved_numbers_;
-  std::vector<std::int32_t> byte_numbers_;  // 256, or none
+  std::vector<std::int32_t> byte_numbers_;  // the numbers of the byte pieces; empty for a model without them
   std::int32_t unknown_ = -1;
   std::uint64_t identity_;
-  bool by_words_ = true;  // no piece reaches beyond a U+2581 that it does not start with
+  bool by_words_ = true;  // whether segment_words() may be used: no piece has a U+2581 behind its first character
   SentencePieceNormalizer normalizer_;
   std::optional<SentencePieceNormalizer> denormalizer_;
   std::optional<UnigramModel> unigram_;

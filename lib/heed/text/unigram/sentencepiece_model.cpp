@@ -13,18 +13,19 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-constexpr std::size_t kLongestPiece = 8000;  // the reference's limit
+constexpr std::size_t kLongestPiece = 8000;  // in bytes; SentencePiece's limit
 
 using Kind = SentencePieceModel::Kind;
 
-/// The fields of one protocol-buffer message (encoding: https://protobuf.dev/programming-guides/encoding).
+/// Reads the fields of a protocol-buffer message, one after the other (encoding:
+/// https://protobuf.dev/programming-guides/encoding).
 class Message {
  public:
   enum class Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
   Message(std::string_view bytes, const std::string& where) : rest_(bytes), where_(where) {}
 
-  /// Reads the next field; false at the end.
+  /// Reads the next field of the message; returns false at the end of the message.
   bool next() {
     if (rest_.empty()) return false;
     const std::uint64_t tag = varint();
@@ -50,14 +51,19 @@ class Message {
     return true;
   }
 
+  /// Returns whether the current field has the number `field` and the wire type `wire`.
   bool is(std::uint64_t field, Wire wire) const { return field_ == field && wire_ == wire; }
+  /// The value of the current field, if its wire type is varint.
   std::uint64_t number() const { return number_; }
+  /// The bytes of the current field, if its wire type is bytes or fixed32.
   std::string_view bytes() const { return bytes_; }
+  /// The float value of the current field, if its wire type is fixed32.
   float real() const {
     std::uint32_t bits = 0;
     for (std::size_t i = 4; i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(bytes_[i]);
     return std::bit_cast<float>(bits);
   }
+  /// The message within the current field, if its wire type is bytes.
   Message message() const { return {bytes_, where_}; }
 
  private:
@@ -67,6 +73,7 @@ class Message {
                 "are made by build-vocab)");
   }
 
+  /// Takes the next `count` bytes off the message. Throws Error if the message is shorter.
   std::string_view take(std::uint64_t count) {
     if (count > rest_.size()) fail();
     const std::string_view taken = rest_.substr(0, static_cast<std::size_t>(count));
@@ -74,6 +81,7 @@ class Message {
     return taken;
   }
 
+  /// Takes an integer of variable length off the message: seven bits in each byte, the lowest bits first.
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {

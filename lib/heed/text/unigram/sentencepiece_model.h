@@ -8,17 +8,19 @@
 
 namespace heed {
 
-/// U+2581, which stands for a space in SentencePiece's pieces.
+/// The character U+2581, which stands for a space in SentencePiece's pieces.
 constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
-/// The piece that stands for a byte where a model falls back to bytes: `<0x00>` to `<0xFF>`.
+/// Returns the piece that stands for a byte: `<0x00>` to `<0xFF>`. A model with byte_fallback cuts unknown characters
+/// into such pieces.
 std::string byte_piece(unsigned char byte);
-/// The byte of such a piece, or -1.
+/// Returns the byte that a piece such as `<0x41>` stands for, or -1 for another piece.
 int byte_of_piece(std::string_view piece);
 
-/// How text is normalised before it is cut (or, the other way, after it is put together): NormalizerSpec.
+/// The rules by which text is normalised before it is cut into pieces (or after pieces are joined to text). The message
+/// NormalizerSpec of sentencepiece_model.proto holds these rules.
 struct SentencePieceRules {
-  std::string precompiled_charsmap;  ///< empty: no character is changed
+  std::string precompiled_charsmap;  ///< replacements of strings, in a binary form; empty: no character is replaced
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
 };
 
@@ -43,15 +45,16 @@ struct SentencePieceModel {
   std::string unk_surface = " \xE2\x81\x87 ";  ///< what the unknown piece is decoded to
   std::string source;                          ///< the file, as parse() was given it; empty for heed's own models
 
-  /// Whether a file that starts with this byte may be a `.model` (a vocabulary file of heed never starts so).
+  /// Returns whether a file whose first byte is `byte` may be a `.model` file. A vocabulary file of heed never starts
+  /// with this byte.
   static constexpr bool may_start_with(int byte) { return byte == 0x0A; }
 
   /// Reads the bytes of a `.model` file, which may come from anywhere. Throws Error that names `where` for what is no
   /// model, is cut short, or has an unknown type; the pieces are for validate() to check.
   static SentencePieceModel parse(std::string_view bytes, const std::string& where);
 
-  /// Throws Error that names `where` unless the pieces make a model: finite scores, one unknown piece at most, no piece
-  /// twice, all bytes or none.
+  /// Checks the pieces. Throws Error with `where` unless all scores are finite, at most one piece is the unknown piece,
+  /// no piece occurs twice, and the model has all byte pieces or none.
   void validate(const std::string& where) const;
 };
 
