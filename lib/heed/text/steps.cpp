@@ -131,7 +131,7 @@ struct TextPipeline::Parts {
     return out;
   }
 
-  /// Returns whether prepare() has anything to do; without work the pipeline does not copy the line.
+  /// Returns whether prepare() can change a line; if not, tokenize() need not copy the line.
   bool changes_line() const {
     return steps.normalize != NormalForm::none || steps.replace_unicode_punctuation || steps.normalize_punctuation ||
            steps.remove_nonprinting || steps.lowercase;

@@ -110,7 +110,8 @@ class Alignment {
   /// Finds the cheapest edits from the unequal characters at (i_, j_) to the next run of kAnchor equal characters, or
   /// to the end of both texts. Moves (i_, j_) to the end of that run.
   void edit() {
-    // reach[d][k + d] is the farthest row that d edits can reach on diagonal k. Rows and columns count from (i_, j_).
+    // reach[d][k + d] is the farthest row that d edits can reach on diagonal k, the points with row - column = k. A row
+    // is a character of `a` and a column a character of `b`, both counted from (i_, j_).
     std::vector<std::vector<std::ptrdiff_t>> reach(1, std::vector<std::ptrdiff_t>(1, 0));
     const std::ptrdiff_t rows = rows_ - i_, columns = columns_ - j_;
     std::ptrdiff_t best = 0, best_sum = -1;
@@ -135,9 +136,10 @@ class Alignment {
     follow(reach, best);
   }
 
-  /// Returns the row at which edit `d` enters diagonal `k`: one row below the end on diagonal k - 1 (a character of `a`
-  /// is dropped) or the row of the end on diagonal k + 1 (a character of `b` is inserted), whichever is farther.
-  /// `before` is reach[d - 1]. Negative if neither diagonal was reached.
+  /// Returns the row at which the path with `d` edits enters diagonal `k` (row - column = k): one row below the end of
+  /// diagonal k - 1 (a character of `a` is dropped) or the row of the end of diagonal k + 1 (a character of `b` is
+  /// inserted), whichever is farther. `before` holds the ends of all diagonals after d - 1 edits. Returns a negative
+  /// number if neither diagonal was reached.
   static std::ptrdiff_t start_of(const std::vector<std::ptrdiff_t>& before, std::ptrdiff_t d, std::ptrdiff_t k) {
     const auto at = [&](std::ptrdiff_t other) {
       return other < -(d - 1) || other > d - 1 ? -1 : before[static_cast<std::size_t>(other + d - 1)];

@@ -229,7 +229,7 @@ std::vector<std::string_view> split_at_spaces(std::string_view text) {
   return words;
 }
 
-/// Makes the first letter of `text` a capital, unless a character other than punctuation and white space is before it.
+/// Makes the first letter of `text` a capital if only punctuation and white space are before it.
 void uppercase_first_letter(std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t start = at;

@@ -40,8 +40,8 @@ void separate_unless_before_lowercase(std::string& text, std::string_view part) 
 // The placeholder of n full stops, n >= 2: n - 1 times "DOT", then "DOTMULTI".
 constexpr std::string_view kMark = "DOTMULTI", kPerDot = "DOT";
 
-/// Replaces each run of n >= 2 full stops by a space, kMark and n - 1 full stops, as the script's first substitution
-/// does.
+/// Replaces each run of n >= 2 full stops by a space, the word "DOTMULTI" and n - 1 full stops: the first of the two
+/// substitutions by which the script makes its placeholder.
 std::string mark_dot_runs(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -100,8 +100,9 @@ constexpr std::array<bool, 256> escaped_characters() {
 }
 constexpr auto kEscaped = escaped_characters();
 
-/// The properties of a byte that separate_symbols() asks for: `attached` bytes get no spaces, `beyond_ascii` bytes
-/// begin a character that must be decoded, and each other bit is a member of FoundCharacters that the byte sets.
+/// The properties of a byte that separate_symbols() asks for, as bits: an `attached` byte gets no spaces around it, a
+/// `beyond_ascii` byte begins a character that must be decoded, and each other bit stands for the member of
+/// FoundCharacters with the same name.
 namespace byte_kind {
 constexpr std::uint8_t attached = 1, beyond_ascii = 2, hyphen = 4, comma = 8, apostrophe = 16, full_stop = 32,
                        escaped = 64, mark = 128;
@@ -121,7 +122,7 @@ constexpr std::array<std::uint8_t, 256> byte_kinds() {
   table[','] |= byte_kind::attached | byte_kind::comma;
   table['\''] |= byte_kind::attached | byte_kind::apostrophe;
   table['.'] |= byte_kind::attached | byte_kind::full_stop;
-  table['U'] |= byte_kind::mark;  // U is the letter of kMark that texts use least
+  table['U'] |= byte_kind::mark;  // a text without U cannot hold kMark
   return table;
 }
 constexpr auto kKinds = byte_kinds();

@@ -32,8 +32,8 @@ class MosesTokenizer {
   void tokenize(std::string_view line, std::string& out) const;
 
  private:
-  /// Applies the rules but those of -penn and the entities. Returns whether `out` may hold a character that
-  /// escape_special() replaces.
+  /// Replaces `out` by the tokens of `line` without -penn and without entities. Returns whether `out` may hold a
+  /// character that escape_special() must replace.
   bool tokenize_words(std::string_view line, std::string& out) const;
 
   Options options_;

@@ -116,7 +116,7 @@ constexpr std::pair<std::string_view, std::string_view> kLists[] = {
     },
 };
 
-/// Returns the list of `language`, empty if the language has no list.
+/// Returns the list of abbreviations of `language`, or an empty text if the language has no list.
 std::string_view list_of(std::string_view language) {
   for (const auto& [code, words] : kLists)
     if (code == language) return words;

@@ -17,7 +17,8 @@ class NonbreakingPrefixes {
     before_number,  ///< the full stop belongs to the word if a number follows: No. 5
   };
 
-  /// Loads the list of `language`; the English list if the language has no list, as tokenizer.perl does.
+  /// Loads Moses' list of abbreviations for `language` (a language code). A language without a list gets the English
+  /// one, as in tokenizer.perl.
   explicit NonbreakingPrefixes(std::string_view language);
 
   /// Returns the kind of `word`, which comes without its full stop.
@@ -30,7 +31,8 @@ class NonbreakingPrefixes {
   std::unordered_map<std::string_view, Kind> words_;  // the words of the list, as views of the compiled-in text
 };
 
-/// Returns whether `language` has a list (NonbreakingPrefixes takes the English list if not).
+/// Returns whether Moses has a list of abbreviations for `language`; without a list, NonbreakingPrefixes takes the
+/// English one.
 bool has_nonbreaking_prefixes(std::string_view language);
 
 }  // namespace heed

@@ -125,8 +125,8 @@ bool ends_sentence(std::string_view word) {
   return word.size() == 1 && contains(".:?!", word.front());
 }
 
-/// Returns whether `word` is a bracket or a quote: if the sentence starts at `word`, the next word counts as its start
-/// as well.
+/// Returns whether `word` is a bracket or a quote. After such a word at the start of a sentence, the next word is still
+/// at the start of the sentence.
 bool delays_sentence(std::string_view word) {
   if (word.size() == 1) return contains("([\"'", word.front());
   return word == "&apos;" || word == "&quot;" || word == "&#91;" || word == "&#93;";

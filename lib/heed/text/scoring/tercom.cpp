@@ -52,7 +52,7 @@ const std::vector<std::string_view>& TercomTokenizer::tokens(std::string_view li
 }
 
 const std::vector<std::string_view>& TercomTokenizer::tokens_of_tokens(std::string_view line) {
-  if (!options_.normalized) return tokens(line);  // without `normalized` a second pass changes nothing
+  if (!options_.normalized) return tokens(line);  // without `normalized`, tokenising the words again changes nothing
   std::string joined;
   for (const std::string_view token : tokens(line)) joined.append(joined.empty() ? "" : " ").append(token);
   return tokens(joined);

@@ -12,8 +12,8 @@ namespace heed {
 struct TercomOptions {
   bool normalized = false;  ///< decode entities, and make punctuation separate words
   bool no_punct = false;    ///< remove . , ? : ; ! " ( )
-  /// Applies the two options above to Asian text: `normalized` makes Chinese characters and Asian punctuation separate
-  /// words, `no_punct` removes Asian and full-width punctuation.
+  /// Applies `normalized` and `no_punct` to Asian text as well: `normalized` makes Chinese characters and Asian
+  /// punctuation separate words, `no_punct` removes Asian and full-width punctuation.
   bool asian_support = false;
   bool case_sensitive = false;  ///< do not lower-case the line
 };

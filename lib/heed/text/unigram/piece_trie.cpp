@@ -48,7 +48,7 @@ class PieceTrie::Builder {
       : keys_(keys), units_(units) {
     std::sort(keys_.begin(), keys_.end());
     add_block();
-    clear(blocks_[0].no_base, 0);  // base 0 stands for "no children" in a unit
+    clear(blocks_[0].no_base, 0);  // no node gets base 0, which means "no children" in a unit
   }
 
   /// Places all nodes and returns the base of the root.

@@ -24,7 +24,7 @@ class SentencePieceBpe {
   void segment(std::string_view text, std::vector<PieceSpan>& spans) const;
 
  private:
-  /// A piece that merging can make. `unused` pieces do not stay in the result.
+  /// A piece that merges can make. A piece with `unused` = true may be made on the way, but is taken apart at the end.
   struct Piece {
     std::int32_t number = kNoId;  // index in SentencePieceModel::pieces
     std::int32_t order = 0;       // pieces with a higher `order` are merged first

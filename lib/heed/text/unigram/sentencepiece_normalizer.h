@@ -49,7 +49,7 @@ class SentencePieceNormalizer {
   std::vector<std::uint32_t> map_;
   std::string replacements_;       // the normalised strings of the rules, each ended by a NUL
   std::array<bool, 256> plain_{};  // for each ASCII byte, whether it stays unchanged if no byte beyond ASCII follows
-  // Whether a space that no byte beyond ASCII follows is only squeezed and written as space_.
+  // Whether a space becomes space_ without a look at the rules, if no byte beyond ASCII follows the space.
   bool plain_space_ = false;
 };
 

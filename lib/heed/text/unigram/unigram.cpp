@@ -72,7 +72,7 @@ UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_
 }
 
 float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans, float before) const {
-  /// The best segmentation that ends at a byte: its score, its last piece and where that piece starts.
+  /// The best segmentation of the text up to one byte offset: its score, its last piece and where that piece starts.
   struct Best {
     float score;
     std::int32_t piece;
@@ -156,8 +156,8 @@ struct UnigramModel::Lattice {
     for (std::uint32_t i = 0; i < edges.size(); ++i) by_end[next[edges[i].end]++] = i;
   }
 
-  /// Returns the edge that ends at byte `end` with the highest `best`, and the score of its path when an edge of the
-  /// given `score` is added.
+  /// Among the edges that end at byte `end`, returns the edge with the highest `best`, together with the sum of that
+  /// score and `score`, which is the score of the edge that follows.
   std::pair<std::uint32_t, float> best_before(std::uint32_t end, float score) const {
     std::pair<std::uint32_t, float> best{0, 0};
     bool found = false;
@@ -181,8 +181,8 @@ struct UnigramModel::Lattice {
   }
 };
 
-/// Calls take(start, end, piece, score) for every piece that occurs in `text`, sorted by start, then by end. `scores`
-/// is scores_ or lattice_scores_.
+/// Calls take(start, end, piece, score) for every occurrence of a piece in `text`, sorted by start, then by end.
+/// `scores` has the score of each piece: scores_ or lattice_scores_.
 template <class Take>
 void UnigramModel::for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const {
   Symbol symbol = next_symbol(text, 0);
@@ -216,7 +216,7 @@ UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
 }
 
 double UnigramModel::segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const {
-  /// The scores of the best and the second-best segmentation that end at a byte.
+  /// The scores of the best and the second-best segmentation of the text up to one byte offset.
   struct Two {
     double best = -std::numeric_limits<double>::infinity(), second = best;
     std::int32_t piece = -1;  // the last piece of the best segmentation
@@ -259,7 +259,8 @@ struct Partial {
   float score;         // score of this partial path
 };
 
-/// Orders partial paths, given by index, by their estimate: the priority queue yields the highest estimate first.
+/// Compares two partial paths, given by their indices, by their estimate, so that a priority queue yields the path with
+/// the highest estimate first.
 struct IsWorse {
   const std::vector<Partial>* partials;
   bool operator()(std::uint32_t a, std::uint32_t b) const { return (*partials)[a].estimate < (*partials)[b].estimate; }

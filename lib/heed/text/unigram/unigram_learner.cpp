@@ -250,8 +250,8 @@ class Suffixes {
     std::uint32_t at;
   };
 
-  /// Returns a sort key: the symbols of the suffix at the place `at`, from symbol `offset` on, the first symbol in the
-  /// highest bits. A key holds as many symbols as fit in 64 bits.
+  /// Returns a sort key for the suffix that starts at the place `at` of the text: its symbols from number `offset` on,
+  /// as many as fit in 64 bits, the first one in the highest bits.
   std::uint64_t key(std::uint32_t at, std::uint32_t offset) const {
     std::uint64_t key = 0;
     const std::uint32_t* symbols = text_.symbols.data() + at + offset;
@@ -358,8 +358,8 @@ class Learner {
   std::size_t characters_ = 0;  // number of different characters; the pieces with lower numbers are single characters
   std::vector<Piece> pieces_;
   std::vector<float> scores_, probabilities_;
-  std::vector<std::uint32_t> edges_;  // the edges of all places, sorted by place
-  // For each place, the index in edges_ of its first edge; then the size of edges_.
+  std::vector<std::uint32_t> edges_;  // the edges (pieces that start at a place of the text), sorted by place
+  // For each place of the text, the index in edges_ of the first edge that starts there; then the size of edges_.
   std::vector<std::uint32_t> first_edge_;
 };
 
@@ -443,10 +443,10 @@ void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   });
 }
 
-/// Adds the expected count of each piece in the symbols from `begin` to before `end`, which occur `count` times, to
-/// scratch.counts. forward[i] is the sum of the probabilities of all segmentations of the first i symbols, backward[i]
-/// that of the symbols behind them. If the probability of a long word is too small (or large) for a double, its two
-/// halves are treated as two words.
+/// Adds to scratch.counts how often each piece is expected to occur in the symbols from `begin` to before `end`, a word
+/// (or a part of one) that the text has `count` times. forward[i] is the sum of the probabilities of all segmentations
+/// of the first i symbols; backward[i] is the same sum for the symbols behind the first i. If the probability of a long
+/// word is too small (or large) for a double, its two halves are treated as two words.
 void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t count, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   double* forward = scratch.forward.data();

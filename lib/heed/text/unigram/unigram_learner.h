@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// The size of the model that learn_unigram() learns, and what it learns from.
+/// What learn_unigram() learns: the number of pieces, and which parts of the text it learns them from.
 struct UnigramLimits {
   std::int64_t size = 8000;  ///< number of pieces to learn, single characters included
   /// Share of the text's characters that must become pieces; rare characters beyond it do not.
