@@ -73,13 +73,14 @@ std::vector<Unit> units_of(std::string_view text, bool escaped) {
   return units;
 }
 
-/// Finds pairs of equal characters of two texts `a` and `b`, such that both members of the pairs ascend.
+/// Pairs equal characters of two texts `a` and `b`. The pairs are in order: if (i, j) and (k, l) are pairs and i < k,
+/// then j < l.
 ///
 /// The search follows Myers' edit graph. A point (i, j) says that i characters of `a` and j characters of `b` are done.
 /// From a point a diagonal step pairs two equal characters and costs nothing; a step of one row drops a character of
-/// `a`, a step of one column inserts a character of `b`, and either is one edit. Diagonal k holds the points with i - j
-/// = k. For each number of edits d the search keeps the farthest row that it can reach on each diagonal. Example: a =
-/// "xyz", b = "yz": one edit drops x, which leads to diagonal 1, where y and z are paired.
+/// `a`, a step of one column inserts a character of `b`, and either is one edit. Diagonal k holds the points where i -
+/// j is k. For each number of edits d the search keeps the farthest row that it can reach on each diagonal. Example: a
+/// is "xyz" and b is "yz": one edit drops x and leads to diagonal 1, on which y and z are paired.
 class Alignment {
  public:
   Alignment(const std::vector<Unit>& a, const std::vector<Unit>& b)

@@ -250,7 +250,7 @@ void hide_multi_dots(std::string_view text, std::string& out) {
   const std::string marked = mark_dot_runs(text);
   out.clear();
   std::size_t copied = 0;
-  // End of the last match of a single full stop, whose next character that match consumed.
+  // The offset of the character behind the last match of a single full stop. That match has consumed the character.
   std::size_t consumed = std::string::npos;
   for (std::size_t at = marked.find(kMark); at != std::string::npos; at = marked.find(kMark, copied)) {
     const std::size_t dots = at + kMark.size();

@@ -34,7 +34,7 @@ bool collapse_space(std::string_view line, std::string& out);
 /// Replaces each run of spaces in `text` by a single space, and removes the spaces at both ends.
 void squeeze_spaces(std::string& text);
 
-/// Says which characters occur in a text, so that the tokeniser can leave out rules without work.
+/// Says which characters occur in a text, so that the tokeniser can skip the rules that have nothing to change.
 struct FoundCharacters {
   bool hyphen = false, comma = false, apostrophe = false, full_stop = false;
   bool escaped = false;  ///< a character that escape_special() replaces

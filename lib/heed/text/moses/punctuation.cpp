@@ -61,7 +61,8 @@ void drop_spaces(std::string& line, Wanted&& wanted) {
   line.resize(kept);
 }
 
-/// Puts one space outside each round bracket and none inside; no space between a closing bracket and .!:?;,
+/// Puts one space outside each round bracket and none inside; removes the space between a closing bracket and one of
+/// .!:?;,
 void space_brackets(std::string& line) {
   if (line.find_first_of("()") == line.npos) return single_spaces(line);
   replace_all(line, "(", " (");
@@ -72,7 +73,8 @@ void space_brackets(std::string& line) {
   replace_all(line, " )", ")");
 }
 
-/// Moves commas and full stops behind a quotation mark into the quotation, as is usual in English: ". becomes ."
+/// Moves commas and full stops that follow a quotation mark to the place before the quotation mark, as is usual in
+/// English: `",` becomes `,"`.
 void quote_behind_stops(std::string& line) {
   for (auto at = line.find('"'); at != line.npos; at = line.find('"', at + 1)) {
     const auto end = std::min(line.find_first_not_of(",.", at + 1), line.size());
@@ -82,8 +84,8 @@ void quote_behind_stops(std::string& line) {
   }
 }
 
-/// Moves full stops before a quotation mark behind it, as is usual outside English: ." becomes ". But nothing is moved
-/// if a < follows the quotation mark at once.
+/// Moves full stops that are before a quotation mark to the place behind it, as is usual outside English: `."` becomes
+/// `".`. Nothing is moved if a < follows the quotation mark at once.
 void quote_before_stops(std::string& line) {
   for (auto at = line.find('.'); at != line.npos; at = line.find('.', at)) {
     const auto quote = std::min(line.find_first_not_of('.', at), line.size());

@@ -10,7 +10,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns whether `c` is a full stop or a comma, which are not split off within numbers.
+/// Returns whether `c` is a full stop or a comma. Tercom's rules split these marks off words, but not within numbers.
 bool is_stop(char c) {
   return c == '.' || c == ',';
 }

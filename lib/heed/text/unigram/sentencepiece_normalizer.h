@@ -34,12 +34,13 @@ class SentencePieceNormalizer {
   };
   /// Returns the first part of `text`: a user-defined piece, the match of a rule, or one character.
   Part first_part(std::string_view text) const;
-  /// Sets `part` to the longest match of a rule at the start of `text`; returns false if no rule matches.
+  /// Sets `part` to the longest match of the map's rules at the start of `text`; returns false if no rule matches.
   bool longest_rule(std::string_view text, Part& part) const;
   /// The unit at `index` of the double array; 0 outside the array.
   std::uint32_t unit(std::size_t index) const { return index < map_.size() ? map_[index] : 0; }
   void read_map(std::string_view blob, const std::string& where);
-  /// Sets plain_ and plain_space_.
+  /// Sets plain_ and plain_space_: finds the ASCII bytes that neither a rule nor a user-defined piece changes, unless a
+  /// byte beyond ASCII follows.
   void find_plain_bytes();
 
   bool dummy_prefix_, squeeze_, suffix_;

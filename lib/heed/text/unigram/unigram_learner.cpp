@@ -363,8 +363,9 @@ class Learner {
   std::vector<std::uint32_t> first_edge_;
 };
 
-/// Sets the first pieces: all characters, then the candidates with the largest frequency * length, as many as
-/// 8 times the wanted size, or 100,000 if that is more. Sets their first probabilities, and the edges of all places.
+/// Sets the first pieces: all characters, then the candidates with the largest frequency * length. The number of
+/// candidates is 8 times the wanted size, but at least 100,000 (or all there are). Sets the first probabilities of the
+/// pieces, and the edges of all places.
 void Learner::find_seeds() {
   const Suffixes suffixes(text_);
   std::vector<Candidate> seeds = suffixes.candidates(limits_.min_frequency);
