@@ -83,8 +83,8 @@ struct TextPipeline::Parts {
         break;
       case TokenMode::mteval_13a:
       case TokenMode::intl:
-        // sacreBLEU strips the line before it tokenises it: in `intl` a full stop behind a number is a token of its own
-        // only where anything follows.
+        // sacreBLEU removes the white space at the end of a line before it tokenises the line. In the mode `intl` this
+        // matters: a full stop behind a number is a token of its own only if a character follows.
         out = MtevalTokenizer(mteval_mode(steps.mode)).line(strip_trailing_space(line));
         break;
       case TokenMode::character:

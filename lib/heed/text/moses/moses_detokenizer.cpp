@@ -131,6 +131,7 @@ class Joiner {
     space_ = space_after;
   }
 
+  /// Appends a word by the rules of the language.
   void add(std::string_view word) {
     if (!word.empty() && is_cjk(code_point_at(word, 0))) {
       const bool follows_cjk = i_ > 0 && !back(1).empty() && is_cjk(code_point_before(back(1), back(1).size()));
@@ -157,7 +158,8 @@ class Joiner {
     }
   }
 
-  /// Applies the rules of -penn, which know neither languages, CJK nor pairs of undirected quotes.
+  /// Appends a word by the rules of -penn, which have no exceptions for languages or CJK and do not count quotation
+  /// marks.
   void add_penn(std::string_view word) {
     if (is_opening(word))
       to_the_right(word);
@@ -171,7 +173,7 @@ class Joiner {
       apart(word);
   }
 
-  /// Tells whether a word such as 's or 'll belongs to the word before it.
+  /// Returns whether `word` is a contraction such as 's or 'll that belongs to the word before it.
   bool is_contraction(std::string_view word) const {
     return i_ > 0 && word.starts_with('\'') && starts_with(word.substr(1), char_class::alphabetic) &&
            ends_with(back(1), char_class::alphanumeric);

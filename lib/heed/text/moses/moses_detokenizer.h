@@ -9,8 +9,9 @@ namespace heed {
 /// threads may use one detokeniser.
 class MosesDetokenizer {
  public:
-  /// The script's own rules are those of cs, en, fi, fr, it and ko. `unescape` reads Moses' entities, as the script
-  /// always does. `penn` is its -penn, whose rules are the same for every language.
+  /// Makes a detokeniser for `language` (a language code); the script has rules of their own for cs, en, fi, fr, it and
+  /// ko. If `unescape` is true, Moses' entities become characters, which the script always does. `penn` is the script's
+  /// -penn, whose rules are the same for every language.
   explicit MosesDetokenizer(std::string language, bool unescape = true, bool penn = false);
 
   /// Returns the plain text of a line of tokens. A line of white space, and a line that is a single tag (<...>), are

@@ -146,7 +146,8 @@ bool matches(std::string_view text, std::string_view word) {
   return true;
 }
 
-/// `from` between spaces becomes `from` with a space put in (`split`) or taken out at `first`; the spaces are consumed.
+/// Splits each word that equals contraction.word and stands between spaces into its two parts (if `split` is true), or
+/// joins its two parts to one word (if `split` is false). A match consumes the spaces around the word.
 void change_words(std::string& text, const Contraction& contraction, bool split) {
   std::string whole = " " + std::string(contraction.word) + " ";
   if (!split) whole.insert(contraction.first + 1, 1, ' ');

@@ -13,9 +13,10 @@ namespace heed {
 /// is not an abbreviation.
 void tokenize_penn(std::string_view line, const NonbreakingPrefixes& prefixes, std::string& out);
 
-/// Undoes what tokenize_penn does to words, in a line of tokens without entities and with spaces around it, as
-/// detokenizer.perl -penn: slashes, contractions and brackets (also within words) come back. A substitution consumes
-/// the space behind it, so that of "can not can not" only the first is joined. Quotes stay for the detokenizer.
+/// Undoes what tokenize_penn() does to words, as detokenizer.perl -penn does: slashes, contractions and brackets (also
+/// within words) come back, while quotes stay for the detokeniser. `tokens` is a line of tokens without entities and
+/// with a space at both ends. A match consumes the space behind it, so that of "can not can not" only the first pair is
+/// joined.
 void undo_penn(std::string& tokens);
 
 }  // namespace heed

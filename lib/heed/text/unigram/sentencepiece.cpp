@@ -137,10 +137,12 @@ void SentencePiece::look_up_units(std::string_view normalized, std::vector<Piece
   }
 }
 
-/// Word by word, from one U+2581 to the next, with remembered segmentations. Of a unigram model one is taken only where
-/// its margin is greater than all that rounding can change in the sum of the line so far; otherwise, as for a word not
-/// seen, the search goes on from that very sum. So the result is that of the whole line. Returns false where sums grow
-/// so large that they would start again at 0.
+/// Cuts a line word by word (a word reaches from one U+2581 to the next) with a cache of the words' segmentations. The
+/// result is exactly the segmentation of the whole line. For a unigram model this needs care: UnigramModel::segment()
+/// adds 32-bit scores along the whole line, so that the rounding error of the sum so far can decide between two
+/// segmentations of a word. A cached segmentation is therefore used only if its margin is larger than any rounding
+/// error in the sum of this line. If the margin is smaller, the word is segmented again, starting from that sum.
+/// Returns false if the sum becomes so large that segment() would reset it to 0.
 bool SentencePiece::segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const {
   constexpr std::size_t kMostWordBytes = 1000;
   constexpr float kMostSum = 50000;

@@ -57,15 +57,15 @@ class SentencePiece {
 
   /// Returns the normalised form of `line`, which unigram() cuts into pieces.
   std::string normalize(std::string_view line) const;
-  /// nullptr for models of other types.
+  /// The unigram model; nullptr if the model has another type.
   const UnigramModel* unigram() const { return unigram_ ? &*unigram_ : nullptr; }
 
   /// Returns the text of `pieces`: the reverse of encode(), except for what the normaliser has changed. A line end that
   /// byte pieces spell becomes a space.
   std::string decode(std::span<const std::string_view> pieces) const;
-  /// Whether the model has no such piece, or it is the unknown piece.
+  /// Returns whether the model lacks `piece`, or `piece` is the unknown piece.
   bool is_unknown(std::string_view piece) const { return number_of(piece) == unknown_; }
-  /// What the piece of an unknown id is called.
+  /// The text of the model's unknown piece; empty if the model has none.
   std::string_view unknown_piece() const;
   /// Returns, for each piece, the index of the word that the piece belongs to. A U+2581 starts a new word (or, with
   /// treat_whitespace_as_suffix, ends a word).
@@ -79,10 +79,13 @@ class SentencePiece {
   }
   /// Returns the number of a piece in the model; the number of the unknown piece if the model lacks the piece.
   std::int32_t number_of(std::string_view piece) const;
+  /// Replaces `spans` by the segmentation of a normalised line.
   void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
-  /// Cuts normalised text where a model of the type word or char does: each word, with the U+2581 that it starts with,
-  /// or each character or user-defined piece is looked up whole.
+  /// Cuts normalised text as a model of the type word or char does, without a search. Type word: each word, with the
+  /// U+2581 before it, is a unit; type char: each character or user-defined piece is a unit. Each unit is looked up; a
+  /// unit that is not a piece becomes the unknown piece.
   void look_up_units(std::string_view normalized, std::vector<PieceSpan>& spans) const;
+  /// Cuts normalised text word by word; returns false if the text must be cut as a whole.
   bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
   /// Calls `take(piece, id, word, span)` for every piece of a segmentation; `span` says which bytes of `normalized` the
   /// piece stands for.
@@ -136,7 +139,7 @@ class SentencePiece {
   std::optional<SentencePieceNormalizer> denormalizer_;
   std::optional<UnigramModel> unigram_;
   std::optional<SentencePieceBpe> bpe_;
-  PieceTrie user_defined_;  // of the type char only
+  PieceTrie user_defined_;  // the user-defined pieces, for the type char only
 };
 
 template <class Take>

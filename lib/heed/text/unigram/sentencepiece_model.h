@@ -24,8 +24,9 @@ struct SentencePieceRules {
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
 };
 
-/// What a SentencePiece `.model` file holds, as far as encoding and decoding need it; the names are those of its
-/// sentencepiece_model.proto. heed's own unigram models are such models too, with the normaliser's defaults.
+/// The contents of a SentencePiece `.model` file that encoding and decoding need. The names of types and members are
+/// those of sentencepiece_model.proto. A unigram model that heed has learnt is also stored in this structure, with the
+/// default rules of the normaliser.
 struct SentencePieceModel {
   enum class Type : std::uint8_t { unigram = 1, bpe = 2, word = 3, character = 4 };
   enum class Kind : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
@@ -42,15 +43,15 @@ struct SentencePieceModel {
   std::optional<SentencePieceRules> denormalizer;
   bool byte_fallback = false, treat_whitespace_as_suffix = false;
   std::string bos_piece = "<s>", eos_piece = "</s>";
-  std::string unk_surface = " \xE2\x81\x87 ";  ///< what the unknown piece is decoded to
-  std::string source;                          ///< the file, as parse() was given it; empty for heed's own models
+  std::string unk_surface = " \xE2\x81\x87 ";  ///< the text that decoding writes for the unknown piece
+  std::string source;  ///< the bytes of the file that parse() read; empty for a model that heed has learnt
 
   /// Returns whether a file whose first byte is `byte` may be a `.model` file. A vocabulary file of heed never starts
   /// with this byte.
   static constexpr bool may_start_with(int byte) { return byte == 0x0A; }
 
-  /// Reads the bytes of a `.model` file, which may come from anywhere. Throws Error that names `where` for what is no
-  /// model, is cut short, or has an unknown type; the pieces are for validate() to check.
+  /// Reads the bytes of a `.model` file, which may come from an untrusted source. Throws Error with `where` if the
+  /// bytes are not a model, are cut short, or have an unknown type. parse() does not check the pieces; validate() does.
   static SentencePieceModel parse(std::string_view bytes, const std::string& where);
 
   /// Checks the pieces. Throws Error with `where` unless all scores are finite, at most one piece is the unknown piece,
