@@ -434,8 +434,8 @@ std::vector<Learner::Scratch> Learner::make_scratch() const {
   return all;
 }
 
-template <class Use>
 /// Calls use(word, scratch of the thread) for every word, on all threads.
+template <class Use>
 void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   pool_.run([&](int thread) {
     const Slice slice = slice_of(static_cast<std::int64_t>(text_.words.size()), pool_.size(), thread);
