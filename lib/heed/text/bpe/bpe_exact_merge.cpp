@@ -14,46 +14,53 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
       found == corrections_.end() ? Corrections() : std::move(corrections_.extract(found).mapped());
   if (merge.again && !all_stored) find_unstored(text, merge.merged);
   if (recut_.empty()) recut_.resize(text.words());
-  std::vector<std::uint32_t> places;
+  // The blocks to search: those with the pair, and those with words for which learn-bpe's index is wrong.
+  std::vector<std::uint32_t> blocks_to_search;
   PostingLists::Reader reader(pairs_.posting_lists(), blocks);
-  for (std::uint32_t place = 0; reader.next(place);) places.push_back(place);
-  for (const auto& [word, by] : corrections) places.push_back(text.block_of(word));
-  std::sort(places.begin(), places.end());
-  places.erase(std::unique(places.begin(), places.end()), places.end());
-  std::vector<Cell> merged;
-  for (const std::uint32_t place : places) {
-    merged.clear();
-    text.each_word(place, [&](Word word, std::int64_t count, std::span<const Cell> symbols) {
+  for (std::uint32_t number = 0; reader.next(number);) blocks_to_search.push_back(number);
+  for (const auto& [word, by] : corrections) blocks_to_search.push_back(text.block_of(word));
+  std::sort(blocks_to_search.begin(), blocks_to_search.end());
+  blocks_to_search.erase(std::unique(blocks_to_search.begin(), blocks_to_search.end()), blocks_to_search.end());
+  std::vector<Cell> new_cells;  // the cells of one block after the merge
+  for (const std::uint32_t number : blocks_to_search) {
+    new_cells.clear();
+    text.each_word(number, [&](Word word, std::int64_t count, std::span<const Cell> symbols) {
       old_.assign(symbols.begin(), symbols.end());
       new_ = old_;
-      std::int64_t there = 0;
-      for (std::size_t i = 0; i + 1 < old_.size(); ++i) there += old_[i] == merge.first && old_[i + 1] == merge.second;
+      std::int64_t occurrences = 0;
+      for (std::size_t i = 0; i + 1 < old_.size(); ++i)
+        occurrences += old_[i] == merge.first && old_[i + 1] == merge.second;
       const auto correction = corrections.find(word);
-      if (there + (correction == corrections.end() ? 0 : correction->second) > 0) {
-        merge_word(merge, word, count, place);
-      } else if (there > 0) {
-        correct(key, word, -there);
-        pairs_.posting_lists().append(pairs_[id].blocks, place);
+      if (occurrences + (correction == corrections.end() ? 0 : correction->second) > 0) {
+        merge_word(merge, word, count, number);
+      } else if (occurrences > 0) {
+        // learn-bpe's index does not have this word for the pair, so that learn-bpe leaves the pair unmerged in the
+        // word.
+        correct(key, word, -occurrences);
+        pairs_.posting_lists().append(pairs_[id].blocks, number);
       }
-      if (there > 0) recut_[word] = true;
-      merged.push_back(symbols.data()[-1]);
-      merged.insert(merged.end(), new_.begin(), new_.end());
-      merged.push_back(text.kEnd);
+      if (occurrences > 0) recut_[word] = true;
+      new_cells.push_back(symbols.data()[-1]);  // the cell with the word's count
+      new_cells.insert(new_cells.end(), new_.begin(), new_.end());
+      new_cells.push_back(text.kEnd);
     });
-    auto& block = text.block(place);
-    std::copy(merged.begin(), merged.end(), text.cells(block));
-    block.length = static_cast<std::uint32_t>(merged.size());
+    auto& block = text.block(number);
+    std::copy(new_cells.begin(), new_cells.end(), text.cells(block));
+    block.length = static_cast<std::uint32_t>(new_cells.size());
   }
   apply();
 }
 
-/// Merges in new_, and changes the frequencies and the index as the reference does: what is around every merged symbol
-/// gains, even around one that stood there before.
+/// Applies the merge to one word, from old_ to new_. Notes in changes_ how learn-bpe changes the frequencies of the
+/// pairs, and corrects the index: learn-bpe adds to the pairs around every merged symbol in the word, even around a
+/// merged symbol that the word held before the merge. `count` is the word's count, and `block` the number of the word's
+/// block.
 void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block) {
-  std::vector<std::pair<Key, std::int64_t>> index;  // its changes, less those of the text
-  const auto change = [&](Key key, std::int64_t places) {
-    index.emplace_back(key, places);
-    if (key != merge.key()) changes_[key].by += places * count;
+  // For pairs of this word: changes of learn-bpe's index minus changes of the text. One pair may have several entries.
+  std::vector<std::pair<Key, std::int64_t>> index_minus_text;
+  const auto change = [&](Key key, std::int64_t occurrences) {
+    index_minus_text.emplace_back(key, occurrences);
+    if (key != merge.key()) changes_[key].by += occurrences * count;
   };
   const auto lose = [&](Symbol first, Symbol second) { change(BpePairs::key_of(first, second), -1); };
   const auto gain = [&](Symbol first, Symbol second) {
@@ -80,21 +87,24 @@ void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, 
     if (i > 0) gain(new_[i - 1], merge.merged);
     if (i + 1 < new_.size() && new_[i + 1] != merge.merged) gain(merge.merged, new_[i + 1]);
   }
-  // What the index had of the pair being merged was forgotten first.
+  // Subtract the changes of the text: each old pair is gone, each new pair is there. The pair being merged is left out
+  // of the old pairs, because learn-bpe has set the index of that pair to 0, as the merge has done in the text.
   for (std::size_t i = 0; i + 1 < size; ++i)
     if (old_[i] != merge.first || old_[i + 1] != merge.second)
-      index.emplace_back(BpePairs::key_of(old_[i], old_[i + 1]), 1);
-  for (std::size_t i = 0; i + 1 < new_.size(); ++i) index.emplace_back(BpePairs::key_of(new_[i], new_[i + 1]), -1);
-  std::sort(index.begin(), index.end());
-  for (std::size_t i = 0; i < index.size();) {
+      index_minus_text.emplace_back(BpePairs::key_of(old_[i], old_[i + 1]), 1);
+  for (std::size_t i = 0; i + 1 < new_.size(); ++i)
+    index_minus_text.emplace_back(BpePairs::key_of(new_[i], new_[i + 1]), -1);
+  std::sort(index_minus_text.begin(), index_minus_text.end());
+  for (std::size_t i = 0; i < index_minus_text.size();) {
     std::int64_t sum = 0;
-    const Key key = index[i].first;
-    for (; i < index.size() && index[i].first == key; ++i) sum += index[i].second;
+    const Key key = index_minus_text[i].first;
+    for (; i < index_minus_text.size() && index_minus_text[i].first == key; ++i) sum += index_minus_text[i].second;
     correct(key, word, sum);
   }
 }
 
-/// Counts the pairs with the merged symbol that are not stored, before the merge.
+/// Counts in the whole text, before the merge, the pairs that contain the symbol `merged` and are not stored in
+/// BpePairs. The result is in unstored_.
 template <class Cell>
 void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
   for (std::uint32_t block = 0; block < text.blocks(); ++block)
@@ -109,7 +119,8 @@ void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
     });
 }
 
-/// Counts what the merge has changed.
+/// Updates BpePairs after a merge by changes_. A pair that gained occurrences becomes followed. Empties changes_ and
+/// unstored_.
 void BpeExactMerger::apply() {
   for (const auto& [key, each] : changes_) {
     if (each.blocks.empty()) continue;
@@ -126,7 +137,7 @@ void BpeExactMerger::apply() {
     pair.current += each.by;
     pair.is_current = true;
     PostingLists::Reader reader(pairs_.posting_lists(), each.blocks);
-    for (std::uint32_t place = 0; reader.next(place);) pairs_.posting_lists().append(pair.blocks, place);
+    for (std::uint32_t number = 0; reader.next(number);) pairs_.posting_lists().append(pair.blocks, number);
     pairs_.posting_lists().clear(each.blocks);
     pairs_.push(id);
   }

@@ -10,64 +10,101 @@
 
 namespace heed {
 
-/// A merge at work.
+// Merges for which subword-nmt's learn-bpe counts wrongly, with an example.
+//
+// learn-bpe identifies a symbol by its text. A text that itself contains the characters `</w>` can therefore make a
+// symbol that exists already. Suppose that the word `a</w>ca` occurs once and now consists of these symbols:
+//
+//     a</w > c a</w>        (the last symbol is the character a with learn-bpe's mark of the word's end)
+//
+// and that the next merge is the pair `a</w >`. The merged symbol `a</w>` is equal to the last symbol of the word:
+//
+//     a</w> c a</w>
+//
+// After a merge learn-bpe adds to the frequencies of the pairs around every symbol `a</w>` of the word, also around the
+// last symbol, which the merge has not made:
+//
+//     pair           true frequency     learn-bpe's frequency
+//     a</w> c        1                  0 + 1 = 1
+//     c a</w>        1                  1 + 1 = 2, too high
+//
+// learn-bpe's index is wrong in the same way: the index says that the word holds the pair `c a</w>` twice. A merge that
+// makes an existing symbol has two more effects: existing pairs become more frequent, and if learn-bpe had pruned such
+// a pair, the frequency restarts from 0 and is too low. heed has to learn exactly learn-bpe's merges. BpeExactMerger
+// therefore repeats the errors: the affected pairs become `followed` in BpePairs, which then holds learn-bpe's
+// frequencies, and BpeExactMerger itself records how far learn-bpe's index differs from the text.
+//
+// Words used in this file (see also the glossary in bpe_learner.h):
+//   index        learn-bpe's table that says how many occurrences of each pair each word holds. learn-bpe merges a
+//                pair in the words whose number in the index is above 0. heed does not store the index.
+//   correction   for a pair and a word: the number in learn-bpe's index minus the number of occurrences in the text.
+//                Above: +1 for the pair `c a</w>` and the word `a</w>ca`. A correction of 0 is the normal case.
+//   followed     a pair for which BpePairs holds learn-bpe's frequencies instead of the frequency in the text.
+//   recut        a word that BpeEncoder may cut differently from the learner. BpeEncoder always applies the merge of
+//                the lowest rank first; the learner's merges in this word came in another order.
+
+/// One merge of a pair of symbols, while the learner applies it.
 struct BpeMerge {
   BpePairs::Symbol first = 0, second = 0, merged = 0;
-  bool again = false;     // the merged symbol was there before
-  std::int64_t made = 0;  // places so far
+  bool again = false;     // whether the merged symbol existed before this merge
+  std::int64_t made = 0;  // how many occurrences of the pair have been merged so far, each different word counted once
 
   BpePairs::Key key() const { return BpePairs::key_of(first, second); }
 };
 
-/// Merges as the reference, learn-bpe, does them. A merge that makes a symbol again, of other parts, lets pairs grow:
-/// one that was pruned counts too low from then on, one that stood beside the symbol counts too high, and the
-/// reference's index from pairs to words errs likewise. Such pairs are followed, and how far the index is from the text
-/// is kept.
+/// Applies merges exactly as subword-nmt's learn-bpe does, with learn-bpe's errors of counting (see above). The learner
+/// uses a BpeExactMerger only for merges for which is_needed() returns true, because the normal way is faster.
 class BpeExactMerger {
  public:
   using Key = BpePairs::Key;
   using Symbol = BpePairs::Symbol;
   using Word = std::uint32_t;
-  using Corrections = std::unordered_map<Word, std::int32_t>;  // places in the index, less those in the text
+  /// For each word: the occurrences of a pair in learn-bpe's index minus the occurrences in the text.
+  using Corrections = std::unordered_map<Word, std::int32_t>;
 
   explicit BpeExactMerger(BpePairs& pairs) : pairs_(pairs) {}
 
-  /// The index has `by` places of a pair more in a word than it had, or the text fewer.
+  /// Adds `by` to the correction of a pair and a word: learn-bpe's index has gained, or the text has lost, `by`
+  /// occurrences.
   void correct(Key key, Word word, std::int64_t by) {
     if (by != 0) corrections_[key][word] += static_cast<std::int32_t>(by);
   }
-  /// Whether a merge must be done here.
+  /// Returns whether a merge must be applied by merge() of this class: the merged symbol exists, or the pair has
+  /// corrections.
   bool is_needed(const BpeMerge& merge) const { return merge.again || corrections_.contains(merge.key()); }
 
-  /// Merges in the words that the reference's index has for the pair `id`, whether they hold it or not, and counts what
-  /// that changes. `blocks`: those of the pair. `all_stored`: no pair of the text is missing in the pairs.
+  /// Merges the pair `id` in the words that learn-bpe's index gives for the pair, and updates the frequencies of the
+  /// other pairs as learn-bpe does, even in a word of the index that does not hold the pair. `blocks` lists the blocks
+  /// that hold the pair. `all_stored` says that BpePairs stores every pair of the text.
   template <class Cell>
   void merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id, const BpePairs::List& blocks, bool all_stored);
 
-  /// Whether the merges cut a word in another way when they are applied by rank.
+  /// Returns whether BpeEncoder, which applies merges by rank, may cut a word differently from the learner.
   bool is_recut(Word word) const { return !recut_.empty() && recut_[word]; }
+  /// Returns whether is_recut() may be true for any word.
   bool any_recut() const { return !recut_.empty(); }
 
  private:
-  /// What a merge does to a pair.
+  /// The effect of one merge on the frequency of another pair.
   struct Change {
-    std::int64_t by = 0;
-    BpePairs::List blocks = {};  // those in which it came to be; none where it becomes rarer only
+    std::int64_t by = 0;         // what is added to the frequency
+    BpePairs::List blocks = {};  // the blocks in which occurrences of the pair were added; empty if none were
   };
 
   template <class Cell>
   void find_unstored(const BpeText<Cell>& text, Symbol merged);
   void merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block);
-  void apply();
+  void apply();  // updates BpePairs by changes_
 
   BpePairs& pairs_;
-  std::unordered_map<Key, Corrections> corrections_;
-  std::vector<bool> recut_;
+  std::unordered_map<Key, Corrections> corrections_;  // for each pair that has corrections
+  std::vector<bool> recut_;                           // for each word the answer of is_recut(); empty before merge()
 
-  // Of the merge at work:
-  std::vector<Symbol> old_, new_;  // a word before and after
-  std::unordered_map<Key, Change> changes_;
-  std::unordered_map<Key, BpePairs::Occurrences> unstored_;  // pairs with the merged symbol
+  // State of the merge that is being applied:
+  std::vector<Symbol> old_, new_;            // the symbols of one word before and after the merge
+  std::unordered_map<Key, Change> changes_;  // the effect on each other pair
+  // Pairs that contain the merged symbol, occurred before the merge, and are not stored in BpePairs:
+  std::unordered_map<Key, BpePairs::Occurrences> unstored_;
 };
 
 }  // namespace heed

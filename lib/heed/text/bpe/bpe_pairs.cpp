@@ -5,7 +5,8 @@
 
 namespace heed {
 
-/// UTF-8 sorts as code points do, so strings compare as the reference's.
+/// Compares by frequency, then by the texts of the symbols. Python's learn-bpe compares strings by code points; the
+/// bytes of UTF-8 sort in the same order.
 bool BpePairs::less(const Candidate& a, const Candidate& b) const {
   if (a.frequency != b.frequency) return a.frequency < b.frequency;
   if (a.pair == b.pair) return false;
@@ -32,7 +33,8 @@ BpePairs::Candidate BpePairs::most_frequent() {
     if (state.is_current && state.current == top.frequency) return top;
     std::pop_heap(heap_.begin(), heap_.end(), [this](const auto& a, const auto& b) { return less(a, b); });
     heap_.pop_back();
-    // An entry below the pair's frequency has a fresher one beside it.
+    // The entry was out of date. A pair that became rarer gets a new entry. A pair that became more frequent was pushed
+    // then, so that the heap already has an entry with the present frequency.
     if (state.is_current && state.current > 0 && state.current < top.frequency) push(top.pair);
   }
   return {0, kNoId};
@@ -79,6 +81,9 @@ void BpePairs::follow(Key key, Occurrences* unstored) {
   }
   state.followed = true;
   followed_.push_back(id);
+  // learn-bpe pruned the pair if, at the last pruning, the pair existed and was below the threshold. The frequency at
+  // that time is the present frequency plus all decreases since. learn-bpe's entry in `current` then holds only these
+  // decreases, as a negative number, and does not exist without a decrease.
   std::int64_t lost = 0;
   for (const auto& [decreased, by] : decreases_) lost += decreased == key ? by : 0;
   const std::int64_t born = std::max(birth(first_of(key)), birth(second_of(key)));
@@ -131,6 +136,7 @@ void BpePairs::prune(std::int64_t merges) {
   for (const Id id : followed_) {
     Pair& state = (*this)[id];
     if (!state.is_current || static_cast<double>(state.current) >= threshold_) continue;
+    // A negative `current` is the sum of the decreases since the pair was pruned before, and is added to `full`.
     state.full = state.current < 0 ? state.full + state.current : state.current;
     state.is_full = true;
     state.current = 0;
@@ -151,7 +157,7 @@ void BpePairs::restore(std::int64_t merges) {
 
 void BpePairs::start_again(std::int64_t least, std::int64_t merges) {
   keep(least);
-  for (Pair& each : pairs_)
+  for (Pair& each : pairs_)  // the text's frequency, in case that the pair becomes followed later
     if (!each.followed) each.full = each.current, each.is_full = true;
   threshold_ = threshold_after(highest_frequency(), merges);
   prune(merges);

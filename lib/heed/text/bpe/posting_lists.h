@@ -7,35 +7,43 @@
 
 namespace heed {
 
-/// Posting lists: for each of many entries a list of numbers that mostly rise, such as the blocks of text in which a
-/// pair occurs. A list stores the differences of its numbers in one byte or a few, in chunks of one pool, so that many
-/// lists grow at once and none moves.
+/// A pool of posting lists. A posting list is a list of numbers that mostly rise; in the BPE learner each pair has a
+/// list of the blocks of words in which the pair occurs.
+///
+/// A list does not store the numbers but the differences between neighbouring numbers, which are small and mostly fit
+/// in one byte (7 bits of the difference in each byte; the highest bit says that another byte follows). For example the
+/// list 5, 7, 300 is stored as the differences 6 (from -1 to 5), 2 and 293, in the bytes 06 02 A5 02. A difference of 0
+/// says that the next number is smaller than the one before: the next difference then counts from -1 again.
+///
+/// The bytes of a list are stored in chunks of 60 bytes, which are linked and come from one pool. So thousands of lists
+/// can grow at the same time, and no list ever has to be moved.
 class PostingLists {
  public:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-  /// One list; copies are the same list.
+  /// A handle of one list. A copy of a handle stands for the same list; only one copy may be used for further appends.
   struct List {
-    std::uint32_t head = kNone, tail = kNone;
-    std::uint32_t last = kNone;  // the number appended last
-    std::uint32_t used = 0;      // bytes of the chunk `tail`
+    std::uint32_t head = kNone, tail = kNone;  // the first and the last chunk of the list; kNone for an empty list
+    std::uint32_t last = kNone;                // the number that was appended last
+    std::uint32_t used = 0;                    // how many bytes of the chunk `tail` are in use
     bool empty() const { return head == kNone; }
   };
 
-  /// Appends `place` (below kNone), unless it is the last one already.
-  void append(List& list, std::uint32_t place) {
-    if (place == list.last) return;
-    if (!list.empty() && place < list.last) {
-      push(list, 0);  // from here on counted from the start again
+  /// Appends `number`, which is below kNone, to a list. Does nothing if `number` is already the last number of the
+  /// list.
+  void append(List& list, std::uint32_t number) {
+    if (number == list.last) return;
+    if (!list.empty() && number < list.last) {
+      push(list, 0);  // a difference of 0: the next difference counts from -1 again
       list.last = kNone;
     }
-    std::uint32_t difference = place - list.last;  // from -1 at the start
+    std::uint32_t difference = number - list.last;  // at the start list.last is kNone, which is -1
     for (; difference >= 0x80; difference >>= 7) push(list, static_cast<std::uint8_t>(difference | 0x80));
     push(list, static_cast<std::uint8_t>(difference));
-    list.last = place;
+    list.last = number;
   }
 
-  /// Gives the room of a list back.
+  /// Empties a list, and gives the chunks of the list back to the pool.
   void clear(List& list) {
     if (!list.empty()) {
       chunk(list.tail).next = free_;
@@ -43,16 +51,16 @@ class PostingLists {
     }
     list = {};
   }
-  /// Gives all room back. Every list has to be forgotten.
+  /// Frees the memory of all lists at once. The caller must not use any earlier List again.
   void clear();
 
-  /// The numbers of a list, one after the other. It must not change meanwhile.
+  /// Reads the numbers of a list one after another. The list must not change while a Reader reads it.
   class Reader {
    public:
     Reader(const PostingLists& lists, const List& list)
         : lists_(lists), chunk_(list.head), tail_(list.tail), used_(list.used) {}
-    /// False at the end.
-    bool next(std::uint32_t& place) {
+    /// Sets `number` to the next number of the list. Returns false at the end of the list.
+    bool next(std::uint32_t& number) {
       std::uint32_t difference = 0;
       for (int shift = 0;; shift += 7) {
         if (at_ == (chunk_ == tail_ ? used_ : kBytes)) {
@@ -66,9 +74,9 @@ class PostingLists {
       }
       if (difference == 0) {
         last_ = kNone;
-        return next(place);
+        return next(number);
       }
-      place = last_ += difference;
+      number = last_ += difference;
       return true;
     }
 
@@ -78,16 +86,20 @@ class PostingLists {
   };
 
  private:
-  static constexpr std::uint32_t kBytes = 60;                       // of a chunk
-  static constexpr std::size_t kFirstPages = std::size_t{2} << 20;  // bytes; taken as they are written
+  static constexpr std::uint32_t kBytes = 60;  // how many bytes of a list one chunk holds
+  // The pool's size in bytes at first. Memory that the pool has not written to costs nothing.
+  static constexpr std::size_t kFirstPages = std::size_t{2} << 20;
+  /// 64 bytes of the pool: some bytes of one list.
   struct Chunk {
-    std::uint32_t next;
+    std::uint32_t next;  // the number of the list's next chunk
     std::uint8_t bytes[kBytes];
   };
 
   Chunk& chunk(std::uint32_t number) const { return reinterpret_cast<Chunk*>(pages_.data())[number]; }
+  /// Returns the number of a chunk that no list uses; the pool grows when it has no such chunk.
   std::uint32_t take();
 
+  /// Appends one byte to a list.
   void push(List& list, std::uint8_t byte) {
     if (list.empty() || list.used == kBytes) {
       const std::uint32_t added = take();
@@ -99,8 +111,8 @@ class PostingLists {
   }
 
   Pages pages_{0, PageSize::huge};
-  std::uint32_t taken_ = 0;     // chunks that were ever in use
-  std::uint32_t free_ = kNone;  // the first of those given back, in a chain
+  std::uint32_t taken_ = 0;     // how many chunks of the pool have ever been used
+  std::uint32_t free_ = kNone;  // the first free chunk; Chunk::next links all free chunks
 };
 
 }  // namespace heed
