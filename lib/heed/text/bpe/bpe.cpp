@@ -16,16 +16,18 @@ namespace {
 
 constexpr std::string_view kWordEnd = "</w>";
 constexpr std::int32_t kNoNode = -1;
-constexpr int kPlaceBits = 6;
-constexpr std::size_t kLongWord = 48;  // from here on the heap of merge_long() is faster
-static_assert(kLongWord < (1 << kPlaceBits));
-constexpr std::size_t kDropoutPart = 1024;  // merging with dropout takes quadratic time
+constexpr int kIndexBits = 6;
+// Words of 48 bytes and more are cut by merge_long(), which is faster for them.
+constexpr std::size_t kLongWord = 48;
+static_assert(kLongWord < (1 << kIndexBits));
+constexpr std::size_t kDropoutPart = 1024;  // longer words are merged in parts, because dropout takes quadratic time
 
 std::size_t index(std::int32_t number) {
   return static_cast<std::size_t>(number);
 }
 
-/// The ends of the symbols of a word; a lone `</w>` has no bytes.
+/// Appends the byte offsets at which the symbols of a word end. Leaves out a separate symbol `</w>`, which has no
+/// bytes.
 template <class Symbols>
 void append_ends(const Symbols& symbols, std::vector<std::size_t>& ends) {
   for (const auto& symbol : symbols)
@@ -64,8 +66,8 @@ void BpeEncoder::index_merges() {
     parents_.resize(std::max(parents_.size(), index(number) + 1));
     return number;
   };
-  // From the last to the first: of a pair listed twice the first counts, and a symbol that two pairs make comes apart
-  // into the pair whose last listing is the earliest, as in the reference.
+  // The loop goes from the last merge to the first. So a pair that is listed twice has the rank of its first line. A
+  // symbol that two pairs make is split into the pair whose last line comes first, as in subword-nmt's apply-bpe.
   rules_.reserve(merges_.pairs.size());
   std::string merged;
   for (std::size_t i = merges_.pairs.size(); i-- > 0;) {
@@ -85,7 +87,8 @@ void BpeEncoder::index_merges() {
 
 template <class Take>
 void BpeEncoder::characters(std::string_view word, Take&& take) const {
-  const bool marked = merges_.version == BpeMerges::Version::v0_2;  // the last character is not the one within words
+  // In version 0.2 a word's last character is another symbol than the same character inside a word.
+  const bool marked = merges_.version == BpeMerges::Version::v0_2;
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t start = at;
     const char32_t c = merges_.bytes ? static_cast<unsigned char>(word[at++]) : next_code_point(word, at);
@@ -102,14 +105,15 @@ void BpeEncoder::characters(std::string_view word, Take&& take) const {
   if (!marked) take(symbols_.find(kWordEnd), word.size());
 }
 
-/// The merge of lowest rank everywhere, left to right; again until none applies.
+/// Cuts a word of less than kLongWord bytes: applies the merge of the lowest rank to all its occurrences from left to
+/// right, and repeats this until no merge applies. Appends the byte offsets of the ends of the pieces to `ends`.
 void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& ends) const {
   struct Symbol {
     std::int32_t number;
     std::uint32_t end;
-    Rule next;  // what it and the symbol behind it become
+    Rule next;  // the merge of this symbol with the next symbol
   };
-  std::array<Symbol, kLongWord + 1> symbols;  // and one for a `</w>` of its own
+  std::array<Symbol, kLongWord + 1> symbols;  // a symbol for each byte, and the separate symbol `</w>`
   std::size_t count = 0;
   characters(word, [&](std::int32_t symbol, std::size_t end) {
     symbols[count].number = symbol;
@@ -119,13 +123,14 @@ void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& en
   for (std::size_t i = 0; i + 1 < count; ++i) symbols[i].next = rules_.find(symbols[i].number, symbols[i + 1].number);
   symbols[count - 1].next = none;
   for (;;) {
-    // The lowest rank and the first place that has it, as one number: no branches that depend on them.
-    std::int64_t lowest = std::int64_t{kNoRank} << kPlaceBits;
+    // Rank and index are packed into one number. The smallest number gives the lowest rank and the first index that has
+    // this rank, without unpredictable branches.
+    std::int64_t lowest = std::int64_t{kNoRank} << kIndexBits;
     for (std::size_t i = 0; i + 1 < count; ++i)
-      lowest = std::min(lowest, std::int64_t{symbols[i].next.rank} << kPlaceBits | static_cast<std::int64_t>(i));
-    const auto at = static_cast<std::size_t>(lowest & ((1 << kPlaceBits) - 1));
+      lowest = std::min(lowest, std::int64_t{symbols[i].next.rank} << kIndexBits | static_cast<std::int64_t>(i));
+    const auto at = static_cast<std::size_t>(lowest & ((1 << kIndexBits) - 1));
     const Rule best = symbols[at].next;
-    if (lowest >> kPlaceBits == kNoRank) break;
+    if (lowest >> kIndexBits == kNoRank) break;
     bool made_before = false;
     std::size_t put = at;
     for (std::size_t i = at; i < count; ++i, ++put) {
@@ -146,6 +151,7 @@ void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& en
   append_ends(std::span(symbols.data(), count), ends);
 }
 
+/// Cuts a word of any length. Appends the byte offsets of the ends of the pieces to `ends`.
 void BpeEncoder::merge_long(std::string_view word, std::vector<std::size_t>& ends) const {
   std::vector<Node> nodes;
   characters(word, [&](std::int32_t symbol, std::size_t end) { nodes.push_back({symbol, end, 0, 0}); });
@@ -153,12 +159,14 @@ void BpeEncoder::merge_long(std::string_view word, std::vector<std::size_t>& end
   append_ends(nodes, ends);
 }
 
-/// The same for words of any length in O(n log n): a heap of (rank, position) over linked nodes. All places of one rank
-/// are merged before the pairs they make are looked at, as merge_short() does.
+/// Merges the symbols of a word of any length with the same result as merge_short(), in O(n log n) time. The nodes are
+/// a linked list, and a heap holds (rank, index of the pair's first node). All occurrences of one merge are merged
+/// before the new pairs are pushed onto the heap, as in merge_short().
 void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
-  using Place = std::pair<std::int32_t, std::int32_t>;
-  std::priority_queue<Place, std::vector<Place>, std::greater<>> heap;
+  using Candidate = std::pair<std::int32_t, std::int32_t>;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
   const auto count = static_cast<std::int32_t>(nodes.size());
+  // Pushes the pair that starts at a node onto the heap, if the pair has a merge.
   const auto offer = [&](std::int32_t at) {
     if (at == kNoNode || nodes[index(at)].next == kNoNode) return;
     const Rule& here = rules_.find(nodes[index(at)].symbol, nodes[index(nodes[index(at)].next)].symbol);
@@ -169,7 +177,7 @@ void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
     nodes[index(i)].next = i + 1 < count ? i + 1 : kNoNode;
   }
   for (std::int32_t i = 0; i < count; ++i) offer(i);
-  std::vector<char> dead(nodes.size(), 0);
+  std::vector<char> dead(nodes.size(), 0);  // for each node whether it has been merged into the node before
   std::vector<std::int32_t> merged;
   while (!heap.empty()) {
     const std::int32_t rank = heap.top().first;
@@ -180,7 +188,7 @@ void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
       if (dead[index(at)] || left.next == kNoNode) continue;
       const Node& right = nodes[index(left.next)];
       const Rule& here = rules_.find(left.symbol, right.symbol);
-      if (here.rank != rank) continue;  // changed since it was put on the heap
+      if (here.rank != rank) continue;  // the pair has changed since the entry was pushed onto the heap
       dead[index(left.next)] = 1;
       left = {here.merged, right.end, left.previous, right.next};
       if (left.next != kNoNode) nodes[index(left.next)].previous = at;
@@ -197,19 +205,21 @@ void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
   nodes.resize(put);
 }
 
-/// A piece that may have to come apart, without the end-of-word mark.
+/// A piece of a word, for split_unknown(). `text` does not contain the end-of-word mark; `final` says whether the piece
+/// is the last piece of its word.
 struct BpeEncoder::Part {
   std::string text;
   bool final;
 };
 
-/// Puts the two symbols a piece came from on `open`, the second below the first; false where it cannot come apart.
+/// Splits a piece into the two symbols that were merged, and pushes the second symbol and then the first onto the stack
+/// `open`. Returns false if the piece cannot be split.
 bool BpeEncoder::take_apart(const Part& part, std::vector<Part>& open) const {
   const std::int32_t symbol = symbols_.find(part.final ? part.text + std::string(kWordEnd) : part.text);
   if (symbol == kNoId || parents_[index(symbol)].first == kNoId) return false;
   std::string_view second = symbols_[parents_[index(symbol)].second];
   if (part.final) {
-    // Text that reads like the mark may have been merged across it.
+    // If the word itself contains the text `</w>`, a merge may have cut the end-of-word mark into two symbols.
     if (!second.ends_with(kWordEnd)) return false;
     second.remove_suffix(kWordEnd.size());
   }
@@ -219,7 +229,8 @@ bool BpeEncoder::take_apart(const Part& part, std::vector<Part>& open) const {
   return true;
 }
 
-/// Takes pieces that are not allowed apart again, by the merges that made them.
+/// Splits the pieces that options_.allowed does not allow into the symbols that they were merged from, again and again
+/// until each piece is allowed or cannot be split. Updates `ends`.
 void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& ends) const {
   std::vector<std::size_t> out;
   std::vector<Part> open;
@@ -229,7 +240,7 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
     while (!open.empty()) {
       const Part part = std::move(open.back());
       open.pop_back();
-      if (part.text.empty()) continue;  // of text that reads like the mark
+      if (part.text.empty()) continue;  // possible if the word contains the text `</w>`
       const bool known = options_.allowed(part.final ? part.text : part.text + options_.separator);
       if (known || !take_apart(part, open)) out.push_back(end += part.text.size());
     }
@@ -237,8 +248,8 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
   ends = std::move(out);
 }
 
-/// The nodes from `first` to before `last`, merged and appended to `out`: merge_short() that looks past some of the
-/// pairs each time, drawn anew.
+/// Merges the nodes from `first` to before `last` with BPE-dropout, and appends the resulting nodes to `out`. Works
+/// like merge_short(), but in each round every possible merge is left out with the probability sampler.dropout.
 void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::size_t last, SubwordSampler& sampler,
                             std::vector<Node>& out) const {
   std::vector<const Rule*> rules;
@@ -267,6 +278,7 @@ void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::si
              nodes.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
+/// Cuts a word with BPE-dropout. Appends the byte offsets of the ends of the pieces to `ends`.
 void BpeEncoder::merge_at_random(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler& sampler) const {
   std::vector<Node> nodes, merged;
   characters(word, [&](std::int32_t symbol, std::size_t end) { nodes.push_back({symbol, end, 0, 0}); });
@@ -275,7 +287,8 @@ void BpeEncoder::merge_at_random(std::string_view word, std::vector<std::size_t>
   append_ends(merged, ends);
 }
 
-/// Replaces `ends` by the ends of the pieces of a word, or of a part of one that merges must not leave.
+/// Cuts a word, or a part of a word between glossary matches; no merge goes beyond the part. Replaces `ends` by the
+/// byte offsets at which the pieces end.
 void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   ends.clear();
   std::size_t first_end = merges_.bytes ? 1 : 0;
@@ -291,7 +304,7 @@ void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& e
   if (options_.allowed) split_unknown(part, ends);
 }
 
-/// segment() of a word that no cache knows.
+/// Cuts a word without a look-up in the cache. Replaces `ends` by the byte offsets at which the pieces end.
 void BpeEncoder::segment_anew(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   if (options_.glossaries.empty()) return segment_part(word, ends, sampler);
   std::vector<std::size_t> parts, inside;
@@ -310,8 +323,9 @@ void BpeEncoder::segment_anew(std::string_view word, std::vector<std::size_t>& e
   }
 }
 
-/// Calls take(first, last) for the ends of the pieces of a word: those that `cache` knows, or `ends`, which it then
-/// remembers. `hash`: hash_of() the word.
+/// Cuts a word with the help of `cache`, and calls take(first, last) with pointers to the byte offsets at which the
+/// pieces end. The offsets are in the cache if the word was found, or else in `ends`; then they are added to the cache
+/// if they fit. `hash` is hash_of(word).
 template <class Take>
 void BpeEncoder::segment_cached(Cache& cache, std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends,
                                 Take&& take) const {
@@ -343,8 +357,10 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
     std::size_t start, end;
     std::uint64_t hash;
   };
-  std::array<Token, 16> some;  // so that the cache is told of a word well before it is asked
-  // The output is the text with something between pieces: what is between two such places is copied at once.
+  // 16 tokens are read ahead, so that the memory of the cache can be prefetched before the look-ups.
+  std::array<Token, 16> some;
+  // The output is `tokens` with separators inserted. copy() copies the text between two insertions at once: all bytes
+  // from the index `copied` on.
   std::size_t at = after_spaces(tokens, 0), copied = at, last = at;
   const auto copy = [&](std::size_t end) {
     out.append(tokens.substr(copied, end - copied));
@@ -360,7 +376,7 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
     }
     for (std::size_t i = 0; i < count; ++i) {
       const Token token = some[i];
-      if (token.start > last + 1) {  // of several spaces one stays
+      if (token.start > last + 1) {  // only one of several spaces is copied
         copy(last);
         copied = token.start - 1;
       }
@@ -384,7 +400,7 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
 }
 
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {
-  LineReader reader(path, InvalidUtf8::keep);  // bytes need not be UTF-8; parse() looks at the rest
+  LineReader reader(path, InvalidUtf8::keep);  // merges of bytes need not be UTF-8; parse() checks other merges
   std::string text;
   for (std::string line; reader.next(line);) text.append(line).append(1, '\n');
   return parse(text, path, limit, bytes);

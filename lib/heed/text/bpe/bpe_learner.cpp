@@ -21,57 +21,71 @@ namespace heed {
 namespace {
 
 using Symbol = BpePairs::Symbol;
-using Place = std::uint32_t;
+using BlockNumber = std::uint32_t;
 constexpr std::string_view kWordEnd = "</w>";
 
-/// Learns with lists of the blocks of words in which frequent pairs occur, so that a merge searches these only. Rare
-/// pairs are not stored: the text is counted again when their time comes. Merges that must go the reference's own way
-/// are left to a BpeExactMerger.
+/// The BPE learner. bpe_learner.h explains the idea, and defines the words stored, followed, current, full, block and
+/// cell. One step of run():
+/// 1. BpePairs gives the most frequent pair, for example `s t</w>` (9 times, in block 1).
+/// 2. merge() searches the pair's blocks only, in the example block 1, and replaces each occurrence of the pair by the
+///    merged symbol `st</w>`. Block 1 holds two words, each between the word's count and the mark kEnd:
+///        before    6 n e w e s t</w> kEnd 3 w i d e s t</w> kEnd
+///        after     6 n e w e st</w> kEnd 3 w i d e st</w> kEnd
+/// 3. During the search merge() notes the symbols beside the occurrences: `e` stood before an occurrence 6 + 3 = 9
+/// times.
+/// 4. update_frequencies() uses these notes: `e s` loses 9 of its occurrences, and the new pair `e st</w>` gets 9.
+///
+/// Only frequent pairs are stored. When the most frequent stored pair has become too rare, the learner counts the text
+/// again and stores rarer pairs. A merge for which learn-bpe would count wrongly is left to a BpeExactMerger.
 class Learner {
  public:
-  /// `cells`: what BpeText needs for the words at most. `each_word` calls its argument with each word and its count.
+  /// Reads the words and counts their pairs. `cells` is an upper bound of the cells that BpeText needs for the words.
+  /// each_word(take) must call take(word, count) for each word.
   template <class EachWord>
   Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits);
+  /// Does all merges, and returns the result of learn_bpe().
   BpeLearnt run(const std::function<void(std::int64_t)>& progress);
 
  private:
   static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
-  // Pairs rarer than this share of the most frequent are not stored, nor more than some of the most frequent.
+  // Pairs more than 16 times rarer than the most frequent pair are not stored.
   static constexpr std::int64_t kFrequencySpan = 16;
+  // The learner tries to store no more than about this number of pairs.
   static constexpr std::size_t kMostPairs = 1 << 16;
 
   using Neighbour = BpePairs::Occurrences;
-  /// What stands beside the places of a merge: how often, and where.
+  /// The symbols on one side of the merged occurrences: for each symbol how often it stood there, and in which blocks.
   struct Neighbours {
-    std::vector<Neighbour> of;  // per symbol
-    std::vector<Symbol> found;
-    Neighbour& operator[](Symbol symbol) { return of[static_cast<std::size_t>(symbol)]; }
-    void note(Symbol symbol, std::int64_t count, Place block, PostingLists& postings) {
+    std::vector<Neighbour> by_symbol;
+    std::vector<Symbol> symbols;  // the symbols whose Neighbour is not empty
+    Neighbour& operator[](Symbol symbol) { return by_symbol[static_cast<std::size_t>(symbol)]; }
+    /// Notes that `symbol` stands beside a merged occurrence in a word that occurs `count` times, in block `block`.
+    void note(Symbol symbol, std::int64_t count, BlockNumber block, PostingLists& postings) {
       Neighbour& neighbour = (*this)[symbol];
-      if (neighbour.blocks.empty()) found.push_back(symbol);
+      if (neighbour.blocks.empty()) symbols.push_back(symbol);
       neighbour.count += count;
       postings.append(neighbour.blocks, block);
     }
   };
 
   void read_word(std::string_view word, std::int64_t count, std::size_t cells);
-  void widen_for(std::int64_t count, std::size_t capacity);
+  void widen_cells_if_needed(std::int64_t count, std::size_t capacity);
   Symbol intern(std::string_view text);
   template <class Cell>
   void count_pairs(BpeText<Cell>& text, std::int64_t most);
-  void choose_pairs(std::int64_t merges);
+  void store_needed_pairs(std::int64_t merges);
   void refill(std::int64_t merges);
 
   void merge(BpePairs::Id id, std::int64_t merges);
   template <class Cell>
   void merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks);
   template <class Cell>
-  void merge_in_block(BpeText<Cell>& text, Place number);
+  void merge_in_block(BpeText<Cell>& text, BlockNumber number);
   void decrease(Symbol first, Symbol second, std::int64_t by);
   void create(Symbol first, Symbol second, Neighbour& found);
-  void apply();
-  void use(Symbol symbol, std::int64_t by);
-  bool can_come_again(Symbol symbol) const;
+  void update_frequencies();
+  void add_uses(Symbol symbol, std::int64_t by);
+  bool can_be_made_again(Symbol symbol) const;
 
   template <class Cell>
   WordCounts count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const;
@@ -82,26 +96,32 @@ class Learner {
   }
 
   BpeLimits limits_;
-  std::unique_ptr<BpeText<std::uint16_t>> narrow_;  // the text, until it has too many symbols
+  // The text has cells of 16 bits as long as they can hold all symbols and counts, then cells of 32 bits. One of the
+  // two pointers is null.
+  std::unique_ptr<BpeText<std::uint16_t>> narrow_;
   std::unique_ptr<BpeText<std::uint32_t>> wide_;
-  // Words that occur 0 times change frequencies by 0, which lets the reference forget them: all pairs are followed.
+  // Whether every pair is followed. This is needed if a word has the count 0: a merge in such a word changes the
+  // frequency of a pruned pair by 0 in learn-bpe, and at the next pruning 0 replaces the pair's full frequency.
   bool follows_all_ = false;
-  StringIds texts_;
+  StringIds texts_;                               // the texts of the symbols; a symbol is an id in this interner
   std::array<std::array<Symbol, 128>, 2> ascii_;  // symbols of ASCII characters within and at the end of words
-  std::vector<Symbol> word_;                      // the word being read
-  std::vector<std::int64_t> uses_;                // per symbol: occurrences in different words
-  std::size_t characters_ = 0;                    // symbols there from the start
-  std::int64_t alive_ = 0;                        // those, and the merged ones in use
+  std::vector<Symbol> word_;                      // the symbols of the word being read
+  std::vector<std::int64_t> uses_;                // occurrences of each symbol; a word counts once, whatever its count
+  std::size_t characters_ = 0;                    // number of symbols that are single characters
+  std::int64_t symbols_in_use_ = 0;               // the single characters, and the merged symbols that still occur
 
-  std::int64_t least_ = kUnknown;  // the frequency of stored pairs, but for followed ones
+  // Every pair that occurs at least so often is stored. Rarer pairs are stored only if they are followed.
+  std::int64_t least_frequency_ = kUnknown;
   BpePairs pairs_{texts_};
   BpeExactMerger exact_{pairs_};
 
-  // Of the merge at work:
+  // State of the merge that is being applied:
   BpeMerge merge_;
-  bool leaves_places_ = false;  // the reference's index has places of the pair left
-  Neighbours before_, after_;
-  Neighbour between_;  // merged symbols side by side
+  // Whether the merge may leave negative numbers for the merged pair in learn-bpe's index, and the pair may occur
+  // again.
+  bool index_gets_negative_ = false;
+  Neighbours before_, after_;  // the symbols before and after the merged occurrences
+  Neighbour between_;          // two merged occurrences side by side
 };
 
 template <class EachWord>
@@ -110,15 +130,16 @@ Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limit
   for (auto& table : ascii_) table.fill(kNoId);
   each_word([&](std::string_view word, std::int64_t count) { read_word(word, count, cells); });
   characters_ = static_cast<std::size_t>(texts_.size());
-  alive_ = static_cast<std::int64_t>(characters_);
+  symbols_in_use_ = static_cast<std::int64_t>(characters_);
   if (follows_all_) {
-    least_ = 0;
+    least_frequency_ = 0;
     with_text([this](auto& text) { this->count_pairs(text, 0); });
   }
-  choose_pairs(0);
+  store_needed_pairs(0);
   pairs_.start();
 }
 
+/// Adds one word with its count to the text: splits the word into characters, and interns them as symbols.
 void Learner::read_word(std::string_view word, std::int64_t count, std::size_t cells) {
   word_.clear();
   for (std::size_t at = 0; at < word.size();) {
@@ -136,108 +157,122 @@ void Learner::read_word(std::string_view word, std::int64_t count, std::size_t c
     ++uses_[static_cast<std::size_t>(symbol)];
   }
   follows_all_ |= count == 0;
-  widen_for(count, cells);
+  widen_cells_if_needed(count, cells);
   with_text([&](auto& to) { to.add(count, word_); });
 }
 
-/// Wider cells, where a symbol or a count needs them.
-void Learner::widen_for(std::int64_t count, std::size_t capacity) {
+/// Copies the text into cells of 32 bits if cells of 16 bits cannot hold a new word with this count, or all symbols.
+/// `capacity` is the number of cells that the copy must have room for.
+void Learner::widen_cells_if_needed(std::int64_t count, std::size_t capacity) {
   if (wide_ || (narrow_->has_room(count) && std::cmp_less_equal(texts_.size(), narrow_->kMostSymbols))) return;
   wide_ = std::make_unique<BpeText<std::uint32_t>>(*narrow_, capacity);
   narrow_.reset();
 }
 
+/// Returns the symbol with the given text, and makes a new symbol if the text has none.
 Symbol Learner::intern(std::string_view text) {
   const Symbol symbol = texts_.add(text);
   if (static_cast<std::size_t>(symbol) == uses_.size()) uses_.push_back(0);
   return symbol;
 }
 
-/// Stores the pairs of the frequency least_ and above, with their blocks, as the text has them. Where these are too
-/// many, least_ is raised, but not above `most`.
+/// Counts the text, and stores all pairs of frequency least_frequency_ or more with their blocks. If these pairs are
+/// too many, raises least_frequency_ first, but not above `most`. If least_frequency_ is kUnknown, sets it to a
+/// sixteenth of the highest frequency.
+///
+/// A table of all pairs would be too large, so that the text is read twice. The first reading adds up frequencies in a
+/// small table of sums, in which many pairs share a slot: a pair whose sum is below least_frequency_ is certainly too
+/// rare. The second reading counts only the other pairs, and those that are too rare after all are removed.
 template <class Cell>
 void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   pairs_.keep_followed();
-  text.compact(least_ == kUnknown ? text.kLongBlock : text.kShortBlock);
+  text.compact(least_frequency_ == kUnknown ? text.kLongBlock : text.kShortBlock);
   const auto each_pair = [&](auto&& take) {
-    for (Place block = 0; block < text.blocks(); ++block)
+    for (BlockNumber block = 0; block < text.blocks(); ++block)
       text.each_word(block, [&](std::uint32_t, std::int64_t count, std::span<const Cell> symbols) {
         for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
           take(static_cast<Symbol>(symbols[i]), static_cast<Symbol>(symbols[i + 1]), count, block);
       });
   };
-  // Pairs that share a number in a small table first: most of the rare ones are known by it.
-  const std::size_t most_slots = least_ == kUnknown ? 1 << 16 : 1 << 20;  // a few are very frequent at first
+  // At first only few, very frequent pairs are wanted, and a small table that fits in the processor's cache is enough.
+  const std::size_t most_slots = least_frequency_ == kUnknown ? 1 << 16 : 1 << 20;
   const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
   const int shift = 64 - std::countr_zero(slots);
-  const Pages memory(least_ > 1 ? slots * sizeof(std::uint32_t) : 0, PageSize::huge);
+  const Pages memory(least_frequency_ > 1 ? slots * sizeof(std::uint32_t) : 0, PageSize::huge);
   const std::span<std::uint32_t> shared(reinterpret_cast<std::uint32_t*>(memory.data()),
                                         memory.size() / sizeof(std::uint32_t));
+  // Returns the slot of a pair in the table of sums.
   const auto slot = [&](Symbol first, Symbol second) {
     return BpePairs::key_of(first, second) * 0x9E3779B97F4A7C15u >> shift;
   };
-  constexpr std::int64_t highest = std::numeric_limits<std::uint32_t>::max();  // of the table: stands for more too
-  const auto is_stored = [&](std::int64_t sum) { return sum >= std::min(least_, highest); };
-  if (least_ > 1) {
-    each_pair([&](Symbol first, Symbol second, std::int64_t count, Place) {
+  // The highest sum of a slot; larger sums are cut to this value.
+  constexpr std::int64_t highest = std::numeric_limits<std::uint32_t>::max();
+  const auto is_stored = [&](std::int64_t sum) { return sum >= std::min(least_frequency_, highest); };
+  if (least_frequency_ > 1) {
+    each_pair([&](Symbol first, Symbol second, std::int64_t count, BlockNumber) {
       std::uint32_t& sum = shared[slot(first, second)];
       sum = static_cast<std::uint32_t>(std::min(sum + std::min(count, highest), highest));
     });
-    if (least_ == kUnknown)
-      least_ = std::max<std::int64_t>(1, *std::max_element(shared.begin(), shared.end()) / kFrequencySpan);
+    if (least_frequency_ == kUnknown)
+      least_frequency_ = std::max<std::int64_t>(1, *std::max_element(shared.begin(), shared.end()) / kFrequencySpan);
     const auto stored = [&] { return std::count_if(shared.begin(), shared.end(), is_stored); };
-    while (2 * least_ <= most && std::cmp_greater(stored(), kMostPairs)) least_ *= 2;
+    while (2 * least_frequency_ <= most && std::cmp_greater(stored(), kMostPairs)) least_frequency_ *= 2;
   }
-  each_pair([&](Symbol first, Symbol second, std::int64_t count, Place block) {
-    if (least_ > 1 && !is_stored(shared[slot(first, second)])) return;
+  each_pair([&](Symbol first, Symbol second, std::int64_t count, BlockNumber block) {
+    if (least_frequency_ > 1 && !is_stored(shared[slot(first, second)])) return;
     pairs_.count(BpePairs::key_of(first, second), count, block);
   });
   for (BpePairs::Pair& each : pairs_.all()) each.followed |= follows_all_;
-  pairs_.keep(least_);
+  pairs_.keep(least_frequency_);
 }
 
-/// Sees to it that all pairs are stored that can be most frequent until refill() comes again: those not pruned.
-void Learner::choose_pairs(std::int64_t merges) {
-  for (std::int64_t highest = pairs_.highest_frequency(); least_ > 1; highest = pairs_.highest_frequency()) {
+/// Stores all pairs that can become the most frequent pair before the next call of refill(), which are all pairs from
+/// the threshold of pruning on. `merges` is the number of merges done so far.
+void Learner::store_needed_pairs(std::int64_t merges) {
+  for (std::int64_t highest = pairs_.highest_frequency(); least_frequency_ > 1; highest = pairs_.highest_frequency()) {
     const double threshold = pairs_.threshold_after(highest, merges);
-    if (highest >= least_ && threshold >= static_cast<double>(least_)) break;
-    const std::int64_t most = least_ == kUnknown ? 0 : std::min(static_cast<std::int64_t>(threshold), highest);
-    if (least_ != kUnknown)
-      least_ =
-          std::max<std::int64_t>(1, highest > 0 ? std::min(most, highest / kFrequencySpan) : least_ / kFrequencySpan);
+    if (highest >= least_frequency_ && threshold >= static_cast<double>(least_frequency_)) break;
+    const std::int64_t most =
+        least_frequency_ == kUnknown ? 0 : std::min(static_cast<std::int64_t>(threshold), highest);
+    if (least_frequency_ != kUnknown)
+      least_frequency_ = std::max<std::int64_t>(
+          1, highest > 0 ? std::min(most, highest / kFrequencySpan) : least_frequency_ / kFrequencySpan);
     with_text([&](auto& text) { this->count_pairs(text, most); });
   }
 }
 
-/// Makes every pair current again, and prunes below a new threshold.
+/// Restores as learn-bpe does when all pairs left in `current` are below the threshold: puts every pair back into
+/// `current`, stores the pairs that are needed from now on, and prunes below a new threshold.
 void Learner::refill(std::int64_t merges) {
   pairs_.restore(merges);
-  choose_pairs(merges);
-  pairs_.start_again(least_, merges);
+  store_needed_pairs(merges);
+  pairs_.start_again(least_frequency_, merges);
 }
 
+/// Subtracts `by` from the frequency of a pair, unless the pair is the one that is being merged.
 void Learner::decrease(Symbol first, Symbol second, std::int64_t by) {
-  if (first == merge_.first && second == merge_.second) return;  // the pair being merged is used up
+  if (first == merge_.first && second == merge_.second) return;  // use_up() set the frequency to 0
   pairs_.decrease(first, second, by);
 }
 
-/// A pair with a symbol that was not there before.
+/// Stores a new pair, which contains the new merged symbol, if the pair is frequent enough. Empties `found`.
 void Learner::create(Symbol first, Symbol second, Neighbour& found) {
-  if (found.count >= least_)
+  if (found.count >= least_frequency_)
     pairs_.create(BpePairs::key_of(first, second), found, follows_all_);
   else
     pairs_.posting_lists().clear(found.blocks);
   found = {};
 }
 
-/// Counts what a merge in words of their own symbols changes, when the merged symbol is new.
-void Learner::apply() {
-  for (const Symbol symbol : before_.found) {
+/// Updates the frequencies of the pairs around the merged occurrences by before_, after_ and between_, and empties
+/// these three. For merges that make a new symbol.
+void Learner::update_frequencies() {
+  for (const Symbol symbol : before_.symbols) {
     Neighbour& found = before_[symbol];
     decrease(symbol, merge_.first, found.count);
     create(symbol, merge_.merged, found);
   }
-  for (const Symbol symbol : after_.found) {
+  for (const Symbol symbol : after_.symbols) {
     Neighbour& found = after_[symbol];
     decrease(merge_.second, symbol, found.count);
     create(merge_.merged, symbol, found);
@@ -246,28 +281,32 @@ void Learner::apply() {
     decrease(merge_.second, merge_.first, between_.count);
     create(merge_.merged, merge_.merged, between_);
   }
-  before_.found.clear();
-  after_.found.clear();
+  before_.symbols.clear();
+  after_.symbols.clear();
 }
 
-/// Merges in the words of a block, if the pair is there, and notes what stands around.
+/// Replaces each occurrence of the pair in one block by the merged symbol, and notes the symbols beside the
+/// occurrences.
 template <class Cell>
-void Learner::merge_in_block(BpeText<Cell>& text, Place number) {
+void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   PostingLists& postings = pairs_.posting_lists();
   auto& block = text.block(number);
   Cell* const cells = text.cells(block);
   const std::size_t size = block.length;
   const auto first = static_cast<Cell>(merge_.first), second = static_cast<Cell>(merge_.second);
   const auto find = [&](std::size_t from) { return text.find(cells, size, from, first, second); };
-  std::size_t at = 0, put = 0, word = 0;  // where to go on, what is done, the count of the word
+  std::size_t at = 0;    // the cells before this index have been read
+  std::size_t put = 0;   // the next cell is written to this index
+  std::size_t word = 0;  // the index of the first cell of the present word, which holds the word's count
   std::int64_t count = 0;
   for (std::size_t i = find(0); i < size;) {
-    // What is behind `at` has been moved, but for the cell right before it.
+    // The search also finds the first cell of a word, if the word's count looks like the symbol `first`. The cell i - 1
+    // can be read: all cells before `at` may have been overwritten, except the last one.
     if (i == 0 || cells[i - 1] == text.kEnd) {
-      i = find(i + 1);  // a count that looks like a symbol
+      i = find(i + 1);
       continue;
     }
-    const bool beside = at > 0 && i == at;  // of another place of the pair
+    const bool beside = at > 0 && i == at;  // another occurrence of the pair stands directly before this one
     std::size_t begin = i;
     while (begin > at && cells[begin - 1] != text.kEnd) --begin;
     if (begin > at || at == 0) {
@@ -283,7 +322,8 @@ void Learner::merge_in_block(BpeText<Cell>& text, Place number) {
     const Cell next = cells[i + 2];
     const bool ends = next == text.kEnd, again = !ends && next == first && cells[i + 3] == second;
     if (!ends && !again) after_.note(static_cast<Symbol>(next), count, number, postings);
-    if (leaves_places_ && (beside || (next == first && !again)))
+    // For a pair of two equal symbols learn-bpe counts overlapping occurrences too, and its index becomes negative.
+    if (index_gets_negative_ && (beside || (next == first && !again)))
       exact_.correct(merge_.key(),
                      block.first_word + static_cast<std::uint32_t>(std::count(cells, cells + put, text.kEnd) +
                                                                    std::count(cells + at, cells + i, text.kEnd)),
@@ -300,77 +340,83 @@ void Learner::merge_in_block(BpeText<Cell>& text, Place number) {
   block.length = static_cast<std::uint32_t>(put + size - at);
 }
 
+/// Applies merge number `merges` + 1: merges the pair `id` in the whole text, and updates the table of pairs.
 void Learner::merge(BpePairs::Id id, std::int64_t merges) {
   const Symbol first = pairs_.first(id), second = pairs_.second(id);
   const std::int32_t symbols = texts_.size();
   const Symbol merged = intern(std::string(texts_[first]).append(texts_[second]));
   merge_ = {.first = first, .second = second, .merged = merged, .again = texts_.size() == symbols};
   if (!merge_.again) pairs_.note_birth(merged, merges + 1);
-  widen_for(0, narrow_ ? narrow_->size() : 0);
-  before_.of.resize(uses_.size());
-  after_.of.resize(uses_.size());
-  leaves_places_ = first == second && can_come_again(first);
+  widen_cells_if_needed(0, narrow_ ? narrow_->size() : 0);
+  before_.by_symbol.resize(uses_.size());
+  after_.by_symbol.resize(uses_.size());
+  index_gets_negative_ = first == second && can_be_made_again(first);
   BpePairs::List blocks = pairs_.use_up(id);
   if (exact_.is_needed(merge_)) {
-    with_text([&](auto& text) { exact_.merge(text, merge_, id, blocks, least_ <= 1); });
+    with_text([&](auto& text) { exact_.merge(text, merge_, id, blocks, least_frequency_ <= 1); });
     pairs_.posting_lists().clear(blocks);
   } else {
     with_text([&](auto& text) { merge_in_blocks(text, blocks); });
     pairs_.posting_lists().clear(blocks);
-    apply();
+    update_frequencies();
   }
-  use(first, -merge_.made);
-  use(second, -merge_.made);
-  use(merged, merge_.made);
+  add_uses(first, -merge_.made);
+  add_uses(second, -merge_.made);
+  add_uses(merged, merge_.made);
 }
 
+/// Calls merge_in_block() for each block of a posting list. The blocks are far apart in memory, so that the Block is
+/// prefetched into the processor's cache 16 steps before the search of a block, and the cells 8 steps before.
 template <class Cell>
 void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks) {
-  // The blocks lie anywhere in the memory, so the processor is told some steps before: of a block, then of its cells.
   constexpr std::size_t block_ahead = 16, cells_ahead = 8;
-  std::array<Place, block_ahead> coming{};
+  std::array<BlockNumber, block_ahead> coming{};  // the numbers of the next blocks, as a ring buffer
   PostingLists::Reader reader(pairs_.posting_lists(), blocks);
   std::size_t read = 0;
   const auto step = [&](std::size_t i) {
     if (i >= cells_ahead && i < read + cells_ahead) text.prefetch_cells(coming[(i - cells_ahead) % block_ahead]);
     if (i >= block_ahead) merge_in_block(text, coming[i % block_ahead]);
   };
-  for (Place place = 0; reader.next(place); ++read) {
+  for (BlockNumber number = 0; reader.next(number); ++read) {
     step(read);
-    text.prefetch_block(place);
-    coming[read % block_ahead] = place;
+    text.prefetch_block(number);
+    coming[read % block_ahead] = number;
   }
   for (std::size_t i = read; i < read + block_ahead; ++i) step(i);
 }
 
-void Learner::use(Symbol symbol, std::int64_t by) {
+/// Adds `by` to the number of occurrences of a symbol, and updates the number of symbols in use.
+void Learner::add_uses(Symbol symbol, std::int64_t by) {
   std::int64_t& uses = uses_[static_cast<std::size_t>(symbol)];
   const std::int64_t before = uses;
   uses += by;
-  if (static_cast<std::size_t>(symbol) >= characters_) alive_ += (uses > 0) - (before > 0);
+  if (static_cast<std::size_t>(symbol) >= characters_) symbols_in_use_ += (uses > 0) - (before > 0);
 }
 
-/// Whether merges may make a symbol that is there: not the characters within words.
-bool Learner::can_come_again(Symbol symbol) const {
+/// Returns whether a later merge may make this symbol again. No merge makes a single character without a mark, but a
+/// text that contains `</w>` as characters can make a character with the mark of the word's end.
+bool Learner::can_be_made_again(Symbol symbol) const {
   return static_cast<std::size_t>(symbol) >= characters_ || texts_[symbol].ends_with(kWordEnd);
 }
 
-/// Counts the pieces that the merges cut the words into, in the order of first occurrence, then the characters that do
-/// not occur.
+/// Returns BpeLearnt::pieces: the pieces of the merged text with their counts, in the order of first occurrence, then
+/// the single characters that are no longer in the text, with count 0.
 template <class Cell>
 WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const {
   const BpeEncoder encoder(exact_.any_recut() ? merges : BpeMerges());
   WordCounts pieces;
+  // Returns the piece of a symbol: the text without `</w>` at the end of a word, with the separator inside a word.
   const auto name = [&](Symbol symbol, bool final) {
     const std::string_view named = texts_[symbol];
     return final ? std::string(named.substr(0, named.size() - kWordEnd.size()))
                  : std::string(named) + encoder.separator();
   };
-  std::array<std::vector<WordCounts::Place>, 2>
-      numbers;  // where the pieces are of symbols within and at the end of words
-  for (auto& each : numbers) each.resize(uses_.size(), WordTable::kNoPlace);
+  // For each symbol the place of its piece in `pieces`: [0] for the symbol inside a word, [1] at the end of a word.
+  std::array<std::vector<WordCounts::Place>, 2> piece_places;
+  for (auto& each : piece_places) each.resize(uses_.size(), WordTable::kNoPlace);
   std::string whole;
   std::vector<std::size_t> ends;
+  // Adds the pieces of a word that BpeEncoder may cut differently from the learner: lets BpeEncoder cut the word.
   const auto cut_again = [&](std::span<const Cell> symbols, std::int64_t count) {
     whole.clear();
     for (const Cell symbol : symbols) whole += texts_[static_cast<Symbol>(symbol)];
@@ -381,14 +427,14 @@ WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& mer
       pieces.add(i + 1 < ends.size() ? piece + encoder.separator() : piece, count);
     }
   };
-  for (Place block = 0; block < text.blocks(); ++block)
+  for (BlockNumber block = 0; block < text.blocks(); ++block)
     text.each_word(block, [&](std::uint32_t word, std::int64_t count, std::span<const Cell> symbols) {
       if (exact_.is_recut(word)) return cut_again(symbols, count);
       for (std::size_t i = 0; i < symbols.size(); ++i) {
         const bool final = i + 1 == symbols.size();
-        WordCounts::Place& number = numbers[final][symbols[i]];
-        if (number == WordTable::kNoPlace) number = pieces.add(name(static_cast<Symbol>(symbols[i]), final), 0);
-        pieces.add_to(number, count);
+        WordCounts::Place& place = piece_places[final][symbols[i]];
+        if (place == WordTable::kNoPlace) place = pieces.add(name(static_cast<Symbol>(symbols[i]), final), 0);
+        pieces.add_to(place, count);
       }
     });
   for (std::size_t i = 0; i < characters_; ++i) {
@@ -401,7 +447,7 @@ WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& mer
 BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
   BpeLearnt learnt;
   auto& merges = learnt.merges.pairs;
-  for (std::int64_t i = 0; i < limits_.merges && alive_ < limits_.symbols; ++i) {
+  for (std::int64_t i = 0; i < limits_.merges && symbols_in_use_ < limits_.symbols; ++i) {
     BpePairs::Candidate best = pairs_.most_frequent();
     if (best.pair < 0 || (i > 0 && static_cast<double>(best.frequency) < pairs_.threshold())) {
       refill(i);
@@ -413,7 +459,7 @@ BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
     }
     merges.emplace_back(texts_[pairs_.first(best.pair)], texts_[pairs_.second(best.pair)]);
     merge(best.pair, i);
-    if (i % 100 == 0) {
+    if (i % 100 == 0) {  // learn-bpe prunes after these merges
       pairs_.prune(i + 1);
       if (progress) progress(i + 1);
     }
@@ -422,7 +468,8 @@ BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
   return learnt;
 }
 
-/// What BpeText needs for the words at most. Checks the limits too.
+/// Returns an upper bound of the cells that BpeText needs for the words. Throws UsageError for a limit out of range,
+/// and Error when the cells are too many to be counted with 32 bits.
 std::size_t most_cells(const WordCounts& words, const BpeLimits& limits) {
   if (limits.min_frequency < 1) throw UsageError("--min-frequency: must be at least 1");
   std::size_t cells = 0;

@@ -26,32 +26,28 @@ namespace heed {
 // `e s` falls from 9 to 0, and the new pair `e st</w>` occurs 9 times. The two merges are the first two lines of the
 // result.
 //
-// A text of 100 million words has about a million different words. Four parts make each step fast:
+// A large text has millions of different words. Four parts make each step fast:
 // - BpeText (bpe_text.h): the words and their symbols in one array;
 // - BpePairs (bpe_pairs.h): the table of pairs with frequencies, and a heap that gives the most frequent pair;
-// - PostingLists (posting_lists.h): for each pair the list of places in the array that a merge must search;
+// - PostingLists (posting_lists.h): for each pair the list of the blocks that a merge must search;
 // - BpeExactMerger (bpe_exact_merge.h): the rare merges for which subword-nmt's learn-bpe counts wrongly. The learner
-// has
-//   to give the same merges as learn-bpe, so that it has to make the same errors.
+//   has to give the same merges as learn-bpe, and therefore has to make the same errors.
 //
 // Glossary of these files:
 //   symbol      a character or a merged sequence of characters. A symbol is stored as a number, the id of its text.
 //   pair        two symbols; an occurrence of a pair is a position in a word where the two stand side by side.
 //   frequency   the number of occurrences of a pair in the text; an occurrence in a word counts as often as the word.
 //   cell        one element of BpeText's array: the count of a word, one symbol, or the mark of a word's end.
-//   block       some neighbouring words in that array, together about 96 or 1,024 cells. Blocks are numbered 0, 1, 2,
-//   ...
-//               A posting list holds block numbers, and a merge searches whole blocks.
+//   block       some neighbouring words in that array, together about 96 or 1,024 cells. Blocks have the numbers
+//               0, 1, 2, ... A posting list holds block numbers, and a merge searches whole blocks.
 //   place       for WordCounts, where the record of a word or a piece is stored (word_counts.h).
 //   stored      a pair that has an entry in BpePairs. Rare pairs are not stored; when rarer pairs are needed, the
-//   learner
-//               counts the whole text again.
+//               learner counts the whole text again.
 //   current     the table of pairs from which learn-bpe takes the most frequent pair.
 //   full        learn-bpe's second table of pairs, which also holds the pairs that are too rare for `current`.
 //   prune       to remove pairs below a threshold from `current` and write their frequencies to `full`.
 //   followed    a stored pair for which BpePairs holds learn-bpe's two frequencies (`current` and `full`) instead of
-//   the
-//               frequency in the text, because the two may differ from the text.
+//               the frequency in the text, because learn-bpe's frequencies may differ from the text.
 
 /// When learn_bpe() stops: at the first of these limits.
 struct BpeLimits {
@@ -73,10 +69,9 @@ struct BpeLearnt {
 };
 
 /// Learns merge operations from the words of a text: the same merges in the same order as subword-nmt 0.3.8's
-/// learn-bpe. Of equally frequent pairs the greatest by code points is merged first. learn-bpe ignores rare pairs for a
-/// while
-/// ("pruning"); where that changes the order of merges, this function does the same. Calls `progress` from time to time
-/// with the number of merges done so far. Throws UsageError for limits out of range, and Error for too many words.
+/// learn-bpe. Of equally frequent pairs the greatest by code points is merged first. learn-bpe prunes rare pairs; where
+/// pruning changes the order of merges, learn_bpe() does the same. Calls `progress` from time to time with the number
+/// of merges done so far. Throws UsageError for limits out of range, and Error for too many words.
 BpeLearnt learn_bpe(const WordCounts& words, const BpeLimits& limits,
                     const std::function<void(std::int64_t)>& progress = {});
 /// Learns merge operations in the same way, and frees the memory of `words` while it reads them; `words` is empty then.

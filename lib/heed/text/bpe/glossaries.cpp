@@ -9,7 +9,8 @@
 namespace heed {
 namespace {
 
-constexpr std::int32_t kStepLimit = 5000;  // of one search, about a second: see ProtectedPatterns
+// ICU gives up one search after this number of steps, which is about a second (see ProtectedPatterns).
+constexpr std::int32_t kStepLimit = 5000;
 
 icu::UnicodeString to_utf16(std::string_view text) {
   return icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
@@ -17,11 +18,12 @@ icu::UnicodeString to_utf16(std::string_view text) {
 
 }  // namespace
 
+/// A compiled regular expression.
 struct Glossaries::Expression {
-  std::string source;
+  std::string source;  // the expression as text, for messages
   std::unique_ptr<icu::RegexPattern> compiled;
 
-  /// `shown` is what the user wrote.
+  /// Compiles `pattern`. Messages show `shown`, which is the expression as the user wrote it. Throws UsageError.
   Expression(std::string pattern, const std::string& shown) : source(std::move(pattern)) {
     UErrorCode status = U_ZERO_ERROR;
     UParseError where{};
@@ -31,12 +33,14 @@ struct Glossaries::Expression {
                        " near character " + std::to_string(where.offset) + " (quote special characters with \\)");
   }
 
+  /// Returns a search of `text` that stops after kStepLimit.
   std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text, UErrorCode& status) const {
     std::unique_ptr<icu::RegexMatcher> made(compiled->matcher(text, status));
     if (U_SUCCESS(status)) made->setTimeLimit(kStepLimit, status);
     return made;
   }
 
+  /// Returns whether a match starts at the beginning of `text`. Throws Error if the search takes too many steps.
   bool begins(const icu::UnicodeString& text) const {
     UErrorCode status = U_ZERO_ERROR;
     const auto search = matcher(text, status);
@@ -45,6 +49,7 @@ struct Glossaries::Expression {
     return found;
   }
 
+  /// Throws Error if a search has failed.
   void check(UErrorCode status) const {
     if (U_FAILURE(status))
       throw Error("the glossary '" + source + "' fails on a word: " + u_errorName(status) +
@@ -52,7 +57,9 @@ struct Glossaries::Expression {
   }
 };
 
-/// An expression on its own, from end to end, and a text that every match holds.
+/// What isolate() needs for one of the user's expressions: the expression `inside` a text, the expression for the
+/// `whole` text from end to end, and a `required` text that every match contains. Texts without `required` need no
+/// search.
 struct Glossaries::Entry {
   Expression inside, whole;
   std::string required;
@@ -60,7 +67,8 @@ struct Glossaries::Entry {
   explicit Entry(const std::string& pattern)
       : inside(pattern, pattern), whole("^" + pattern + "$", pattern), required(required_literal(pattern)) {}
 
-  /// Appends the ends of the parts of a part that starts at `start`.
+  /// Cuts a part of a word at the matches of the expression, and appends the byte offsets in the word at which the new
+  /// parts end. `start` is the offset of the part in the word.
   void isolate(std::string_view part, std::size_t start, std::vector<std::size_t>& ends) const {
     if (contains(part, required)) {
       const icu::UnicodeString text = to_utf16(part);
@@ -69,12 +77,13 @@ struct Glossaries::Entry {
     if (const std::size_t end = start + part.size(); ends.empty() || ends.back() < end) ends.push_back(end);
   }
 
-  /// Appends where matches start and end.
+  /// Appends the byte offsets at which matches in `text` start and end. `start` is the offset of `text` in the word.
   void cut(const icu::UnicodeString& text, std::size_t start, std::vector<std::size_t>& ends) const {
     UErrorCode status = U_ZERO_ERROR;
     const auto search = inside.matcher(text, status);
     std::int32_t at = 0;
     std::string bytes;
+    // Moves `at` (in UTF-16 units) to `place`, and `start` by the same text in bytes of UTF-8; appends the new `start`.
     const auto move_to = [&](std::int32_t place) {
       bytes.clear();
       text.tempSubStringBetween(at, place).toUTF8String(bytes);
