@@ -11,7 +11,8 @@
 
 namespace heed {
 
-/// decode_utf8 with its ASCII case inline.
+/// Returns the code point that starts at byte `at`, and moves `at` behind it. Does the same as decode_utf8(), but an
+/// ASCII character needs no function call.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte >= 0x80) return decode_utf8(text, at);
@@ -19,18 +20,19 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   return byte;
 }
 
+/// Returns the code point that starts at byte `at`.
 inline char32_t code_point_at(std::string_view text, std::size_t at) {
   return next_code_point(text, at);
 }
 
-/// The code point that ends at byte `end` (> 0).
+/// Returns the code point whose last byte is right before byte `end`, which is above 0.
 inline char32_t code_point_before(std::string_view text, std::size_t end) {
   std::size_t start = end - 1;
   while (start > 0 && end - start < 4 && (static_cast<unsigned char>(text[start]) & 0xC0) == 0x80) --start;
   return next_code_point(text, start);
 }
 
-/// Bytes of a text from `begin` to before `end`.
+/// A part of a text: the bytes from offset `begin` to before offset `end`.
 struct ByteSpan {
   std::size_t begin = 0, end = 0;
   bool operator==(const ByteSpan&) const = default;
@@ -43,25 +45,28 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Eight bytes of a text at a time.
+// The next functions search a text eight bytes at a time: load_bytes() reads eight bytes into one number, and
+// equal_bytes() compares all eight with a character at once.
 
+// The value 1 in each of the eight bytes; kEachByte * c has the character c in each byte.
 constexpr std::uint64_t kEachByte = 0x0101010101010101u;
 
-/// Eight bytes as a number, the first one lowest.
+/// Returns the eight bytes from `at` on as one number; the first byte is the lowest byte of the number.
 inline std::uint64_t load_bytes(const char* at) {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
   return std::endian::native == std::endian::little ? bytes : __builtin_bswap64(bytes);
 }
 
-/// The highest bit of each byte that is c.
+/// Returns a number in which the highest bit of a byte is set if the same byte of `bytes` equals c; all other bits are
+/// 0. For the bytes "a b c..." and c = ' ' the bytes 1 and 3 of the result are 0x80.
 constexpr std::uint64_t equal_bytes(std::uint64_t bytes, char c) {
   constexpr std::uint64_t kLow = 0x7F * kEachByte;
   const std::uint64_t different = bytes ^ (kEachByte * static_cast<unsigned char>(c));
   return ~(((different & kLow) + kLow) | different | kLow);
 }
 
-/// The first space at `at` or behind it; the text's size where there is none.
+/// Returns the offset of the first space from `at` on, or the text's size if no space follows.
 inline std::size_t next_space(std::string_view text, std::size_t at) {
   for (; at + 8 <= text.size(); at += 8)
     if (const std::uint64_t spaces = equal_bytes(load_bytes(text.data() + at), ' '))
@@ -69,23 +74,24 @@ inline std::size_t next_space(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] != ' ') ++at;
   return at;
 }
-/// The first byte at `at` or behind it that is no space, likewise.
+/// Returns the offset of the first byte from `at` on that is no space, or the text's size if only spaces follow.
 inline std::size_t after_spaces(std::string_view text, std::size_t at) {
   while (at < text.size() && text[at] == ' ') ++at;
   return at;
 }
 
-/// Of the spaces among eight bytes, as equal_bytes() tells them: whether one follows another, or is the first byte
-/// `after_space`.
+/// Returns whether eight bytes contain a space that follows another space. `spaces` is the result of equal_bytes() for
+/// these bytes; `after_space` says whether the byte before them is a space.
 constexpr bool repeats_space(std::uint64_t spaces, bool after_space) {
   return (spaces & (spaces << 8 | (after_space ? 0x80u : 0u))) != 0;
 }
 
-/// Copies a text to `put`, which may be the text's own place, one space for each run of spaces; none where the text
-/// before ended `after_space`, which is kept up to date. Returns the end of the copy.
+/// Copies a text to `put`, and copies only one space of each run of spaces. `put` may be the text's own memory. A long
+/// text can be copied in several calls: `after_space` says whether the text before ended with a space, and is set for
+/// the next call. Returns the end of the copy.
 char* copy_squeezed(std::string_view text, char* put, bool& after_space);
 
-/// Every `from` (not empty) becomes `to`, left to right; what is put in is not read again.
+/// Replaces every occurrence of `from`, which is not empty, by `to`, from left to right. Inserted text is not searched.
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 }  // namespace heed

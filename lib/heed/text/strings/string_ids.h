@@ -8,10 +8,11 @@
 
 namespace heed {
 
+/// The result of a look-up that finds nothing.
 constexpr std::int32_t kNoId = -1;
 
-/// A hash of a text, made for words: eight bytes at a time, all of its bits good. Differs between machines' byte
-/// orders.
+/// Returns a hash of a text. The function is made for words: it reads eight bytes at a time, and every bit of the hash
+/// depends on the whole text. A little-endian and a big-endian machine give different hashes.
 inline std::uint64_t hash_of(std::string_view text) {
   constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15u, kSecond = 0xD6E8FEB86659FD93u;
   const auto mix = [](std::uint64_t x) {
@@ -27,7 +28,8 @@ inline std::uint64_t hash_of(std::string_view text) {
     hash = mix(hash ^ word);
   }
   if (left >= 4) {
-    std::uint32_t low = 0, high = 0;  // two reads that overlap
+    // The last 4 to 7 bytes are read as two numbers of four bytes, which overlap.
+    std::uint32_t low = 0, high = 0;
     std::memcpy(&low, at, 4);
     std::memcpy(&high, at + left - 4, 4);
     hash = mix(hash ^ (static_cast<std::uint64_t>(high) << 32 | low));
@@ -38,8 +40,9 @@ inline std::uint64_t hash_of(std::string_view text) {
   return mix(hash ^ kSecond);
 }
 
-/// An interner: gives each different string an id, 0, 1, 2, ... in the order in which the strings are added. A hash
-/// table with open addressing over one block of bytes, so that a vocabulary is built without an allocation per string.
+/// An interner: gives each different string an id, 0, 1, 2, ... in the order in which the strings are added. After
+/// add("the"), add("cat"), add("the") the ids are 0, 1 and 0. The interner is a hash table with open addressing; all
+/// strings are stored one after another in one array of bytes, so that a string needs no memory allocation.
 class StringIds {
  public:
   /// Returns the id of `text`. A new text gets the next id, and size() grows by one.
@@ -58,7 +61,8 @@ class StringIds {
   }
 
  private:
-  /// Tells of a text all that a look-up needs, so that it touches the slot and the bytes only.
+  /// An entry of the hash table: the id of a string, its hash, and its offset and length in bytes_. A look-up needs
+  /// nothing else but the string's bytes. An empty slot has the id kNoId.
   struct Slot {
     std::uint32_t hash = 0;
     std::int32_t id = kNoId;
@@ -66,19 +70,21 @@ class StringIds {
     std::uint64_t length : 28 = 0;
   };
 
-  /// Where `text` is or belongs.
+  /// Returns the index of the slot of `text`, or of the empty slot to which `text` would be added.
   std::size_t slot_of(std::string_view text, std::uint32_t hash) const;
+  /// Doubles the number of slots.
   void grow();
 
-  std::string bytes_;
-  std::vector<std::size_t> ends_;
-  std::vector<Slot> slots_;  // a power of two, at most half of them taken
+  std::string bytes_;              // all strings, one after another
+  std::vector<std::size_t> ends_;  // for each id the offset in bytes_ at which its string ends
+  std::vector<Slot> slots_;        // the size is a power of two; at most half of the slots are used
 };
 
 /// An interner of pairs of integers (each 0 or more): gives each different pair an id, 0, 1, 2, ... in the order in
 /// which the pairs are added.
 class PairIds {
  public:
+  /// Returns the id of a pair. A new pair gets the next id, and size() grows by one.
   std::int32_t add(std::int32_t first, std::int32_t second);
   /// Returns the id of a pair, or kNoId when the pair was never added.
   std::int32_t find(std::int32_t first, std::int32_t second) const {
@@ -86,31 +92,37 @@ class PairIds {
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(keys_.size()); }
+  /// Returns the first integer of the pair with the id `pair`.
   std::int32_t first(std::int32_t pair) const {
     return static_cast<std::int32_t>(keys_[static_cast<std::size_t>(pair)] >> 32);
   }
+  /// Returns the second integer of the pair with the id `pair`.
   std::int32_t second(std::int32_t pair) const {
     return static_cast<std::int32_t>(keys_[static_cast<std::size_t>(pair)] & 0xFFFFFFFFu);
   }
 
  private:
+  /// An entry of the hash table. An empty slot has the id kNoId.
   struct Slot {
     std::uint64_t key = 0;
     std::int32_t id = kNoId;
   };
+  /// Returns a pair as one number, with `first` in the upper 32 bits.
   static std::uint64_t key_of(std::int32_t first, std::int32_t second) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(first)) << 32 | static_cast<std::uint32_t>(second);
   }
+  /// Returns the index of the slot of a pair, or of the empty slot to which the pair would be added.
   std::size_t slot_of(std::uint64_t key) const {
     std::size_t slot = (key * 0x9E3779B97F4A7C15u) >> shift_;
     while (slots_[slot].id != kNoId && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);
     return slot;
   }
+  /// Doubles the number of slots.
   void grow();
 
-  std::vector<std::uint64_t> keys_;
-  std::vector<Slot> slots_;  // a power of two, at most two thirds of them taken
-  int shift_ = 64;
+  std::vector<std::uint64_t> keys_;  // for each id its pair
+  std::vector<Slot> slots_;          // the size is a power of two; at most two thirds of the slots are used
+  int shift_ = 64;                   // a hash of 64 bits shifted right by this is a slot's index
 };
 
 }  // namespace heed

@@ -18,11 +18,13 @@
 namespace heed {
 namespace {
 
-constexpr std::uint8_t kUnicodeVersion = 14;
+constexpr std::uint8_t kUnicodeVersion = 14;  // code points of later versions count as unassigned
+// ClassTable holds the code points in pages of 256.
 constexpr std::size_t kPageBits = 8, kPageSize = std::size_t{1} << kPageBits;
 constexpr std::size_t kPages = 0x110000 >> kPageBits;
 using Page = std::array<std::uint16_t, kPageSize>;
 
+/// Returns the char_class bits of a code point by ICU's tables.
 std::uint16_t classify_with_icu(UChar32 c) {
   UVersionInfo age;
   u_charAge(c, age);
@@ -47,8 +49,8 @@ std::uint16_t classify_with_icu(UChar32 c) {
   return bits;
 }
 
-/// The classes of all code points, a page of 256 at a time when the first of them is asked for. Filling the whole table
-/// at once would cost every start of a program some 60 ms.
+/// A table of the classes of all code points. A page of 256 code points is filled when one of them is first looked up;
+/// filling the whole table at once would make the start of each program about 60 ms slower. Thread-safe.
 class ClassTable {
  public:
   ClassTable() = default;
@@ -66,12 +68,13 @@ class ClassTable {
   }
 
  private:
+  /// Fills the page of the code points from `first` on, unless another thread fills it first. Returns the page.
   static const Page* fill(std::atomic<const Page*>& slot, char32_t first) {
     auto* page = new Page;
     for (std::size_t i = 0; i < kPageSize; ++i) (*page)[i] = classify_with_icu(static_cast<UChar32>(first + i));
     const Page* expected = nullptr;
     if (slot.compare_exchange_strong(expected, page, std::memory_order_acq_rel)) return page;
-    delete page;  // another thread was first
+    delete page;  // another thread has stored the same page meanwhile
     return expected;
   }
 
@@ -96,6 +99,7 @@ icu::StringPiece piece_of(std::string_view text) {
   return {text.data(), static_cast<std::int32_t>(std::min<std::size_t>(text.size(), INT32_MAX))};
 }
 
+/// Throws Error with the message "ICU cannot `what`" if `status` is an error.
 void check(UErrorCode status, const char* what) {
   if (U_FAILURE(status)) throw Error(std::string("ICU cannot ") + what + ": " + u_errorName(status));
 }
@@ -109,10 +113,12 @@ std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std
   return out;
 }
 
-/// From `at` on (not the beginning), the first place of what may be white space, but for a single ' ' behind anything
-/// else; the text's size where there is none.
+/// Returns the offset of the first byte from `at` on (`at` is above 0) that may belong to white space other than a
+/// single space between words, or the text's size if no such byte follows. Some results are false alarms, which the
+/// caller checks.
 std::size_t find_irregular_space(std::string_view text, std::size_t at) {
-  // The first bytes of white space in UTF-8: ' ' and below, and of U+0085, U+1680, U+2000, U+3000 and the like.
+  // The first byte of a white-space character in UTF-8 is ' ' or below, 0xC2 (as in U+0085), 0xE1 (U+1680), 0xE2
+  // (U+2000) or 0xE3 (U+3000).
   const auto is_irregular = [](auto get, std::size_t place) {
     const auto before = get(place - 1), c = get(place);
     return (c < ' ') | ((c == ' ') & (before == ' ')) | (c == 0xC2) | ((c >= 0xE1) & (c <= 0xE3));
@@ -135,12 +141,14 @@ bool is_blank(std::string_view text) {
 
 void join_words(std::string_view text, std::string& out) {
   out.clear();
+  // Returns the offset of the first character from `at` on that is not white space.
   const auto skip_space = [&](std::size_t at) {
     for (std::size_t next = at; next < text.size(); at = next)
       if (!is_in(decode_utf8(text, next), char_class::space)) break;
     return at;
   };
-  // Most texts are joined by single spaces already, and are copied in long parts.
+  // The words of most texts are separated by single spaces already. The loop copies each part without other white space
+  // as a whole.
   for (std::size_t start = skip_space(0); start < text.size();) {
     std::size_t end = start, next = start;
     do {

@@ -7,12 +7,12 @@
 
 namespace heed {
 
-/// Sets of code points as Perl 5.36 names them (Unicode 14), one bit each. Code points that a later Unicode version
-/// assigned count as unassigned, so that a text gets the same tokens whatever ICU the program is linked with.
+/// Classes of code points, one bit for each class, as Perl 5.36 defines them (Unicode 14). A code point that only a
+/// later Unicode version defines counts as unassigned. So the tokens of a text do not depend on the version of ICU.
 namespace char_class {
-constexpr std::uint16_t alphabetic = 1 << 0;        ///< \p{IsAlpha}
-constexpr std::uint16_t alphanumeric = 1 << 1;      ///< \p{IsAlnum}: alphabetic or a decimal digit
-constexpr std::uint16_t number = 1 << 2;            ///< \p{IsN}: general category Nd, Nl or No (one half is one)
+constexpr std::uint16_t alphabetic = 1 << 0;    ///< \p{IsAlpha}
+constexpr std::uint16_t alphanumeric = 1 << 1;  ///< \p{IsAlnum}: alphabetic or a decimal digit
+constexpr std::uint16_t number = 1 << 2;  ///< \p{IsN}: general category Nd, Nl or No (includes the fraction one half)
 constexpr std::uint16_t lowercase = 1 << 3;         ///< \p{IsLower}: the property Lowercase
 constexpr std::uint16_t lowercase_letter = 1 << 4;  ///< \p{Ll}: the general category
 constexpr std::uint16_t space = 1 << 5;             ///< \s: White_Space
@@ -25,6 +25,7 @@ constexpr std::uint16_t other_symbol = 1 << 10;     ///< \p{So}
 
 namespace unicode_detail {
 
+/// Returns the classes of the 128 ASCII characters.
 constexpr std::array<std::uint16_t, 128> ascii_classes() {
   using namespace char_class;
   std::array<std::uint16_t, 128> table{};
@@ -46,36 +47,41 @@ constexpr std::array<std::uint16_t, 128> ascii_classes() {
 }
 
 inline constexpr auto kAsciiClasses = ascii_classes();
+/// Returns the classes of a code point, for code points from 128 on.
 std::uint16_t classify_beyond_ascii(char32_t code_point);
 
 }  // namespace unicode_detail
 
-/// The char_class bits of a code point.
+/// Returns the classes of a code point, as bits of char_class.
 inline std::uint16_t classify(char32_t code_point) {
   return code_point < 0x80 ? unicode_detail::kAsciiClasses[code_point]
                            : unicode_detail::classify_beyond_ascii(code_point);
 }
 
+/// Returns whether a code point belongs to one of the given classes (bits of char_class).
 inline bool is_in(char32_t code_point, std::uint16_t classes) {
   return (classify(code_point) & classes) != 0;
 }
 
-/// Whether the text is white space (\s) only, or empty.
+/// Returns whether a text is empty or consists only of white space (Perl's \s).
 bool is_blank(std::string_view text);
 
-/// Replaces `out` by the words of a text (maximal runs without white space), joined by single spaces.
+/// Replaces `out` by the words of a text, joined by single spaces. A word is a longest run of characters that are not
+/// white space.
 void join_words(std::string_view text, std::string& out);
 
-/// Lower-casing as Python's str.lower: full mappings (dotted capital I becomes two code points) and the final sigma.
+/// Returns a text in lower case as Python's str.lower does: a capital I with a dot becomes two code points, and a Greek
+/// capital sigma at the end of a word becomes a final sigma.
 std::string to_lower(std::string_view text);
 
-/// Lower-casing as Perl's lc: the same mappings without the final-sigma rule.
+/// Returns a text in lower case as Perl's lc does, which differs from to_lower() only in the final sigma: Perl has no
+/// rule for it.
 std::string to_lower_perl(std::string_view text);
 
-/// Upper-casing of one code point as Perl's uc (sharp s becomes SS).
+/// Returns a code point in upper case as Perl's uc does, so that a German sharp s becomes SS.
 std::string to_upper(char32_t code_point);
 
-/// Unicode normalisation forms C and KC.
+/// Return a text in Unicode's normalisation form C or KC.
 std::string to_nfc(std::string_view text);
 std::string to_nfkc(std::string_view text);
 

@@ -9,29 +9,34 @@
 
 namespace heed {
 
+// The ids of the reserved pieces, which every vocabulary has.
 constexpr std::int32_t kPadId = 0, kUnknownId = 1, kStartId = 2, kEndId = 3;
 constexpr std::int32_t kReservedIds = 4;
 
-/// `<pad>`, `<unk>`, `<s>`, `</s>`: the pieces of the reserved ids.
+/// Returns the reserved piece of an id below kReservedIds: `<pad>`, `<unk>`, `<s>` or `</s>`.
 std::string_view reserved_piece(std::int32_t id);
 
-/// The pieces of a model in id order; the four reserved ones come first.
+/// The pieces of a model and their ids 0, 1, 2, ... The four reserved pieces have the first ids.
 class Vocabulary {
  public:
-  /// `pieces` with the reserved ones in front. Throws Error where they are not, or where a piece is empty, is there
-  /// twice, or holds a space, a line end or a NUL; `where` is the file the message names.
+  /// Makes a vocabulary of `pieces`, which begin with the four reserved pieces. Throws Error if the reserved pieces are
+  /// not in front, if a piece occurs twice, or if is_piece() is false for another piece. The message names the file
+  /// `where`.
   explicit Vocabulary(const std::vector<std::string>& pieces, const std::string& where = "vocabulary");
 
   std::int32_t size() const { return pieces_.size(); }
+  /// Returns all pieces in the order of their ids.
   std::vector<std::string> pieces() const;
-  /// Of an id from 0 to size() - 1.
+  /// Returns the piece of an id from 0 to size() - 1.
   std::string_view piece(std::int32_t id) const { return pieces_[id]; }
 
-  /// The id of a piece of text, kUnknownId where there is none. Text that reads `<s>` is no reserved piece.
+  /// Returns the id of a piece of text, or kUnknownId if the vocabulary does not contain the piece. A text such as
+  /// `<s>`, which looks like a reserved piece, gives kUnknownId too.
   std::int32_t id(std::string_view piece) const;
   bool contains(std::string_view piece) const { return id(piece) != kUnknownId; }
 
-  /// Whether text can be a piece: not empty, not reserved, valid UTF-8, without space, line end and NUL.
+  /// Returns whether a text can be a piece: the text is not empty, not reserved, valid UTF-8, and contains no space, no
+  /// line end and no NUL.
   static bool is_piece(std::string_view text);
 
  private:

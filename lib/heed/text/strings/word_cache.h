@@ -9,31 +9,33 @@
 
 namespace heed {
 
-/// What one thread remembers of words of at most `longest` bytes: two places for each hash, of which the one used last
-/// stays. Of fixed size.
+/// A cache of fixed size from words of at most `longest` bytes to values, for one thread. Each hash has two entries. A
+/// new word replaces the one of its two entries that was not used last.
 template <class Value, std::size_t longest>
 class WordCache {
  public:
   static constexpr std::size_t kLongestWord = longest;
 
   struct alignas(64) Entry {
-    std::uint8_t length = 0;
-    std::uint8_t used_last = 0;  ///< of a pair's first entry: which of the two
+    std::uint8_t length = 0;     ///< of the word in `bytes`; 0 in an empty entry
+    std::uint8_t used_last = 0;  ///< in the first entry of a pair: the index (0 or 1) of the entry that was used last
     char bytes[longest];
     Value value = {};
 
+    /// Returns whether this is the entry of `word`.
     bool is(std::string_view word) const {
       return length == word.size() && std::memcmp(bytes, word.data(), word.size()) == 0;
     }
   };
 
-  /// Tells the processor that find() will ask for a hash soon: the places lie anywhere in the memory.
+  /// Prefetches the two entries of a hash into the processor's cache. Call expect() some time before find().
   void expect(std::uint64_t hash) const {
     const auto* const pair = reinterpret_cast<const char*>(entries_.data() + first_of(hash));
     for (std::size_t line = 0; line < 2 * sizeof(Entry); line += 64) __builtin_prefetch(pair + line);
   }
 
-  /// nullptr where it is not there. Lives until the next call.
+  /// Returns the entry of a word, or nullptr if the cache does not hold the word. `hash` is the word's hash. The entry
+  /// is valid until the next call of add().
   const Entry* find(std::string_view word, std::uint64_t hash) {
     Entry* const pair = pair_of(hash);
     for (std::uint8_t i = 0; i < 2; ++i) {
@@ -44,7 +46,8 @@ class WordCache {
     return nullptr;
   }
 
-  /// The place for the value of a word that find() does not know, in the stead of another word.
+  /// Puts a word that find() has not found into the cache, in place of another word. Returns the word's value, which
+  /// the caller sets.
   Value& add(std::string_view word, std::uint64_t hash) {
     Entry* const pair = pair_of(hash);
     pair->used_last ^= 1;
@@ -54,16 +57,17 @@ class WordCache {
   }
 
  private:
-  static constexpr std::size_t kPairs = 16384;
+  static constexpr std::size_t kPairs = 16384;  // pairs of entries
 
+  /// Returns the index of the first of the two entries of a hash.
   static std::size_t first_of(std::uint64_t hash) { return 2 * (hash & (kPairs - 1)); }
   Entry* pair_of(std::uint64_t hash) { return &entries_[first_of(hash)]; }
 
   std::vector<Entry> entries_ = std::vector<Entry>(2 * kPairs);
 };
 
-/// The calling thread's cache for one owner, told from others by a number of its own. A thread keeps those of the few
-/// owners it has worked for last.
+/// Returns the calling thread's cache for one owner, for example one BpeEncoder. `owner` is a number that no other
+/// owner has. Each thread keeps the caches of the few owners that it has used last.
 template <class Cache>
 Cache& cache_of_thread(std::uint64_t owner) {
   constexpr std::size_t kCaches = 4;

@@ -13,10 +13,14 @@
 namespace heed {
 namespace {
 
+// Slots of the smallest hash table; the most bytes of a word that is compared as two numbers; the most shares, whose
+// numbers have to fit in one byte.
 constexpr std::size_t kFirstSlots = 1024, kShort = WordTable::kReadAhead, kMostShares = 255;
 
-/// The bytes of a short word as two numbers, with zeros behind them. Reads kReadAhead bytes.
+/// Returns the bytes of a short word (at most kReadAhead bytes) as two numbers, filled up with zeros. Always reads
+/// kReadAhead bytes, also behind the end of the word.
 std::pair<std::uint64_t, std::uint64_t> short_word(const char* word, std::size_t size) {
+  // 16 bytes 0xFF, then 16 bytes 0. The 16 bytes from index 16 - size on are a mask of the word's `size` bytes.
   static constexpr auto kKept = [] {
     std::array<unsigned char, 2 * kShort> kept{};
     for (std::size_t i = 0; i < kShort; ++i) kept[i] = 0xFF;
@@ -108,7 +112,8 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
   }
   char* const record = chunks_[chunk] + used_;
   const auto place = static_cast<Place>(chunk * kUnitsOfChunk + used_ / kUnit);
-  // Nothing stands behind a word that several chunks are for: places in a chunk are counted from its own beginning.
+  // No other record may follow a word that is longer than a chunk, in its last chunk: at() finds a place in a chunk by
+  // the chunk's own start. So `used_` says that this last chunk is full.
   used_ = chunk + 1 < chunks_.size() ? kChunk : used_ + (bytes + kUnit - 1) / kUnit * kUnit;
   record[4] = static_cast<char>(is_long ? kLongWord : size);
   if (is_long) {
@@ -120,10 +125,10 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
   return place;
 }
 
-/// Takes a larger table. The old one goes back from front to back as the new one is written, so that the two together
-/// are hardly more than one.
+/// Replaces the hash table by a table that is a quarter larger. The memory of the old table is freed from front to back
+/// while the new table is written from front to back, so that both together need hardly more memory than the new table.
 void WordTable::grow() {
-  constexpr std::size_t kForgotten = std::size_t{1} << 18;  // slots: whole huge pages
+  constexpr std::size_t kForgotten = std::size_t{1} << 18;  // slots that are freed at once; a multiple of a huge page
   const std::size_t old_count = slot_count_;
   slot_count_ = std::max(kFirstSlots, old_count + old_count / 4);
   Pages old(slot_count_ * sizeof(Slot), PageSize::huge);
@@ -173,16 +178,19 @@ WordCounter::WordCounter(int threads)
   counts_.tables_ = std::vector<WordTable>(new_words_.size());
 }
 
+/// Splits a piece into words: appends each word to the list of its share in `part`.
 void WordCounter::split(std::string_view text, Part& part) {
   using L = Lanes<std::uint8_t>;
   constexpr std::size_t kBits = 64;
-  // The last words are read where there is room behind them, and so are the last separators.
+  // hash_of() and the search for separators read some bytes behind a word. So the last bytes of the piece are copied,
+  // with zeros behind them, and words that start there are read from the copy.
   const std::size_t tail = text.size() - std::min(text.size(), kBits + kShort);
   part.ends.emplace_back(text.substr(tail)).append(kBits + kShort, '\0');
   const char* const tail_text = part.ends.back().data() - tail;
   const std::size_t shares = part.words.size();
   std::size_t start = 0;
   bool empty = true;
+  // Appends the word from `start` to before `end` to the list of its share.
   const auto take = [&](std::size_t end) {
     const char* const word = (start >= tail ? tail_text : text.data()) + start;
     const std::size_t size = end - start;
@@ -212,8 +220,9 @@ void WordCounter::split(std::string_view text, Part& part) {
   part.sentences += !empty;
 }
 
-/// Counts the words of a share that were split.
+/// Counts the words of one share in all parts, and notes the new words. Empties the lists of words.
 void WordCounter::count(std::size_t share) {
+  // A word's slot is prefetched 16 words before the word is counted, and the record 8 words before.
   constexpr std::size_t kSlotAhead = 16, kWordAhead = 8;
   WordTable& table = counts_.tables_[share];
   for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -228,7 +237,8 @@ void WordCounter::count(std::size_t share) {
   }
 }
 
-/// Puts the new words of all shares into the order of the text.
+/// Appends the new words of all shares to counts_, in the order in which they occur in the text. This is a merge of
+/// sorted lists: the loop takes the earliest of the shares' next new words. Empties new_words_.
 void WordCounter::list_new_words() {
   std::vector<std::size_t> next(new_words_.size(), 0);
   for (;;) {
