@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Answers of subword-nmt (scripts/reference/make_bpe_reference.py).
+/// Returns the answers of subword-nmt, which scripts/reference/make_bpe_reference.py has written.
 const json& reference() {
   static const json answers = json::parse(std::ifstream(HEED_TEST_DATA "/text/reference/bpe.json"));
   return answers;
@@ -42,14 +42,15 @@ WordCounts count_words(const json& lines) {
   return words;
 }
 
-/// Words and counts, one after the other.
+/// Returns the words and their counts in the order of first occurrence.
 std::vector<std::pair<std::string, std::int64_t>> listed(const WordCounts& words) {
   std::vector<std::pair<std::string, std::int64_t>> list;
   for (std::size_t i = 0; i < words.size(); ++i) list.emplace_back(words.word(i), words.count(i));
   return list;
 }
 
-/// The pieces a learner counts are those of an encoder with its merges, and the characters.
+/// Checks BpeLearnt::pieces: the learner must count the same pieces as a BpeEncoder that cuts the words with the learnt
+/// merges, and then list the other single characters with count 0.
 void check_pieces(const WordCounts& words, const BpeLearnt& learnt) {
   WordCounts pieces;
   for (const auto& merges : {learnt.merges, BpeMerges()}) {
@@ -62,7 +63,7 @@ void check_pieces(const WordCounts& words, const BpeLearnt& learnt) {
   CHECK(listed(learnt.pieces) == listed(pieces));
 }
 
-/// The pieces of a line without the spaces around it.
+/// Returns the pieces of a line, joined by single spaces.
 std::string applied(const Subwords& subwords, const std::string& line) {
   std::string out;
   subwords.split(line, [&](std::string_view piece, int) { out.append(out.empty() ? "" : " ").append(piece); });
@@ -201,7 +202,8 @@ TEST_CASE("glossaries keep parts of words whole as apply-bpe's do") {
                        UsageError);
 }
 
-/// The bytes of a text that shows each of them as the character of that number.
+/// Returns bytes from the way in which the reference file writes them: one character for each byte, whose code point is
+/// the byte's value.
 std::string bytes_of(const std::string& text) {
   std::string bytes;
   for (const char32_t c : to_utf32(text)) bytes += static_cast<char>(c);
@@ -241,7 +243,7 @@ TEST_CASE("dropout leaves out merges at the rate asked for, by seed and line alo
 }
 
 TEST_CASE("dropout: two merges in a row, and the merges that are left come in their order") {
-  // "abc" is whole when ab merges in some round before nothing is left to draw: a b c -> (1-p) ab c -> (1-p) abc.
+  // Each merge is kept with the probability 0.5. For the piece abc two merges must be kept: a b c -> ab c -> abc.
   const Subwords subwords = encoder("#version: 0.2\na b\nab c</w>\nb c</w>\n");
   SubwordSampler sampler{.dropout = 0.5, .stream = RandomStream(1, RandomUse::subwords)};
   std::map<std::string, int> seen;
@@ -251,9 +253,9 @@ TEST_CASE("dropout: two merges in a row, and the merges that are left come in th
         "abc", [&](std::string_view piece, int) { pieces.append(piece).append(" "); }, &sampler);
     ++seen[pieces];
   }
-  CHECK(seen["abc "] == doctest::Approx(20000 * 0.25).epsilon(0.05));     // ab kept, then abc
-  CHECK(seen["ab@@ c "] == doctest::Approx(20000 * 0.25).epsilon(0.05));  // ab kept, abc left out
-  CHECK(seen["a@@ bc "] == doctest::Approx(20000 * 0.25).epsilon(0.05));  // ab left out, bc kept
+  CHECK(seen["abc "] == doctest::Approx(20000 * 0.25).epsilon(0.05));     // merges a b and ab c kept
+  CHECK(seen["ab@@ c "] == doctest::Approx(20000 * 0.25).epsilon(0.05));  // a b kept, ab c left out
+  CHECK(seen["a@@ bc "] == doctest::Approx(20000 * 0.25).epsilon(0.05));  // a b left out, b c kept
   CHECK(seen["a@@ b@@ c "] == doctest::Approx(20000 * 0.25).epsilon(0.05));
   std::string all;
   subwords.split(
@@ -290,7 +292,7 @@ TEST_CASE("a word of a megabyte is cut in good time, and as short words are") {
   std::vector<std::size_t> ends;
   encoder.segment(word, ends);
   CHECK(ends.back() == word.size());
-  // Far from the edges every period of seven is cut alike.
+  // The word repeats a period of seven parts. Far from the word's ends every period must be cut in the same way.
   const std::size_t period = 3 * 2 + 4 * 3;
   const auto at = std::find(ends.begin(), ends.end(), 1000 * period) - ends.begin();
   std::vector<std::size_t> shorter;

@@ -16,7 +16,7 @@ TEST_CASE("strings are numbered as they come, through every growth of the table"
   }
   CHECK(numbers.size() == 5000);
   CHECK(numbers.find("x") == kNoId);
-  CHECK(numbers.add(numbers[3]) == 3);  // a view into itself
+  CHECK(numbers.add(numbers[3]) == 3);  // the argument is a view into the interner's own memory
 }
 
 TEST_CASE("pairs are numbered as they come; the order within a pair counts") {

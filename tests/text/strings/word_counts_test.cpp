@@ -15,7 +15,8 @@ std::vector<std::pair<std::string, std::int64_t>> listed(const WordCounts& words
   return list;
 }
 
-/// Calls a function for one thread after the other, the last one first.
+/// Returns a RunOnThreads for tests that runs a function for each thread number on the calling thread, from the last
+/// number to the first.
 RunOnThreads backwards(int threads) {
   return [threads](const std::function<void(int)>& function) {
     for (int thread = threads; thread-- > 0;) function(thread);
