@@ -20,7 +20,8 @@ constexpr int kIndexBits = 6;
 // Words of 48 bytes and more are cut by merge_long(), which is faster for them.
 constexpr std::size_t kLongWord = 48;
 static_assert(kLongWord < (1 << kIndexBits));
-constexpr std::size_t kDropoutPart = 1024;  // longer words are merged in parts, because dropout takes quadratic time
+constexpr std::size_t kDropoutPart =
+    1024;  // in characters; dropout takes quadratic time, so longer words are cut into parts
 
 std::size_t index(std::int32_t number) {
   return static_cast<std::size_t>(number);

@@ -178,7 +178,7 @@ class BpeEncoder {
   // For each ASCII character its symbol inside a word, and its symbol at the end of a word.
   std::array<std::int32_t, 128> ascii_, final_ascii_;
   Rules rules_;
-  std::vector<Parents> parents_;  // for each symbol
+  std::vector<Parents> parents_;  // for each symbol the two symbols that it is split into
   std::uint64_t identity_;        // a number that no other BpeEncoder of the process has; a key of the threads' caches
 };
 

@@ -56,7 +56,8 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
 /// merged symbol that the word held before the merge. `count` is the word's count, and `block` the number of the word's
 /// block.
 void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block) {
-  // For pairs of this word: changes of learn-bpe's index minus changes of the text. One pair may have several entries.
+  // For each pair of this word: how the number in learn-bpe's index changes, minus how the number of occurrences in the
+  // text changes. A pair may have several entries, which are added up below.
   std::vector<std::pair<Key, std::int64_t>> index_minus_text;
   const auto change = [&](Key key, std::int64_t occurrences) {
     index_minus_text.emplace_back(key, occurrences);

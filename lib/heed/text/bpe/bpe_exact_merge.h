@@ -34,6 +34,10 @@ namespace heed {
 // therefore repeats the errors: the affected pairs become `followed` in BpePairs, which then holds learn-bpe's
 // frequencies, and BpeExactMerger itself records how far learn-bpe's index differs from the text.
 //
+// learn-bpe's index has a second error, without such a text. A merge of two equal symbols, such as `a a`, in a word
+// with `a a a` leaves the number -1 for the pair `a a` and this word. The error has an effect only if the pair occurs
+// in this word again later, which needs a merge that makes an existing symbol.
+//
 // Words used in this file (see also the glossary in bpe_learner.h):
 //   index        learn-bpe's table that says how many occurrences of each pair each word holds. learn-bpe merges a
 //                pair in the words whose number in the index is above 0. heed does not store the index.
@@ -94,10 +98,10 @@ class BpeExactMerger {
   template <class Cell>
   void find_unstored(const BpeText<Cell>& text, Symbol merged);
   void merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block);
-  void apply();  // updates BpePairs by changes_
+  void apply();  // updates the frequencies in BpePairs by changes_
 
   BpePairs& pairs_;
-  std::unordered_map<Key, Corrections> corrections_;  // for each pair that has corrections
+  std::unordered_map<Key, Corrections> corrections_;  // for each pair its corrections, if any is not 0
   std::vector<bool> recut_;                           // for each word the answer of is_recut(); empty before merge()
 
   // State of the merge that is being applied:

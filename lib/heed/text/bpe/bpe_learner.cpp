@@ -31,8 +31,7 @@ constexpr std::string_view kWordEnd = "</w>";
 ///    merged symbol `st</w>`. Block 1 holds two words, each between the word's count and the mark kEnd:
 ///        before    6 n e w e s t</w> kEnd 3 w i d e s t</w> kEnd
 ///        after     6 n e w e st</w> kEnd 3 w i d e st</w> kEnd
-/// 3. During the search merge() notes the symbols beside the occurrences: `e` stood before an occurrence 6 + 3 = 9
-/// times.
+/// 3. Meanwhile merge() notes the symbols beside the occurrences: `e` stood before an occurrence 6 + 3 = 9 times.
 /// 4. update_frequencies() uses these notes: `e s` loses 9 of its occurrences, and the new pair `e st</w>` gets 9.
 ///
 /// Only frequent pairs are stored. When the most frequent stored pair has become too rare, the learner counts the text
@@ -48,7 +47,7 @@ class Learner {
 
  private:
   static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
-  // Pairs more than 16 times rarer than the most frequent pair are not stored.
+  // Pairs that are more than 16 times rarer than the most frequent pair need not be stored at first.
   static constexpr std::int64_t kFrequencySpan = 16;
   // The learner tries to store no more than about this number of pairs.
   static constexpr std::size_t kMostPairs = 1 << 16;
@@ -104,11 +103,11 @@ class Learner {
   // frequency of a pruned pair by 0 in learn-bpe, and at the next pruning 0 replaces the pair's full frequency.
   bool follows_all_ = false;
   StringIds texts_;                               // the texts of the symbols; a symbol is an id in this interner
-  std::array<std::array<Symbol, 128>, 2> ascii_;  // symbols of ASCII characters within and at the end of words
+  std::array<std::array<Symbol, 128>, 2> ascii_;  // the symbol of each ASCII character inside a word, and at its end
   std::vector<Symbol> word_;                      // the symbols of the word being read
   std::vector<std::int64_t> uses_;                // occurrences of each symbol; a word counts once, whatever its count
   std::size_t characters_ = 0;                    // number of symbols that are single characters
-  std::int64_t symbols_in_use_ = 0;               // the single characters, and the merged symbols that still occur
+  std::int64_t symbols_in_use_ = 0;               // number of single characters and of merged symbols that still occur
 
   // Every pair that occurs at least so often is stored. Rarer pairs are stored only if they are followed.
   std::int64_t least_frequency_ = kUnknown;
@@ -117,8 +116,7 @@ class Learner {
 
   // State of the merge that is being applied:
   BpeMerge merge_;
-  // Whether the merge may leave negative numbers for the merged pair in learn-bpe's index, and the pair may occur
-  // again.
+  // Whether the merge may leave negative numbers of the pair in learn-bpe's index, and the pair may occur again.
   bool index_gets_negative_ = false;
   Neighbours before_, after_;  // the symbols before and after the merged occurrences
   Neighbour between_;          // two merged occurrences side by side
@@ -226,8 +224,8 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   pairs_.keep(least_frequency_);
 }
 
-/// Stores all pairs that can become the most frequent pair before the next call of refill(), which are all pairs from
-/// the threshold of pruning on. `merges` is the number of merges done so far.
+/// Stores all pairs that can become the most frequent pair before the next call of refill(). These are all pairs whose
+/// frequency is not below the threshold of pruning. `merges` is the number of merges done so far.
 void Learner::store_needed_pairs(std::int64_t merges) {
   for (std::int64_t highest = pairs_.highest_frequency(); least_frequency_ > 1; highest = pairs_.highest_frequency()) {
     const double threshold = pairs_.threshold_after(highest, merges);
@@ -300,8 +298,8 @@ void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   std::size_t word = 0;  // the index of the first cell of the present word, which holds the word's count
   std::int64_t count = 0;
   for (std::size_t i = find(0); i < size;) {
-    // The search also finds the first cell of a word, if the word's count looks like the symbol `first`. The cell i - 1
-    // can be read: all cells before `at` may have been overwritten, except the last one.
+    // A match at a word's first cell is no occurrence of the pair: this cell holds a count that equals the number of
+    // the symbol `first`. (The cell before `at` can still be read. Earlier cells may have been overwritten.)
     if (i == 0 || cells[i - 1] == text.kEnd) {
       i = find(i + 1);
       continue;

@@ -157,7 +157,9 @@ void BpePairs::restore(std::int64_t merges) {
 
 void BpePairs::start_again(std::int64_t least, std::int64_t merges) {
   keep(least);
-  for (Pair& each : pairs_)  // the text's frequency, in case that the pair becomes followed later
+  // learn-bpe's `full` holds the frequency in the text now. follow() needs this value if the pair becomes followed
+  // later.
+  for (Pair& each : pairs_)
     if (!each.followed) each.full = each.current, each.is_full = true;
   threshold_ = threshold_after(highest_frequency(), merges);
   prune(merges);

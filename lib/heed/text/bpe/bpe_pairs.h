@@ -75,7 +75,8 @@ class BpePairs {
   /// Makes an empty table. `texts` gives the text of each symbol; the table keeps a reference to `texts`.
   explicit BpePairs(const StringIds& texts) : texts_(texts) {}
 
-  /// Returns the id of a pair, and stores the pair with frequency 0 if it is not stored yet. keep() changes ids.
+  /// Returns the id of a pair, and stores the pair with frequency 0 if it is not stored yet. keep() gives
+  /// the pairs new ids.
   Id add(Key key) {
     const Id id = index_.add(first_of(key), second_of(key));
     if (static_cast<std::size_t>(id) == pairs_.size()) pairs_.emplace_back();
@@ -150,7 +151,7 @@ class BpePairs {
   void start_again(std::int64_t least, std::int64_t merges);
 
  private:
-  /// Returns whether heap entry `a` comes after `b` in the order of merges.
+  /// Returns whether `a` is to be merged after `b`: `a` is less frequent, or as frequent and smaller by code points.
   bool less(const Candidate& a, const Candidate& b) const;
   /// Fills the heap anew with all pairs of `current` whose frequency is above 0.
   void fill_heap();
@@ -160,12 +161,12 @@ class BpePairs {
     return i < births_.size() ? births_[i] : 0;
   }
 
-  const StringIds& texts_;      // the text of each symbol
-  PairIds index_;               // from the two symbols of a pair to the pair's id
-  std::vector<Pair> pairs_;     // by id
-  std::vector<Id> followed_;    // the ids of all followed pairs
-  PostingLists posting_lists_;  // the pool in which `Pair::blocks` of all pairs are stored
-  std::vector<Candidate> heap_;
+  const StringIds& texts_;            // the text of each symbol
+  PairIds index_;                     // from the two symbols of a pair to the pair's id
+  std::vector<Pair> pairs_;           // the id of a pair is its index in this array
+  std::vector<Id> followed_;          // the ids of all followed pairs
+  PostingLists posting_lists_;        // the pool in which `Pair::blocks` of all pairs are stored
+  std::vector<Candidate> heap_;       // a heap by less(); some entries hold frequencies that are out of date
   std::vector<std::int64_t> births_;  // for each symbol the number of the merge that made it, 0 for a character
   double threshold_ = 0;              // learn-bpe's threshold of pruning, a frequency
   std::int64_t pruned_at_ = -1;       // how many merges were done before the last pruning; -1 before the first pruning

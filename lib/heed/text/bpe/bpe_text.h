@@ -192,9 +192,9 @@ class BpeText {
 
   Pages pages_;           // the memory of the cells
   Cell* cells_;           // the first cell in pages_
-  std::size_t size_ = 0;  // in cells
+  std::size_t size_ = 0;  // number of cells from the first word to the last one
   std::uint32_t words_ = 0;
-  Pages blocks_;  // an array of Block
+  Pages blocks_;  // the memory of an array of Block
   std::uint32_t block_count_ = 0;
   std::vector<std::int64_t> table_;  // large counts, see kTable
 };

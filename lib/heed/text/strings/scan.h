@@ -59,7 +59,7 @@ inline std::uint64_t load_bytes(const char* at) {
 }
 
 /// Returns a number in which the highest bit of a byte is set if the same byte of `bytes` equals c; all other bits are
-/// 0. For the bytes "a b c..." and c = ' ' the bytes 1 and 3 of the result are 0x80.
+/// 0. For the bytes "a b cdef" and c = ' ' the second and the fourth byte of the result are 0x80.
 constexpr std::uint64_t equal_bytes(std::uint64_t bytes, char c) {
   constexpr std::uint64_t kLow = 0x7F * kEachByte;
   const std::uint64_t different = bytes ^ (kEachByte * static_cast<unsigned char>(c));

@@ -47,7 +47,7 @@ class StringIds {
  public:
   /// Returns the id of `text`. A new text gets the next id, and size() grows by one.
   std::int32_t add(std::string_view text) { return add(text, hash_of(text)); }
-  /// Does the same with a hash_of(text) that the caller has computed.
+  /// Returns the id of `text` like add(text). `hash` is hash_of(text), which the caller has already computed.
   std::int32_t add(std::string_view text, std::uint64_t hash);
   /// Returns the id of `text`, or kNoId when `text` was never added.
   std::int32_t find(std::string_view text) const;

@@ -10,17 +10,17 @@ namespace heed {
 /// Classes of code points, one bit for each class, as Perl 5.36 defines them (Unicode 14). A code point that only a
 /// later Unicode version defines counts as unassigned. So the tokens of a text do not depend on the version of ICU.
 namespace char_class {
-constexpr std::uint16_t alphabetic = 1 << 0;    ///< \p{IsAlpha}
-constexpr std::uint16_t alphanumeric = 1 << 1;  ///< \p{IsAlnum}: alphabetic or a decimal digit
-constexpr std::uint16_t number = 1 << 2;  ///< \p{IsN}: general category Nd, Nl or No (includes the fraction one half)
-constexpr std::uint16_t lowercase = 1 << 3;         ///< \p{IsLower}: the property Lowercase
-constexpr std::uint16_t lowercase_letter = 1 << 4;  ///< \p{Ll}: the general category
-constexpr std::uint16_t space = 1 << 5;             ///< \s: White_Space
-constexpr std::uint16_t currency = 1 << 6;          ///< \p{IsSc}
-constexpr std::uint16_t punctuation = 1 << 7;       ///< [[:punct:]]: general category P, and ASCII's $+<=>^`|~
-constexpr std::uint16_t other = 1 << 8;             ///< \p{C}: control, format, private, unassigned, surrogate
-constexpr std::uint16_t cased_letter = 1 << 9;      ///< \p{Ll}, \p{Lu} or \p{Lt}: the general category
-constexpr std::uint16_t other_symbol = 1 << 10;     ///< \p{So}
+constexpr std::uint16_t alphabetic = 1 << 0;        ///< Perl's \p{IsAlpha}
+constexpr std::uint16_t alphanumeric = 1 << 1;      ///< Perl's \p{IsAlnum}: alphabetic characters and decimal digits
+constexpr std::uint16_t number = 1 << 2;            ///< Perl's \p{IsN}: general category Nd, Nl or No (also fractions)
+constexpr std::uint16_t lowercase = 1 << 3;         ///< Perl's \p{IsLower}: Unicode's property Lowercase
+constexpr std::uint16_t lowercase_letter = 1 << 4;  ///< Perl's \p{Ll}: Unicode's general category Ll
+constexpr std::uint16_t space = 1 << 5;             ///< Perl's \s: Unicode's property White_Space
+constexpr std::uint16_t currency = 1 << 6;          ///< Perl's \p{IsSc}: currency symbols
+constexpr std::uint16_t punctuation = 1 << 7;       ///< Perl's [[:punct:]]: general category P, and ASCII's $+<=>^`|~
+constexpr std::uint16_t other = 1 << 8;             ///< Perl's \p{C}: control, format, private, unassigned, surrogate
+constexpr std::uint16_t cased_letter = 1 << 9;      ///< general category Ll, Lu or Lt: letters with a case
+constexpr std::uint16_t other_symbol = 1 << 10;     ///< Perl's \p{So}: symbols of no special kind
 }  // namespace char_class
 
 namespace unicode_detail {

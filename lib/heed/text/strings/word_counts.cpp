@@ -128,7 +128,7 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
 /// Replaces the hash table by a table that is a quarter larger. The memory of the old table is freed from front to back
 /// while the new table is written from front to back, so that both together need hardly more memory than the new table.
 void WordTable::grow() {
-  constexpr std::size_t kForgotten = std::size_t{1} << 18;  // slots that are freed at once; a multiple of a huge page
+  constexpr std::size_t kForgotten = std::size_t{1} << 18;  // this many slots are freed at once: 2 MiB, one huge page
   const std::size_t old_count = slot_count_;
   slot_count_ = std::max(kFirstSlots, old_count + old_count / 4);
   Pages old(slot_count_ * sizeof(Slot), PageSize::huge);

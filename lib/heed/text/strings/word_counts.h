@@ -94,8 +94,8 @@ class WordTable {
   static constexpr std::size_t kUnit = 4;                      // the unit of a place, in bytes
   static constexpr std::size_t kChunk = std::size_t{1} << 18;  // the size of a chunk of memory for records, in bytes
   static constexpr std::size_t kUnitsOfChunk = kChunk / kUnit;
-  static constexpr std::uint32_t kLargeCount = 0xFFFFFFFFu;  // in a record: large_counts_ holds the word's count
-  static constexpr std::uint8_t kLongWord = 0xFF;            // in a record: the next four bytes hold the word's length
+  static constexpr std::uint32_t kLargeCount = 0xFFFFFFFFu;  // stored as a count: the real count is in large_counts_
+  static constexpr std::uint8_t kLongWord = 0xFF;            // stored as a length: the next four bytes hold the length
 
   /// An entry of the hash table. All bytes of an empty slot are zero, so that new memory from the system holds empty
   /// slots.
@@ -130,7 +130,7 @@ class WordTable {
   std::size_t used_ = kChunk;                             // how many bytes of the last chunk are in use
   std::size_t forgotten_ = 0;                             // how many elements of memory_ forget_before() has freed
   std::size_t words_ = 0;                                 // number of different words
-  Pages slots_;                                           // an array of Slot
+  Pages slots_;                                           // the memory of the hash table, an array of Slot
   std::size_t slot_count_ = 0;                            // at most five sixths of the slots are used
   std::unordered_map<Place, std::int64_t> large_counts_;  // the counts that do not fit in a record
 };
