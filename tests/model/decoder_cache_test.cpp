@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLayers = 2, kHeads = 4;
 
-/// A number of a cached row, as its format says.
+/// Decodes one number of a key or value in the cache: integer times scale, or float32, depending on the format.
 double number(const CachedRows<float>& rows, std::int64_t row, std::int64_t column, std::int64_t width) {
   const std::byte* const at = rows.data + row * rows.stride;
   const auto scale = [&] {
@@ -30,13 +30,15 @@ double number(const CachedRows<float>& rows, std::int64_t row, std::int64_t colu
   }
 }
 
-/// What the cache should know of a hypothesis: its sentence, and of each position what its rows were made from.
+/// The expected content of one row of the cache: the row's sentence, and for each position the number `made` from which
+/// value_of() computes the position's keys and values.
 struct Hypothesis {
   std::int32_t sentence;
   std::vector<int> positions;
 };
 
-/// Column c of the row made from `made`, of a layer's queries (0), keys (1) or values (2).
+/// Computes column c of a layer's query (part 0), key (part 1) or value (part 2) as a function of `made`, a number that
+/// is different for each position of each hypothesis.
 float value_of(int made, int layer, int part, std::int64_t c) {
   return std::sin(static_cast<float>(made * 31 + layer * 7 + part * 3) + 0.37F * static_cast<float>(c)) *
          static_cast<float>(1 + part + c % 5);
@@ -49,7 +51,7 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
     Precision precision;
     std::int64_t width;
     CacheFormat format;
-    double error;  // the largest number is 7
+    double error;  // largest error allowed; the largest number in the cache is 7
   };
   for (const Case& c : {Case{Precision::float32, 512, CacheFormat::exact, 0},
                         {Precision::bfloat16, 512, CacheFormat::int16, 0.6 * 7 / 32767},
@@ -62,7 +64,7 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
     DecoderCache<float> cache(kLayers, c.width, kHeads, c.precision);
     std::vector<float> qkv;
     int made = 0;
-    for (int batch = 0; batch < 2; ++batch) {  // the second one in the memory of the first
+    for (int batch = 0; batch < 2; ++batch) {  // the second batch reuses the memory of the first batch
       const std::vector<std::int32_t> source{0, 3, 5, 9};
       cache.begin({source});
       for (int layer = 0; layer < kLayers; ++layer) {
@@ -73,7 +75,7 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
         cache.set_memory(layer, {kv.data(), {source.back(), 2 * c.width}});
       }
       std::vector<Hypothesis> expected{{0, {}}, {1, {}}, {2, {}}};
-      for (int step = 0; step < 40; ++step) {  // beyond the 16 positions a row has room for at first
+      for (int step = 0; step < 40; ++step) {  // 40 steps need more than the 16 positions of the first capacity
         cache.begin_step();
         for (Hypothesis& each : expected) each.positions.push_back(made++);
         for (int layer = 0; layer < kLayers; ++layer) {
@@ -83,7 +85,8 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
               for (std::int64_t k = 0; k < c.width; ++k) qkv.push_back(value_of(each.positions.back(), layer, part, k));
           cache.append(layer, {qkv.data(), {std::ssize(expected), 3 * c.width}});
         }
-        std::vector<std::int32_t> parents(1 + below(9));  // beams widen, and narrow, and some are lost
+        std::vector<std::int32_t> parents(
+            1 + below(9));  // 1 to 9 random parents: beams become wider and narrower, and hypotheses end
         std::vector<Hypothesis> next;
         for (std::int32_t& parent : parents) {
           parent = static_cast<std::int32_t>(below(expected.size()));

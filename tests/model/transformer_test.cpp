@@ -14,7 +14,8 @@ using nlohmann::json;
 
 namespace {
 
-/// The parameters of scripts/reference/make_transformer_reference.py.
+/// Fills the parameters with the formula of scripts/reference/make_transformer_reference.py, so that the reference file
+/// needs no weights.
 template <class T>
 void fill(ParameterValues<T>& values) {
   const auto& all = values.layout().all();
@@ -148,7 +149,7 @@ TEST_CASE("transformer: decoding step by step gives what decoding at once gives,
     const auto memory = model.encode(graph, source);
     DecoderCache<double> cache = model.make_cache();
     model.start(graph, memory, source.packed(), cache);
-    // Rows: sentence 1, then sentence 0, both from their first tokens on; sentence 1 twice from the second step on.
+    // The rows of the cache are sentence 1 and sentence 0 in step 0; from step 1 on, sentence 1 twice and sentence 0.
     cache.select(std::vector<std::int32_t>{1, 0});
     std::vector<std::int32_t> sentence_of_row{1, 0};
     PackedIds prefixes;
@@ -180,7 +181,8 @@ TEST_CASE("transformer: presets have the sizes of the literature, options overri
   options.task = TransformerPreset::base;
   options.tied_embeddings_all = true;
   TransformerConfig config = options.resolve(37000, 37000);
-  // The paper says 65 million for base (37,000 shared pieces); biases and norms included it is this number.
+  // Vaswani et al. 2017 say 65 million parameters for the base model with 37,000 shared pieces. The exact number, with
+  // biases and layer normalisations, is this one.
   CHECK(Transformer<float>(config).layout().parameter_count() == 63082496);
   options.task = TransformerPreset::tiny;
   options.enc_depth = 1;

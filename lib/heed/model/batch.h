@@ -8,7 +8,8 @@
 
 namespace heed {
 
-/// Sequences of token ids laid end to end: no padding anywhere.
+/// Several sequences of token ids, stored one after another without padding. Sequence i is
+/// ids[offsets[i]] ... ids[offsets[i + 1] - 1]: the sequences {5, 6} and {7} are ids = {5, 6, 7}, offsets = {0, 2, 3}.
 struct PackedIds {
   std::vector<std::int32_t> ids;
   std::vector<std::int32_t> offsets{0};
@@ -30,11 +31,13 @@ struct PackedIds {
   }
 };
 
-/// Sentence pairs for teacher forcing. Target input and output have the same offsets.
+/// A batch of sentence pairs for teacher forcing: the decoder reads the correct target tokens, shifted by one. Target
+/// input and target output have the same offsets.
 struct Batch {
-  PackedIds source;                      ///< each sequence ends with </s>
-  PackedIds target_in;                   ///< each sequence starts with <s>
-  std::vector<std::int32_t> target_out;  ///< the same shifted by one: each sequence ends with </s>
+  PackedIds source;     ///< the encoder's input; each sequence ends with </s>
+  PackedIds target_in;  ///< the decoder's input; each sequence starts with <s>
+  std::vector<std::int32_t>
+      target_out;  ///< the tokens to predict: target_in without <s>, and each sequence ends with </s>
 
   void clear() {
     source.clear();

@@ -6,19 +6,22 @@
 namespace heed {
 namespace {
 
+/// Rounds a number of bytes up to whole cache lines of 64 bytes.
 std::size_t whole_lines(std::size_t bytes) {
   constexpr std::size_t kLine = 64;
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
+/// Chooses how the cache stores keys and values for a model of this precision and width.
 template <class T>
 CacheFormat format_of(Precision precision, std::int64_t width) {
-  // Keys and values of narrower models stay in the processor's caches: 8 bits would make nothing faster.
+  // The keys and values of models narrower than this fit in the processor's caches: 8 bits would make nothing faster.
   constexpr std::int64_t kWide = 512;
   if (!std::is_same_v<T, float> || precision == Precision::float32) return CacheFormat::exact;
   return precision == Precision::int8 && width >= kWide ? CacheFormat::int8 : CacheFormat::int16;
 }
 
+/// Returns the bytes that one number of a key or value takes in this format.
 template <class T>
 std::size_t bytes_of(CacheFormat format) {
   switch (format) {
@@ -58,7 +61,7 @@ void DecoderCache<T>::begin(PackedOffsets source) {
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;) free_.push_back(slot);
 }
 
-/// kv [2D], a key and its value.
+/// Writes one record in the cache's format. kv is [2D]: the key of a token and, after the key, the value.
 template <class T>
 void DecoderCache<T>::store(const T* kv, std::byte* record) const {
   if constexpr (std::is_same_v<T, float>) {
@@ -84,7 +87,7 @@ void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
   for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
 }
 
-/// Doubles the positions a row can have.
+/// Doubles capacity(), the number of positions that slots_ has room for in each row, and keeps the slots of all rows.
 template <class T>
 void DecoderCache<T>::double_capacity() {
   const auto rows = lengths_.size(), old = static_cast<std::size_t>(capacity_);
@@ -96,13 +99,14 @@ void DecoderCache<T>::double_capacity() {
   capacity_ *= 2;
 }
 
-/// Finds the slots that no row lists; the pool grows where they are too few for some steps.
+/// Collects garbage: marks the slots that rows list, and makes all other slots free. If the free slots would not
+/// suffice for two steps, or are less than a quarter of the listed slots, adds slots to the pool.
 template <class T>
 void DecoderCache<T>::collect() {
   used_.assign(static_cast<std::size_t>(slot_count_), false);
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
-    for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {  // the position just begun has no slot yet
+    for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {  // begin_step() assigns the newest position's slot after this
       auto mark = used_[static_cast<std::size_t>(
           slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
       live += !mark;
@@ -113,7 +117,7 @@ void DecoderCache<T>::collect() {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
     const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
-    if (bytes > pool_.size()) pool_.grow(2 * bytes);  // untouched pages cost nothing
+    if (bytes > pool_.size()) pool_.grow(2 * bytes);  // twice the bytes: pages that nobody writes take no memory
   }
   free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)

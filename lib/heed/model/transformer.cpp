@@ -8,6 +8,7 @@
 namespace heed {
 namespace {
 
+/// Returns the length of the longest sequence, in tokens.
 int longest(PackedOffsets packed) {
   int length = 0;
   for (int b = 0; b < packed.sequences(); ++b) length = std::max(length, packed.length(b));
@@ -51,7 +52,8 @@ Transformer<T>::Transformer(const TransformerConfig& c)
   if (c.output_bias) output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
 }
 
-/// Every token's place in its sequence, [N], in the graph's memory. Learned positions have a last one.
+/// Returns the position of each token in its sequence, from 0: [N], in the graph's memory. Throws Error if a sequence
+/// is longer than the number of learned positions; sinusoidal positions have no limit.
 template <class T>
 std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
   const int length = longest(packed);

@@ -14,14 +14,15 @@
 
 namespace heed {
 
-/// The encoder-decoder Transformer (Vaswani et al. 2017). It holds names and shapes; values come with the Graph, so
-/// one model serves any number of threads, for training, scoring and step-by-step decoding.
+/// The encoder-decoder Transformer (Vaswani et al. 2017). The model holds the names and shapes of parameters; the Graph
+/// holds their values. One model object can therefore serve any number of threads, in training, scoring and
+/// step-by-step decoding.
 ///
 /// Shapes: S source tokens and N target tokens of a packed batch, D model width, V target vocabulary, R decoder rows.
 template <class T>
 class Transformer {
  public:
-  /// Throws UsageError where the config does not fit together.
+  /// Builds the layout of all parameters for a config. Throws UsageError if fields of the config contradict each other.
   explicit Transformer(const TransformerConfig& config);
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
@@ -29,26 +30,31 @@ class Transformer {
   const TransformerConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }
 
-  /// Encoder output [S, D].
+  /// Runs the encoder on packed source sentences. Returns the encoder's output [S, D]. `trace` may be null.
   Variable<T> encode(Graph<T>& graph, const PackedIds& source, Trace* trace = nullptr) const;
-  /// Decoder output [N, D] for given target inputs.
+  /// Runs the decoder on all positions of given target inputs at once (teacher forcing). `memory` is the encoder's
+  /// output [S, D], with the offsets `source`. Returns the decoder's output [N, D], the input of the output layer.
   Variable<T> decode(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, const PackedIds& target_in,
                      Trace* trace = nullptr) const;
-  /// The scaled, label-smoothed cross-entropy of a batch; `sums` gets its unscaled parts.
+  /// Returns the training loss of a batch, a scalar: the cross-entropy with label smoothing, multiplied by
+  /// options.scale. `sums` receives the unscaled sums over target tokens.
   Variable<T> loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
                    CrossEntropySums* sums) const;
 
-  /// A cache for step-by-step decoding.
+  /// Creates an empty key/value cache for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
     return {config_.dec_depth, config_.dim_emb, config_.heads, precision};
   }
-  /// Starts decoding a batch: one row for each sentence of the encoder's output [S, D].
+  /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `memory` is the encoder's
+  /// output [S, D]; each layer's cross-attention keys and values are computed from `memory` and stored in the cache.
   void start(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, DecoderCache<T>& cache) const;
-  /// Feeds one token to each row: tokens [R] -> decoder output [R, D].
+  /// Decodes one step: gives each row (hypothesis) of the cache a next input token. Shapes: tokens [R] -> the decoder's
+  /// output [R, D].
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
-  /// The output layer: weight [V, D] and bias [V] (absent without one). logits = hidden W^T + b.
+  /// Returns the weight W [V, D] of the output layer: logits = hidden W^T + b.
   Variable<T> output_weight(Graph<T>& graph) const { return graph.parameter(output_weight_); }
+  /// Returns the bias b [V] of the output layer; absent if the config has no output bias.
   Variable<T> output_bias(Graph<T>& graph) const {
     return output_bias_ ? graph.parameter(output_bias_) : Variable<T>();
   }

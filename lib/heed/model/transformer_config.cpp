@@ -5,20 +5,21 @@
 namespace heed {
 namespace {
 
+/// The sizes of one preset.
 struct Sizes {
   TransformerPreset preset;
-  int depth;  // layers of the encoder, and of the decoder
+  int depth;  // number of encoder layers, and also of decoder layers
   std::int64_t dim_emb;
   int heads;
   std::int64_t dim_ffn;
 };
 
-/// All that a preset decides. What presets have in common (dropout, norm, activation, ...) are the defaults of
-/// ModelFields; man/train.1 lists these numbers under --task.
+/// The presets. A preset decides sizes only: dropout, norm, activation etc. are the same for all presets and are the
+/// default values of ModelFields. The manual page man/train.1 repeats these numbers under --task.
 constexpr Sizes kPresets[] = {{TransformerPreset::tiny, 4, 128, 4, 256},
                               {TransformerPreset::mini, 3, 256, 4, 1024},
                               {TransformerPreset::small, 6, 512, 4, 1024},
-                              {TransformerPreset::base, 6, 512, 8, 2048},  // Vaswani et al. 2017, as big
+                              {TransformerPreset::base, 6, 512, 8, 2048},  // base and big: Vaswani et al. 2017, table 3
                               {TransformerPreset::big, 6, 1024, 16, 4096}};
 
 void set_sizes(TransformerConfig& config, TransformerPreset preset) {

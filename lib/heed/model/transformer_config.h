@@ -11,11 +11,15 @@
 
 namespace heed {
 
-/// The presets of sizes; kPresets in transformer_config.cpp has their numbers.
+/// The names of the model sizes that `train --task` offers. kPresets in transformer_config.cpp lists the sizes.
 enum class TransformerPreset { tiny, mini, small, base, big };
 constexpr TransformerPreset kDefaultPreset = TransformerPreset::base;
 
+/// Where layer normalisation stands: `post` after each residual sum (Vaswani et al. 2017), `pre` before each sublayer
+/// (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
+/// Which weights are one shared matrix: `decoder`: the target embedding and the output layer; `all`: the source
+/// embedding too, which needs one vocabulary for both languages.
 enum class TiedEmbeddings { none, decoder, all };
 
 template <>
@@ -50,12 +54,14 @@ struct EnumNames<Activation> {
       {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
 };
 
-/// The maximum width of a layer. Products in int8 are exact up to kInt8MostDepth, which is larger.
+/// The maximum width of a layer, in columns. Matrix products in int8 are exact up to kInt8MostDepth columns, and the
+/// assertion below checks that no layer is wider.
 constexpr std::int64_t kMostWidth = 1 << 20;
 static_assert(kMostWidth <= kInt8MostDepth);
 
-/// What train's options and a checkpoint's config have in common. Size<T> is T in a config and std::optional<T> in
-/// options, where a preset fills in what is not given.
+/// The fields that the options of `train` and the config of a checkpoint share. Size<T> is the type of the fields that
+/// a preset decides: T in a config, std::optional<T> in the options of `train`, where the preset decides each size that
+/// the user did not give.
 template <template <class> class Size>
 struct ModelFields {
   Size<std::int64_t> dim_emb{};
@@ -64,12 +70,12 @@ struct ModelFields {
   NormPlacement norm = NormPlacement::post;
   Activation ffn_activation = Activation::relu;
   PositionEncoding positions = PositionEncoding::interleaved;
-  int max_positions = 1024;  ///< of learned positions; sinusoids know no limit
+  int max_positions = 1024;  ///< number of learned positions; sinusoidal positions have no limit
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
-  double dropout = 0.1;          ///< on embeddings and on every sublayer's output
-  double attention_dropout = 0;  ///< on attention probabilities
-  double ffn_dropout = 0;        ///< after the feed-forward activation
+  double dropout = 0.1;          ///< probability, on embeddings and on the output of every sublayer
+  double attention_dropout = 0;  ///< probability, on attention weights
+  double ffn_dropout = 0;        ///< probability, after the activation of the feed-forward layer
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -101,15 +107,17 @@ struct ModelFields {
   }
 };
 
+/// The Size of ModelFields for a config: every size has a value.
 template <class T>
 using AlwaysGiven = T;
 
-/// Everything that defines the encoder-decoder Transformer (Vaswani et al. 2017): what a checkpoint stores in /config.
+/// The complete definition of an encoder-decoder Transformer (Vaswani et al. 2017) apart from its parameters' values. A
+/// checkpoint stores these fields as attributes of the group /config.
 struct TransformerConfig : ModelFields<AlwaysGiven> {
   std::int64_t source_vocabulary = 0, target_vocabulary = 0;
   double norm_epsilon = 1e-5;
 
-  /// A config with the sizes of kDefaultPreset.
+  /// Creates a config with the sizes of kDefaultPreset.
   TransformerConfig();
 
   template <class Visitor>
@@ -124,12 +132,12 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
           {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
   }
 
-  /// Throws UsageError that names the options that do not fit together (heads that do not divide the width, tied
-  /// embeddings of different vocabularies, ...).
+  /// Throws UsageError if fields contradict each other, and names the options: the number of heads does not divide the
+  /// width, sinusoidal positions have an odd width, or tied embeddings have vocabularies of different sizes.
   void validate() const;
 };
 
-/// The model options of `train`: a preset and what the user wants otherwise.
+/// The model options of `train`: a preset, and the sizes that the user gave instead of the preset's.
 struct ModelOptions : ModelFields<std::optional> {
   TransformerPreset task = kDefaultPreset;
   bool tied_embeddings_all = false;
@@ -142,7 +150,8 @@ struct ModelOptions : ModelFields<std::optional> {
     visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
   }
 
-  /// The complete config; throws UsageError as TransformerConfig::validate().
+  /// Returns the complete config: the preset's sizes, replaced by the user's where given. The vocabulary sizes are in
+  /// pieces. Throws the UsageError of TransformerConfig::validate().
   TransformerConfig resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const;
 };
 

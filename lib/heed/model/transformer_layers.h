@@ -10,11 +10,14 @@
 
 namespace heed {
 
-/// Self-attention and feed-forward (Vaswani et al. 2017, section 3.1). The norms are the stack's.
+/// One encoder layer: self-attention and feed-forward (Vaswani et al. 2017, section 3.1). The layer registers its layer
+/// normalisations in `norms`, the NormChain of the whole encoder, which also adds the residual connections.
 class EncoderLayer {
  public:
   EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
 
+  /// Runs the layer on `stream`, the residual stream [S, D] of packed sentences with the offsets `source`, and leaves
+  /// the result in `stream`. `trace`, if not null, receives the attention weights.
   template <class T>
   void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
                Trace* trace) const;
@@ -25,21 +28,25 @@ class EncoderLayer {
   FeedForward feed_forward_;
 };
 
-/// Causal self-attention, attention over the encoder's output, and feed-forward.
+/// One decoder layer: causal self-attention, cross-attention over the encoder's output, and feed-forward (Vaswani et
+/// al. 2017, section 3.1). `norms` is the NormChain of the whole decoder.
 class DecoderLayer {
  public:
   DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
 
-  /// All positions at once (teacher forcing).
+  /// Runs the layer on all target positions at once (teacher forcing). `stream` is the residual stream [N, D] with the
+  /// offsets `target`; `memory` is the encoder's output [S, D] with the offsets `source`.
   template <class T>
   void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const Variable<T>& memory,
                PackedOffsets target, PackedOffsets source, Trace* trace) const;
 
-  /// Projects the encoder's output [S, D] into the cache.
+  /// Computes this layer's cross-attention keys and values from `memory`, the encoder's output [S, D], and stores them
+  /// in the cache.
   template <class T>
   void start(Graph<T>& graph, const Variable<T>& memory, DecoderCache<T>& cache) const;
 
-  /// One position of each of the cache's rows.
+  /// Runs the layer on one new position of each row (hypothesis) of the cache: `stream` is [R, D]. Stores the
+  /// position's self-attention keys and values in the cache.
   template <class T>
   void step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, DecoderCache<T>& cache) const;
 
