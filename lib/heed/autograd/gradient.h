@@ -9,17 +9,21 @@
 
 namespace heed {
 
-/// Memory for gradients on the way back, where few of them are in use at a time: what one has given back the next one
-/// takes, while it is in the cache still. Where there is none, it takes that of a value that nobody needs any more.
+/// Memory for the gradients of intermediate results. During the backward pass few gradients are in use at a time, so
+/// that freed buffers are reused first, while they are still in the cache. If no freed buffer is large enough, the pool
+/// reuses the memory of values that the rest of the backward pass does not read (see lend()), and only then allocates
+/// more.
 template <class T>
 class GradientPool {
  public:
+  /// A buffer of the pool.
   struct Piece {
     T* memory = nullptr;
-    std::int64_t size = 0;
+    std::int64_t size = 0;  ///< number of elements
   };
 
-  /// Uninitialised memory of at least so many elements.
+  /// Returns an uninitialised buffer of at least `size` elements: the smallest sufficient one that was given back, else
+  /// the smallest sufficient one that was lent, else a new one.
   Piece take(std::int64_t size) {
     for (std::vector<Piece>* const free : {&given_back_, &lent_}) {
       auto best = free->end();
@@ -33,12 +37,14 @@ class GradientPool {
     }
     return {arena_.tensor<T>({size}).data(), size};
   }
+  /// Returns a buffer of take() to the pool.
   void give_back(Piece piece) { given_back_.push_back(piece); }
-  /// Lends memory from elsewhere until reset().
+  /// Lets the pool use a buffer that the pool did not allocate, until reset(): the memory of a value that no op reads
+  /// any more.
   void lend(Piece piece) { lent_.push_back(piece); }
-  /// Bytes held.
+  /// Returns the bytes that the pool holds from the heap; lent buffers do not count.
   std::size_t reserved() const { return arena_.reserved(); }
-  /// Takes everything back.
+  /// Starts a new computation: all buffers of take() become free, and lent buffers leave the pool.
   void reset() {
     given_back_.clear();
     lent_.clear();
@@ -47,47 +53,52 @@ class GradientPool {
 
  private:
   Arena arena_;
-  std::vector<Piece> given_back_, lent_;
+  std::vector<Piece> given_back_, lent_;  // free buffers: of the pool's arena, and of values
 };
 
-/// What the copies of a variable's gradient have in common.
+/// The state of one variable's gradient. All copies of the Gradient refer to the same state.
 template <class T>
 struct GradientState {
   GradientPool<T>* pool;
-  typename GradientPool<T>::Piece piece = {};
-  bool begun = false;  ///< something has been added
+  typename GradientPool<T>::Piece piece =
+      {};              ///< the gradient's buffer; absent until the first op adds to the gradient
+  bool begun = false;  ///< an op has added to the gradient
 
-  /// At its end: nobody will ask for the gradient any more.
+  /// Returns the gradient's buffer to the pool: no op reads the gradient any more.
   void give_back() {
     if (piece.memory) pool->give_back(piece);
     piece = {};
   }
 };
 
-/// The gradient of a variable, which ops add to on the way back. The first of them takes memory for it and fills that:
-/// a fill with zeros long before would send all gradients through the cache once more. Copying copies the view.
+/// The gradient of a variable. Ops add to the gradient during the backward pass. The first op that adds takes a buffer
+/// for the gradient and overwrites the buffer; to fill all gradients with zeros beforehand would read and write all of
+/// them once more. Copying a Gradient copies the reference and not the numbers.
 template <class T>
 class Gradient {
  public:
-  /// Absent: no gradient is wanted.
+  /// Creates an absent gradient: the variable's gradient is not computed.
   Gradient() = default;
-  /// Memory that holds a sum already.
+  /// Creates a gradient in existing memory that already holds a sum: a parameter's gradient. Ops add to the sum.
   explicit Gradient(Tensor<T> sum) : sum_(sum) {}
-  /// Holds nothing as yet. `state` lives as long as the gradient.
+  /// Creates an empty gradient of this shape, without a buffer. `state` must live as long as the gradient.
   Gradient(const Shape& shape, GradientState<T>* state) : shape_(shape), state_(state) {}
 
+  /// Tells whether the gradient is present, that is, to be computed.
   explicit operator bool() const { return state_ || sum_; }
 
-  /// The sum so far, to read or to add to; zeros at first. Absent where the gradient is.
+  /// Returns the sum of what ops have added so far, to read or to add to. Fills an empty gradient with zeros. Returns
+  /// an absent tensor if the gradient is absent.
   Tensor<T> sum() const {
     const bool zero = empty();
     const Tensor<T> memory = fill();
     if (zero) std::memset(memory.data(), 0, static_cast<std::size_t>(memory.size()) * sizeof(T));
     return memory;
   }
-  /// Whether it is there and nothing has been added yet.
+  /// Tells whether the gradient is present and no op has added to the gradient yet.
   bool empty() const { return state_ && !state_->begun; }
-  /// For an op that writes every element of an empty gradient, or adds to each where it is not empty.
+  /// Returns the gradient's memory without filling it with zeros. The caller must have asked empty() before: if the
+  /// gradient was empty, the caller overwrites every element, else adds to the elements.
   Tensor<T> fill() const {
     if (!state_) return sum_;
     if (!state_->begun) state_->piece = state_->pool->take(shape_.size());

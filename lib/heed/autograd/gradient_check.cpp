@@ -6,7 +6,8 @@
 namespace heed {
 namespace {
 
-/// Sum of the elements, each weighed by a fixed random number.
+/// Returns the sum of the elements of x, each multiplied by a fixed random number from `weights`: the scalar that the
+/// gradient check differentiates.
 Variable<double> project(Graph<double>& graph, const Variable<double>& x, const RandomStream& weights) {
   const Variable<double> out = graph.result({});
   double sum = 0;
@@ -25,7 +26,7 @@ Variable<double> project(Graph<double>& graph, const Variable<double>& x, const 
 GradientCheck check_gradients(const std::vector<Shape>& shapes,
                               const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
                               std::uint64_t seed, double step) {
-  // The inputs are parameters, so that their gradients outlive the graph.
+  // The op's inputs are parameters here, because gradients of parameters stay valid after the next graph.reset().
   ParameterLayout layout;
   std::vector<ParameterId> ids;
   for (std::size_t i = 0; i < shapes.size(); ++i)
@@ -59,7 +60,7 @@ GradientCheck check_gradients(const std::vector<Shape>& shapes,
       value[j] = kept;
       const double numeric = (above - below) / (2 * step), exact = analytic[ids[i]][j];
       const double error = std::abs(exact - numeric) / std::max({1.0, std::abs(exact), std::abs(numeric)});
-      if (!(error <= found.worst)) {  // also where it is not a number
+      if (!(error <= found.worst)) {  // the negated comparison is also true if the error is NaN
         found.worst = error;
         found.where = "input " + std::to_string(i) + " element " + std::to_string(j) + ": analytic " +
                       std::to_string(exact) + ", numeric " + std::to_string(numeric);

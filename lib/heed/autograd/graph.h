@@ -16,27 +16,30 @@
 
 namespace heed {
 
-/// A value in a computation, with room for its gradient where one is wanted. Copying copies the views.
+/// A value in a computation, and its gradient if the gradient is to be computed. Copying a Variable copies views and
+/// not the numbers.
 template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
-  /// There in place of `value`, for linear() alone, where a result is kept in half the memory: see rounded_result().
+  /// Holds the value in place of `value`, rounded to bfloat16 in half the memory, if Graph::rounded_result() created
+  /// the variable. Only linear() reads this member.
   Tensor<Bfloat16> rounded = {};
 
   const Shape& shape() const { return value.shape(); }
+  /// Tells whether the variable's gradient is to be computed.
   bool tracked() const { return static_cast<bool>(gradient); }
   explicit operator bool() const { return value || rounded; }
 };
 
-/// What the dropout of a computation is drawn from.
+/// The key from which the dropout masks of one computation are drawn. Equal keys give equal masks.
 struct DropoutKey {
   std::uint64_t seed = 0;
-  std::uint64_t update = 0;  ///< number of the optimiser update; below 2^36
-  std::uint32_t shard = 0;   ///< number of the part of the update's batch
+  std::uint64_t update = 0;  ///< number of the optimiser update, below 2^36
+  std::uint32_t shard = 0;   ///< number of the shard: the part of the update's batch that this computation covers
 
-  /// The stream of the computation's dropout number `op`, below 2^20. The low 12 bits of `shard` and `op` are the
-  /// stream's `minor`, and their other bits lie above the update in `major`.
+  /// Returns the random stream of the `op`-th dropout op of the computation; `op` is below 2^20. The stream's `minor`
+  /// holds the low 12 bits of `shard` and of `op`; the stream's `major` holds `update` and, above it, the other bits.
   RandomStream stream(std::uint32_t op) const {
     return {seed, RandomUse::dropout,
             update | static_cast<std::uint64_t>(shard >> 12) << 36 | static_cast<std::uint64_t>(op >> 12) << 56,
@@ -44,18 +47,21 @@ struct DropoutKey {
   }
 };
 
-/// One computation on one device context: hands out memory and parameters, and records how to go back.
+/// One computation on one device context. A graph provides the memory of results and the views of parameters, and
+/// records on a tape what the backward pass has to do.
 ///
-/// Training: construct with gradients, call modules and ops, then backward(loss). Inference: construct without
-/// gradients; nothing is recorded, dropout is off. A graph is reused for the next computation after reset(); in the
-/// steady state it allocates nothing from the heap.
+/// Training: the caller constructs the graph with gradients, calls modules and ops, and then backward(loss). Inference:
+/// the caller constructs the graph without gradients; the graph records nothing, and dropout is off. After reset() the
+/// graph serves the next computation; after the first few computations a graph allocates nothing from the heap.
 template <class T>
 class Graph {
  public:
-  /// Inference. `packed`, where given, holds what ops pack of the parameters.
+  /// Creates a graph for inference. `packed`, if not null, keeps the packed weights of `parameters` from one
+  /// computation to the next.
   Graph(CpuContext& device, ParameterValues<T>& parameters, PackedParameters<T>* packed = nullptr)
       : device_(device), parameters_(parameters), packed_(packed) {}
-  /// Training; gradients of parameters are added to `gradients` (same layout).
+  /// Creates a graph for training. backward() adds the gradients of parameters to `gradients`, which has the same
+  /// layout as `parameters`.
   Graph(CpuContext& device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
       : device_(device), parameters_(parameters), gradients_(&gradients) {}
   Graph(const Graph&) = delete;
@@ -63,45 +69,50 @@ class Graph {
 
   CpuContext& device() { return device_; }
   Arena& arena() { return device_.arena; }
+  /// Tells whether the graph records for a backward pass: true in training.
   bool recording() const { return gradients_ != nullptr; }
-  /// Null where parameters may change from one computation to the next.
+  /// Returns the packed weights; null if parameters may change from one computation to the next.
   PackedParameters<T>* packed() { return packed_; }
 
-  /// A parameter; with `shape`, the view over it and those that follow it (see ParameterLayout).
+  /// Returns a parameter and, in training, the parameter's gradient.
   Variable<T> parameter(ParameterId id) { return parameter(id, parameters_.layout()[id].shape); }
+  /// Returns the parameter `id` and the parameters that follow without a gap as one variable of this shape: query, key
+  /// and value weights [D, D] as one matrix [3D, D] (see ParameterLayout).
   Variable<T> parameter(ParameterId id, const Shape& shape) {
     return {parameters_.view(id, shape), gradients_ ? Gradient<T>(gradients_->view(id, shape)) : Gradient<T>()};
   }
 
-  /// An op's result: uninitialised value, empty gradient (none when not recording), which ends when the way back has
-  /// passed what the op records.
+  /// Creates the result of an op: an uninitialised value and, in training, an empty gradient. Both become invalid in
+  /// the backward pass, when the backward function that the op records has run.
   Variable<T> result(const Shape& shape) {
     const Variable<T> out = result_in(arena().template tensor<T>(shape));
     if (recording()) results_.back().memory = {out.value.data(), shape.size()};
     return out;
   }
-  /// The same, in the memory of another result whose value nobody needs.
+  /// Creates the result of an op in existing memory: `value` is the memory of another result whose value no op reads
+  /// any more.
   Variable<T> result_in(Tensor<T> value) {
     if (!recording()) return {value, {}};
     results_.push_back({new_gradient(), {}});
     return {value, {value.shape(), results_.back().gradient}};
   }
-  /// A result like that of result(), rounded to bfloat16 for linear() alone: where products round it anyway. Only when
-  /// recording.
+  /// Creates the result of an op in bfloat16, in half the memory (Variable::rounded). Only linear() can read such a
+  /// result; it loses nothing, because linear() would round the result to bfloat16 anyway. For training only.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
     results_.push_back({new_gradient(), {reinterpret_cast<T*>(rounded.data()), size}});
     return {{}, {shape, results_.back().gradient}, rounded};
   }
-  /// A given value; its gradient is computed where `tracked`, and stays until reset().
+  /// Creates a variable with an existing value. If `tracked`, backward() computes the variable's gradient, which stays
+  /// valid until reset().
   Variable<T> input(Tensor<T> value, bool tracked = false) {
     if (!tracked || !recording()) return {value, {}};
     return {value, {value.shape(), new_gradient()}};
   }
 
-  /// Keeps `backward()` for the way back of the results since the last one was kept. What it captures must be trivially
-  /// destructible: views and numbers.
+  /// Records the backward function of the results that were created since the last call of record(). `backward` may
+  /// capture views and numbers only: it must be trivially destructible. Does nothing in inference.
   template <class Backward>
   void record(Backward backward) {
     static_assert(std::is_trivially_destructible_v<Backward>);
@@ -111,8 +122,9 @@ class Graph {
                      results_.size()});
   }
 
-  /// Goes back from a scalar: sets its gradient to 1 and runs what was recorded, last first. When an op has been
-  /// passed, its results end, values and gradients, and the gradients of those before it may take their memory.
+  /// Runs the backward pass from a scalar `loss`: sets the gradient of `loss` to 1 and calls the recorded backward
+  /// functions, the last one first. After each function the values and gradients of the function's results become
+  /// invalid, and gradients of earlier results may reuse their memory.
   void backward(const Variable<T>& loss) {
     loss.gradient.sum()[0] = 1;
     for (; !tape_.empty(); tape_.pop_back()) {
@@ -125,7 +137,7 @@ class Graph {
     }
   }
 
-  /// Starts a new computation; all variables of the last one end.
+  /// Starts a new computation: all variables of the previous computation become invalid.
   void reset() {
     tape_.clear();
     results_.clear();
@@ -134,25 +146,28 @@ class Graph {
     dropout_ops_ = 0;
   }
 
-  /// Bytes that values and gradients hold.
+  /// Returns the bytes that the graph's values and gradients hold from the heap. Parameters do not count.
   std::size_t reserved() const { return device_.arena.reserved() + gradients_of_results_.reserved(); }
 
-  /// Dropout draws from this key; ops number themselves in order of calls.
+  /// Sets the key of the dropout masks of this computation.
   void set_dropout(const DropoutKey& key) { dropout_ = key; }
-  /// The random stream of the next op that drops.
+  /// Returns the random stream of the next dropout op. Dropout ops are numbered in the order of their calls.
   RandomStream next_dropout() { return dropout_.stream(dropout_ops_++); }
 
  private:
+  /// One recorded backward function on the tape.
   struct Entry {
     void (*run)(void*);
     void* state;
-    std::size_t results;  // up to this one
+    std::size_t results;  // the number of results created before the function was recorded
   };
+  /// The parts of a result that backward() frees.
   struct Result {
     GradientState<T>* gradient;
-    typename GradientPool<T>::Piece memory;  // of its value, where it has its own
+    typename GradientPool<T>::Piece memory;  // memory of the value; absent if another result owns the memory
   };
-  static constexpr std::int64_t kWorthTaking = 1 << 14;  // elements
+  /// The smallest value, in elements, whose memory backward() lends to gradients.
+  static constexpr std::int64_t kWorthTaking = 1 << 14;
 
   GradientState<T>* new_gradient() {
     return new (arena().allocate(sizeof(GradientState<T>))) GradientState<T>{&gradients_of_results_};
@@ -169,8 +184,8 @@ class Graph {
   std::uint32_t dropout_ops_ = 0;
 };
 
-/// The lifetime of results that only their surroundings need: at its end their memory is given back, unless the graph
-/// is recording, since the way back needs all.
+/// Frees, at the end of a C++ scope, the memory of the results that ops created within the scope. Does nothing in
+/// training, because the backward pass reads the results.
 class InferenceScope {
  public:
   template <class T>

@@ -19,26 +19,59 @@
 
 namespace heed {
 
-/// The forms that weights are packed in: `rounded` is float32 rounded to bfloat16 where no hardware multiplies that.
+// The problem. The matrix products of inference read weights in a packed form: reordered for the processor's vectors
+// and, in bfloat16 or int8, rounded. To pack a weight takes longer than a product with a few rows, so that each weight
+// should be packed once, when a program starts, and serve all threads. A model of 800 MB in float32 takes 200 MB packed
+// as int8: the program should never hold both forms of a weight at once.
+//
+// The idea. PackedParameters keeps the packed form of each weight in a map. linear() asks for a packed weight; the
+// first request packs, and later requests return the same memory. If a source is given (in the programs, a
+// ParameterReader: the checkpoint file), the values of the parameters are not in memory at first: the first request
+// reads a few rows at a time from the source, packs them, and overwrites them with the next rows. At the end,
+// read_rest() reads the parameters that ops also, or only, need unpacked: biases, layer normalisations, embeddings.
+//
+// Words.
+//   flat array     the array in which ParameterValues holds all parameters, one after another
+//   view           a matrix within the flat array: one parameter, or several that lie side by side
+//   packed weight  a copy of a view in the form that a matrix product reads
+//   source         a function that reads elements of the flat array from where they are stored, such as a file
+//   unread         allocated in the flat array, but not yet read from the source
+//
+// An example: width 512, int8, one layer whose weights lie in the flat array as
+//   query.weight [512, 512] at 0, key.weight at 262144, value.weight at 524288, query.bias [512] at 786432 ...
+//   PackedParameters(parameters, source)   all elements of the flat array are unread
+//   get(view at 0 [1536, 512], int8, ...)  One view covers query, key and value. pack() reads 64 rows at a time
+//                                          from the source and writes them as int8; the flat array remains unread.
+//   get(the same view, int8, ...)          Another thread, another step: get() returns the same packed weight.
+//   read_rest(...)                         Reads query.bias from the source into the flat array. The three weights
+//                                          have been packed, so that nothing is written to their memory in the
+//                                          flat array, and the system never provides that memory.
+
+/// The forms in which a weight can be packed. `float32`, `bfloat16` and `int8` are the precisions of matrix products;
+/// `rounded` is float32 with values rounded to bfloat16, for processors that cannot multiply bfloat16.
 enum class PackedForm { float32, rounded, bfloat16, int8 };
 
-/// Reads elements first, first + 1, ... of all parameters' flat array from where they are stored. Called from several
-/// threads.
+/// A function that fills `out` with elements first, first + 1, ... of the flat array of all parameters, from where the
+/// parameters are stored (a checkpoint). Several threads may call the function at once.
 template <class T>
 using ParameterSource = std::function<void(std::int64_t first, std::span<T> out)>;
 
-/// A weight [n, k] before it is packed: its rows are in memory, or are read piece by piece from a source.
+/// A weight [n, k] before packing. The weight's rows are in memory, or are read from a source a few at a time.
 template <class T>
 class UnpackedWeight {
  public:
+  /// Describes a weight that is in memory.
   explicit UnpackedWeight(Tensor<T> weight) : weight_(weight) {}
+  /// Describes a weight that must be read from `source`; `first` is the index of the weight's first element in the flat
+  /// array. The elements of `weight` are not read.
   UnpackedWeight(Tensor<T> weight, std::int64_t first, const ParameterSource<T>& source)
       : weight_(weight), first_(first), source_(&source) {}
 
   std::int64_t rows() const { return weight_.rows(); }
   std::int64_t columns() const { return weight_.columns(); }
 
-  /// Rows begin ... end - 1 one after the other; `scratch` is where they are read to.
+  /// Returns rows begin ... end - 1 of the weight, one after another. Rows that come from a source are read into
+  /// `scratch`, and stay valid until `scratch` changes.
   const T* get(std::int64_t begin, std::int64_t end, std::vector<T>& scratch) const {
     if (!source_) return weight_.row(begin);
     scratch.resize(static_cast<std::size_t>((end - begin) * columns()));
@@ -52,13 +85,14 @@ class UnpackedWeight {
   const ParameterSource<T>* source_ = nullptr;
 };
 
-/// Parameters in the order in which inference reads them, packed when first asked for and kept. For parameters that do
-/// not change any more; shared by all threads that decode with them.
+/// The packed weights of a model whose parameters no longer change, shared by all threads that translate with the
+/// model. A weight is packed at the first request. The comment at the top of this file has an example.
 template <class T>
 class PackedParameters {
  public:
-  /// Takes the memory of all parameters at once, which is less work for the system than piece by piece. Must not
-  /// outlive `parameters`; where a source is given, these need not be read yet: see read_rest().
+  /// Prepares to pack `parameters`, which must outlive this object. If `source` is given, `parameters` may be unread:
+  /// get() then reads weights from `source`. Reserves memory for all parameters at once, which is faster than many
+  /// reservations.
   explicit PackedParameters(const ParameterValues<T>& parameters, ParameterSource<T> source = {})
       : parameters_(parameters), source_(std::move(source)) {
     const Arena::Mark empty = arena_.mark();
@@ -67,8 +101,9 @@ class PackedParameters {
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
 
-  /// `size` elements that pack(unpacked, memory) wrote for this view of parameters [rows, columns] in this form, now or
-  /// before. They stay where they are.
+  /// Returns the packed weight of a view [rows, columns] of the parameters in this form. At the first request, reserves
+  /// `size` elements of memory and calls pack(unpacked weight, memory), which must fill the memory. The packed weight
+  /// never moves. Several threads may call get() at once.
   template <class Pack>
   const T* get(Tensor<T> view, PackedForm form, std::int64_t size, Pack pack) {
     const std::lock_guard lock(mutex_);
@@ -79,15 +114,16 @@ class PackedParameters {
     return packed_[key] = memory;
   }
 
-  /// The rows of a view of parameters as they are, wherever they are.
+  /// Returns the unpacked rows of a view of the parameters: from memory, or from the source if the view is unread.
   UnpackedWeight<T> unpacked(Tensor<T> view) const {
     const std::int64_t first = view.data() - parameters_.flat().data();
     return is_unread(first) ? UnpackedWeight<T>(view, first, source_) : UnpackedWeight<T>(view);
   }
 
-  /// Reads the parameters that have not been packed so far, and those for which keeps(name) holds, into `parameters`
-  /// (those of the constructor), on all threads of a team. The others are read again where another view of them is to
-  /// be packed.
+  /// Reads from the source, with all threads of a team, the parameters that no packed weight contains, and the
+  /// parameters for which keeps(name) is true. `parameters` must be the constructor's. All other parameters stay
+  /// unread: get() and unpacked() read them from the source again if they are asked for another view of these
+  /// parameters.
   template <class Keeps>
   void read_rest(ParameterValues<T>& parameters, Keeps keeps, ThreadTeam& team) {
     constexpr std::size_t kPiece = (std::size_t{4} << 20) / sizeof(T);
@@ -112,14 +148,16 @@ class PackedParameters {
   }
 
  private:
-  using Key = std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;  // where a view begins, rows, columns, form
+  using Key =
+      std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;  // a view's first element, rows, columns; form
 
+  /// Tells whether element `at` of the flat array is unread.
   bool is_unread(std::int64_t at) const {
     const auto after = unread_.upper_bound(at);
     return after != unread_.begin() && at < std::prev(after)->second;
   }
 
-  /// Whether one of the views that are packed holds the parameter.
+  /// Tells whether a packed weight contains the parameter.
   bool is_packed(const ParameterInfo& info) const {
     const T* const begin = parameters_.flat().data() + info.offset;
     return std::any_of(packed_.begin(), packed_.end(), [&](const auto& entry) {
@@ -130,7 +168,7 @@ class PackedParameters {
 
   const ParameterValues<T>& parameters_;
   ParameterSource<T> source_;
-  std::map<std::int64_t, std::int64_t> unread_;  // where ranges of elements begin, and end
+  std::map<std::int64_t, std::int64_t> unread_;  // unread ranges of the flat array: first element -> end
   std::mutex mutex_;
   Arena arena_;
   std::map<Key, T*> packed_;

@@ -9,51 +9,54 @@
 
 namespace heed {
 
-/// How a parameter starts. `fan_in`/`fan_out` 0: taken from the shape [out, in].
+/// The distribution of a parameter's values before training.
 struct Initialiser {
   enum class Kind { zeros, ones, xavier_uniform, normal };
   Kind kind = Kind::zeros;
-  double scale = 1;  ///< gain of Xavier (Glorot and Bengio 2010), standard deviation of normal
+  double scale = 1;  ///< the gain of xavier_uniform, or the standard deviation of normal
 
   static Initialiser zeros() { return {Kind::zeros, 0}; }
   static Initialiser ones() { return {Kind::ones, 0}; }
-  /// Uniform in +-gain * sqrt(6 / (fan_in + fan_out)).
+  /// Draws values from a uniform distribution in +-gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010). The
+  /// shape [out, in] of the parameter gives fan_out and fan_in.
   static Initialiser xavier(double gain = 1) { return {Kind::xavier_uniform, gain}; }
   static Initialiser normal(double deviation) { return {Kind::normal, deviation}; }
 };
 
-/// Names a parameter within its store.
+/// The index of a parameter in its ParameterLayout; -1: no parameter.
 struct ParameterId {
   int index = -1;
   explicit operator bool() const { return index >= 0; }
   bool operator==(const ParameterId&) const = default;
 };
 
+/// The definition of one parameter.
 struct ParameterInfo {
-  std::string name;  ///< module path: encoder/layers/0/self_attention/query/weight
+  std::string name;  ///< path of modules: encoder/layers/0/self_attention/query/weight
   Shape shape;
   Initialiser initialiser;
-  std::int64_t offset = 0;  ///< of the first element in the flat storage
+  std::int64_t offset = 0;  ///< index of the parameter's first element in the flat array
 };
 
-/// The names, shapes and places of a model's parameters. All values live in one flat array in the order of
-/// definition (and so do gradients and optimiser moments), so that optimisers, averaging and all-reduce are loops over
-/// one array. Parameters defined one after another with `follows` lie side by side and can be viewed as one matrix
-/// (query, key and value of a self-attention).
+/// The names, shapes and places of a model's parameters. One flat array holds the values of all parameters, in the
+/// order in which they were added. Gradients and optimiser moments are arrays with the same layout, so that an
+/// optimiser is a loop over arrays. Parameters that were added with `follows` lie without a gap behind the parameter
+/// before, so that several parameters can be viewed as one matrix: the query, key and value weights of self_attention.
 class ParameterLayout {
  public:
-  /// Throws Error where the name is taken. `follows`: no gap to the parameter before.
+  /// Adds a parameter behind all others and returns its id. `follows`: there is no alignment gap between this parameter
+  /// and the one added before. Throws Error if a parameter has the same name already.
   ParameterId add(const std::string& name, const Shape& shape, const Initialiser& initialiser, bool follows = false);
 
-  /// All parameters in order of definition.
+  /// Returns all parameters in the order in which they were added; their offsets ascend.
   const std::vector<ParameterInfo>& all() const { return parameters_; }
   const ParameterInfo& operator[](ParameterId id) const { return parameters_[static_cast<std::size_t>(id.index)]; }
-  /// Absent id where there is none.
+  /// Returns the parameter with this name, or an absent id (index -1).
   ParameterId find(const std::string& name) const;
 
-  /// Elements of the flat array, alignment gaps included (gaps hold zeros for ever).
+  /// Returns the number of elements of the flat array, alignment gaps included. Elements in gaps are always 0.
   std::int64_t storage_size() const { return storage_size_; }
-  /// Elements of all parameters: the number people quote.
+  /// Returns the number of elements of all parameters, without gaps: the size of the model as publications state it.
   std::int64_t parameter_count() const;
 
  private:
@@ -61,24 +64,26 @@ class ParameterLayout {
   std::int64_t storage_size_ = 0;
 };
 
-/// A flat array of all parameters' values (or gradients, or moments).
+/// A flat array with one number for each element of all parameters: the values, the gradients or an optimiser's
+/// moments.
 template <class T>
 class ParameterValues {
  public:
-  /// All 0. `pages`: small where few of the parameters will be written.
+  /// Creates an array of zeros. `pages` should be `small` if only few of the parameters will be written.
   explicit ParameterValues(const ParameterLayout& layout, PageSize pages = PageSize::huge)
       : layout_(&layout), data_(static_cast<std::size_t>(layout.storage_size()), pages) {}
 
   const ParameterLayout& layout() const { return *layout_; }
-  /// All elements, gaps included.
+  /// Returns all elements of the flat array, gaps included.
   std::span<T> flat() { return data_; }
   std::span<const T> flat() const { return data_; }
   Tensor<T> operator[](ParameterId id) { return view(id, (*layout_)[id].shape); }
-  /// The parameter `id` and those that follow it without a gap, as one tensor of the given shape.
+  /// Returns the parameter `id` and the parameters that follow without a gap as one tensor of the given shape.
   Tensor<T> view(ParameterId id, const Shape& shape) { return {data_.data() + (*layout_)[id].offset, shape}; }
   void fill_zero() { std::fill(data_.begin(), data_.end(), T(0)); }
 
-  /// Draws every parameter from its initialiser; a function of the seed and the parameter's name alone.
+  /// Sets every parameter by its initialiser. The values of a parameter depend only on the seed and on the parameter's
+  /// definition: name, shape and initialiser.
   void initialise(std::uint64_t seed);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// allocate_memory() for containers.
+/// An allocator for standard containers that takes memory from allocate_memory(), aligned to kMemoryAlignment bytes.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -21,6 +21,7 @@ struct AlignedAllocator {
   bool operator==(const AlignedAllocator&) const { return true; }
 };
 
+/// A std::vector whose elements begin at a multiple of kMemoryAlignment bytes.
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 

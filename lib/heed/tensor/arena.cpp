@@ -6,9 +6,11 @@ namespace heed {
 namespace {
 
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
-/// Blocks beyond are not merged: to give much memory back and take as much again costs more than a few gaps.
+/// The largest total size, in bytes, of blocks that reset() merges into one. Returning more memory than this to the
+/// system and allocating it again takes longer than the merge saves.
 constexpr std::size_t kMostMerged = std::size_t{64} << 20;
 
+/// Rounds a number of bytes up to a multiple of kMemoryAlignment.
 std::size_t round_up(std::size_t bytes) {
   return (bytes + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment;
 }
@@ -30,7 +32,8 @@ void* Arena::allocate(std::size_t bytes) {
     blocks_[current_].used = 0;
   }
   if (blocks_.empty() || blocks_[current_].used + bytes > blocks_[current_].size) {
-    // Half of what there is: few blocks until the sizes settle, little beyond the need.
+    // A new block is at least half as large as all blocks together. An arena thus reaches its final size with few
+    // blocks, and holds little more memory than a step needs.
     add_block(std::max({bytes, reserved() / 2, kFirstBlock}));
     current_ = blocks_.size() - 1;
   }

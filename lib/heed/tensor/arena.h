@@ -12,23 +12,26 @@
 
 namespace heed {
 
-/// Memory that is taken piece by piece and given back whole. After the first few steps one block, or a few where much
-/// is needed, hold a whole step's memory, so that a step allocates nothing from the heap. Not for several threads at
-/// once.
+/// Memory for the tensors of one training or decoding step. allocate() hands out pieces of large blocks, and reset()
+/// takes all pieces back at once. After the first few steps the blocks are large enough for a whole step, so that later
+/// steps allocate nothing from the heap. An arena is for one thread at a time.
 class Arena {
  public:
   Arena() = default;
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Uninitialised memory, aligned to 64 bytes.
+  /// Returns uninitialised memory, aligned to 64 bytes, that is valid until reset() or release(). Throws
+  /// std::bad_alloc.
   void* allocate(std::size_t bytes);
 
+  /// Returns a tensor of this shape with uninitialised elements.
   template <class T>
   Tensor<T> tensor(const Shape& shape) {
     static_assert(std::is_trivially_destructible_v<T>);
     return {static_cast<T*>(allocate(static_cast<std::size_t>(shape.size()) * sizeof(T))), shape};
   }
+  /// Returns a tensor of this shape whose elements are 0.
   template <class T>
   Tensor<T> zeros(const Shape& shape) {
     const Tensor<T> out = tensor<T>(shape);
@@ -36,18 +39,20 @@ class Arena {
     return out;
   }
 
-  /// Gives everything back; all views into the arena end. Several small blocks are merged into one.
+  /// Takes back all memory: every tensor of the arena becomes invalid. Replaces several blocks by one block of the same
+  /// total size, unless the total is above 64 MiB. Keeps the memory for later steps.
   void reset();
 
-  /// A point to go back to: what is allocated between mark() and release() is scratch.
+  /// A state of the arena: release(mark) takes back the memory that was allocated after mark() returned `mark`.
   struct Mark {
-    std::size_t block, used;
+    std::size_t block, used;  ///< index of the current block, bytes used in the current block
   };
   Mark mark() const { return {current_, blocks_.empty() ? 0 : blocks_[current_].used}; }
   void release(Mark mark);
 
-  /// Bytes in use now, and held from the heap.
+  /// Returns the bytes that are allocated to tensors now.
   std::size_t used() const;
+  /// Returns the bytes that the arena holds from the heap, used or not.
   std::size_t reserved() const;
 
  private:
@@ -66,7 +71,7 @@ class Arena {
   std::size_t current_ = 0;
 };
 
-/// Scratch memory for the lifetime of a scope.
+/// Takes back, at the end of a C++ scope, the memory that was allocated from an arena within the scope.
 class ArenaScope {
  public:
   explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}

@@ -8,14 +8,15 @@ namespace heed {
 
 class ThreadTeam;
 
-/// The arithmetic of matrix products: `bfloat16` rounds both operands to bfloat16 and sums in float32; `int8`, for
-/// inference only, rounds the rows of both to 8 bits of a scale of their own. All else is float32, but for the keys and
-/// values that decoding keeps, which these two hold as 16-bit integers.
+/// The arithmetic of matrix products. `bfloat16` rounds both operands to bfloat16 and sums in float32. `int8`, for
+/// inference only, rounds each row of both operands to 8-bit integers with a scale for each row. All other computation
+/// is in float32. With `bfloat16` and `int8` the decoder's key/value cache holds integers, too: see DecoderCache.
 enum class Precision { float32, bfloat16, int8 };
 
-/// Where ops run and take their memory from: one CPU thread. Parallel work uses one context a thread; the kernels
-/// themselves are serial, so that a step has one barrier and not a thousand. Only where one line is all there is to do,
-/// `team` shares the products of inference, with the same results.
+/// The environment in which ops run: one CPU thread and the arena that the ops' memory comes from. Kernels are serial;
+/// parallel work uses one context for each thread, so that a training step has one barrier instead of a thousand. If
+/// `team` is not null, the threads of the team share each matrix product of inference, with the same results bit for
+/// bit: the translation of a single line, for which someone waits, uses all threads that way.
 struct CpuContext {
   Arena& arena;
   Precision precision = Precision::float32;

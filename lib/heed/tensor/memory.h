@@ -4,13 +4,13 @@
 
 namespace heed {
 
-/// For the widest vector registers and whole cache lines.
+/// The alignment of tensors in bytes: the size of a cache line and of the widest vector registers (AVX-512).
 constexpr std::size_t kMemoryAlignment = 64;
 
-/// Uninitialised memory on a 64-byte boundary; from some megabytes on in huge pages where the system has them, which
-/// saves most page faults and address translations. Throws std::bad_alloc.
+/// Allocates uninitialised memory, aligned to kMemoryAlignment bytes. Memory of 4 MiB or more is in huge pages where
+/// the system has them, which saves most page faults and address translations. Throws std::bad_alloc.
 void* allocate_memory(std::size_t bytes);
-/// `bytes` as it was allocated.
+/// Frees memory of allocate_memory(). `bytes` must be the number of bytes that was allocated.
 void free_memory(void* memory, std::size_t bytes);
 
 }  // namespace heed

@@ -5,8 +5,9 @@
 
 namespace heed {
 
-/// Where the sequences of a packed batch begin: sequence b is rows offsets[b] .. offsets[b + 1] of a [tokens, ...]
-/// tensor; offsets[0] is 0, the last one the number of tokens. A view.
+/// The boundaries of the sequences of a packed batch, whose tokens lie one after another without padding: sequence b is
+/// rows offsets[b] ... offsets[b + 1] - 1 of a [tokens, ...] tensor. Sequences of 3 and 2 tokens have the offsets
+/// {0, 3, 5}. PackedOffsets is a view: the caller owns the numbers.
 struct PackedOffsets {
   std::span<const std::int32_t> offsets;
 

@@ -9,21 +9,22 @@
 
 namespace heed {
 
-/// Up to four dimensions, outermost first (row-major).
+/// The shape of a tensor: up to four dimensions, outermost first (row-major).
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
 
   Shape() = default;
+  /// Throws Error if there are more than four dimensions.
   Shape(std::initializer_list<std::int64_t> dims);
   explicit Shape(std::span<const std::int64_t> dims);
 
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
-  /// Number of elements; 1 for a scalar (rank 0).
+  /// Returns the number of elements; 1 for a scalar, whose rank is 0.
   std::int64_t size() const;
   bool operator==(const Shape&) const = default;
-  /// "[3, 4]".
+  /// Returns the shape as text for messages, such as "[3, 4]".
   std::string text() const;
 
  private:
@@ -31,8 +32,8 @@ class Shape {
   int rank_ = 0;
 };
 
-/// A view of contiguous row-major elements that something else owns (an Arena, a ParameterStore). Copying copies the
-/// view. A default-constructed tensor is "absent" (data() is null).
+/// A view of contiguous row-major elements, which another object owns: usually an Arena or ParameterValues. Copying a
+/// tensor copies the view and not the elements. A default-constructed tensor is "absent": data() is null.
 template <class T>
 class Tensor {
  public:
@@ -43,18 +44,20 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   std::int64_t size() const { return shape_.size(); }
   std::int64_t dim(int axis) const { return shape_[axis]; }
+  /// Tells whether the tensor is present, that is, views memory.
   explicit operator bool() const { return data_ != nullptr; }
 
-  /// Rows of a matrix: the product of all dimensions but the last, also where the last one is 0.
+  /// Returns the number of rows when the tensor is seen as a matrix: the product of all dimensions but the last, also
+  /// if the last dimension is 0.
   std::int64_t rows() const {
     std::int64_t rows = 1;
     for (int axis = 0; axis + 1 < shape_.rank(); ++axis) rows *= shape_[axis];
     return rows;
   }
-  /// The last dimension.
+  /// Returns the number of columns when the tensor is seen as a matrix: the last dimension, or 1 for a scalar.
   std::int64_t columns() const { return shape_.rank() == 0 ? 1 : shape_[shape_.rank() - 1]; }
   T* row(std::int64_t i) const { return data_ + i * columns(); }
-  /// Rows begin .. begin + count of a matrix.
+  /// Returns a view of `count` rows of a matrix, from row `begin` on.
   Tensor row_block(std::int64_t begin, std::int64_t count) const { return {row(begin), {count, columns()}}; }
   std::span<T> span() const { return {data_, static_cast<std::size_t>(size())}; }
   T& operator[](std::int64_t i) const {

@@ -9,8 +9,9 @@
 
 namespace heed {
 
-/// A fixed number of numbers, 0 at first. The system gives its memory when it is written to: all of it soon in huge
-/// pages, or only where it is needed in small ones.
+/// An array of fixed size whose elements are 0 at first. The system provides a page of memory when the page is first
+/// written. Huge pages suit an array that is written completely; small pages suit an array of which only parts are
+/// written, since the other parts then take no memory.
 template <class T>
 class ZeroedArray {
   static_assert(std::is_trivially_copyable_v<T>);
