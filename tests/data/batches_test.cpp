@@ -11,7 +11,7 @@ using namespace heed;
 
 namespace {
 
-/// Pairs with lengths between 1 and 40, mostly short.
+/// Returns a corpus with sentences of 1 to 40 pieces.
 ParallelCorpus some_corpus(int pairs) {
   ParallelCorpus corpus;
   for (int i = 0; i < pairs; ++i) {

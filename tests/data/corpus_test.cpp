@@ -94,7 +94,7 @@ TEST_CASE("any number of threads gives the same corpus; the fingerprint sees eve
   std::string other = text;
   other[0] = 'd';
   CHECK(encode(other, {}).corpus.fingerprint() != fingerprint);
-  // The same ids, cut elsewhere.
+  // Two corpora with the same ids, but with the sentence boundary in a different place, have different fingerprints.
   CHECK(encode("a b\tc\na\td\n", {}).corpus.fingerprint() != encode("a\tc\nb a\td\n", {}).corpus.fingerprint());
 }
 

@@ -11,7 +11,8 @@ using doctest::Approx;
 
 namespace {
 
-/// Parameters w of one layout, with w[i] and a gradient that is made of w, updated `steps` times.
+/// A small optimisation problem: four parameters w with the initial values `start`, and the gradient 2 w[i] + 0.1 i,
+/// that is, the minimum is near 0.
 struct Problem {
   Problem() {
     id = layout.add("w", {4}, Initialiser::zeros());
@@ -34,7 +35,7 @@ struct Problem {
   std::unique_ptr<ParameterValues<float>> values, gradient;
 };
 
-/// The same by the formulas, in double.
+/// Computes the parameters after `steps` updates of a Problem from the optimiser's textbook formulas, in double.
 std::vector<double> by_formula(const OptimizerSettings& s, int steps, double rate, double scale = 1) {
   std::vector<double> w(Problem::start, Problem::start + 4), m(4), v(4);
   for (int t = 1; t <= steps; ++t)
@@ -83,7 +84,7 @@ TEST_CASE("slices of several threads give what one gives, and memory goes on whe
   NamedParameterValues memory_whole, memory_cut;
   whole.run(Optimizer(settings, whole.layout, memory_whole), 2, 0.1);
   cut.run(Optimizer(settings, cut.layout, memory_cut), 1, 0.1, 3);
-  // Another optimiser over the same memory.
+  // A new optimiser continues from the state that an earlier optimiser left in `memory_cut`.
   for (int i = 0; i < 4; ++i) (*cut.gradient)[cut.id][i] = 2 * (*cut.values)[cut.id][i] + 0.1F * static_cast<float>(i);
   Optimizer(settings, cut.layout, memory_cut)
       .update(*cut.values, *cut.gradient, {0, cut.layout.storage_size()}, {0.1, 2, 1});

@@ -37,7 +37,7 @@ TEST_CASE("linear and cosine go from the end of the warm-up down to zero at the 
   const std::int64_t total = 1000, warmup = 200;
   const Schedule linear{ScheduleKind::linear, 2, warmup}, cosine{ScheduleKind::cosine, 2, warmup};
   for (const std::int64_t step : {201, 300, 600, 1000}) {
-    // Updates done before this one, as PyTorch's LambdaLR counts.
+    // `done` is the number of updates before this update, which PyTorch's LambdaLR calls the step.
     const double done = static_cast<double>(step - 1), progress = done / static_cast<double>(total);
     const double rest = (done - warmup) / (total - warmup);
     CHECK(linear.rate(step, progress) == Approx(2 * (1 - rest)));

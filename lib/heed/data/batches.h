@@ -10,29 +10,32 @@
 
 namespace heed {
 
-/// How large a batch may be. A pair that alone is larger than the budget is a batch of its own.
+/// The largest size of a batch. A sentence pair that alone exceeds the limits is a batch of its own.
 struct BatchLimits {
-  std::int64_t target_tokens = 4096;  ///< `</s>` included
+  std::int64_t target_tokens = 4096;  ///< sum over the pairs of the batch, `</s>` included
   std::int64_t pairs = INT64_MAX;
 };
 
-/// The batches of an epoch: every pair in exactly one. Pairs of similar length come together (buckets 1-8, 9-16,
-/// 17-32, ... tokens of the longer side), in random order within a bucket, and the batches are shuffled. A pure
-/// function of corpus, limits, seed and epoch, so that a resumed run needs no more than its place in the list.
+/// The batches of an epoch; each sentence pair is in exactly one batch. A batch contains pairs of similar length: pairs
+/// are sorted into buckets of 1-8, 9-16, 17-32, ... tokens on the longer side, in random order within a bucket, and
+/// then cut into batches, which are shuffled. The list of batches is a function of corpus, limits, seed and epoch only,
+/// so that a resumed training needs nothing but the number of the next batch.
 class EpochBatches {
  public:
   EpochBatches(const ParallelCorpus& corpus, const BatchLimits& limits, std::uint64_t seed);
 
-  /// Makes the list of epoch `epoch` (from 0).
+  /// Computes the list of batches of epoch number `epoch` (from 0). Replaces the list of an earlier epoch.
   void prepare(std::int64_t epoch);
+  /// Returns the number of batches in the epoch.
   std::int64_t size() const { return static_cast<std::int64_t>(batches_.size()); }
-  /// The pairs of a batch.
+  /// Returns the indices in the corpus of the pairs of one batch. Valid until prepare().
   std::span<const std::int32_t> operator[](std::int64_t batch) const {
     const Range& range = batches_[static_cast<std::size_t>(batch)];
     return {order_.data() + range.begin, static_cast<std::size_t>(range.end - range.begin)};
   }
 
  private:
+  /// A batch: elements begin ... end - 1 of order_.
   struct Range {
     std::int64_t begin, end;
   };
@@ -40,26 +43,30 @@ class EpochBatches {
   const ParallelCorpus& corpus_;
   BatchLimits limits_;
   std::uint64_t seed_;
-  std::vector<std::uint8_t> bucket_;  // of each pair
-  std::vector<std::int32_t> shuffled_, order_;
+  std::vector<std::uint8_t> bucket_;            // the length bucket of each pair
+  std::vector<std::int32_t> shuffled_, order_;  // all pairs: in random order, and then sorted by bucket
   std::vector<Range> batches_;
 };
 
-/// The pairs of a corpus in their order, cut into batches: for validation.
+/// Cuts the pairs of a corpus, in corpus order, into batches within the limits, for validation. Returns the indices of
+/// the pairs of each batch.
 std::vector<std::vector<std::int32_t>> batches_in_order(const ParallelCorpus& corpus, const BatchLimits& limits);
 
-/// A part of an update's batches that one thread computes at once.
+/// A part of an update's batches. One thread computes the gradient of a shard in one forward and backward pass.
 struct Shard {
   std::span<const std::int32_t> pairs;
   std::int64_t target_tokens = 0;
 };
 
-/// Cuts a batch into shards of about equally many target tokens and appends them: 1, 2, 4, 8, ... of them, so that
-/// each has at most about 1024 tokens, and two where there are 256. Small enough to share out and to stay in cache,
-/// large enough for fast matrix products. The number of threads plays no part, because dropout depends on the shard.
+/// Cuts a batch into shards with about equally many target tokens and appends the shards to `shards`. The number of
+/// shards is a power of two: 1 below 256 target tokens, else at least 2, and so many that a shard has at most about
+/// 1024 target tokens. Such shards are small enough to stay in the cache, and large enough for fast matrix products.
+/// The number of threads does not influence the cut: each shard has its own dropout masks, so that another cut
+/// would change the result.
 void cut_into_shards(const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, std::vector<Shard>& shards);
 
-/// The packed batch of some pairs, with `<s>` and `</s>` in their places.
+/// Fills `batch` with the packed ids of these pairs of the corpus: adds `</s>` after each source sentence, `<s>` before
+/// each target input and `</s>` after each target output.
 void fill_batch(const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, Batch& batch);
 
 }  // namespace heed

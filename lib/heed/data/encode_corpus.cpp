@@ -6,14 +6,17 @@
 namespace heed {
 namespace {
 
+/// The number of pairs that are read before the threads encode them, for each thread.
 constexpr std::size_t kPairsPerThread = 2048;
 
+/// A sentence pair as text and as ids, and the pair's line number in the input, from 1.
 struct EncodedPair {
   TextPair text;
   std::vector<std::int32_t> source, target;
   std::int64_t line = 0;
 };
 
+/// Counts the words of a line, separated by white space.
 std::int64_t count_words(std::string_view text) {
   std::int64_t words = 0;
   bool inside = false;
@@ -29,7 +32,7 @@ std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {
   return std::count(ids.begin(), ids.end(), kUnknownId);
 }
 
-/// Takes one encoded pair into the corpus, or not.
+/// Adds encoded pairs to the corpus, unless they are empty or too long, and counts both cases in the report.
 class Collector {
  public:
   Collector(const PairReader& reader, const EncodeOptions& options, ParallelCorpus& corpus, CorpusReport& report,
@@ -59,11 +62,13 @@ class Collector {
   }
 
  private:
+  /// Returns the file and line of the source or target side of a pair.
   Position position(const EncodedPair& pair, bool source) const {
     return {(source ? reader_.source_position() : reader_.target_position()).file, pair.line};
   }
 
-  /// False: left out.
+  /// Handles a pair that is longer than max_length, as options_.on_long says: crops the pair and returns true, returns
+  /// false (the pair is left out), or throws Error.
   bool take_long(EncodedPair& pair, std::int64_t source_tokens, std::int64_t target_tokens) {
     const Position where = position(pair, source_tokens > options_.max_length);
     if (options_.on_long == OnLong::fail)

@@ -11,7 +11,8 @@
 
 namespace heed {
 
-/// What to do with a pair of which one side is longer than the model takes.
+/// The treatment of a sentence pair that has more than max_length tokens on one side: leave out the pair, cut both
+/// sides to max_length tokens, or stop with an error.
 enum class OnLong { skip, crop, fail };
 
 template <>
@@ -20,29 +21,31 @@ struct EnumNames<OnLong> {
       {OnLong::skip, "skip"}, {OnLong::crop, "crop"}, {OnLong::fail, "fail"}};
 };
 
+/// The options of encode_corpus().
 struct EncodeOptions {
-  int max_length = 256;  ///< tokens of a side, `</s>` included
+  int max_length = 256;  ///< largest number of tokens on one side of a pair, `</s>` included
   OnLong on_long = OnLong::skip;
-  bool pretokenized = false;  ///< lines are first-stage tokens separated by spaces
+  bool pretokenized = false;  ///< the text is already tokenised: words separated by spaces, not yet subwords
 };
 
-/// What became of the pairs that were read.
+/// Counts of what happened to the sentence pairs that encode_corpus() read.
 struct CorpusReport {
-  std::int64_t pairs = 0;     ///< read
-  std::int64_t empty = 0;     ///< left out: nothing on one side or both
-  std::int64_t too_long = 0;  ///< left out or cropped, as OnLong says
-  Position first_empty, first_too_long;
-  std::int64_t source_pieces = 0, target_pieces = 0;    ///< in what was kept
-  std::int64_t source_unknown = 0, target_unknown = 0;  ///< of them `<unk>`
-  std::int64_t source_words = 0, target_words = 0;      ///< separated by white space, in what was kept
-  std::int64_t longest_source = 0, longest_target = 0;  ///< tokens, before leaving out or cropping
+  std::int64_t pairs = 0;                ///< pairs that were read
+  std::int64_t empty = 0;                ///< pairs left out because one side or both have no tokens
+  std::int64_t too_long = 0;             ///< pairs left out or cropped because a side was longer than max_length
+  Position first_empty, first_too_long;  ///< file and line of the first empty and the first long pair
+  std::int64_t source_pieces = 0, target_pieces = 0;    ///< subword tokens of the pairs that were kept
+  std::int64_t source_unknown = 0, target_unknown = 0;  ///< pieces of the kept pairs that became `<unk>`
+  std::int64_t source_words = 0, target_words = 0;  ///< words, separated by white space, of the pairs that were kept
+  std::int64_t longest_source = 0, longest_target = 0;  ///< tokens of the longest sentence, before cropping
 
-  /// Says what was left out, cropped or unknown; nothing where nothing was.
+  /// Logs how many pairs were left out or cropped, and how many pieces were unknown. Does not mention counts of 0.
   void tell(Log& log, const EncodeOptions& options) const;
 };
 
-/// Encodes all pairs, on all threads, in order; `target_lines`, where given, gets the target text of those kept. Throws
-/// Error where nothing is left.
+/// Reads all sentence pairs of `reader`, encodes both sides to ids on all threads of the pool, and returns the pairs
+/// that `options` allow, in input order. `target_lines`, if not null, receives the target text of each pair that was
+/// kept. Throws Error if no pair is left, and for a long pair with OnLong::fail.
 ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const TextModel& target,
                              const EncodeOptions& options, ThreadPool& pool, Log& log, CorpusReport& report,
                              std::vector<std::string>* target_lines = nullptr);

@@ -19,7 +19,8 @@ void ParallelCorpus::add(std::span<const std::int32_t> source, std::span<const s
 }
 
 std::uint64_t ParallelCorpus::fingerprint() const {
-  // FNV-1a over whole numbers, with the high half folded in so that every bit counts.
+  // The hash is FNV-1a over 64-bit numbers instead of bytes. A multiplication carries bits only upwards; the shift
+  // folds the upper half of the hash into the lower half, so that every bit of a number influences all later bits.
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   const auto mix = [&](std::uint64_t value) {
     hash = (hash ^ value) * 0x100000001b3ULL;

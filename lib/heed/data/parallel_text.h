@@ -10,41 +10,46 @@
 
 namespace heed {
 
+/// A sentence pair as text, without line ends.
 struct TextPair {
   std::string source, target;
 };
 
-/// Reads parallel text: two files whose i-th lines belong together, or one file (or stdin) with "source TAB target" on
-/// each line.
+/// Reads sentence pairs from two files, in which line i of the target file is the translation of line i of the source
+/// file, or from one TSV file or stream, in which each line is "source TAB target".
 class PairReader {
  public:
-  /// Throws Error where a file cannot be read. .gz is decompressed.
+  /// Opens a source and a target file. Files named *.gz are decompressed. Throws Error if a file cannot be read.
   PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy);
-  /// TSV; "-" is `in`.
+  /// Opens a TSV file; the path "-" means that the lines come from `in`.
   PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy);
 
-  /// The next pair; false at the end. Throws Error where one file has more lines than the other (the message gives
-  /// both counts) and where a line of a TSV has not two columns.
+  /// Reads the next pair. Returns false at the end of the input. Throws Error if one of two files has more lines (the
+  /// message gives both counts), or if a line of a TSV does not have exactly two columns.
   bool next(TextPair& pair);
 
-  /// Number of the pair last returned, from 1: its line.
+  /// Returns the line number, from 1, of the pair that next() returned last.
   std::int64_t line_number() const { return source_->line_number(); }
-  /// Where the last source and target lines stand.
+  /// Returns the file and line of the source sentence that was read last.
   Position source_position() const { return source_->position(); }
+  /// Returns the file and line of the target sentence that was read last.
   Position target_position() const { return target_ ? target_->position() : source_->position(); }
-  /// "a.en + a.fr", or the TSV's name.
+  /// Returns the name of the input for messages: "a.en + a.fr", or the name of the TSV file.
   std::string name() const;
 
-  /// The share of the input, 0..1, that the pairs returned so far make up; nothing where it is no regular file.
+  /// Returns the share of the input, 0 to 1, that has been read; absent if the input is not a regular file.
   std::optional<double> share() const { return source_->share(); }
 
+  /// Returns the number of lines, of both sides together, that contained invalid UTF-8.
   std::int64_t invalid_lines() const { return source_->invalid_lines() + (target_ ? target_->invalid_lines() : 0); }
+  /// Logs what the readers of the files found wrong, such as lines with invalid UTF-8.
   void report(Log& log) const;
 
  private:
+  /// Throws the Error for files of different lengths: reads the longer file to the end to count its lines.
   [[noreturn]] void fail_unequal(bool source_ended);
 
-  std::unique_ptr<LineReader> source_, target_;  // no target_: TSV
+  std::unique_ptr<LineReader> source_, target_;  // for a TSV, source_ reads both columns and target_ is null
 };
 
 }  // namespace heed

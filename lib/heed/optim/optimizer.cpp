@@ -8,14 +8,18 @@
 namespace heed {
 namespace {
 
+/// The longest default warm-up, in updates (Vaswani et al. 2017).
 constexpr double kLongestDefaultWarmup = 4000;
+/// The default warm-up as a share of the updates of the whole training.
 constexpr double kDefaultWarmupShare = 0.1;
-// With a peak for a shorter warm-up, models that normalise after each sublayer diverged: transformer-mini, 99 updates.
+/// The default peak is computed as if the warm-up had at least this many updates: at higher peaks, models that normalise
+/// after each sublayer diverged (transformer-mini with a warm-up of 99 updates).
 constexpr double kLeastWarmupInRate = 4000;
-// Adam averages over about 1 / (1 - beta2) = 50 updates. With a warm-up of 30, transformer-base did not learn at its
-// peak.
+/// The default peak is lowered for a warm-up shorter than this many updates. Adam averages over 1 / (1 - beta2) = 50
+/// updates, and transformer-base did not learn at its full peak after a warm-up of 30.
 constexpr double kSafeWarmup = 100;
 
+/// Returns the elements of a slice of the flat array.
 std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
   return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
 }
@@ -45,7 +49,7 @@ void OptimizerOptions::set_default_rates(std::int64_t dim_emb, double planned_up
     learn_rate = 0.1;
     return;
   }
-  // Vaswani et al. 2017, equation 3, at its peak.
+  // The default peak is the largest learning rate of Vaswani et al. 2017, equation 3: 1 / sqrt(width x warm-up).
   const double warmup = std::max(1.0, static_cast<double>(*lr_warmup));
   learn_rate = std::sqrt(std::min(1.0, warmup / kSafeWarmup) /
                          (static_cast<double>(dim_emb) * std::max(warmup, kLeastWarmupInRate)));

@@ -15,6 +15,7 @@
 
 namespace heed {
 
+/// The optimisers: Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), stochastic gradient descent.
 enum class OptimizerKind { adam, adamw, sgd };
 
 template <>
@@ -23,17 +24,17 @@ struct EnumNames<OptimizerKind> {
       {OptimizerKind::adam, "adam"}, {OptimizerKind::adamw, "adamw"}, {OptimizerKind::sgd, "sgd"}};
 };
 
-/// An optimiser and its learning rate, complete.
+/// The complete settings of an optimiser and of the learning rate, with all defaults filled in.
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::adam;
-  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  ///< of adam and adamw
-  double momentum = 0;                               ///< of sgd
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  ///< for adam and adamw
+  double momentum = 0;                               ///< for sgd; 0: none
   double weight_decay = 0;
-  double clip_norm = 0;  ///< largest norm of the gradient of all parameters; 0: no limit
+  double clip_norm = 0;  ///< largest norm allowed for the gradient of all parameters together; 0: no limit
   Schedule schedule = {};
 };
 
-/// The options of `train` about the optimiser.
+/// The options of `train` that configure the optimiser and the learning rate.
 struct OptimizerOptions {
   OptimizerKind optimizer = OptimizerKind::adam;
   std::vector<double> optimizer_params;
@@ -70,35 +71,40 @@ struct OptimizerOptions {
                          .min = 0});
   }
 
-  /// Throws UsageError where optimizer_params has too many values or an impossible one.
+  /// Throws UsageError if optimizer_params has too many values, or a value out of range.
   void validate() const;
 
-  /// Sets learn_rate and lr_warmup where no option has. The warm-up is a tenth of the `planned_updates` of the whole
-  /// training, and at most the paper's 4,000. The peak is the paper's for that warm-up and a model of width `dim_emb`,
-  /// but never more than for a warm-up of 4,000 (Vaswani et al. 2017, equation 3); where the warm-up is shorter than 100
-  /// updates, the peak is multiplied by sqrt(warm-up / 100).
+  /// Sets lr_warmup and learn_rate if the user did not give them. The warm-up is a tenth of `planned_updates`, the
+  /// number of updates of the whole training, and at most 4,000 as in the paper; it is 0 for a constant learning rate.
+  /// The peak is 1 / sqrt(dim_emb x warm-up), but at most the peak for a warm-up of 4,000 (Vaswani et al. 2017,
+  /// equation 3); a warm-up shorter than 100 updates multiplies the peak by sqrt(warm-up / 100). The peak is 0.1 for sgd.
+  /// `dim_emb` is the model's width in columns.
   void set_default_rates(std::int64_t dim_emb, double planned_updates);
 
-  /// Returns the settings of options that validate() accepts, after set_default_rates().
+  /// Returns the complete settings. Requires that validate() has accepted the options, and that set_default_rates() has
+  /// been called.
   OptimizerSettings resolve() const;
 };
 
-/// Arrays laid out like a model's parameters, by name.
+/// Arrays with the layout of a model's parameters, by name: the optimiser's state, as a checkpoint stores it.
 using NamedParameterValues = std::map<std::string, ParameterValues<float>>;
 
-/// Changes parameters by their gradient. What it must remember from one update to the next lies in arrays that the
-/// caller owns and stores: first_moment and second_moment (adam, adamw), velocity (sgd with momentum).
+/// Updates parameters from their gradients. The optimiser's state from one update to the next is in arrays that the
+/// caller owns and saves in checkpoints: first_moment and second_moment (adam, adamw), velocity (sgd with momentum).
 class Optimizer {
  public:
-  /// Adds the arrays it needs to `memory` where they are missing, as zeros. `memory` must outlive the optimiser.
+  /// Creates an optimiser whose state is in `memory`. Adds the state's arrays to `memory`, filled with zeros, if
+  /// `memory` does not contain them. `memory` must outlive the optimiser.
   Optimizer(const OptimizerSettings& settings, const ParameterLayout& layout, NamedParameterValues& memory);
 
+  /// The numbers that one update needs.
   struct Step {
     double learning_rate = 0;
-    std::int64_t number = 1;    ///< from 1
-    double gradient_scale = 1;  ///< multiplies the gradient first
+    std::int64_t number = 1;    ///< number of the update, from 1, for Adam's bias correction
+    double gradient_scale = 1;  ///< the gradient is multiplied by this factor first (gradient clipping)
   };
-  /// One update of the elements in `slice` of the flat arrays; several threads may each take a slice.
+  /// Performs one update of the elements in `slice` of the flat arrays. Several threads may call update() for different
+  /// slices of the same update.
   void update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients, const Slice& slice,
               const Step& step) const;
 
@@ -106,11 +112,14 @@ class Optimizer {
 
  private:
   OptimizerSettings settings_;
+  // The state, in the caller's arrays: first_ is first_moment or velocity, second_ is second_moment; null if not
+  // needed.
   ParameterValues<float>*first_ = nullptr, *second_ = nullptr;
 };
 
-/// How much of the smoothed parameters stays at update `step` (from 1) where `rate` of the new ones goes in: at first
-/// less, so that the start is forgotten soon.
+/// Returns the factor d of exponential smoothing, smoothed <- d smoothed + (1 - d) parameters, at update `step` (from
+/// 1): min(1 - rate, (step + 1) / (step + 10)). d is smaller in the first updates, so that the smoothed parameters soon
+/// forget the random initial values.
 double smoothing_decay(double rate, std::int64_t step);
 
 }  // namespace heed

@@ -18,7 +18,8 @@ double Schedule::rate(std::int64_t step, double progress) const {
     case ScheduleKind::cosine:
       break;
   }
-  // Progress at the end of the warm-up, taking updates to be of equal size; then the share of what is left.
+  // `start` is the progress at the end of the warm-up, assuming that all updates took equal shares of the training.
+  // `rest` is the share that has been done of the training after the warm-up.
   const double start = step > 1 ? std::min(1.0, progress * w / (t - 1)) : 0;
   const double rest = start < 1 ? std::clamp((progress - start) / (1 - start), 0.0, 1.0) : 1;
   return kind == ScheduleKind::linear ? peak * (1 - rest) : peak * (1 + std::cos(std::numbers::pi * rest)) / 2;

@@ -8,9 +8,9 @@
 
 namespace heed {
 
-/// How the learning rate moves after it has risen in a straight line for `warmup` updates. constant: it stays at its
-/// peak. inverse_sqrt: it falls as 1 / sqrt(update) (Vaswani et al. 2017). linear, cosine: it falls to 0 at the end of
-/// training, in a straight line or along half a cosine (Loshchilov and Hutter 2017).
+/// The course of the learning rate after the warm-up, during which the rate rises linearly from 0 to a peak:
+/// `inverse_sqrt` falls as 1 / sqrt(update) (Vaswani et al. 2017); `constant` stays at the peak; `linear` falls
+/// linearly, and `cosine` along half a cosine (Loshchilov and Hutter 2017), to 0 at the end of training.
 enum class ScheduleKind { inverse_sqrt, constant, linear, cosine };
 
 template <>
@@ -21,15 +21,16 @@ struct EnumNames<ScheduleKind> {
                                                                          {ScheduleKind::cosine, "cosine"}};
 };
 
+/// The learning rate as a function of the update.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
-  double peak = 1e-3;       ///< the rate at the end of the warm-up
-  std::int64_t warmup = 0;  ///< updates
+  double peak = 1e-3;       ///< the learning rate at the end of the warm-up
+  std::int64_t warmup = 0;  ///< length of the warm-up, in updates
 
-  /// The rate of update `step` (from 1). `progress` is the share of the whole training done before it, 0 to 1; only
-  /// linear and cosine look at it.
+  /// Returns the learning rate of update `step` (from 1). `progress` is the share of the whole training that was done
+  /// before this update, 0 to 1; only linear and cosine use `progress`.
   double rate(std::int64_t step, double progress) const;
-  /// Whether the rate depends on where training ends.
+  /// Tells whether the learning rate depends on when training will end.
   bool needs_end() const { return kind == ScheduleKind::linear || kind == ScheduleKind::cosine; }
 };
 
