@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder that goes away at the end.
+/// A temporary folder, which is deleted when the object is destroyed.
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("heed_checkpoint_test_" + std::to_string(::getpid()));
   Folder() { fs::create_directories(path); }
@@ -104,7 +104,7 @@ TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
   CHECK(loaded.target.steps() == saved.target.steps());
   CHECK(!load_resumable_checkpoint(path));
   CHECK(load_text_models(path).second.vocabulary().piece(6) == "caf\xC3\xA9");
-  CHECK(entries(folder.path) == 1);  // no temporary is left
+  CHECK(entries(folder.path) == 1);  // no temporary file is left beside the checkpoint
 }
 
 TEST_CASE("checkpoint: what both sides share is stored once, under both names") {
@@ -226,8 +226,9 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   const std::string bytes = slurp(path);
   const auto line = bytes.rfind("heed-crc32-outline=");
   REQUIRE(line == bytes.size() - 57);
-  // The four arrays of 1024 x 8, two weights of each side's feed-forward, lie apart; those of training need not be
-  // read.
+  // The model has four arrays of 1024 x 8, the two feed-forward weights of encoder and of decoder. These weights, and
+  // the four arrays "moment" of the same size, have data ranges. `ranges` are the data ranges of
+  // "moment", which load_checkpoint() does not read.
   std::vector<std::pair<std::size_t, std::size_t>> ranges, weights;
   std::istringstream lines(bytes.substr(line - std::stoul(bytes.substr(line + 28, 8), nullptr, 16)));
   for (std::string text; std::getline(lines, text) && !text.starts_with("heed-");) {
@@ -254,7 +255,7 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   }
   CHECK(spared > 10);
   CHECK(found > 10);
-  for (std::size_t at = line - 70; at + 20 < bytes.size(); ++at) {  // the lines themselves
+  for (std::size_t at = line - 70; at + 20 < bytes.size(); ++at) {  // damages the checksum lines
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
     spit(flipped, damaged);
@@ -290,7 +291,7 @@ TEST_CASE("checkpoint: weights are checked as they are read, in any order, and t
   const UnreadCheckpoint bad = open_unread_checkpoint(flipped);
   for (const std::int64_t piece : {3, 0, 1, 1, 7, 6, 2}) CHECK(read(bad, piece));
   CHECK_FALSE(read(bad, 4));
-  CHECK_THROWS_WITH_AS(read(bad, 5), doctest::Contains(damage.c_str()), Error);  // only now it is whole
+  CHECK_THROWS_WITH_AS(read(bad, 5), doctest::Contains(damage.c_str()), Error);  // piece 5 completes the weight
 
   const UnreadCheckpoint unread = open_unread_checkpoint(flipped);
   CHECK(read(unread, 3));
@@ -310,7 +311,8 @@ TEST_CASE("checkpoint: lines of ranges that are none, or none of a dataset, are 
     out << std::hex << std::setw(8) << std::setfill('0') << number;
     return out.str();
   };
-  /// With these lines, and checksums that agree: `left_out` are the bytes that lie apart.
+  /// Writes the checkpoint with the lines `text` about data ranges and with correct checksums, and returns the message
+  /// of reading the file. `left_out` are the data ranges, which the outline's checksum does not cover.
   const auto with = [&](const std::string& text, const std::vector<std::pair<std::size_t, std::size_t>>& left_out) {
     std::string outline;
     std::size_t at = 0;
@@ -359,7 +361,7 @@ TEST_CASE("checksums of parts of a range, in any order") {
       CHECK_FALSE(sum.whole());
       const auto [begin, end] = parts[i];
       sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, end - begin)));
-      sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, 1)));  // is there
+      sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, 1)));  // again
     }
     CHECK(sum.whole());
     CHECK(sum.missing().empty());
@@ -368,11 +370,11 @@ TEST_CASE("checksums of parts of a range, in any order") {
 
   RangeChecksum sum({0, 1000});
   sum.add(100, Checksum::of(std::span(bytes).subspan(100, 50)));
-  sum.add(140, Checksum::of(std::span(bytes).subspan(140, 50)));  // reaches into what is there
+  sum.add(140, Checksum::of(std::span(bytes).subspan(140, 50)));  // ignored: overlaps the part before
   sum.add(90, Checksum::of(std::span(bytes).subspan(90, 20)));
   sum.add(600, Checksum::of(std::span(bytes).subspan(600, 10)));
   sum.add(620, Checksum::of(std::span(bytes).subspan(620, 80)));
-  sum.add(590, Checksum::of(std::span(bytes).subspan(590, 110)));  // takes their place
+  sum.add(590, Checksum::of(std::span(bytes).subspan(590, 110)));  // replaces the two parts before
   sum.add(150, Checksum::of(std::span(bytes).subspan(150, 440)));
   sum.add(700, Checksum::of(std::span(bytes).subspan(700, 300)));
   const std::vector<ByteRange> missing = sum.missing();
@@ -392,7 +394,7 @@ TEST_CASE("checkpoint: a file whose weights are not numbers is none") {
   checkpoint.parameters.flat()[5] = marked;
   save_checkpoint(path, checkpoint);
   std::string bytes = slurp(path);
-  bytes.resize(bytes.size() - 20);  // the checksum's line
+  bytes.resize(bytes.size() - 20);  // removes the checksum line
   const auto as_bytes = [](const float& x) { return std::string(reinterpret_cast<const char*>(&x), sizeof x); };
   const auto at = bytes.find(as_bytes(marked));
   REQUIRE(at != std::string::npos);
@@ -400,7 +402,7 @@ TEST_CASE("checkpoint: a file whose weights are not numbers is none") {
   CHECK(message(path) == path + ": /parameters/embeddings/shared/weight holds numbers that are not finite");
 }
 
-/// A file with everything of a checkpoint but parameters.
+/// Creates a checkpoint file with all attributes and text models, but without parameters.
 h5::File without_parameters(const std::string& path, const Checkpoint& checkpoint) {
   h5::File file = h5::File::create(path, path);
   file.write_attribute("/", "format", std::string("heed-checkpoint"));
@@ -450,7 +452,7 @@ TEST_CASE("checkpoint: a file that claims more than it holds is an error before 
   CHECK(message(path) == "no error");
   CHECK(contains(message(path, load_resumable_checkpoint), ": the arrays claim more bytes than the file holds"));
 
-  // A long text that is claimed for every piece.
+  // A forged file may refer to one long text 200 times, and so claim more text than the file holds.
   std::vector<std::string> texts(200, "x");
   texts.front() = std::string(60000, 'y');
   h5::File file = h5::File::create(path, path);
@@ -458,7 +460,7 @@ TEST_CASE("checkpoint: a file that claims more than it holds is an error before 
   file.close();
   CHECK(h5::File::open(path).read_strings("/texts") == texts);
   std::string bytes = slurp(path);
-  const auto first = bytes.find(std::string("\x60\xea\0\0", 4));  // 60,000: a reference's length
+  const auto first = bytes.find(std::string("\x60\xea\0\0", 4));  // 60,000, the length in the text's reference
   REQUIRE(first != std::string::npos);
   for (std::size_t i = 1; i < texts.size(); ++i) bytes.replace(first + 16 * i, 16, bytes, first, 16);
   spit(path, bytes);
@@ -484,7 +486,8 @@ TEST_CASE("checkpoint: after a save that failed at any byte, the old file is who
     ::setrlimit(RLIMIT_FSIZE, &limit);
     return said;
   };
-  // In a process of its own, which has one limit for all files: HDF5 loses memory there.
+  // A child process runs this test: the limit of file sizes is for the whole process, and HDF5 leaks memory when a
+  // write fails.
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(SIGXFSZ, SIG_IGN);

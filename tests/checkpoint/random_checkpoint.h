@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// A tiny config for tests.
+/// Returns the config of a tiny model for tests: one layer, 16 columns.
 inline TransformerConfig tiny_config() {
   TransformerConfig config;
   config.dim_emb = 16;
@@ -16,8 +16,8 @@ inline TransformerConfig tiny_config() {
   return config;
 }
 
-/// A model that nobody trained. Its weights are larger than at the start of training: far from uniform, so that
-/// searches end at different lengths.
+/// Returns an untrained model. The weights are twice as large as the initial values of training, so that the model's
+/// output distributions are far from uniform, and beam searches end at different lengths.
 inline Checkpoint random_checkpoint(TransformerConfig config, const TextModel& source, const TextModel& target,
                                     std::uint64_t seed) {
   config.source_vocabulary = source.size();

@@ -14,8 +14,9 @@ using namespace heed;
 
 namespace {
 
-/// /training/state of version 0, without the number of batches of an epoch: as heed 0.1 wrote it after
-/// `train ... --mini-batch-words 500 --after 8u --save-freq 4u --valid-freq 4u --keep-last 2`, taken out with h5dump.
+/// A dataset /training/state of version 0, which lacks the number of batches of an epoch. heed 0.1 wrote the state with
+/// `train ... --mini-batch-words 500 --after 8u --save-freq 4u --valid-freq 4u --keep-last 2`; h5dump extracted the
+/// text.
 const std::string kVersion0 =
     "22 serialization::archive 18 0 0 1 8 8 4 0 2484 400 1.03418607999999995e-01 1 21 --after 8u is reached "
     "0 0 0 0 0 8 0 0 0 1 5.00000000000000000e-01 5.02634983701976790e+00 125 2 1.00000000000000000e+00 "
@@ -33,7 +34,7 @@ const std::string kVersion0 =
     "--learn-rate 7 not set 11 --lr-warmup 7 not set 13 --lr-schedule 12 inverse-sqrt 11 --clip-norm 1 1 14 "
     "--weight-decay 1 0\n";
 
-/// Every number that a forged file might change is there once.
+/// Returns a state whose numbers are all different, so that a test can replace one number in the archive's text.
 TrainingState example() {
   TrainingState state;
   state.seed = 101;
@@ -145,7 +146,7 @@ TEST_CASE("training state: no field is believed") {
     CAPTURE(from);
     CHECK(message(replaced(bytes, from, to)) == "m.h5: /training/state: " + what + advice);
   }
-  // Too few best scores: the vector of them is cut.
+  // A state must have one best score for each metric. Here the list `best` has one element for two metrics.
   TrainingState state = example();
   state.best.pop_back();
   CHECK_THROWS_WITH_AS(write_training_state(state),

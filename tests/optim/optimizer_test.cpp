@@ -12,7 +12,7 @@ using doctest::Approx;
 namespace {
 
 /// A small optimisation problem: four parameters w with the initial values `start`, and the gradient 2 w[i] + 0.1 i,
-/// that is, the minimum is near 0.
+/// whose minimum is near 0.
 struct Problem {
   Problem() {
     id = layout.add("w", {4}, Initialiser::zeros());

@@ -11,6 +11,7 @@
 namespace heed {
 namespace {
 
+/// Returns the present time as ISO 8601 text in UTC.
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   char text[32];
@@ -18,6 +19,7 @@ std::string utc_now() {
   return text;
 }
 
+/// Writes one dataset for each parameter to a group. Throws Error if a number is not finite.
 void write_parameters(h5::File& file, const std::string& group, const ParameterValues<float>& values) {
   const ParameterLayout& layout = values.layout();
   for (const ParameterInfo& info : layout.all()) {
@@ -30,10 +32,10 @@ void write_parameters(h5::File& file, const std::string& group, const ParameterV
   }
 }
 
-/// Where the numbers of larger parameters lie in the file.
+/// Appends to `ranges` the bytes of the file that hold the numbers of each large parameter of a group.
 void add_ranges(const h5::File& file, const std::string& group, const ParameterLayout& layout,
                 std::vector<ByteRange>& ranges) {
-  constexpr std::int64_t kLarge = 1 << 14;
+  constexpr std::int64_t kLarge = 1 << 14;  // bytes; smaller parameters stay in the outline
   for (const ParameterInfo& info : layout.all()) {
     const std::int64_t bytes = info.shape.size() * 4;
     if (bytes < kLarge) continue;
@@ -42,6 +44,7 @@ void add_ranges(const h5::File& file, const std::string& group, const ParameterL
   }
 }
 
+/// Writes a checkpoint; `state` and `arrays` are null for a checkpoint from which training cannot go on.
 void write_all(const std::string& path, const Checkpoint& checkpoint, const TrainingState* state,
                const TrainingArrays* arrays) {
   AtomicPath atomic(path);
@@ -78,8 +81,9 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return out + "]";
 }
 
-/// The datasets of all parameters, in the layout's order. Every one is checked before memory is taken for any; the
-/// error lists all that is wrong. `claimed`: bytes of the arrays opened so far.
+/// Opens the datasets of all parameters in a group, in the order of the layout. Checks type, shape and size of every
+/// dataset before any memory is allocated; the Error lists all problems. Adds the bytes of the datasets to `claimed`,
+/// the bytes of all arrays opened so far, which may not exceed the size of the file.
 std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string& group, const ParameterLayout& layout,
                                          std::int64_t& claimed) {
   std::vector<h5::Dataset> datasets;
@@ -109,13 +113,15 @@ std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string
   return datasets;
 }
 
-/// Everything of a checkpoint but the arrays' elements, checked against each other.
+/// The parts of a checkpoint apart from the values of parameters. The parts have been checked to fit together.
 struct Outline {
   std::shared_ptr<const Transformer<float>> model;
   TextModel source, target;
   std::vector<h5::Dataset> parameters;
 };
 
+/// Reads the config and the text models, and opens the datasets of the parameters. Throws Error if sizes contradict
+/// each other.
 Outline read_outline(const h5::File& file) {
   const TransformerConfig config = read_config(file);
   auto [source, target] = read_text_models(file);

@@ -12,49 +12,57 @@
 
 namespace heed {
 
-/// Arrays of the parameters' layout that training keeps beside them: optimiser moments, smoothed parameters.
+/// Arrays with the layout of the parameters that training saves in addition to the parameters, by name: optimiser
+/// moments, and the parameters before smoothing or averaging if /parameters holds smoothed or averaged ones.
 using TrainingArrays = std::map<std::string, ParameterValues<float>>;
 
-/// A trained model with everything the way from text to text needs.
+/// A trained model, with everything that translation from text to text needs: the architecture, the parameters, and the
+/// text models (text steps, subwords, vocabulary) of source and target.
 struct Checkpoint {
   std::shared_ptr<const Transformer<float>> model;
   ParameterValues<float> parameters;
   TextModel source, target;
 };
 
-/// A checkpoint whose parameters are read when and where they are wanted: the memory for them is there, and nothing is
-/// in it. The reader serves as long as the checkpoint's model lives; it finds damage of large weights as they are read,
-/// so reader->finish() comes before their use.
+/// A checkpoint whose parameters are allocated but not yet read. `reader` reads them, in parts and on any thread, and
+/// must not be used after the checkpoint's model is gone. Damage to a large weight is found only when the whole weight
+/// has been read: the caller must call reader->finish(), which checks the rest, before using any value.
 struct UnreadCheckpoint {
   Checkpoint checkpoint;
   std::unique_ptr<const ParameterReader> reader;
 };
 
-/// What a resumable checkpoint holds besides.
+/// A checkpoint from which training can go on: the model, the state of training, and the optimiser's arrays.
 struct ResumableCheckpoint {
   Checkpoint checkpoint;
   TrainingState state;
   TrainingArrays arrays;
 };
 
-/// Writes a checkpoint (man/heed-checkpoint.5 has the layout). The file appears whole or not at all: it is written
-/// beside, flushed to the disk and renamed. Throws Error, also where a parameter is not finite.
+/// Writes a checkpoint file; man/heed-checkpoint.5 documents the layout. Writes to a temporary file, flushes the file
+/// to the disk and renames it to `path`, so that `path` is never half written. Throws Error if the file cannot be
+/// written, or if a parameter is not finite.
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+/// Writes a checkpoint file from which training can go on, with the state of training and the optimiser's arrays.
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, const TrainingState& state,
                      const TrainingArrays& arrays);
 
-/// Reads a checkpoint. Throws Error that names the file: not HDF5, not a checkpoint, damaged, of another task, or with
-/// missing, extra and wrongly shaped datasets, all listed in one message. Sizes are checked before memory is taken.
+/// Reads the model of a checkpoint file. Checks sizes before allocating memory. Throws Error, with the name of the
+/// file, if the file is not HDF5, is not a checkpoint, is damaged, or is for another architecture; one message lists
+/// all missing, extra and wrongly shaped datasets.
 Checkpoint load_checkpoint(const std::string& path);
+/// Reads a checkpoint file like load_checkpoint(), apart from the values of the parameters.
 UnreadCheckpoint open_unread_checkpoint(const std::string& path);
 
-/// Absent where the checkpoint is not resumable.
+/// Reads a checkpoint file with the state of training. Returns nothing if the file holds a model without such a state.
+/// Throws the errors of load_checkpoint(), and Error if the state is damaged.
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path);
 
-/// The text models alone, for `tokenize -m MODEL.h5`: reads no parameters.
+/// Reads the text models of source and target from a checkpoint file, without the parameters, for `tokenize -m
+/// MODEL.h5`.
 std::pair<TextModel, TextModel> load_text_models(const std::string& path);
 
-/// Whether a file starts as HDF5 files do.
+/// Tells whether a file starts with the 8 bytes with which HDF5 files start.
 bool looks_like_checkpoint(const std::string& path);
 
 }  // namespace heed

@@ -13,37 +13,45 @@
 
 namespace heed {
 
-// The parts of a checkpoint that need no network, apart from the others: a tool that takes only the text models out of
-// one is linked without the kernels and their libraries, whose loading would be most of its start-up time.
+// This file reads and writes the parts of a checkpoint that need no neural network: the config and the text models. A
+// program that includes only this file is linked without the kernels and the kernels' libraries. Loading those
+// libraries would be most of the start-up time of `tokenize -m MODEL.h5`, which needs only the text models.
 
+// The values of the root attributes format, format_version and task that identify a checkpoint of this heed.
 constexpr const char* kCheckpointFormat = "heed-checkpoint";
 constexpr std::int64_t kCheckpointVersion = 1;
 constexpr const char* kCheckpointTask = "transformer";
 
-/// The name of an option as an HDF5 attribute.
+/// Returns the name of the HDF5 attribute that stores an option: "dim-emb" is stored as "dim_emb".
 std::string attribute_name(std::string_view option);
 
-/// Opens a file and makes sure that it is a checkpoint this version reads. Throws Error that names the file.
+/// Opens a file and checks that the file is a checkpoint of a format version that this heed reads. Throws Error, with
+/// the name of the file, if not.
 h5::File open_checkpoint(const std::string& path);
 
-/// Throws Error for another architecture and for missing or unknown attributes, UsageError for impossible values.
+/// Reads the model's config from the group /config. Throws Error if the architecture is not the Transformer, or
+/// attributes are missing or unknown; throws UsageError if a value is impossible.
 TransformerConfig read_config(const h5::File& file);
 
-/// What both sides share is stored once, under both names.
+/// Writes the text models to the groups /text/source and /text/target. A vocabulary or subword model that source and
+/// target share is stored once, and the target's name is a hard link.
 void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model);
+/// Reads the text models of source and target. Throws Error if they are missing or damaged.
 std::pair<TextModel, TextModel> read_text_models(const h5::File& file);
 
-/// A checkpoint open for reading: its bytes, which agree with their checksums, and what HDF5 makes of them.
+/// A checkpoint that is open for reading in two ways: `bytes` reads bytes of the file directly, and has checked their
+/// checksums; `file` reads datasets and attributes with the HDF5 library.
 struct OpenCheckpoint {
   std::shared_ptr<const CheckedFile> bytes;
   std::shared_ptr<const h5::File> file;
 };
 
-/// Throws Error for bytes that do not agree with their checksum.
+/// Opens a checkpoint in both ways and checks the checksums that `scope` selects. Throws Error if the file cannot be
+/// read, is not a checkpoint, or does not match a checksum.
 OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope);
 
-/// Calls `read` on a checkpoint. Usage errors in it come from values in the file, not from the command line, and name
-/// the file.
+/// Opens a checkpoint and returns read(checkpoint). A UsageError that `read` throws is about a value in the file and
+/// not on the command line: read_checked() throws an Error with the name of the file instead.
 template <class Function>
 auto read_checked(const std::string& path, ChecksumScope scope, Function read) {
   try {

@@ -25,7 +25,7 @@ class Id {
   }
   Id(const Id&) = delete;
   Id& operator=(const Id&) = delete;
-  operator hid_t() const { return id_; }  // NOLINT: what it is for
+  operator hid_t() const { return id_; }  // NOLINT: HDF5's functions take a hid_t
   bool valid() const { return id_ >= 0; }
 
  private:
@@ -33,7 +33,8 @@ class Id {
   herr_t (*close_)(hid_t);
 };
 
-/// Bytes in the file of a reference to a text, which lies elsewhere.
+/// The bytes that the file holds for each text of variable length: a reference. The text is elsewhere in the file, so
+/// that a file with n such texts has at least n * kReference bytes.
 constexpr std::int64_t kReference = 16;
 
 #if H5_VERSION_GE(1, 12, 0)
@@ -42,7 +43,7 @@ using ObjectInfo = H5O_info1_t;
 using ObjectInfo = H5O_info_t;
 #endif
 
-/// The innermost message of HDF5's error stack: the reason, such as "No space left on device".
+/// Returns the innermost message of HDF5's error stack, such as "No space left on device", and clears the stack.
 std::string reason() {
   std::string text;
   H5Ewalk2(
@@ -61,9 +62,9 @@ std::string reason() {
   return text.empty() ? "HDF5 does not say why" : text;
 }
 
-/// To be called before every other use of the library. HDF5's handler at the end of a process closes again whatever
-/// could not be closed before, and crashes on it; heed closes its files itself. HDF5 prints its error stack unless told
-/// not to.
+/// Prepares the HDF5 library; must be called before a file is created or opened. Switches off HDF5's exit handler: the
+/// handler tries again to close files whose closing failed before, and crashes; heed closes all files itself. Switches
+/// off the printing of HDF5's error stack, too.
 void start_library() {
   static const herr_t once = H5dont_atexit();
   static_cast<void>(once);
@@ -81,6 +82,7 @@ void write_to_memory(hid_t file) {
   ::close(memory);
 }
 
+/// Creates the HDF5 type of a UTF-8 text of variable length.
 Id string_type() {
   const hid_t type = H5Tcopy(H5T_C_S1);
   H5Tset_size(type, H5T_VARIABLE);
@@ -88,6 +90,7 @@ Id string_type() {
   return {type, H5Tclose};
 }
 
+/// Creates an HDF5 dataspace of this shape; an empty shape is a scalar.
 Id space_of(std::span<const std::int64_t> shape) {
   std::vector<hsize_t> dims(shape.begin(), shape.end());
   return {shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
@@ -99,6 +102,7 @@ std::int64_t as_int64(std::uint64_t claimed) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(claimed, std::numeric_limits<std::int64_t>::max()));
 }
 
+/// Returns the shape that an HDF5 dataspace claims. Nothing has been checked yet.
 std::vector<std::int64_t> shape_of(hid_t space) {
   const int rank = std::max(0, H5Sget_simple_extent_ndims(space));
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
@@ -121,12 +125,14 @@ std::vector<std::string> copies(const std::vector<char*>& raw) {
   return out;
 }
 
-/// Memory for the texts of a dataset: no more than the file can hold, though it may claim one text many times.
+/// Memory into which HDF5 reads the texts of a dataset. The memory is limited to the size of the file: a damaged or
+/// forged file may refer to the same long text many times.
 class TextMemory {
  public:
+  /// Creates an empty memory that gives out at most `most` bytes.
   explicit TextMemory(std::int64_t most) : left_(static_cast<std::size_t>(most)) {}
 
-  /// Properties of a transfer that takes its memory here.
+  /// Returns HDF5 transfer properties that make H5Dread allocate texts with take().
   Id transfer() {
     const auto take = [](std::size_t size, void* memory) { return static_cast<TextMemory*>(memory)->take(size); };
     const hid_t properties = H5Pcreate(H5P_DATASET_XFER);
@@ -136,6 +142,7 @@ class TextMemory {
   }
 
  private:
+  /// Returns memory for a text of `size` bytes, or null if the limit is exceeded.
   void* take(std::size_t size) {
     constexpr std::size_t kBlock = 1 << 16;
     if (size > left_) return nullptr;
@@ -151,7 +158,7 @@ class TextMemory {
 
   std::size_t left_;
   std::vector<std::unique_ptr<char[]>> blocks_;
-  std::span<char> free_;  // of the last block
+  std::span<char> free_;  // the unused part of the last block
 };
 
 /// Multiplies dimensions that a file claims. Returns the maximum of int64 on overflow.
@@ -173,7 +180,7 @@ void File::fail(const std::string& object, const std::string& what) const {
 File File::create(const std::string& path, std::string name) {
   start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  // Object headers of the 1.8 format carry checksums.
+  // The file format of HDF5 1.8 and later protects object headers with checksums.
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   if (id < 0) throw Error(Position{name}, "cannot create the checkpoint: " + reason());
@@ -186,7 +193,8 @@ File File::create(const std::string& path, std::string name) {
 File File::open(const std::string& path) {
   File file;
   file.path_ = path;
-  constexpr double kSeconds = 3, kBytesPerSecond = 2e7;  // compressed data in a large file takes long
+  constexpr double kSeconds = 3,
+                   kBytesPerSecond = 2e7;  // a time limit for one call: compressed data takes long to read
   struct stat status {};
   const double bytes = ::stat(path.c_str(), &status) == 0 ? static_cast<double>(status.st_size) : 0;
   file.crashes_ = std::make_shared<const CrashReport>(
@@ -195,7 +203,7 @@ File File::open(const std::string& path) {
   const CrashGuard guard(file.crashes_.get());
   start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_sieve_buf_size(access, 0);  // datasets are read whole
+  H5Pset_sieve_buf_size(access, 0);  // no read buffer, since datasets are read whole
   file.id_ = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   if (file.id_ < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
   file.size_ = file.status().st_size;
@@ -298,7 +306,7 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
   const auto shape = shape_of(space);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-    case H5T_ENUM: {  // h5py writes booleans as an enum
+    case H5T_ENUM: {  // h5py writes booleans as H5T_ENUM
       std::int64_t value = 0;
       if (!shape.empty() || H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
       return value;
@@ -416,7 +424,7 @@ std::int64_t Dataset::offset_of_floats() const {
   if (H5Tequal(element, H5T_NATIVE_FLOAT) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
       H5Pget_external_count(creation) != 0)
     return -1;
-  const std::int64_t offset = as_int64(H5Dget_offset(id_));  // the largest number where there is none
+  const std::int64_t offset = as_int64(H5Dget_offset(id_));  // if HDF5 knows no offset, the largest int64
   return offset > file_size_ - stored_bytes ? -1 : offset;
 }
 
@@ -441,7 +449,6 @@ void Dataset::read(std::span<char> out) const {
   read(H5T_NATIVE_UINT8, out.data());
 }
 
-/// What the system knows of the open file.
 struct stat File::status() const {
   void* handle = nullptr;
   struct stat out {};

@@ -16,28 +16,32 @@
 
 namespace heed::h5 {
 
-/// The element types heed stores.
+/// The types of dataset elements that heed reads.
 enum class Type { float32, uint16, uint8, other };
 
 class File;
 
-/// An open dataset: what is known of it before it is read, and reading. Lives no longer than its file.
+/// An open dataset of an HDF5 file. The members describe the dataset; read() reads the elements. A Dataset must not be
+/// used after its File is closed.
 class Dataset {
  public:
   Type type = Type::other;
   std::vector<std::int64_t> shape;
-  std::int64_t stored_bytes = 0;  ///< that the file can hold, whatever the shape claims
+  std::int64_t stored_bytes =
+      0;  ///< bytes stored for the elements, at most the size of the file; a forged shape may claim more
 
   Dataset(Dataset&& other) noexcept;
   Dataset& operator=(Dataset&&) = delete;
   ~Dataset();
 
-  /// Where in the file its numbers begin, one after the other as they would lie in the memory; -1 where they are stored
-  /// in any other way, or are no float32.
+  /// Returns the offset in the file, in bytes, of the dataset's first element, if the file contains the elements as
+  /// consecutive float32 numbers, as an array in memory would. Returns -1 otherwise: compressed data, other types.
   std::int64_t offset_of_floats() const;
-  /// `out` has room for all elements of `shape`.
+  /// Reads all elements, converted to float32. `out` must have the size of the product of `shape`.
   void read(std::span<float> out) const;
+  /// Reads all elements as 16-bit integers.
   void read(std::span<std::uint16_t> out) const;
+  /// Reads all elements as bytes.
   void read(std::span<char> out) const;
 
  private:
@@ -50,63 +54,78 @@ class Dataset {
   std::shared_ptr<const CrashReport> crashes_;
 };
 
-/// An HDF5 file, open for reading or being written. All errors throw Error with the file's name, the object's path and
-/// what HDF5 says; where HDF5's library crashes on a damaged file that is read, the process ends with a message that
-/// names the file. What a file claims is checked against its size before memory is taken. After a failed write the file
-/// can only be destroyed; other files can be written.
+/// An HDF5 file that is open for reading, or that is being written. Errors throw Error with the name of the file, the
+/// path of the HDF5 object, and HDF5's reason. If the HDF5 library crashes because the file is damaged, the process
+/// ends with a message that names the file. Sizes that a file claims are compared with the size of the file before
+/// memory is allocated. After a failed write the only thing to do with the object is to destroy it; other files can
+/// still be written.
 class File {
  public:
-  /// `name`: of the file in messages.
+  /// Creates a file for writing, and replaces an existing one. Messages call the file `name`.
   static File create(const std::string& path, std::string name);
+  /// Opens a file for reading.
   static File open(const std::string& path);
   File(File&& other) noexcept;
   File& operator=(File&&) = delete;
   ~File();
 
-  /// Flushes and closes; a written file that is only destroyed is incomplete.
+  /// Flushes all data to the file and closes the file. If a file that is being written is destroyed without close(),
+  /// the file is incomplete.
   void close();
   const std::string& path() const { return path_; }
-  /// Bytes of a file that is read; of one that is written, more than any.
+  /// Returns the size of a file that is open for reading, in bytes; the largest int64 for a file that is being written.
   std::int64_t size() const { return size_; }
 
-  /// Whether a descriptor is of this very file, and not of another one that took its name.
+  /// Tells whether a file descriptor refers to the same file as this object, and not to a newer file of the same name.
   bool is_same_as(int descriptor) const;
+  /// Tells whether the file has an object (group or dataset) with this path.
   bool exists(const std::string& object) const;
-  /// Names of a group's members, sorted.
+  /// Returns the names of the members of a group, sorted.
   std::vector<std::string> members(const std::string& group) const;
-  /// All datasets in a group and the groups in it, as paths relative to it, sorted; none where there is no such group.
+  /// Returns the paths, relative to `group`, of all datasets in the group and in its subgroups, sorted. Returns an
+  /// empty list if the group does not exist.
   std::vector<std::string> datasets(const std::string& group) const;
 
+  /// Creates a group, and the groups on the path to the group, unless the group exists.
   void make_group(const std::string& group);
+  /// Writes an attribute of a group or dataset; the value's type decides the attribute's type.
   void write_attribute(const std::string& object, const std::string& name, const FieldValue& value);
-  /// Absent where there is no such attribute.
+  /// Reads an attribute of a group or dataset. Returns nothing if the attribute does not exist.
   std::optional<FieldValue> read_attribute(const std::string& object, const std::string& name) const;
+  /// Returns the names of all attributes of a group or dataset, sorted.
   std::vector<std::string> attribute_names(const std::string& object) const;
 
-  /// Missing groups on the way are made.
+  /// Writes a float32 dataset of this shape. Creates missing groups on the path to the dataset.
   void write_floats(const std::string& dataset, std::span<const float> data, std::span<const std::int64_t> shape);
+  /// Writes a dataset of bytes. Creates missing groups on the path to the dataset.
   void write_bytes(const std::string& dataset, std::span<const char> data);
+  /// Writes a dataset of UTF-8 texts of variable length. Creates missing groups on the path to the dataset.
   void write_strings(const std::string& dataset, const std::vector<std::string>& strings);
-  /// A second name (hard link) for an object that is there.
+  /// Adds `name` as a second name (a hard link) of an existing object.
   void link(const std::string& object, const std::string& name);
-  /// Whether two names lead to one object.
+  /// Tells whether two paths are names of the same object.
   bool same_object(const std::string& a, const std::string& b) const;
 
+  /// Opens a dataset.
   Dataset dataset(const std::string& path) const;
+  /// Reads a one-dimensional dataset of bytes.
   std::string read_bytes(const std::string& dataset) const;
+  /// Reads a one-dimensional dataset of texts of variable length.
   std::vector<std::string> read_strings(const std::string& dataset) const;
 
  private:
   friend class Dataset;
   File() = default;
   void write(const std::string& dataset, std::int64_t type, const void* data, std::span<const std::int64_t> shape);
+  /// Returns the operating system's description of the open file.
   struct stat status() const;
+  /// Throws Error with the path of an object, the failed action `what`, and HDF5's reason.
   [[noreturn]] void fail(const std::string& object, const std::string& what) const;
 
   std::int64_t id_ = -1;
   std::string path_;
   std::int64_t size_ = std::numeric_limits<std::int64_t>::max();
-  std::shared_ptr<const CrashReport> crashes_;  // of files that are read
+  std::shared_ptr<const CrashReport> crashes_;  // present only if the file is open for reading
 };
 
 }  // namespace heed::h5

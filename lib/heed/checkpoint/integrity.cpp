@@ -24,29 +24,34 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kMark = "heed-crc32=", kOutlineMark = "heed-crc32-outline=";
-constexpr std::size_t kLine = 20, kOutlineLine = 37;  // the mark, eight digits (a blank, eight more) and a line end
+constexpr std::size_t kLine = 20, kOutlineLine = 37;  // bytes of both lines, the line end included
 
+/// Returns a number as eight hexadecimal digits.
 std::string hexadecimal(std::uint32_t number) {
   char digits[9];
   std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(number));
   return digits;
 }
 
+/// Returns the last line of a file: the checksum of all bytes before the line.
 std::string last_line(std::uint32_t crc) {
   return std::string(kMark) + hexadecimal(crc) + "\n";
 }
 
-/// `length`: of the lines of ranges before it.
+/// Returns the line with the checksum of the outline. `length` is the number of bytes of the lines about data ranges,
+/// which come before.
 std::string outline_line(std::uint32_t crc, std::size_t length) {
   return std::string(kOutlineMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
 }
 
+/// Reads a range of bytes of a file.
 std::string text_of(const OpenFile& file, ByteRange range) {
   std::string out(static_cast<std::size_t>(range.end - range.begin), '\0');
   file.read(range.begin, out);
   return out;
 }
 
+/// Computes the CRC-32 of a range of bytes of a file.
 std::uint32_t crc_of(const OpenFile& file, ByteRange range) {
   std::uint32_t crc = libdeflate_crc32(0, nullptr, 0);
   std::array<char, std::size_t{1} << 15> buffer;
@@ -64,7 +69,8 @@ std::int64_t size_of(ByteRange range) {
   return range.end - range.begin;
 }
 
-/// Checksums of some ranges. Several threads share large files: whoever starts a tool waits for this.
+/// Computes the checksum of each range. Up to four threads share the work for large files, because the user waits for
+/// the program to start.
 std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange> ranges) {
   constexpr std::int64_t kPiece = std::int64_t{8} << 20, kWorthAThread = 2 * kPiece;
   struct Piece {
@@ -89,14 +95,15 @@ std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange>
   return out;
 }
 
-/// That of some ranges, laid end to end.
+/// Computes one checksum of several ranges, as if their bytes lay one after another.
 Checksum checksum(const OpenFile& file, std::span<const ByteRange> ranges) {
   Checksum sum;
   for (const Checksum& part : checksums(file, ranges)) sum += part;
   return sum;
 }
 
-/// What is left of begin ... end - 1 without some ranges in it, which ascend.
+/// Returns the parts of the range `all` before, between and after `ranges`, which must lie in `all` and ascend. Parts
+/// may be empty: n ranges give n + 1 parts.
 std::vector<ByteRange> without(std::span<const ByteRange> ranges, ByteRange all) {
   std::vector<ByteRange> out;
   std::int64_t at = all.begin;
@@ -108,13 +115,15 @@ std::vector<ByteRange> without(std::span<const ByteRange> ranges, ByteRange all)
   return out;
 }
 
+/// Returns the bytes of data ranges, without their checksums.
 std::vector<ByteRange> bytes_of(std::span<const DataRange> ranges) {
   std::vector<ByteRange> out;
   for (const DataRange& range : ranges) out.push_back(range.bytes);
   return out;
 }
 
-/// The ranges that the lines of text name: ascending, and within 0 .. end.
+/// Parses the lines about data ranges. Returns nothing if a line is malformed, or if the ranges do not ascend or reach
+/// beyond `end`.
 std::optional<std::vector<DataRange>> ranges_of(const std::string& lines, std::int64_t end) {
   std::vector<DataRange> out;
   const char* const last = lines.data() + lines.size();
@@ -183,14 +192,17 @@ std::vector<ByteRange> RangeChecksum::missing() const {
 void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
                      std::span<const ByteRange> training) {
   const OpenFile file(path);
-  std::vector<DataRange> apart;
-  for (const ByteRange& range : weights) apart.push_back({range, 0});
-  for (const ByteRange& range : training) apart.push_back({range, std::nullopt});
-  std::sort(apart.begin(), apart.end(),
+  std::vector<DataRange> data_ranges;
+  for (const ByteRange& range : weights) data_ranges.push_back({range, 0});
+  for (const ByteRange& range : training) data_ranges.push_back({range, std::nullopt});
+  std::sort(data_ranges.begin(), data_ranges.end(),
             [](const DataRange& a, const DataRange& b) { return a.bytes.begin < b.bytes.begin; });
-  const std::vector<ByteRange> others = without(bytes_of(apart), {0, file.size()});  // one more
-  std::vector<ByteRange> ranges = {others.front()};
-  for (std::size_t i = 0; i < apart.size(); ++i) ranges.insert(ranges.end(), {apart[i].bytes, others[i + 1]});
+  // The outline's parts: outline_parts[i] is before data range i, and the last one is after all data ranges.
+  const std::vector<ByteRange> outline_parts = without(bytes_of(data_ranges), {0, file.size()});
+  // All ranges of the file in order: parts of the outline have even indices, data ranges have odd ones.
+  std::vector<ByteRange> ranges = {outline_parts.front()};
+  for (std::size_t i = 0; i < data_ranges.size(); ++i)
+    ranges.insert(ranges.end(), {data_ranges[i].bytes, outline_parts[i + 1]});
   const std::vector<Checksum> parts = checksums(file, ranges);
   Checksum outline, all;
   std::string text;
@@ -200,7 +212,7 @@ void append_checksum(const std::string& path, const std::string& name, std::span
       outline += parts[i];
       continue;
     }
-    const DataRange& range = apart[i / 2];
+    const DataRange& range = data_ranges[i / 2];
     text += std::to_string(range.bytes.begin) + " " + std::to_string(range.bytes.end) +
             (range.crc ? " " + hexadecimal(parts[i].crc) : "") + "\n";
   }
@@ -248,9 +260,8 @@ CheckedFile::CheckedFile(const std::string& path, ChecksumScope scope) : OpenFil
   if (last_line(checksum(*this, std::vector<ByteRange>{{0, end}}).crc) != line) throw damaged();
 }
 
-/// `size`: of the file without its last line. False where the outline's line is not there.
 bool CheckedFile::check_outline(std::int64_t size) {
-  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // bytes
+  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // longest text about data ranges, in bytes
   const std::int64_t end = size - static_cast<std::int64_t>(kOutlineLine);
   if (end < 0) return false;
   const std::string line = text_of(*this, {end, size});
@@ -260,10 +271,10 @@ bool CheckedFile::check_outline(std::int64_t size) {
   if (std::from_chars(digits, digits + 8, length, 16).ptr != digits + 8 || length > std::min(end, kMostLines))
     throw damaged();
   const std::int64_t begin = end - static_cast<std::int64_t>(length);
-  const auto apart = ranges_of(text_of(*this, {begin, end}), begin);
-  if (!apart) throw damaged();
-  if (outline_line(checksum(*this, without(bytes_of(*apart), {0, end})).crc, length) != line) throw damaged();
-  std::copy_if(apart->begin(), apart->end(), std::back_inserter(unchecked_),
+  const auto data_ranges = ranges_of(text_of(*this, {begin, end}), begin);
+  if (!data_ranges) throw damaged();
+  if (outline_line(checksum(*this, without(bytes_of(*data_ranges), {0, end})).crc, length) != line) throw damaged();
+  std::copy_if(data_ranges->begin(), data_ranges->end(), std::back_inserter(unchecked_),
                [](const DataRange& range) { return range.crc.has_value(); });
   return true;
 }

@@ -11,73 +11,102 @@
 
 namespace heed {
 
+// The checksums of a checkpoint file: how damage to a file is found, and why reading a model does not need to read the
+// whole file.
+//
+// A checkpoint is an HDF5 file. heed appends a few lines of text behind the HDF5 data, where HDF5 does not look. The
+// lines divide the file into two kinds of bytes:
+//
+//   data range  the numbers of one large array, 16 KiB or more. A data range of a weight has a CRC-32 of its own, so
+//   that
+//               the weight can be checked when it is read, and only then. A data range of an array that only training
+//               needs (optimiser moments) has none: a program that translates never reads these bytes.
+//   outline     all other bytes: HDF5's structures, small arrays, texts, and the lines about the data ranges. One
+//   CRC-32
+//               covers the outline, and is checked when a file is opened for translation.
+//
+// A last CRC-32 covers the whole file, and is checked when training is resumed. An example of the last bytes of a file,
+// with a weight of 32768 bytes at offset 5000 and an optimiser moment of 32768 bytes at offset 40000:
+//
+//   5000 37768 1c2d3e4f                  data range of the weight: begin, end, CRC-32
+//   40000 72768                          data range of the moment: begin, end
+//   heed-crc32-outline=01234567 00000020 the CRC-32 of the outline, and the length of the lines above (0x20 = 32 bytes)
+//   heed-crc32=89abcdef                  the CRC-32 of all bytes above
+
 /// Bytes begin ... end - 1 of a file.
 struct ByteRange {
   std::int64_t begin, end;
 };
 
-/// The CRC-32 of some bytes, and how many they are.
+/// The CRC-32 of a sequence of bytes, and the number of bytes.
 struct Checksum {
   std::uint32_t crc = 0;
   std::int64_t size = 0;
 
+  /// Computes the checksum of these bytes.
   static Checksum of(std::span<const char> bytes);
-  /// Of these bytes and, behind them, the other's.
+  /// Appends the other sequence of bytes: the result is the checksum of both sequences, one after the other. Reads no
+  /// bytes.
   Checksum& operator+=(const Checksum& other);
 };
 
-/// The CRC-32 of a range from those of its parts, which come in any order.
+/// Computes the CRC-32 of a range of bytes from the checksums of parts of the range. The parts may come in any order,
+/// and may come twice or overlap.
 class RangeChecksum {
  public:
   explicit RangeChecksum(ByteRange range) : range_(range) {}
 
-  /// Adds the bytes from `begin` on, which lie in the range. They take the place of parts within them; where they reach
-  /// into another part, they are left out.
+  /// Adds a part, the bytes from offset `begin` in the file on, which must lie in the range. Earlier parts that lie
+  /// within the new part are replaced. If the new part overlaps an earlier part in any other way, the new part is
+  /// ignored.
   void add(std::int64_t begin, const Checksum& part);
+  /// Tells whether the parts cover the whole range.
   bool whole() const { return parts_.size() == 1 && parts_.begin()->second.size == range_.end - range_.begin; }
-  /// Of the whole range.
+  /// Returns the CRC-32 of the whole range; whole() must be true.
   std::uint32_t crc() const { return parts_.begin()->second.crc; }
-  /// What is missing, ascending.
+  /// Returns the ranges of bytes that no part covers yet, in ascending order.
   std::vector<ByteRange> missing() const;
 
  private:
   ByteRange range_;
-  std::map<std::int64_t, Checksum> parts_;  // by their beginning; no two touch
+  std::map<std::int64_t, Checksum> parts_;  // offset -> part; neighbouring parts have been joined
 };
 
-/// Bytes of which a checkpoint's outline does not tell: the numbers of a weight, with their CRC-32, or, without, of one
-/// of training's arrays.
+/// A data range: the bytes of the numbers of one large array, which the outline does not contain. `crc` is the CRC-32
+/// of a weight; the data ranges of optimiser arrays have none.
 struct DataRange {
   ByteRange bytes;
   std::optional<std::uint32_t> crc;
 };
 
-/// Appends, behind the end that HDF5 knows of, where readers of HDF5 do not look, lines of text: for each range that
-/// lies apart, in ascending order, "BEGIN END XXXXXXXX\n" with the CRC-32 of the numbers of a weight, "BEGIN END\n" for
-/// one of training's arrays; "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", the CRC-32 of all other bytes, those lines
-/// included, and their length; then "heed-crc32=XXXXXXXX\n", the CRC-32 of all bytes before it. `name`: of the file in
-/// messages about failed writes.
+/// Appends the checksum lines to a complete HDF5 file (the comment at the top of this file has an example):
+/// "BEGIN END XXXXXXXX\n", with the CRC-32 of the bytes, for each range of `weights`, and "BEGIN END\n" for each range
+/// of `training`, all in ascending order; then "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", with the CRC-32 of the outline
+/// and the length of the lines before, both hexadecimal; then "heed-crc32=XXXXXXXX\n", with the CRC-32 of all bytes
+/// before. Throws Error, which calls the file `name`, if writing fails.
 void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
                      std::span<const ByteRange> training);
 
-/// Which bytes of a checkpoint are checked when it is opened: all, or the outline. Of an outline's weights whoever
-/// reads them checks the bytes on the way, so that a file is read once.
+/// Which bytes of a checkpoint are checked when the file is opened: `all` bytes, or the `outline` only. With `outline`,
+/// the weights are checked as they are read (see ParameterReader), so that each byte of the file is read once.
 enum class ChecksumScope { all, outline };
 
-/// A file open for reading.
+/// A file that is open for reading bytes at any offset, by any thread.
 class OpenFile {
  public:
-  /// Throws Error where the file cannot be opened for reading.
+  /// Opens a file. Throws Error if the file cannot be opened.
   explicit OpenFile(const std::string& path);
   ~OpenFile();
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
   int descriptor() const { return descriptor_; }
+  /// Returns the size of the file in bytes.
   std::int64_t size() const;
-  /// Fills `out` with the bytes from `offset` on. Throws Error where they cannot be read. For any thread.
+  /// Fills `out` with the bytes from `offset` on. Several threads may call read() at once. Throws Error if the bytes
+  /// cannot be read.
   void read(std::int64_t offset, std::span<char> out) const;
-  /// What is to be thrown where its checksums do not agree.
+  /// Returns, for the caller to throw, the Error that says that a checksum does not match.
   Error damaged() const;
 
  private:
@@ -85,16 +114,21 @@ class OpenFile {
   int descriptor_;
 };
 
-/// A file whose bytes agree with their checksums, as far as they have some and are to be checked.
+/// An open checkpoint file whose checksums have been checked: all of them, or the outline's. A file without checksum
+/// lines, such as one that another program wrote, is accepted unchecked.
 class CheckedFile : public OpenFile {
  public:
-  /// Throws Error where the file cannot be read, or is damaged.
+  /// Opens a file and checks the checksums that `scope` selects. Throws Error if the file cannot be read, or is
+  /// damaged.
   CheckedFile(const std::string& path, ChecksumScope scope);
 
-  /// The weights that are left to be checked, ascending.
+  /// Returns the data ranges of weights that have not been checked yet, in ascending order: whoever reads a weight must
+  /// check the weight's CRC-32. Empty if the whole file has been checked, or has no checksums.
   const std::vector<DataRange>& unchecked() const { return unchecked_; }
 
  private:
+  /// Checks the outline and fills unchecked_. `size` is the size of the file without the last line. Returns false if
+  /// the file has no checksum of the outline. Throws Error if the file is damaged.
   bool check_outline(std::int64_t size);
 
   std::vector<DataRange> unchecked_;

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Free of branches on the numbers, so that the compiler makes vectors of it.
+/// Tests all numbers without a branch, so that the compiler can use vector instructions.
 bool all_finite(std::span<const float> data) {
   constexpr std::uint32_t kExponent = 0x7f800000;
   std::int32_t wrong = 0;
@@ -21,13 +21,13 @@ ParameterReader::ParameterReader(OpenCheckpoint checkpoint, std::string group, s
                                  const ParameterLayout& layout)
     : checkpoint_(std::move(checkpoint)), group_(std::move(group)), datasets_(std::move(datasets)), layout_(layout) {
   unchecked_.resize(datasets_.size());
-  const std::vector<DataRange>& apart = checkpoint_.bytes->unchecked();
+  const std::vector<DataRange>& data_ranges = checkpoint_.bytes->unchecked();
   for (std::size_t i = 0; i < datasets_.size(); ++i) {
     const std::int64_t begin = datasets_[i].offset_of_floats(), end = begin + 4 * layout_.all()[i].shape.size();
     offsets_.push_back(begin);
-    const auto found = std::upper_bound(apart.begin(), apart.end(), begin,
+    const auto found = std::upper_bound(data_ranges.begin(), data_ranges.end(), begin,
                                         [](std::int64_t at, const DataRange& range) { return at < range.bytes.end; });
-    if (begin < 0 || found == apart.end() || found->bytes.begin >= end) continue;
+    if (begin < 0 || found == data_ranges.end() || found->bytes.begin >= end) continue;
     if (found->bytes.begin != begin || found->bytes.end != end) throw checkpoint_.bytes->damaged();
     unchecked_[i] = {*found->crc, RangeChecksum(found->bytes)};
   }
@@ -48,12 +48,12 @@ void ParameterReader::read(std::int64_t first, std::span<float> out) const {
     if (from >= to) continue;
     const auto part = out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
     const auto parameter = static_cast<std::size_t>(at - all.begin());
-    const bool sum_tells = read(parameter, from - at->offset, part);
-    if (!sum_tells && !all_finite(part)) throw error(parameter, " holds numbers that are not finite");
+    // A part with a checksum needs no test: save_checkpoint() writes finite numbers only.
+    const bool has_checksum = read(parameter, from - at->offset, part);
+    if (!has_checksum && !all_finite(part)) throw error(parameter, " holds numbers that are not finite");
   }
 }
 
-/// Whether the bytes are part of a checksum that will tell whether they are as they were saved.
 bool ParameterReader::read(std::size_t parameter, std::int64_t first, std::span<float> out) const {
   if (offsets_[parameter] < 0) {
     read_by_library(parameter, first, out);
@@ -65,8 +65,6 @@ bool ParameterReader::read(std::size_t parameter, std::int64_t first, std::span<
   return check(parameter, offset, bytes);
 }
 
-/// Takes note of bytes of a parameter; throws Error where they are the last and the checksum is another. False where
-/// the parameter has no checksum of its own, or all of it has been checked.
 bool ParameterReader::check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const {
   std::optional<PendingChecksum>& unchecked = unchecked_[parameter];
   {
@@ -104,7 +102,8 @@ void ParameterReader::finish() const {
   for (std::size_t i = 0; i < unchecked_.size(); ++i) check_rest(i);
 }
 
-/// For datasets whose numbers do not lie in the file as in the memory.
+/// Reads the whole dataset and keeps the numbers until another dataset is needed: parts of one dataset are usually read
+/// one after another.
 void ParameterReader::read_by_library(std::size_t parameter, std::int64_t first, std::span<float> out) const {
   const std::lock_guard lock(mutex_);
   if (held_ != parameter) {

@@ -21,14 +21,15 @@ namespace {
 
 using boost::archive::archive_exception;
 
-/// Boost's text archive, for bytes that nobody vouches for: no vector and no string may be longer than the archive, so
-/// that a forged length takes no memory.
+/// A text archive of Boost.Serialization for bytes from an untrusted source. No vector and no string may be longer than
+/// the archive, so that a forged length does not allocate much memory.
 class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedTextArchive> {
   using Base = boost::archive::text_iarchive_impl<BoundedTextArchive>;
   friend class boost::archive::detail::interface_iarchive<BoundedTextArchive>;
   friend class boost::archive::load_access;
 
  public:
+  /// Reads an archive of `size` bytes from `in`.
   BoundedTextArchive(std::istream& in, std::size_t size) : Base(in, 0), size_(size) { init(); }
 
  protected:
@@ -46,7 +47,7 @@ class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedText
     std::size_t length = 0;
     Base::load(length);
     if (length > size_) throw archive_exception(archive_exception::input_stream_error);
-    is.get();  // the blank between length and text
+    is.get();  // skips the blank between the length and the text
     text.resize(length);
     is.read(text.data(), static_cast<std::streamsize>(length));
     if (!is) throw archive_exception(archive_exception::input_stream_error);
@@ -56,15 +57,17 @@ class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedText
   std::size_t size_;
 };
 
-/// Counts above 2^53 are invalid, because the trainer also computes with them in double.
+/// The largest valid count, 2^53: the trainer also computes with counts in double, which is exact up to 2^53.
 constexpr std::int64_t kMostCount = std::int64_t{1} << 53;
 
-/// Collects the first thing that is wrong with a state.
+/// Checks fields of a state and keeps a description of the first invalid field.
 class Flaw {
  public:
+  /// Keeps the description `what` if `good` is false and no field was invalid before.
   void require(bool good, const std::string& what) {
     if (!good && text_.empty()) text_ = what;
   }
+  /// Requires an integer field to be in least ... most.
   void require_count(const std::string& name, std::int64_t count, std::int64_t least = 0,
                      std::int64_t most = kMostCount) {
     if (count < least || count > most)
@@ -74,17 +77,19 @@ class Flaw {
   void require_finite(const std::string& name, double value) {
     require(std::isfinite(value), name + " is not a finite number");
   }
-  /// Hours, epochs and the scores of all metrics.
+  /// Requires a field to be finite and not negative: seconds, epochs and the scores of all metrics are.
   void require_amount(const std::string& name, double value) {
     require_finite(name, value);
     require(value >= 0, name + " is negative");
   }
+  /// Returns the description of the first invalid field; empty if all fields are valid.
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
 };
 
+/// Checks the fields of a point of the learning curve.
 void check_point(Flaw& flaw, const std::string& name, const LossPoint& point, std::int64_t updates,
                  std::int64_t least_tokens) {
   flaw.require_count(name + ": update", point.update, 0, updates);
@@ -93,6 +98,7 @@ void check_point(Flaw& flaw, const std::string& name, const LossPoint& point, st
   flaw.require_count(name + ": tokens", point.tokens, least_tokens);
 }
 
+/// Returns a name for element i of a list in messages, counted from 1: "history 1".
 std::string numbered(const char* name, std::size_t i) {
   return std::string(name) + " " + std::to_string(i + 1);
 }
@@ -135,7 +141,8 @@ std::string find_flaw(const TrainingState& state) {
     const BestScore& best = state.best[i];
     const std::string name = numbered("best", i);
     flaw.require_amount(name + ": score", best.score);
-    // Above `updates` where training went back behind the best validation.
+    // The best score's update may be greater than `updates`: a rollback may return to a state before the best
+    // validation.
     flaw.require_count(name + ": update", best.update, -1);
     flaw.require_count(name + ": stalled", best.stalled);
   }
@@ -193,7 +200,7 @@ TrainingState read_training_state(const std::string& bytes, const std::string& p
     std::istringstream in(bytes);
     BoundedTextArchive(in, bytes.size()) >> state;
   } catch (const archive_exception& error) {
-    // A later version is no damage.
+    // An archive of a later version is valid: only this program cannot read the archive.
     if (error.code == archive_exception::unsupported_version ||
         error.code == archive_exception::unsupported_class_version)
       throw Error(Position{path},

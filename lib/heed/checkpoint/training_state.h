@@ -7,72 +7,75 @@
 
 namespace heed {
 
-/// A stretch of training: the mean negative log-likelihood of a target token, without label smoothing.
+/// A point of the learning curve. The point stands for a number of consecutive updates.
 struct LossPoint {
-  std::int64_t update = 0;  ///< the last update of the stretch
-  double epoch = 0;         ///< epochs done by then
-  double loss = 0;
-  std::int64_t tokens = 0;  ///< target tokens of the stretch
+  std::int64_t update = 0;  ///< number of the last of these updates
+  double epoch = 0;         ///< epochs of training done after that update
+  double loss = 0;          ///< mean negative log-likelihood of a target token, without label smoothing
+  std::int64_t tokens = 0;  ///< target tokens of these updates
 };
 
-/// What one validation found.
+/// The result of one validation.
 struct ValidationPoint {
-  std::int64_t update = 0;
-  double epoch = 0;
-  std::vector<double> scores;  ///< one for each of TrainingState::metrics
+  std::int64_t update = 0;     ///< number of the update before the validation
+  double epoch = 0;            ///< epochs of training done before the validation
+  std::vector<double> scores;  ///< one score for each metric of TrainingState::metrics
 };
 
-/// The best score of one metric so far.
+/// The best score of one metric in all validations so far.
 struct BestScore {
   double score = 0;
-  std::int64_t update = -1;  ///< of the validation; -1: none yet
-  std::int64_t stalled = 0;  ///< validations since then
+  std::int64_t update = -1;  ///< update of the validation with the best score; -1: no validation yet
+  std::int64_t stalled = 0;  ///< validations since the best score
 };
 
-/// Everything apart from arrays that training needs to go on exactly where it stopped. Plain data; all numbers finite.
-/// The arrays beside it (optimiser moments, raw parameters where /parameters holds smoothed or averaged ones) are named
-/// sets of parameter values.
+/// The state of training: all that a resumed training needs to continue exactly where it stopped, apart from arrays.
+/// The checkpoint stores the arrays separately: optimiser moments, and the unsmoothed parameters if /parameters holds
+/// smoothed or averaged ones. All numbers are finite.
 struct TrainingState {
   std::uint64_t seed = 0;
 
-  // Where we are.
-  std::int64_t updates = 0;         ///< updates tried; those skipped count
-  std::int64_t optimizer_step = 0;  ///< updates that changed the parameters: bias correction and schedule count these
-  std::int64_t epoch = 0;           ///< epochs completed
-  std::int64_t batch = 0;           ///< batches of the current epoch done
-  std::int64_t epoch_batches = 0;   ///< batches of the current epoch in all; 0: not known (files before version 1)
-  std::int64_t target_tokens = 0;   ///< trained on so far
-  std::int64_t sentences = 0;
-  double seconds = 0;     ///< spent training, over all runs
-  bool finished = false;  ///< the goal was reached, or early stopping ended it
-  std::string finish_reason;
+  // The progress of training:
+  std::int64_t updates = 0;         ///< updates tried, including the skipped updates
+  std::int64_t optimizer_step = 0;  ///< updates that changed the parameters, for bias correction and the learning rate
+  std::int64_t epoch = 0;           ///< completed epochs
+  std::int64_t batch = 0;           ///< batches of the current epoch that are done
+  std::int64_t epoch_batches = 0;   ///< all batches of the current epoch; 0: unknown (states of version 0)
+  std::int64_t target_tokens = 0;   ///< target tokens that training has read
+  std::int64_t sentences = 0;       ///< sentence pairs that training has read
+  double seconds = 0;               ///< time spent in training, over all runs
+  bool finished = false;            ///< training has reached its goal, or early stopping ended it
+  std::string finish_reason;        ///< why training finished, as text for the user
 
-  // What went wrong.
-  std::int64_t skipped_updates = 0;    ///< for a non-finite loss or gradient, in all
-  std::int64_t consecutive_skips = 0;  ///< without a good update between
-  std::int64_t rollbacks = 0;          ///< each halves the learning rate
-  // What was measured.
-  std::vector<LossPoint> history;
-  std::int64_t history_stride = 1;  ///< updates a point of history stands for
-  LossPoint open_point;             ///< the stretch under way; `loss` is a sum over tokens here
-  std::vector<std::string> metrics;
-  std::vector<ValidationPoint> validations;
-  std::vector<BestScore> best;  ///< one for each of metrics
+  // Failures:
+  std::int64_t skipped_updates = 0;    ///< updates skipped because the loss or gradient was not finite
+  std::int64_t consecutive_skips = 0;  ///< skipped updates since the last update that was not skipped
+  std::int64_t rollbacks = 0;          ///< returns to an earlier state; each return halves the learning rate
+  // Measurements:
+  std::vector<LossPoint> history;   ///< the learning curve, oldest point first
+  std::int64_t history_stride = 1;  ///< number of updates that one point of `history` stands for
+  LossPoint open_point;  ///< the incomplete next point of `history`; `loss` is a sum over target tokens in this point
+  std::vector<std::string> metrics;          ///< names of the metrics of validation
+  std::vector<ValidationPoint> validations;  ///< oldest first
+  std::vector<BestScore> best;               ///< one best score for each metric of `metrics`
 
-  /// Updates at which weights were kept beside the model (--keep-last, --average-last), oldest first.
+  /// The numbers of the updates whose weights are kept in files beside the model (--keep-last, --average-last),
+  /// ascending.
   std::vector<std::int64_t> kept_updates;
 
-  /// What a resumed run must find unchanged or say that it changed: option or fingerprint, and value as text.
+  /// The settings of training, as pairs of name and value: options, and the fingerprint of the training text. A resumed
+  /// training compares the settings with its own, and tells the user what has changed.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-/// The bytes of the dataset /training/state: a Boost.Serialization text archive. Throws Error for a state that
-/// read_training_state would refuse, so that no file is written from which training cannot go on.
+/// Returns the state as bytes for the dataset /training/state: a text archive of Boost.Serialization. Throws Error for
+/// a state that read_training_state() would refuse, so that training never writes a file from which training cannot go
+/// on.
 std::string write_training_state(const TrainingState& state);
 
-/// Reads what write_training_state of this or an earlier version wrote. The bytes may be damaged or forged: every field
-/// is checked, and a length larger than the number of bytes takes no memory. Throws Error that names `path` and the
-/// field.
+/// Reads a state that write_training_state() of this or an earlier version wrote. The bytes may be damaged or forged:
+/// every field is checked, and a length above the number of bytes is an error before memory is allocated. Throws Error
+/// that names `path` and the field.
 TrainingState read_training_state(const std::string& bytes, const std::string& path);
 
 }  // namespace heed
