@@ -227,8 +227,8 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   const auto line = bytes.rfind("heed-crc32-outline=");
   REQUIRE(line == bytes.size() - 57);
   // The model has four arrays of 1024 x 8, the two feed-forward weights of encoder and of decoder. These weights, and
-  // the four arrays "moment" of the same size, have data ranges. `ranges` are the data ranges of
-  // "moment", which load_checkpoint() does not read.
+  // the four arrays "moment" of the same size, have data ranges. `ranges` are the data ranges of "moment",
+  // which load_checkpoint() does not read.
   std::vector<std::pair<std::size_t, std::size_t>> ranges, weights;
   std::istringstream lines(bytes.substr(line - std::stoul(bytes.substr(line + 28, 8), nullptr, 16)));
   for (std::string text; std::getline(lines, text) && !text.starts_with("heed-");) {
@@ -255,7 +255,7 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
   }
   CHECK(spared > 10);
   CHECK(found > 10);
-  for (std::size_t at = line - 70; at + 20 < bytes.size(); ++at) {  // damages the checksum lines
+  for (std::size_t at = line - 70; at + 20 < bytes.size(); ++at) {  // each byte of the checksum lines
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
     spit(flipped, damaged);
@@ -291,7 +291,8 @@ TEST_CASE("checkpoint: weights are checked as they are read, in any order, and t
   const UnreadCheckpoint bad = open_unread_checkpoint(flipped);
   for (const std::int64_t piece : {3, 0, 1, 1, 7, 6, 2}) CHECK(read(bad, piece));
   CHECK_FALSE(read(bad, 4));
-  CHECK_THROWS_WITH_AS(read(bad, 5), doctest::Contains(damage.c_str()), Error);  // piece 5 completes the weight
+  CHECK_THROWS_WITH_AS(read(bad, 5), doctest::Contains(damage.c_str()),
+                       Error);  // piece 5 is the last one: the CRC is compared
 
   const UnreadCheckpoint unread = open_unread_checkpoint(flipped);
   CHECK(read(unread, 3));
@@ -361,7 +362,8 @@ TEST_CASE("checksums of parts of a range, in any order") {
       CHECK_FALSE(sum.whole());
       const auto [begin, end] = parts[i];
       sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, end - begin)));
-      sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, 1)));  // again
+      // The first byte of the part has already been added: the range ignores or replaces it.
+      sum.add(static_cast<std::int64_t>(5000 + begin), Checksum::of(std::span(bytes).subspan(begin, 1)));
     }
     CHECK(sum.whole());
     CHECK(sum.missing().empty());

@@ -85,8 +85,7 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
               for (std::int64_t k = 0; k < c.width; ++k) qkv.push_back(value_of(each.positions.back(), layer, part, k));
           cache.append(layer, {qkv.data(), {std::ssize(expected), 3 * c.width}});
         }
-        std::vector<std::int32_t> parents(
-            1 + below(9));  // 1 to 9 random parents: beams become wider and narrower, and hypotheses end
+        std::vector<std::int32_t> parents(1 + below(9));  // 1 to 9 rows, so that beams grow and shrink
         std::vector<Hypothesis> next;
         for (std::int32_t& parent : parents) {
           parent = static_cast<std::int32_t>(below(expected.size()));

@@ -22,8 +22,9 @@ class GradientPool {
     std::int64_t size = 0;  ///< number of elements
   };
 
-  /// Returns an uninitialised buffer of at least `size` elements: the smallest sufficient one that was given back, else
-  /// the smallest sufficient one that was lent, else a new one.
+  /// Returns an uninitialised buffer of at least `size` elements. Prefers buffers that were given back to buffers that
+  /// were lent, and takes the smallest buffer that is large enough. Allocates a new buffer if no buffer is large
+  /// enough.
   Piece take(std::int64_t size) {
     for (std::vector<Piece>* const free : {&given_back_, &lent_}) {
       auto best = free->end();
@@ -37,7 +38,7 @@ class GradientPool {
     }
     return {arena_.tensor<T>({size}).data(), size};
   }
-  /// Returns a buffer of take() to the pool.
+  /// Gives a buffer, which take() returned before, back to the pool.
   void give_back(Piece piece) { given_back_.push_back(piece); }
   /// Lets the pool use a buffer that the pool did not allocate, until reset(): the memory of a value that no op reads
   /// any more.
@@ -53,16 +54,16 @@ class GradientPool {
 
  private:
   Arena arena_;
-  std::vector<Piece> given_back_, lent_;  // free buffers: of the pool's arena, and of values
+  std::vector<Piece> given_back_, lent_;  // the free buffers: from the pool's own arena, and from lend()
 };
 
 /// The state of one variable's gradient. All copies of the Gradient refer to the same state.
 template <class T>
 struct GradientState {
   GradientPool<T>* pool;
-  typename GradientPool<T>::Piece piece =
-      {};              ///< the gradient's buffer; absent until the first op adds to the gradient
-  bool begun = false;  ///< an op has added to the gradient
+  /// The gradient's buffer; absent until the first op adds to the gradient.
+  typename GradientPool<T>::Piece piece = {};
+  bool begun = false;  ///< whether an op has added to the gradient
 
   /// Returns the gradient's buffer to the pool: no op reads the gradient any more.
   void give_back() {

@@ -60,7 +60,7 @@ GradientCheck check_gradients(const std::vector<Shape>& shapes,
       value[j] = kept;
       const double numeric = (above - below) / (2 * step), exact = analytic[ids[i]][j];
       const double error = std::abs(exact - numeric) / std::max({1.0, std::abs(exact), std::abs(numeric)});
-      if (!(error <= found.worst)) {  // the negated comparison is also true if the error is NaN
+      if (!(error <= found.worst)) {  // true also if the error is NaN
         found.worst = error;
         found.where = "input " + std::to_string(i) + " element " + std::to_string(j) + ": analytic " +
                       std::to_string(exact) + ", numeric " + std::to_string(numeric);

@@ -97,7 +97,8 @@ class Graph {
     return {value, {value.shape(), results_.back().gradient}};
   }
   /// Creates the result of an op in bfloat16, in half the memory (Variable::rounded). Only linear() can read such a
-  /// result; it loses nothing, because linear() would round the result to bfloat16 anyway. For training only.
+  /// result. The rounding changes no product, because linear() would round the result to bfloat16 anyway. For training
+  /// only.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
@@ -159,7 +160,7 @@ class Graph {
   struct Entry {
     void (*run)(void*);
     void* state;
-    std::size_t results;  // the number of results created before the function was recorded
+    std::size_t results;  // number of results that existed when the function was recorded
   };
   /// The parts of a result that backward() frees.
   struct Result {

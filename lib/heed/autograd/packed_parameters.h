@@ -148,8 +148,8 @@ class PackedParameters {
   }
 
  private:
-  using Key =
-      std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;  // a view's first element, rows, columns; form
+  /// A packed weight's key: the first element, the rows and the columns of the view, and the packed form.
+  using Key = std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;
 
   /// Tells whether element `at` of the flat array is unread.
   bool is_unread(std::int64_t at) const {
@@ -168,7 +168,7 @@ class PackedParameters {
 
   const ParameterValues<T>& parameters_;
   ParameterSource<T> source_;
-  std::map<std::int64_t, std::int64_t> unread_;  // unread ranges of the flat array: first element -> end
+  std::map<std::int64_t, std::int64_t> unread_;  // the unread ranges of the flat array: first element -> end
   std::mutex mutex_;
   Arena arena_;
   std::map<Key, T*> packed_;

@@ -40,7 +40,7 @@ struct ParameterInfo {
 
 /// The names, shapes and places of a model's parameters. One flat array holds the values of all parameters, in the
 /// order in which they were added. Gradients and optimiser moments are arrays with the same layout, so that an
-/// optimiser is a loop over arrays. Parameters that were added with `follows` lie without a gap behind the parameter
+/// optimiser is a loop over arrays. A parameter that was added with `follows` lies without a gap behind the parameter
 /// before, so that several parameters can be viewed as one matrix: the query, key and value weights of self_attention.
 class ParameterLayout {
  public:

@@ -160,7 +160,7 @@ OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope) {
     out.bytes = std::make_shared<const CheckedFile>(path, scope);
     out.file = std::make_shared<const h5::File>(open_checkpoint(path));
     if (out.file->is_same_as(out.bytes->descriptor()))
-      return out;  // else a training replaced the file between the two openings: try again
+      return out;  // otherwise a running training replaced the file after CheckedFile opened it: the loop tries again
   }
   throw Error(Position{path}, "is replaced by another file again and again (read a copy of it)");
 }

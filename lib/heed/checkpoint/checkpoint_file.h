@@ -17,7 +17,7 @@ namespace heed {
 // program that includes only this file is linked without the kernels and the kernels' libraries. Loading those
 // libraries would be most of the start-up time of `tokenize -m MODEL.h5`, which needs only the text models.
 
-// The values of the root attributes format, format_version and task that identify a checkpoint of this heed.
+// A checkpoint that this heed can read has these values of the root attributes format, format_version and task.
 constexpr const char* kCheckpointFormat = "heed-checkpoint";
 constexpr std::int64_t kCheckpointVersion = 1;
 constexpr const char* kCheckpointTask = "transformer";
@@ -39,8 +39,8 @@ void write_text_models(h5::File& file, const TextModel& source_model, const Text
 /// Reads the text models of source and target. Throws Error if they are missing or damaged.
 std::pair<TextModel, TextModel> read_text_models(const h5::File& file);
 
-/// A checkpoint that is open for reading in two ways: `bytes` reads bytes of the file directly, and has checked their
-/// checksums; `file` reads datasets and attributes with the HDF5 library.
+/// A checkpoint that is open for reading in two ways: `bytes` reads bytes of the file directly, and has checked the
+/// checksums of the file; `file` reads datasets and attributes with the HDF5 library.
 struct OpenCheckpoint {
   std::shared_ptr<const CheckedFile> bytes;
   std::shared_ptr<const h5::File> file;

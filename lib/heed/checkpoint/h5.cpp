@@ -71,8 +71,8 @@ void start_library() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-/// Redirects an HDF5 file to memory after a failed write. HDF5 closes a file only after it has written all its buffers;
-/// the redirected data is discarded when the file is closed.
+/// Redirects an HDF5 file to memory after a failed write. HDF5 closes a file only after writing all buffers of the
+/// file, which would fail again; the redirected data is discarded when the file is closed.
 void write_to_memory(hid_t file) {
   void* handle = nullptr;
   if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0) return;
@@ -97,7 +97,7 @@ Id space_of(std::span<const std::int64_t> shape) {
           H5Sclose};
 }
 
-/// Converts a size that a file claims. Values above the range of int64 become its maximum.
+/// Converts a size that a file claims to int64. A size above the range of int64 becomes the largest int64.
 std::int64_t as_int64(std::uint64_t claimed) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(claimed, std::numeric_limits<std::int64_t>::max()));
 }
@@ -193,8 +193,9 @@ File File::create(const std::string& path, std::string name) {
 File File::open(const std::string& path) {
   File file;
   file.path_ = path;
-  constexpr double kSeconds = 3,
-                   kBytesPerSecond = 2e7;  // a time limit for one call: compressed data takes long to read
+  // The time limit of one HDF5 call is kSeconds + size / kBytesPerSecond, since a large file may take long to
+  // decompress.
+  constexpr double kSeconds = 3, kBytesPerSecond = 2e7;
   struct stat status {};
   const double bytes = ::stat(path.c_str(), &status) == 0 ? static_cast<double>(status.st_size) : 0;
   file.crashes_ = std::make_shared<const CrashReport>(
@@ -424,7 +425,7 @@ std::int64_t Dataset::offset_of_floats() const {
   if (H5Tequal(element, H5T_NATIVE_FLOAT) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
       H5Pget_external_count(creation) != 0)
     return -1;
-  const std::int64_t offset = as_int64(H5Dget_offset(id_));  // if HDF5 knows no offset, the largest int64
+  const std::int64_t offset = as_int64(H5Dget_offset(id_));  // the largest int64 if HDF5 knows no offset
   return offset > file_size_ - stored_bytes ? -1 : offset;
 }
 

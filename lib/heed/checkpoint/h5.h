@@ -27,8 +27,8 @@ class Dataset {
  public:
   Type type = Type::other;
   std::vector<std::int64_t> shape;
-  std::int64_t stored_bytes =
-      0;  ///< bytes stored for the elements, at most the size of the file; a forged shape may claim more
+  /// The bytes that the file stores for the elements, at most the size of the file. A forged `shape` may claim more.
+  std::int64_t stored_bytes = 0;
 
   Dataset(Dataset&& other) noexcept;
   Dataset& operator=(Dataset&&) = delete;
@@ -61,7 +61,7 @@ class Dataset {
 /// still be written.
 class File {
  public:
-  /// Creates a file for writing, and replaces an existing one. Messages call the file `name`.
+  /// Creates a file at `path` for writing; replaces an existing file. Error messages call the file `name`.
   static File create(const std::string& path, std::string name);
   /// Opens a file for reading.
   static File open(const std::string& path);

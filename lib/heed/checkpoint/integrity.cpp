@@ -24,7 +24,7 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kMark = "heed-crc32=", kOutlineMark = "heed-crc32-outline=";
-constexpr std::size_t kLine = 20, kOutlineLine = 37;  // bytes of both lines, the line end included
+constexpr std::size_t kLine = 20, kOutlineLine = 37;  // bytes of last_line() and of outline_line()
 
 /// Returns a number as eight hexadecimal digits.
 std::string hexadecimal(std::uint32_t number) {
@@ -39,12 +39,12 @@ std::string last_line(std::uint32_t crc) {
 }
 
 /// Returns the line with the checksum of the outline. `length` is the number of bytes of the lines about data ranges,
-/// which come before.
+/// which stand before the returned line in the file.
 std::string outline_line(std::uint32_t crc, std::size_t length) {
   return std::string(kOutlineMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
 }
 
-/// Reads a range of bytes of a file.
+/// Reads a range of bytes of a file into a string.
 std::string text_of(const OpenFile& file, ByteRange range) {
   std::string out(static_cast<std::size_t>(range.end - range.begin), '\0');
   file.read(range.begin, out);

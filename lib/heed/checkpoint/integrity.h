@@ -17,13 +17,12 @@ namespace heed {
 // A checkpoint is an HDF5 file. heed appends a few lines of text behind the HDF5 data, where HDF5 does not look. The
 // lines divide the file into two kinds of bytes:
 //
-//   data range  the numbers of one large array, 16 KiB or more. A data range of a weight has a CRC-32 of its own, so
-//   that
-//               the weight can be checked when it is read, and only then. A data range of an array that only training
-//               needs (optimiser moments) has none: a program that translates never reads these bytes.
+//   data range  the numbers of one large array, 16 KiB or more. Each data range of a weight has its own CRC-32, which
+//   is
+//               checked when the weight is read. The data ranges of arrays that only training needs, such as
+//               optimiser moments, have no CRC-32: a program that translates never reads these bytes.
 //   outline     all other bytes: HDF5's structures, small arrays, texts, and the lines about the data ranges. One
-//   CRC-32
-//               covers the outline, and is checked when a file is opened for translation.
+//               CRC-32 covers the whole outline, and is checked when a file is opened for translation.
 //
 // A last CRC-32 covers the whole file, and is checked when training is resumed. An example of the last bytes of a file,
 // with a weight of 32768 bytes at offset 5000 and an optimiser moment of 32768 bytes at offset 40000:
@@ -69,11 +68,11 @@ class RangeChecksum {
 
  private:
   ByteRange range_;
-  std::map<std::int64_t, Checksum> parts_;  // offset -> part; neighbouring parts have been joined
+  std::map<std::int64_t, Checksum> parts_;  // by offset in the file; parts that touch have been joined
 };
 
 /// A data range: the bytes of the numbers of one large array, which the outline does not contain. `crc` is the CRC-32
-/// of a weight; the data ranges of optimiser arrays have none.
+/// of a weight's bytes; the data ranges of optimiser arrays have no CRC-32.
 struct DataRange {
   ByteRange bytes;
   std::optional<std::uint32_t> crc;
@@ -114,8 +113,8 @@ class OpenFile {
   int descriptor_;
 };
 
-/// An open checkpoint file whose checksums have been checked: all of them, or the outline's. A file without checksum
-/// lines, such as one that another program wrote, is accepted unchecked.
+/// An open checkpoint file whose checksum has been checked: the checksum of all bytes, or of the outline. A file
+/// without checksum lines, such as one that another program wrote, is accepted unchecked.
 class CheckedFile : public OpenFile {
  public:
   /// Opens a file and checks the checksums that `scope` selects. Throws Error if the file cannot be read, or is

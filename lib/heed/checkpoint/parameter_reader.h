@@ -30,9 +30,8 @@ namespace heed {
 // of the file. The file says that the CRC-32 of these bytes is 1c2d3e4f (checkpoint/integrity.h explains such lines).
 //   read(4160, 4096 numbers)   thread 1 reads bytes 21384 ... 37767: the second half. The CRC of this part is kept.
 //   read(64, 2048 numbers)     thread 2 reads bytes 5000 ... 13191: the first quarter. The CRC of this part is kept.
-//   finish()                   reads bytes 13192 ... 21383, the second quarter, which were missing. The parts now cover
-//   the
-//                              weight: the combined CRC must be 1c2d3e4f, else finish() throws Error.
+//   finish()                   reads bytes 13192 ... 21383: the second quarter, which was missing. The parts now
+//                              cover the weight: the combined CRC must be 1c2d3e4f, else finish() throws Error.
 //
 // Small parameters belong to the file's outline, which was checked when the file was opened. A file that another
 // program wrote may have compressed or bfloat16 datasets; those are read whole by the HDF5 library, one at a time.
@@ -84,9 +83,9 @@ class ParameterReader {
   std::string group_;
   std::vector<h5::Dataset> datasets_;
   const ParameterLayout& layout_;
-  std::vector<std::int64_t> offsets_;  // of each parameter in the file; -1: only the HDF5 library can read it
+  std::vector<std::int64_t> offsets_;  // each parameter's offset in the file; -1: only HDF5 can read the data
   mutable std::mutex check_mutex_;     // protects unchecked_
-  mutable std::vector<std::optional<PendingChecksum>> unchecked_;  // of each parameter; absent once checked
+  mutable std::vector<std::optional<PendingChecksum>> unchecked_;  // for each parameter; absent if checked
   mutable std::mutex mutex_;  // protects held_, values_ and calls of the HDF5 library, which is not thread-safe
   mutable std::size_t held_ = SIZE_MAX;  // the parameter that read_by_library() read last
   mutable std::vector<float> values_;    // all numbers of the parameter held_

@@ -9,10 +9,10 @@ namespace heed {
 
 /// A point of the learning curve. The point stands for a number of consecutive updates.
 struct LossPoint {
-  std::int64_t update = 0;  ///< number of the last of these updates
-  double epoch = 0;         ///< epochs of training done after that update
+  std::int64_t update = 0;  ///< number of the last update that the point stands for
+  double epoch = 0;         ///< epochs of training that were done at the end of that update
   double loss = 0;          ///< mean negative log-likelihood of a target token, without label smoothing
-  std::int64_t tokens = 0;  ///< target tokens of these updates
+  std::int64_t tokens = 0;  ///< target tokens in the updates that the point stands for
 };
 
 /// The result of one validation.
@@ -30,12 +30,12 @@ struct BestScore {
 };
 
 /// The state of training: all that a resumed training needs to continue exactly where it stopped, apart from arrays.
-/// The checkpoint stores the arrays separately: optimiser moments, and the unsmoothed parameters if /parameters holds
-/// smoothed or averaged ones. All numbers are finite.
+/// The checkpoint stores the arrays separately: optimiser moments, and, if /parameters holds smoothed or averaged
+/// parameters, the parameters before smoothing or averaging. All numbers are finite.
 struct TrainingState {
   std::uint64_t seed = 0;
 
-  // The progress of training:
+  // The following members describe the progress of training.
   std::int64_t updates = 0;         ///< updates tried, including the skipped updates
   std::int64_t optimizer_step = 0;  ///< updates that changed the parameters, for bias correction and the learning rate
   std::int64_t epoch = 0;           ///< completed epochs
@@ -47,16 +47,16 @@ struct TrainingState {
   bool finished = false;            ///< training has reached its goal, or early stopping ended it
   std::string finish_reason;        ///< why training finished, as text for the user
 
-  // Failures:
+  // The following members count failures during training.
   std::int64_t skipped_updates = 0;    ///< updates skipped because the loss or gradient was not finite
   std::int64_t consecutive_skips = 0;  ///< skipped updates since the last update that was not skipped
   std::int64_t rollbacks = 0;          ///< returns to an earlier state; each return halves the learning rate
-  // Measurements:
+  // The following members hold what was measured during training.
   std::vector<LossPoint> history;   ///< the learning curve, oldest point first
   std::int64_t history_stride = 1;  ///< number of updates that one point of `history` stands for
   LossPoint open_point;  ///< the incomplete next point of `history`; `loss` is a sum over target tokens in this point
   std::vector<std::string> metrics;          ///< names of the metrics of validation
-  std::vector<ValidationPoint> validations;  ///< oldest first
+  std::vector<ValidationPoint> validations;  ///< results of all validations, oldest first
   std::vector<BestScore> best;               ///< one best score for each metric of `metrics`
 
   /// The numbers of the updates whose weights are kept in files beside the model (--keep-last, --average-last),

@@ -13,8 +13,9 @@ namespace heed {
 namespace {
 
 constexpr int kBuckets = 32;
-// In target tokens: the largest shard, and the smallest batch that is cut into two shards.
+/// The number of target tokens that a shard should not exceed.
 constexpr std::int64_t kShardTokens = 1024;
+/// The number of target tokens from which on a batch is cut into at least two shards.
 constexpr std::int64_t kWorthTwoShards = 256;
 
 /// Returns the length bucket of a pair whose longer side has `tokens` tokens: 0 for 1-8, 1 for 9-16, 2 for 17-32, ...

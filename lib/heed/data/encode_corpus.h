@@ -35,7 +35,7 @@ struct CorpusReport {
   std::int64_t too_long = 0;             ///< pairs left out or cropped because a side was longer than max_length
   Position first_empty, first_too_long;  ///< file and line of the first empty and the first long pair
   std::int64_t source_pieces = 0, target_pieces = 0;    ///< subword tokens of the pairs that were kept
-  std::int64_t source_unknown = 0, target_unknown = 0;  ///< pieces of the kept pairs that became `<unk>`
+  std::int64_t source_unknown = 0, target_unknown = 0;  ///< pieces of kept pairs that are not in the vocabulary
   std::int64_t source_words = 0, target_words = 0;  ///< words, separated by white space, of the pairs that were kept
   std::int64_t longest_source = 0, longest_target = 0;  ///< tokens of the longest sentence, before cropping
 

@@ -6,13 +6,12 @@
 
 namespace heed {
 
-/// The sentence pairs of a corpus as ids. The ids of all source sentences are one array, those of all target sentences
-/// are another. A corpus takes 4 bytes for each piece and 20 bytes for each pair.
+/// The sentence pairs of a corpus as ids. The ids of all source sentences are one array, and the ids of all target
+/// sentences are another array. A corpus takes 4 bytes for each piece and 20 bytes for each pair.
 class ParallelCorpus {
  public:
-  /// Appends a pair: the ids of both sentences without `<s>` and `</s>`. `line` is the pair's line number in the text,
-  /// from
-  /// 1. Throws Error for a line number of 2^31 or more.
+  /// Appends a pair: the ids of both sentences without `<s>` and `</s>`. `line` is the number of the pair's line in the
+  /// text; the first line is 1. Throws Error for a line number of 2^31 or more.
   void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target, std::int64_t line);
 
   /// Returns the number of pairs.

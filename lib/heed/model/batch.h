@@ -36,8 +36,8 @@ struct PackedIds {
 struct Batch {
   PackedIds source;     ///< the encoder's input; each sequence ends with </s>
   PackedIds target_in;  ///< the decoder's input; each sequence starts with <s>
-  std::vector<std::int32_t>
-      target_out;  ///< the tokens to predict: target_in without <s>, and each sequence ends with </s>
+  /// The tokens to predict: each sequence is the target_in sequence without <s> and with </s> at the end.
+  std::vector<std::int32_t> target_out;
 
   void clear() {
     source.clear();

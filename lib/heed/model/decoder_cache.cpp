@@ -106,7 +106,8 @@ void DecoderCache<T>::collect() {
   used_.assign(static_cast<std::size_t>(slot_count_), false);
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
-    for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {  // begin_step() assigns the newest position's slot after this
+    // The newest position of a row is skipped: begin_step() assigns a slot to this position after collect().
+    for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {
       auto mark = used_[static_cast<std::size_t>(
           slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
       live += !mark;
@@ -117,7 +118,7 @@ void DecoderCache<T>::collect() {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
     const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
-    if (bytes > pool_.size()) pool_.grow(2 * bytes);  // twice the bytes: pages that nobody writes take no memory
+    if (bytes > pool_.size()) pool_.grow(2 * bytes);  // pages that are not written take no memory
   }
   free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)

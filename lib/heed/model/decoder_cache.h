@@ -28,7 +28,7 @@ namespace heed {
 //   slot      a place in the pool: the records of one position in all layers
 //   pool      all slots. Slots are reused: a garbage collection, collect(), finds the slots that no row lists.
 //   memory    the encoder's output, as in PyTorch. The keys and values of cross-attention are computed from the memory
-//             once per batch. They have one record for each layer and source token, and need no slots.
+//             once per batch. These have one record for each layer and source token, and need no slots.
 //
 // An example: one sentence, beam size 2. A number in brackets is a slot.
 //   begin()           row 0: []
@@ -126,7 +126,7 @@ class DecoderCache {
   std::size_t row_, scales_, record_;
   Pages pool_, memory_;  // records of self-attention [slot, layer], of cross-attention [layer, source token]
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
-  std::vector<bool> used_;  // for each slot: a row lists the slot (valid within collect() only)
+  std::vector<bool> used_;  // for each slot, whether a row lists the slot; valid within collect() only
   std::int64_t capacity_ = 0, slot_count_ = 0;
 };
 

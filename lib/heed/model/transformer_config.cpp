@@ -8,7 +8,7 @@ namespace {
 /// The sizes of one preset.
 struct Sizes {
   TransformerPreset preset;
-  int depth;  // number of encoder layers, and also of decoder layers
+  int depth;  // number of encoder layers; the decoder has as many layers
   std::int64_t dim_emb;
   int heads;
   std::int64_t dim_ffn;
@@ -19,7 +19,7 @@ struct Sizes {
 constexpr Sizes kPresets[] = {{TransformerPreset::tiny, 4, 128, 4, 256},
                               {TransformerPreset::mini, 3, 256, 4, 1024},
                               {TransformerPreset::small, 6, 512, 4, 1024},
-                              {TransformerPreset::base, 6, 512, 8, 2048},  // base and big: Vaswani et al. 2017, table 3
+                              {TransformerPreset::base, 6, 512, 8, 2048},  // base, big: Vaswani et al. 2017, table 3
                               {TransformerPreset::big, 6, 1024, 16, 4096}};
 
 void set_sizes(TransformerConfig& config, TransformerPreset preset) {

@@ -18,8 +18,8 @@ constexpr TransformerPreset kDefaultPreset = TransformerPreset::base;
 /// Where layer normalisation stands: `post` after each residual sum (Vaswani et al. 2017), `pre` before each sublayer
 /// (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
-/// Which weights are one shared matrix: `decoder`: the target embedding and the output layer; `all`: the source
-/// embedding too, which needs one vocabulary for both languages.
+/// Which layers share one weight matrix. `decoder`: the target embedding and the output layer share a matrix; `all`:
+/// the source embedding shares the matrix, too, which needs one vocabulary for both languages.
 enum class TiedEmbeddings { none, decoder, all };
 
 template <>
@@ -59,9 +59,9 @@ struct EnumNames<Activation> {
 constexpr std::int64_t kMostWidth = 1 << 20;
 static_assert(kMostWidth <= kInt8MostDepth);
 
-/// The fields that the options of `train` and the config of a checkpoint share. Size<T> is the type of the fields that
-/// a preset decides: T in a config, std::optional<T> in the options of `train`, where the preset decides each size that
-/// the user did not give.
+/// The fields that the options of `train` and the config of a checkpoint share. Size<T> is the type of the sizes
+/// that a preset decides: T in a config; std::optional<T> in the options of `train`, where a size that the user did not
+/// give is absent, and the preset decides.
 template <template <class> class Size>
 struct ModelFields {
   Size<std::int64_t> dim_emb{};
@@ -73,9 +73,9 @@ struct ModelFields {
   int max_positions = 1024;  ///< number of learned positions; sinusoidal positions have no limit
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
-  double dropout = 0.1;          ///< probability, on embeddings and on the output of every sublayer
-  double attention_dropout = 0;  ///< probability, on attention weights
-  double ffn_dropout = 0;        ///< probability, after the activation of the feed-forward layer
+  double dropout = 0.1;          ///< dropout probability on embeddings and on the output of every sublayer
+  double attention_dropout = 0;  ///< dropout probability on attention weights
+  double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
 
   template <class Visitor>
   void fields(Visitor& visit) {

@@ -112,8 +112,8 @@ class Optimizer {
 
  private:
   OptimizerSettings settings_;
-  // The state, in the caller's arrays: first_ is first_moment or velocity, second_ is second_moment; null if not
-  // needed.
+  // Pointers to the state in the caller's arrays: first_ is first_moment or velocity, second_ is second_moment. An
+  // array that the optimiser does not need is null.
   ParameterValues<float>*first_ = nullptr, *second_ = nullptr;
 };
 
