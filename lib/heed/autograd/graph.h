@@ -150,7 +150,7 @@ class Graph {
   /// Returns the bytes that the graph's values and gradients hold from the heap. Parameters do not count.
   std::size_t reserved() const { return device_.arena.reserved() + gradients_of_results_.reserved(); }
 
-  /// Sets the key of the dropout masks of this computation.
+  /// Sets the key from which the dropout masks of this computation are drawn.
   void set_dropout(const DropoutKey& key) { dropout_ = key; }
   /// Returns the random stream of the next dropout op. Dropout ops are numbered in the order of their calls.
   RandomStream next_dropout() { return dropout_.stream(dropout_ops_++); }

@@ -151,7 +151,7 @@ class PackedParameters {
   /// A packed weight's key: the first element, the rows and the columns of the view, and the packed form.
   using Key = std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;
 
-  /// Tells whether element `at` of the flat array is unread.
+  /// Tells whether element `at` of the flat array has not been read from the source.
   bool is_unread(std::int64_t at) const {
     const auto after = unread_.upper_bound(at);
     return after != unread_.begin() && at < std::prev(after)->second;

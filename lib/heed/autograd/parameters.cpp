@@ -10,7 +10,7 @@ namespace heed {
 ParameterId ParameterLayout::add(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                                  bool follows) {
   if (find(name)) throw Error("internal: parameter " + name + " is defined twice");
-  constexpr std::int64_t kAlign = 16;  // elements; 16 float32 are 64 bytes, a cache line
+  constexpr std::int64_t kAlign = 16;  // in elements: a float parameter begins at a multiple of 64 bytes
   if (!follows) storage_size_ = (storage_size_ + kAlign - 1) / kAlign * kAlign;
   parameters_.push_back({name, shape, initialiser, storage_size_});
   storage_size_ += shape.size();

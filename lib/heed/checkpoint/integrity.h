@@ -18,8 +18,7 @@ namespace heed {
 // lines divide the file into two kinds of bytes:
 //
 //   data range  the numbers of one large array, 16 KiB or more. Each data range of a weight has its own CRC-32, which
-//   is
-//               checked when the weight is read. The data ranges of arrays that only training needs, such as
+//               is checked when the weight is read. The data ranges of arrays that only training needs, such as
 //               optimiser moments, have no CRC-32: a program that translates never reads these bytes.
 //   outline     all other bytes: HDF5's structures, small arrays, texts, and the lines about the data ranges. One
 //               CRC-32 covers the whole outline, and is checked when a file is opened for translation.

@@ -60,7 +60,7 @@ class ParameterReader {
  private:
   /// The state of a weight whose checksum has not been compared yet.
   struct PendingChecksum {
-    std::uint32_t crc;  // the CRC-32 that the file states
+    std::uint32_t crc;  // the weight's CRC-32, as the file states it
     RangeChecksum sum;  // the checksums of the parts read so far
   };
 

@@ -107,7 +107,8 @@ struct ModelFields {
   }
 };
 
-/// The Size of ModelFields for a config: every size has a value.
+/// The Size of ModelFields in TransformerConfig: AlwaysGiven<T> is T, because a config has a value for every size. The
+/// options of `train` have std::optional<T> instead.
 template <class T>
 using AlwaysGiven = T;
 
