@@ -39,9 +39,9 @@ class Dataset {
   std::int64_t offset_of_floats() const;
   /// Reads all elements, converted to float32. `out` must have the size of the product of `shape`.
   void read(std::span<float> out) const;
-  /// Reads all elements as 16-bit integers.
+  /// Reads all elements as 16-bit integers. `out` must have the size of the product of `shape`.
   void read(std::span<std::uint16_t> out) const;
-  /// Reads all elements as bytes.
+  /// Reads all elements as bytes. `out` must have the size of the product of `shape`.
   void read(std::span<char> out) const;
 
  private:

@@ -10,7 +10,7 @@ namespace heed {
 /// A point of the learning curve. The point stands for a number of consecutive updates.
 struct LossPoint {
   std::int64_t update = 0;  ///< number of the last update that the point stands for
-  double epoch = 0;         ///< epochs of training that were done at the end of that update
+  double epoch = 0;         ///< epochs of training that were done at the end of `update`
   double loss = 0;          ///< mean negative log-likelihood of a target token, without label smoothing
   std::int64_t tokens = 0;  ///< target tokens in the updates that the point stands for
 };
