@@ -11,8 +11,7 @@ using doctest::Approx;
 
 namespace {
 
-/// A small optimisation problem: four parameters w with the initial values `start`, and the gradient 2 w[i] + 0.1 i,
-/// whose minimum is near 0.
+/// A small optimisation problem: four parameters w with the initial values `start`, and the gradient 2 w[i] + 0.1 i.
 struct Problem {
   Problem() {
     id = layout.add("w", {4}, Initialiser::zeros());

@@ -49,7 +49,7 @@ struct TrainingState {
 
   // The following members count failures during training.
   std::int64_t skipped_updates = 0;    ///< updates skipped because the loss or gradient was not finite
-  std::int64_t consecutive_skips = 0;  ///< skipped updates since the last update that was not skipped
+  std::int64_t consecutive_skips = 0;  ///< skipped updates since the last good update or rollback
   std::int64_t rollbacks = 0;          ///< returns to an earlier state; each return halves the learning rate
   // The following members hold what was measured during training.
   std::vector<LossPoint> history;   ///< the learning curve, oldest point first
