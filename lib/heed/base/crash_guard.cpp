@@ -16,20 +16,22 @@ namespace {
 
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
 
-/// What this thread's handler writes; nullptr outside of guards.
+/// The line that the handler of this thread writes after a crash; nullptr outside of guards.
 thread_local const std::string* current_line = nullptr;
-/// Number of guards that this thread has entered, now and at the last signal of the timer.
+/// The number of guards that this thread has entered until now, and until the timer's last signal. Equal numbers at the
+/// timer's next signal mean that one guarded call has taken a whole interval.
 thread_local volatile unsigned entered = 0, entered_before = 0;
 
-std::mutex installing;  // guards what follows
-int reports = 0;        // that live
+std::mutex installing;  // guards `reports` and `before`
+int reports = 0;        // the number of CrashReport objects that exist
 std::array<struct sigaction, kSignals.size()> before;
 
-/// Restores the previous handler of a signal from outside any guard, and lets that handler run.
+/// Restores the previous handler of a signal that came outside of all guards, and lets that handler run.
 void pass_on(int number, const siginfo_t& info) {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     if (kSignals[i] == number) ::sigaction(number, &before[i], nullptr);
-  // An instruction that failed fails again after this handler; a signal that was sent must be sent again.
+  // After this handler returns, a faulty instruction fails again by itself, but a signal that was sent must be sent
+  // again.
   if (info.si_code <= 0) std::raise(number);
 }
 
@@ -46,7 +48,7 @@ void on_crash(int number, siginfo_t* info, void*) {
   ::_exit(Error::exit_code);
 }
 
-/// The disposition of a signal becomes on_crash; the one of before is kept.
+/// Makes on_crash the handler of a signal and stores the previous handler in `old`.
 void install(int number, struct sigaction* old) {
   struct sigaction present {};
   ::sigaction(number, nullptr, &present);
@@ -59,7 +61,8 @@ void install(int number, struct sigaction* old) {
   ::sigaction(number, &action, nullptr);
 }
 
-/// Handlers that others have installed since then stay, and so does that of the timer: its signal may be on its way.
+/// Restores the previous handler of a signal, unless other code has installed a handler since. The timer's handler
+/// (SIGVTALRM) is never removed, since the timer's last signal may still arrive.
 void restore(int number, const struct sigaction& old) {
   struct sigaction present {};
   ::sigaction(number, nullptr, &present);
@@ -67,7 +70,8 @@ void restore(int number, const struct sigaction& old) {
     ::sigaction(number, &old, nullptr);
 }
 
-/// A stack for the handlers of this thread: its own may be what has overflowed.
+/// A second stack on which this thread's signal handlers run: after a stack overflow the thread's own stack has no
+/// room.
 class HandlerStack {
  public:
   HandlerStack() {

@@ -5,13 +5,21 @@
 
 namespace heed {
 
-/// Holds the message for a crash of a library. While a CrashReport exists, it handles SIGSEGV, SIGBUS, SIGFPE, SIGILL
-/// and SIGABRT. A crash inside a CrashGuard prints the message and ends the process; any other crash goes to the
-/// previous handler. An endless loop on the thread that made the report counts as a crash (SIGVTALRM).
+/// Some libraries crash on damaged data: HDF5's library does so on some damaged files. A CrashReport holds the message
+/// that the user sees then, and a CrashGuard marks one call of such a library:
+///
+///     const CrashReport report("model.h5: the file is damaged");
+///     const CrashGuard guard(&report);
+///     call_of_the_library();
+///
+/// While a CrashReport exists, CrashReport's handler catches SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. A crash
+/// inside a CrashGuard prints the message and ends the process; any other crash goes to the previous handler. An
+/// endless loop on the thread that made the CrashReport counts as a crash too: a timer sends SIGVTALRM.
 class CrashReport {
  public:
-  /// `message`: without the tool's name and the line end. `seconds`: the time limit of one call, in processor time. A
-  /// call that exceeds the limit ends the process before twice this time has passed.
+  /// Installs the signal handlers and starts the timer. `message` is printed after the tool's name and before a line
+  /// end. `seconds` is the time limit of one guarded call, in seconds of processor time; a call that exceeds the limit
+  /// ends the process before twice this time has passed.
   explicit CrashReport(const std::string& message, double seconds = 3);
   ~CrashReport();
   CrashReport(const CrashReport&) = delete;
@@ -24,13 +32,13 @@ class CrashReport {
   bool has_timer_ = false;
 };
 
-/// While it lives, a crash of this thread, an overflow of its stack too, writes the report's message to stderr, removes
-/// temporary files and ends the process with exit status 1: for calls of a library that data can crash, each with a
-/// guard of its own. The process cannot go on, since the library may hold locks and have damaged the memory. Guards may
-/// be nested.
+/// Guards one call of a library that damaged data can crash. If the thread crashes while the guard exists (a stack
+/// overflow is a crash too), the CrashReport's message is written to stderr, all temporary files are removed, and the
+/// process ends with exit status 1. The process cannot continue after a crash, since the library may hold locks and may
+/// have damaged the memory. Guards may be nested. Each call of the library needs a CrashGuard of its own.
 class CrashGuard {
  public:
-  /// The report must outlive the guard; nullptr: the guard does nothing.
+  /// Starts to guard. `report` must outlive the guard; a guard with the report nullptr does nothing.
   explicit CrashGuard(const CrashReport* report);
   ~CrashGuard();
   CrashGuard(const CrashGuard&) = delete;

@@ -21,14 +21,15 @@ constexpr std::string_view kNames[] = {
     HEED_X86 ? "sse2" : "native", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
 
 #if HEED_X86
-/// Linux gives a process the tiles' registers on request.
+/// Asks Linux for permission to use the registers of AMX's tiles, and returns whether this process may use them.
 bool may_use_tiles() {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// The compiler knows whether the CPU and the system have the vectors; what works on them is a matter of the CPU alone
-/// (Intel 64 manual, CPUID leaf 7).
+/// Finds the instruction sets of this machine. The compiler's __builtin_cpu_supports() tests that both the CPU and the
+/// operating system support the vectors. The other instructions work on the same vectors, so only the CPU must have
+/// them (Intel 64 manual, CPUID leaf 7).
 std::vector<InstructionSet> find_sets() {
   std::vector<InstructionSet> sets = {InstructionSet::baseline};
   __builtin_cpu_init();

@@ -5,23 +5,30 @@
 
 namespace heed {
 
-/// What the kernels are chosen for. Each level is what a generation of x86-64 CPUs has, with all that its kernels need:
-/// `baseline` SSE2 (on other CPUs what Highway finds), `avx2` with FMA, `avx2_vnni` with dot products of 8-bit integers
-/// in AVX2's vectors, `avx512` (F, BW, DQ, VL), `avx512_vnni` with dot products of 8-bit integers, `avx512_bf16` with
-/// those of bfloat16 as well, `amx` with tiles for both.
+/// The sets of CPU instructions that kernels are compiled for, in the order in which generations of x86-64 CPUs
+/// brought them:
+///
+///     baseline     SSE2; on other CPUs the instructions that Highway finds
+///     avx2         AVX2 and FMA
+///     avx2_vnni    dot products of 8-bit integers in the vectors of AVX2
+///     avx512       AVX-512 F, BW, DQ and VL
+///     avx512_vnni  dot products of 8-bit integers in the vectors of AVX-512
+///     avx512_bf16  dot products of bfloat16 too
+///     amx          products of tiles (small matrices in registers) of bfloat16 and of 8-bit integers
 enum class InstructionSet { baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, amx };
 
-/// "sse2", "avx2", ...: the values of HEED_ISA.
+/// Returns the name of an instruction set, as the environment variable HEED_ISA spells it: "sse2", "avx2", ...
 std::string_view instruction_set_name(InstructionSet set);
 
-/// Those that this CPU and system have, the best one last.
+/// Returns the instruction sets that this CPU and this operating system have, the best one last.
 std::span<const InstructionSet> available_instruction_sets();
 
-/// The one called `name`, the best one where `name` is empty; UsageError where it is unknown or not among `available`.
+/// Returns the instruction set called `name`, or the best set in `available` when `name` is empty. Throws UsageError
+/// when `name` is unknown or not in `available`.
 InstructionSet choose_instruction_set(std::string_view name, std::span<const InstructionSet> available);
 
-/// The one in use, which every kernel and library of this process is chosen by: the best one available, or the one that
-/// the environment's HEED_ISA names. UsageError as choose_instruction_set.
+/// Returns the instruction set that all kernels and libraries of this process use: the set that the environment
+/// variable HEED_ISA names, or else the best set of this machine. Throws UsageError like choose_instruction_set().
 InstructionSet instruction_set();
 
 }  // namespace heed

@@ -10,8 +10,10 @@
 
 namespace heed {
 
-/// Sixteen bytes as lanes of an unsigned type, for searches of text: all lanes are compared at once by vectors of the
-/// compiler, without asking what the CPU has. Comparisons give masks, whose lanes are all ones or all zeros.
+/// Sixteen bytes as a vector of lanes of the unsigned type T: 16 lanes of 8 bits, or 8 lanes of 16 bits, and so on. One
+/// operation compares all lanes at once, which makes searches of text fast. The vectors are the compiler's own, so that
+/// no code asks which instruction set the CPU has. A comparison of two vectors gives a mask: a vector in which each
+/// lane is all ones (true) or all zeros (false).
 template <class T>
 struct Lanes {
   typedef T Vector __attribute__((vector_size(16)));
@@ -23,7 +25,7 @@ struct Lanes {
     return lanes;
   }
 
-  /// A bit for each byte of a mask, the first lane lowest.
+  /// Returns a mask as 16 bits, one bit for each byte; the lowest bit belongs to the first byte of the first lane.
   template <class Mask>
   static std::uint32_t bits(Mask mask) {
     static_assert(sizeof(Mask) == 16);
@@ -38,15 +40,25 @@ struct Lanes {
 #endif
   }
 
-  /// The first lane of a mask that is set; kCount where none is.
+  /// Returns the number of the first true lane of a mask, or kCount when no lane is true.
   template <class Mask>
   static std::size_t first(Mask mask) {
     return static_cast<std::size_t>(std::countr_zero(bits(mask) | 0x10000u)) / sizeof(T);
   }
 };
 
-/// The first place from `at` to before `size` that is found; `size` where there is none. found(get, place) compares
-/// get(place) and the like: elements, or lanes that begin there. It may look at places from `front` (at most `at`) on.
+/// Returns the first place in at .. size-1 of the array `data` for which found() is true, or `size` when no place is
+/// found. `found` is a generic function that looks at one place or at kCount places at once. Example, a search for a
+/// blank behind a letter 'a' or behind another blank:
+///
+///     find_lane(bytes, size, 1, 1, [](auto get, std::size_t place) {
+///       return (get(place) == ' ') & ((get(place - 1) == 'a') | (get(place - 1) == ' '));
+///     });
+///
+/// find_lane() calls `found` in two ways: get(place) returns either the element data[place], and `found` returns a
+/// bool; or the vector of the kCount elements from data[place] on, and `found` returns a mask. `front` (at most `at`)
+/// is the smallest place that `found` may be asked about: 1 in the example, since get(place - 1) must not read before
+/// the array.
 template <class T, class Found>
 std::size_t find_lane(const T* data, std::size_t size, std::size_t at, std::size_t front, Found found) {
   using L = Lanes<T>;
@@ -56,7 +68,7 @@ std::size_t find_lane(const T* data, std::size_t size, std::size_t at, std::size
   const std::size_t start = at;
   for (; at + L::kCount <= size; at += L::kCount)
     if (const std::size_t place = first_from(at); place < at + L::kCount) return place;
-  // The rest together with some that may be known already.
+  // The last vector ends at `size`, so some of its lanes may lie before `start` or may have been searched already.
   if (at < size && size >= front + L::kCount)
     if (const std::size_t place = first_from(size - L::kCount); place >= start) return place;
   while (at < size && !found(element, at)) ++at;

@@ -56,7 +56,7 @@ bool LineReader::take_line(std::string& line) {
   return true;
 }
 
-/// Reads what is there, at least a byte unless the input has ended.
+/// Reads the bytes that the input has ready, and waits for at least one byte. Returns false at the end of the input.
 bool LineReader::fill() {
   buffer_.erase(0, at_);
   searched_ -= at_;
@@ -87,7 +87,8 @@ bool LineReader::next(std::string& line) {
     if (ended_ || (!fill() && at_ == buffer_.size())) return false;
   }
   if (++line_number_ == 1 && (marked_ = take_byte_order_mark(line, position())) && line.empty() && ended_) {
-    line_number_ = 0;  // the input is the mark alone
+    // The input holds nothing but the byte-order mark.
+    line_number_ = 0;
     return false;
   }
   check_utf8(line);

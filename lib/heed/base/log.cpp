@@ -15,9 +15,10 @@ namespace heed {
 
 namespace {
 
-constexpr const char* kErase = "\r\x1b[J";  // the cursor's row and those below it
+// Erases the cursor's row and all rows below.
+constexpr const char* kErase = "\r\x1b[J";
 
-// A signal handler can reach nothing but global data.
+// This flag is global since a signal handler can only reach global data.
 std::atomic<bool> status_on_stderr = false;
 
 std::string percentage(double share) {
@@ -52,12 +53,14 @@ std::string StatusLine::fit(int width) const {
     used += more;
   }
   std::string start = visible_text(title);
-  const int room = width - used - 1;  // for the title; a space follows
+  // The columns for the title, without the space behind the title.
+  const int room = width - used - 1;
   if (start.empty() || room < std::min(kShortestTitle, display_width(start)))
     start.clear();
   else
     start = fit_width(start, room) + " ";
-  const int cells = std::min(kMostCells, width - used - display_width(start) - 3);  // "[", "]" and a space
+  // The bar's cells, without "[", "]" and the space behind the bar.
+  const int cells = std::min(kMostCells, width - used - display_width(start) - 3);
   if (share && cells >= kFewestCells) start += bar(*share, cells) + " ";
   std::string out;
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -65,8 +68,9 @@ std::string StatusLine::fit(int width) const {
   return start + out;
 }
 
-/// The status line is the terminal's last one, and the cursor is at its start: where the terminal has become narrower
-/// and breaks the line, its parts are below the cursor and are erased with it.
+/// Erases the status line. The status line is the terminal's last line, and the cursor is at the start of that line. If
+/// the terminal has become narrower and has broken the line, the other parts are below the cursor, and kErase erases
+/// them too.
 void Log::erase_status() {
   if (status_shown_) out_ << kErase << std::flush;
   status_shown_ = false;
@@ -99,7 +103,7 @@ void Log::status(const StatusLine& line) {
   if (!terminal() || quiet()) return;
   const std::lock_guard lock(mutex_);
   if (data_line_open_) return;
-  // In the last column some terminals would begin a new line.
+  // The last column stays empty: some terminals begin a new line after a character in the last column.
   out_ << kErase + line.fit(terminal_width(terminal_) - 1) + "\r" << std::flush;
   status_shown_ = true;
   if (terminal_ == STDERR_FILENO) status_on_stderr = true;
@@ -171,7 +175,7 @@ StatusLine Progress::status(double seconds) const {
   return line;
 }
 
-/// The status as a line of a log file.
+/// Returns a status line as a plain line for a log file.
 std::string Progress::plain(const StatusLine& status) {
   std::string out = status.title + " " + (status.share ? percentage(*status.share) + " " : "");
   for (std::size_t i = 0; i < status.fields.size(); ++i) out += (i == 0 ? "" : ", ") + status.fields[i].text;

@@ -12,29 +12,33 @@
 
 namespace heed {
 
-/// The line that is redrawn on a terminal while long work goes on: "title [###---]  47%  first field  second field".
+/// A line that shows the progress of long work on a terminal and is drawn again and again: "title [###---]  47%  first
+/// field  second field".
 struct StatusLine {
   struct Field {
     std::string text;
-    int rank;  ///< fields of high ranks are left out first
+    /// The fields with the highest ranks are left out first when the line is too long.
+    int rank;
   };
 
   std::string title;
-  std::optional<double> share;  ///< done of the whole work, 0..1; drawn as a bar and a percentage
+  /// The share of the work that is done, 0..1; drawn as a bar and a percentage.
+  std::optional<double> share;
   std::vector<Field> fields;
 
-  /// Returns the line in at most `width` columns. The percentage is kept longest, then the fields by rank, then the
-  /// title, which may be cut; the bar gets what is left.
+  /// Returns the status line in at most `width` columns. When space is short, the percentage is kept longest, then the
+  /// fields by rank, then the title, which may be cut. The bar fills the columns that remain.
   std::string fit(int width) const;
 };
 
 enum class Verbosity { quiet, normal, verbose };
 
-/// Where a tool talks to its user (stderr, or --log FILE): whole lines, safe from several threads.
+/// Writes a tool's messages to the user, to stderr or to the file of --log. Messages are whole lines, and several
+/// threads may write at the same time.
 class Log {
  public:
-  /// Lines start with "name: ". `terminal` is the file descriptor of the terminal that `out` writes to (status lines
-  /// are drawn there), or negative where `out` is no terminal.
+  /// Makes a log on `out` whose lines start with "name: ". `terminal` is the file descriptor of the terminal that `out`
+  /// writes to, where status lines are drawn; a negative number means that `out` is not a terminal.
   Log(std::ostream& out, std::string name, Verbosity verbosity = Verbosity::normal, int terminal = -1)
       : out_(out), name_(std::move(name)), verbosity_(verbosity), terminal_(terminal) {}
 
@@ -44,17 +48,17 @@ class Log {
 
   void info(const std::string& line) { write(Verbosity::normal, "", line); }
   void detail(const std::string& line) { write(Verbosity::verbose, "", line); }
-  /// Warnings are shown even when quiet: something the user did not ask for has happened to their data.
+  /// Writes a warning, even when the log is quiet: something that the user did not ask for has happened to the data.
   void warn(const std::string& line) { write(Verbosity::quiet, "warning: ", line); }
-  /// A line as it is, without the tool's name; not shown when quiet.
+  /// Writes `line` without the tool's name in front. Writes nothing when the log is quiet.
   void plain(const std::string& line);
-  /// Draws the status line anew, in the terminal's present width. Does nothing where there is no terminal.
+  /// Draws the status line again, in the present width of the terminal. Does nothing when the log is not on a terminal.
   void status(const StatusLine& line);
   void clear_status();
   /// Clears the status line before the tool writes `data` to the same terminal. No status line is drawn until the last
-  /// line of the data is complete.
+  /// line of `data` is complete.
   void before_data(std::string_view data);
-  /// Returns what info() would write, for a signal handler that writes it itself.
+  /// Returns the text that info(line) would write. A signal handler writes this text itself.
   std::string info_text(const std::string& line) const;
 
   bool quiet() const { return verbosity_ == Verbosity::quiet; }
@@ -75,21 +79,22 @@ class Log {
   std::mutex mutex_;
 };
 
-/// Erases a status line that is on stderr: for signal handlers that end the process.
+/// Erases the status line that is on stderr, if any. Signal handlers that end the process call this function.
 void erase_status_on_stderr();
 
-/// Progress of long work: on a terminal a bar with rate and ETA, redrawn ten times a second; elsewhere a plain line
-/// every `interval`; nothing when the log is quiet.
+/// Shows the progress of long work: on a terminal as a status line with a bar, the rate and the time left, drawn ten
+/// times a second; elsewhere as a plain line every `interval`; not at all when the log is quiet.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Returns the share of the work that is done, 0..1, or nothing where that is unknown.
+  /// A function that returns the share of the work that is done, 0..1, or nothing when the share is unknown.
   using Share = std::function<std::optional<double>()>;
 
-  /// `total` 0: unknown, no ETA. `what` is the unit's plural: "lines", "updates".
+  /// Starts the progress of `total` units of work; 0 means that the total is unknown, and no time left is shown. `what`
+  /// is the plural of the unit's name: "lines", "updates".
   Progress(Log& log, std::string task, std::string what, std::int64_t total,
            std::chrono::seconds interval = std::chrono::seconds(10));
-  /// For work whose total is unknown: `share` is called at each drawing.
+  /// Starts the progress of work whose total is unknown. Each drawing calls `share` for the share that is done.
   Progress(Log& log, std::string task, std::string what, Share share,
            std::chrono::seconds interval = std::chrono::seconds(10));
   ~Progress();
@@ -107,14 +112,15 @@ class Progress {
   Log& log_;
   std::string task_, what_;
   std::int64_t total_, done_ = 0;
-  Share share_;  // empty: by total_
+  // An empty function when the share is computed from total_.
+  Share share_;
   Clock::time_point start_, last_;
   std::chrono::milliseconds interval_;
 };
 
-/// "3m 20s", "1h 05m", "45 s", "0.3 s".
+/// Returns a duration in seconds as text: "3m 20s", "1h 05m", "45 s", "0.3 s".
 std::string format_duration(double seconds);
-/// 1234567 as "1,234,567".
+/// Returns a count with commas between the thousands: 1234567 as "1,234,567".
 std::string format_count(std::int64_t count);
 
 }  // namespace heed

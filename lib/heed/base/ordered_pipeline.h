@@ -13,36 +13,48 @@
 
 namespace heed {
 
-/// Bytes that an item is to hold about: such stay in a near cache from the reading to the taking.
+/// About how many bytes one item should hold. An item of this size stays in a CPU core's own cache from the
+/// moment when thread 0 reads the item to the moment when thread 0 takes it.
 constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 
-/// What an OrderedPipeline does with its items. Thread 0 is the caller's; it alone calls all but work(). An item has
-/// `std::size_t bytes() const`, what it holds, and `void free()`, which gives the memory for that back.
+/// The functions that an OrderedPipeline calls for its items. Thread 0 is the caller's thread; thread 0 alone calls all
+/// of these functions but work(). The type Item needs `std::size_t bytes() const`, the number of bytes that the item
+/// holds, and `void free()`, which returns the memory of these bytes.
 template <class Item>
 struct PipelineStages {
-  /// Fills an item, whatever it held before; false at the end. Where it throws, what the item holds by then still
-  /// counts.
+  /// Fills an item with new input, whatever the item held before. Returns false at the end of the input. If read()
+  /// throws, the input ends, and the item, with what it holds by then, is the last one.
   std::function<bool(Item&)> read;
-  /// Whether read() would return at once, without waiting for whoever writes the input. May throw as read().
+  /// Returns whether read() would return at once, without waiting for the writer of the input. ready() may throw, like
+  /// read().
   std::function<bool()> ready;
-  /// Works on an item, on any thread. Where it throws, what the item holds by then is still taken.
+  /// Does the work on one item; any thread calls this function. If work() throws, the item is still given to take().
   std::function<void(Item&, int thread)> work;
-  /// Takes an item that is worked on, in the order of reading, while others are worked on.
+  /// Takes a finished item, for instance to write the results. Items are taken in the order in which they were read,
+  /// while other threads work on later items.
   std::function<void(Item&)> take;
-  /// Takes the same, as many items at once as fit, where threads can share that work too. Nothing else is at work then.
+  /// Takes many finished items at once, as many as fit into memory, before take() is called for each. `run` shares the
+  /// work among all threads; no thread calls work() at that time. May be empty.
   std::function<void(const std::vector<Item*>& items, const RunOnThreads& run)> take_round = {};
-  /// Called when the input pauses, or fails, and everything before has been taken: the moment to flush.
+  /// Called when the input pauses or fails and all items read before have been taken: the moment to flush the output.
   std::function<void()> idle = [] {};
 };
 
-/// Items that are read, worked on by several threads and taken in order, with a bounded number of them, and of bytes,
-/// in memory. Thread 0 reads and takes, and works where neither can be done. What work() throws is thrown when the item
-/// has been taken, what read() and ready() throw when all before has been.
+/// Reads items, lets several threads work on the items, and takes the finished items in the order of reading. The
+/// number of items in memory, and of their bytes, is bounded. Example with three threads and the items A, B, C, D:
+///
+///     thread 0:  read A B C D | work A | take A | work D | take B C D
+///     thread 1:                 work B
+///     thread 2:                 work C
+///
+/// Thread 0 reads and takes; when thread 0 can neither read nor take, it works on an item like the other threads. An
+/// exception of work() is thrown when the item has been taken; an exception of read() or ready() is thrown when all
+/// items read before have been taken.
 template <class Item>
 class OrderedPipeline {
  public:
   static constexpr std::size_t kItemsPerThread = 8;
-  /// No item is read while those in memory hold more.
+  /// A limit, in bytes per thread: no item is read while the items in memory hold more.
   static constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
 
   OrderedPipeline(int threads, PipelineStages<Item> job)
@@ -50,7 +62,7 @@ class OrderedPipeline {
         threads_(threads),
         slots_(threads == 1 ? 1 : kItemsPerThread * static_cast<std::size_t>(threads)) {}
 
-  /// Goes on to the end of the input.
+  /// Runs the pipeline to the end of the input.
   void run() {
     while (!ended_ || taken_ < read_) {
       leaving_ = false;
@@ -65,19 +77,23 @@ class OrderedPipeline {
   }
 
  private:
-  static constexpr std::size_t kLargeItem = 8 * kPipelineItemBytes;  // bytes; such are rare, and their memory goes back
+  // Bytes. An item this large is rare; after take() its memory is returned with free().
+  static constexpr std::size_t kLargeItem = 8 * kPipelineItemBytes;
 
   struct alignas(64) Slot {
     Item item;
-    std::size_t bytes = 0;     // that it held when it was read
-    std::exception_ptr error;  // of the work on it
+    // The number of bytes that the item held when it was read.
+    std::size_t bytes = 0;
+    // The exception that work() threw for this item.
+    std::exception_ptr error;
     bool finished = false;
   };
 
   Slot& slot(std::size_t number) { return slots_[number % slots_.size()]; }
   bool wants_threads() const { return threads_ > 1 && !pool_ && read_ - started_ > 1; }
 
-  /// Thread 0's part: until everything is taken, or a round is finished, or there is work for other threads.
+  /// Runs thread 0's part: reads, works and takes. Returns when everything is taken, when all items of a round are
+  /// finished, or when the other threads must be started because more than one item waits for work.
   void lead() {
     struct Leaving {
       OrderedPipeline& pipeline;
@@ -101,7 +117,7 @@ class OrderedPipeline {
     }
   }
 
-  /// The part of the other threads.
+  /// Runs the part of the threads 1, 2, ...: works on items until thread 0 leaves lead().
   void follow(int thread) {
     for (;;) {
       {
@@ -113,7 +129,8 @@ class OrderedPipeline {
     }
   }
 
-  /// Whether the next item in order is finished.
+  /// Counts the next item in order as finished and returns true; returns false when no thread has finished that item
+  /// yet.
   bool finish_next() {
     const std::lock_guard lock(mutex_);
     if (finished_ == started_ || !slot(finished_).finished) return false;
@@ -121,7 +138,8 @@ class OrderedPipeline {
     return true;
   }
 
-  /// Whether there is room, and an item; where all are taken, one may be waited for.
+  /// Returns whether thread 0 may read an item: there is room for the item, and the input is ready. When all items are
+  /// taken, the input need not be ready: thread 0 has nothing else to do than to wait for the input.
   bool can_read() {
     const bool room = read_ - taken_ < slots_.size() && bytes_ <= kBytesPerThread * static_cast<std::size_t>(threads_);
     return !ended_ && room && (taken_ == read_ || of_input([&] { return job_.ready(); }));
@@ -139,10 +157,12 @@ class OrderedPipeline {
     bytes_ += next.bytes = next.item.bytes();
     const std::lock_guard lock(mutex_);
     ++read_;
-    if (read_ - started_ > 1) to_work_.notify_one();  // one is left to thread 0
+    // Thread 0 works on one waiting item itself.
+    if (read_ - started_ > 1) to_work_.notify_one();
   }
 
-  /// What `function` returns; true where the input fails, which ends it.
+  /// Returns the result of `function`, which reads or tests the input. If `function` throws, keeps the exception, ends
+  /// the input and returns true.
   template <class Function>
   bool of_input(Function function) {
     try {
@@ -154,7 +174,7 @@ class OrderedPipeline {
     }
   }
 
-  /// Works on the next item that no thread has; false where there is none.
+  /// Works on the next item that no thread has begun. Returns false when there is no such item.
   bool work(int thread) {
     std::unique_lock lock(mutex_);
     if (started_ == read_) return false;
@@ -202,14 +222,18 @@ class OrderedPipeline {
 
   const PipelineStages<Item> job_;
   const int threads_;
-  std::optional<ThreadPool> pool_;  // started when there is work for more than one thread
+  // Started when more than one item waits for work.
+  std::optional<ThreadPool> pool_;
   std::vector<Slot> slots_;
-  // Items so far, each number at most the one before. Only thread 0 changes them, but for started_.
+  // The numbers of items that have been read, begun, finished in order, and taken; each number is at most the one
+  // before it. Only thread 0 changes these numbers, except started_, which all threads change.
   std::size_t read_ = 0, started_ = 0, finished_ = 0, taken_ = 0;
-  std::size_t bytes_ = 0;  // of the items read and not taken
+  // The bytes of all items that are read and not yet taken.
+  std::size_t bytes_ = 0;
   std::exception_ptr input_error_;
   bool ended_ = false, leaving_ = false;
-  std::mutex mutex_;  // for started_, changes of the numbers that others read, and what is finished
+  // Guards started_, leaving_ and Slot::finished, and the changes of read_ and finished_, which all threads read.
+  std::mutex mutex_;
   std::condition_variable to_work_, to_finish_;
 };
 

@@ -21,7 +21,7 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-/// Bytes up to the next boundary of a huge page.
+/// Returns the number of bytes from `memory` up to the next boundary of a huge page.
 std::size_t before_huge_page(const void* memory) {
   return (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
 }
@@ -43,7 +43,8 @@ void return_free_heap() {
 Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), size_(size) {
   if (bytes_ == 0) return;
   const bool huge = size == PageSize::huge;
-  // More than needed, so that a huge page's boundary is in it; what is around goes back.
+  // Allocates one huge page more than needed, so that the memory contains a huge page's boundary; the rest is unmapped
+  // below.
   const std::size_t all = bytes_ + (huge ? kHugePage : 0);
   void* const memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -54,7 +55,8 @@ Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), siz
     data_ += before;
     if (all > before + bytes_) ::munmap(data_ + bytes_, all - before - bytes_);
   }
-  ::madvise(data_, bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // a wish, no more
+  // The system may ignore this wish.
+  ::madvise(data_, bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 Pages::~Pages() {
@@ -67,7 +69,8 @@ void Pages::grow(std::size_t bytes) {
   if (bytes_ > 0) {
 #ifdef __linux__
     if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) == MAP_FAILED) {
-      larger.bytes_ = 0;  // what was there may be gone
+      // The system may have removed the larger mapping already.
+      larger.bytes_ = 0;
       throw std::bad_alloc();
     }
     bytes_ = 0;
@@ -87,7 +90,8 @@ void Pages::shrink(std::size_t bytes) {
 
 void Pages::forget(std::size_t from, std::size_t to) {
   const std::size_t begin = whole_pages(from), end = whole_pages(to + 1) - whole_pages(1);
-  if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);  // a wish, no more
+  // The system may ignore this wish.
+  if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace heed

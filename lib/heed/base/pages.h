@@ -7,19 +7,19 @@ namespace heed {
 
 enum class PageSize { small, huge };
 
-/// Of memory that will all be written: huge pages, where the system has them.
+/// Asks the system to use huge pages (of 2 MiB) for memory that will be written completely, if the system has them.
 void prefer_huge_pages(void* memory, std::size_t bytes);
 
-/// Gives what the heap has free back to the system, as far as the C library can.
+/// Returns the free memory of the heap to the system, as far as the C library can.
 void return_free_heap();
 
-/// Memory from the system in whole pages, zeros at first. It costs nothing before it is written, and goes back to the
-/// system, not to the heap, so that what is given back does not count as memory in use.
+/// Owns memory that comes from the system in whole pages and is zero at first. A page takes no memory before it is
+/// written. Freed pages go back to the system, not to the heap, so that they no longer count as memory in use.
 class Pages {
  public:
   Pages() = default;
-  /// `size`: huge where all of some megabytes will be written and the system has such pages; the memory starts at one
-  /// then. Throws std::bad_alloc.
+  /// Allocates `bytes`, rounded up to whole pages. Use PageSize::huge for some megabytes or more that will be written
+  /// completely: if the system has huge pages, the memory starts at the boundary of one. Throws std::bad_alloc.
   explicit Pages(std::size_t bytes, PageSize size = PageSize::small);
   Pages(Pages&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), size_(other.size_) {}
@@ -33,11 +33,12 @@ class Pages {
 
   char* data() const { return data_; }
   std::size_t size() const { return bytes_; }
-  /// Room for `bytes`, with what is there; it may move, at the cost of no copy where the system can.
+  /// Enlarges the memory to at least `bytes` and keeps the contents. The address may change; on Linux the system then
+  /// moves pages and copies no bytes.
   void grow(std::size_t bytes);
-  /// Gives the pages behind the first `bytes` back.
+  /// Returns the pages behind the first `bytes` to the system.
   void shrink(std::size_t bytes);
-  /// Gives the whole pages between the bytes `from` and `to` back: what was in them must not be read any more.
+  /// Returns the whole pages between the bytes `from` and `to` to the system; the bytes in them must not be read again.
   void forget(std::size_t from, std::size_t to);
 
  private:

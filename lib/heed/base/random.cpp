@@ -19,7 +19,7 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array
 
 namespace {
 
-/// The i-th 64-bit word of a stream: half a block each.
+/// Returns the i-th 64-bit word of a stream; each block of 128 bits holds two words.
 std::uint64_t word64(const RandomStream& stream, std::uint64_t i) {
   const auto w = stream.words(static_cast<std::uint32_t>(i / 2));
   return i % 2 == 0 ? (std::uint64_t{w[1]} << 32) | w[0] : (std::uint64_t{w[3]} << 32) | w[2];
@@ -33,7 +33,7 @@ double RandomStream::uniform(std::uint64_t i) const {
 
 double RandomStream::normal(std::uint64_t i) const {
   const auto w = words(static_cast<std::uint32_t>(i));
-  // (0, 1], so that the logarithm is finite
+  // u is in (0, 1], never 0, so that the logarithm is finite.
   const double u = (static_cast<double>(((std::uint64_t{w[1]} << 32) | w[0]) >> 11) + 1) * 0x1.0p-53;
   const double v = static_cast<double>(((std::uint64_t{w[3]} << 32) | w[2]) >> 11) * 0x1.0p-53;
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);

@@ -5,35 +5,40 @@
 
 namespace heed {
 
-/// Philox4x32 with 10 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random bits as a
-/// pure function of a 64-bit key and a 128-bit counter. Randomness in heed is such a function, never a state, so that
-/// it is the same for any number of threads and exact after a resume.
+/// Returns 128 random bits, computed by Philox4x32 with 10 rounds (Salmon et al. 2011, "Parallel random numbers: as
+/// easy as 1, 2, 3"): a pure function of a 64-bit key and a 128-bit counter. All random numbers in heed are such a
+/// function and never a state, so that they are the same for any number of threads, and a resumed training gets the
+/// same numbers.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
 
-/// What a stream of random numbers is for; part of the counter, so that streams never share numbers.
+/// The purposes of random numbers. The purpose is a part of the counter, so that two purposes never share numbers.
 enum class RandomUse : std::uint32_t { initialisation = 1, dropout = 2, shuffle = 3, sampling = 4, subwords = 5 };
 
-/// A stream of random numbers, addressed by element: words(i) is the i-th block of four 32-bit words.
+/// A stream of random numbers in which each element can be computed directly by its number, without the elements
+/// before.
 class RandomStream {
  public:
-  /// `major` and `minor` number the streams of one use (say, the update and the op within it); `minor` below 2^24.
+  /// Makes one of the streams for `use`. `major` and `minor` number these streams, for example the update and the op
+  /// within the update; `minor` must be below 2^24.
   RandomStream(std::uint64_t seed, RandomUse use, std::uint64_t major = 0, std::uint32_t minor = 0)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
         major_(major),
         minor_((static_cast<std::uint32_t>(use) << 24) ^ minor) {}
 
+  /// Returns a block of the stream: four random 32-bit words.
   std::array<std::uint32_t, 4> words(std::uint32_t block) const {
     return philox(key_, {block, minor_, static_cast<std::uint32_t>(major_), static_cast<std::uint32_t>(major_ >> 32)});
   }
-  /// Uniform in [0, 1) with 53 bits; element i of the stream.
+  /// Returns element i of the stream as a number that is uniform in [0, 1), with 53 random bits.
   double uniform(std::uint64_t i) const;
-  /// Standard normal (Box-Muller); element i of the stream.
+  /// Returns element i of the stream as a number with the standard normal distribution (Box-Muller method).
   double normal(std::uint64_t i) const;
-  /// Uniform in {0, ..., n-1}, n > 0, by multiply-shift on 64 bits (bias below n / 2^64).
+  /// Returns element i of the stream as a number that is uniform in {0, ..., n-1}, n > 0. The number is the upper half
+  /// of a product of n and 64 random bits (bias below n / 2^64).
   std::uint64_t below(std::uint64_t n, std::uint64_t i) const;
 
   std::array<std::uint32_t, 2> key() const { return key_; }
-  /// The counter of block 0.
+  /// Returns the counter that philox() gets for block 0 of the stream.
   std::array<std::uint32_t, 4> counter() const {
     return {0, minor_, static_cast<std::uint32_t>(major_), static_cast<std::uint32_t>(major_ >> 32)};
   }
@@ -44,7 +49,7 @@ class RandomStream {
   std::uint32_t minor_;
 };
 
-/// Fisher-Yates shuffle of a random-access container by a stream.
+/// Puts the items of a random-access container in a random order, by the Fisher-Yates method with numbers of `stream`.
 template <class Container>
 void shuffle(Container& items, const RandomStream& stream) {
   for (std::uint64_t i = items.size(); i > 1; --i) {

@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-// A signal handler can reach nothing but global data.
+// These variables are global since a signal handler can only reach global data.
 volatile std::sig_atomic_t caught_signal = 0;
 constexpr std::array kGuarded = {SIGINT, SIGTERM, SIGPIPE};
 std::array<struct sigaction, kGuarded.size()> before;
@@ -30,16 +30,18 @@ void install(int number, void (*handler)(int)) {
 void on_interrupt(int number) {
   const int error = errno;
   caught_signal = number;
-  // Ctrl-C has ended the reader of a pipe too (train 2>&1 | tee log); that must not end the work before it is saved.
+  // Ctrl-C has also ended the reader of a pipe (train 2>&1 | tee log). SIGPIPE must not end the work before it is
+  // saved.
   std::signal(SIGPIPE, SIG_IGN);
   if (::write(STDERR_FILENO, interrupt_notice.data(), interrupt_notice.size()) < 0) {
-    // Nobody can be told.
+    // The notice cannot be written, and an error message could not be written either.
   }
   ::sigaction(number, &before[number == kGuarded[0] ? 0 : 1], nullptr);
   errno = error;
 }
 
-/// The signal is blocked while its handler runs, and ends the process then.
+/// Removes the temporary files and lets the signal end the process. The signal is blocked while this handler runs; it
+/// ends the process when the handler returns.
 void on_deadly_signal(int number) {
   erase_status_on_stderr();
   remove_temporary_files();

@@ -5,24 +5,26 @@
 
 namespace heed {
 
-/// For the process of a tool, at its start: signals that end it (SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU)
-/// end it as before, but remove its temporary files. A file that grows beyond the process's limit (SIGXFSZ) is a failed
-/// write, an error like others. Signals that the parent process had told to be ignored (nohup) stay ignored.
+/// Installs a tool's signal handlers; tool_main calls this function at the start of the process. The signals that end a
+/// process (SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU) still end the process, but the temporary files are
+/// removed first. When a file grows beyond the limit of the process (SIGXFSZ), the write fails and is reported like
+/// other errors. Signals that the parent process has told the system to ignore (as nohup does) stay ignored.
 void remove_temporary_files_on_signals();
 
-/// While it lives, the first SIGINT and the first SIGTERM only set a flag, so that long work can end in good order; the
-/// second ends the process as usual. From the first on, a broken pipe (SIGPIPE) is a failed write. A signal that the
-/// parent process had told to be ignored (a shell's background job ignores SIGINT) stays ignored. The earlier handlers
-/// come back at the end. Only one guard may live at a time.
+/// Lets long work end in good order after Ctrl-C. While an InterruptGuard exists, the first SIGINT and the first
+/// SIGTERM only set a flag, and the second ends the process as usual. After the first signal, a broken pipe no longer
+/// ends the process (SIGPIPE is ignored): the write fails instead. A signal that the parent process has told the system
+/// to ignore stays ignored (a shell makes background jobs ignore SIGINT). The destructor restores the earlier handlers.
+/// Only one InterruptGuard may exist at a time.
 class InterruptGuard {
  public:
-  /// Each first signal writes `notice` to stderr at once.
+  /// Starts to catch the signals. The first signal of each kind writes `notice` to stderr at once.
   explicit InterruptGuard(std::string notice = "");
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// The signal that came, 0 if none.
+  /// Returns the number of the signal that was caught, or 0 if no signal was caught.
   int signal() const;
 };
 

@@ -25,7 +25,7 @@ bool is_gzip_name(const std::string& path) {
   return path.size() > 3 && path.ends_with(".gz");
 }
 
-/// A way of compressing files that is recognised, but not unpacked.
+/// A compression format that heed recognises but does not unpack.
 struct Compression {
   std::string_view name, ending, magic, command;
 };
@@ -58,13 +58,13 @@ bool is_standard(const std::string& path) {
   return path.empty() || path == "-";
 }
 
-/// A compressed file never makes its reader wait, whatever the decompressor has at hand.
+/// An input that decompresses a file. Its showmanyc() always says that a read will not wait, since a file never waits.
 class GzipInput : public io::filtering_streambuf<io::input> {
  protected:
   std::streamsize showmanyc() override { return 1; }
 };
 
-/// An istream that owns the buffers under it.
+/// An input stream that owns its buffers.
 class OwningIstream : public std::istream {
  public:
   OwningIstream(std::unique_ptr<FdStreamBuf> file, const std::string& path)
@@ -86,7 +86,8 @@ class OwningIstream : public std::istream {
   GzipInput gzip_;
 };
 
-/// Returns the number of an open descriptor of this process that a path names: /dev/fd/1, /proc/self/fd/1.
+/// Returns the number of the open file descriptor that a path names, such as 1 for /dev/fd/1 or /proc/self/fd/1;
+/// returns nothing for other paths.
 std::optional<int> descriptor_named(std::string_view path) {
   for (const std::string& folder :
        {std::string("/dev/fd/"), std::string("/proc/self/fd/"), "/proc/" + std::to_string(::getpid()) + "/fd/"}) {
@@ -99,9 +100,10 @@ std::optional<int> descriptor_named(std::string_view path) {
   return std::nullopt;
 }
 
-/// Resolves symbolic links. The result is not a link, or names a descriptor; the file need not exist.
+/// Resolves the symbolic links of `path`. The result is not a link, or names a file descriptor. The file need not
+/// exist.
 std::string without_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as many as the kernel follows
+  constexpr int kMostLinks = 40;  // the kernel follows as many
   std::string out = path;
   for (int i = 0; i < kMostLinks; ++i) {
     if (descriptor_named(out)) return out;
@@ -114,8 +116,8 @@ std::string without_links(const std::string& path) {
   throw Error(Position{path}, "cannot be written: too many levels of symbolic links");
 }
 
-/// Flushes a file or folder to the disk; folders on some file systems cannot be, which is no error. Errors call it
-/// `name`.
+/// Flushes a file or a folder to the disk. Messages call it `name`. Some file systems cannot flush folders, so a folder
+/// that cannot be flushed is not an error.
 void flush_to_disk(const std::string& path, const std::string& name, bool folder) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw Error(Position{name}, "cannot open it to flush it to the disk: " + errno_text());
@@ -160,7 +162,7 @@ FdStreamBuf::int_type FdStreamBuf::underflow() {
 std::streamsize FdStreamBuf::showmanyc() {
   pollfd ask{fd_, POLLIN, 0};
   if (::poll(&ask, 1, 0) <= 0) return 0;
-  // Readable or at its end: one read does not block.
+  // The descriptor is readable or at the end of its input: one read does not block.
   return underflow() == traits_type::eof() ? -1 : egptr() - gptr();
 }
 
@@ -198,7 +200,8 @@ void open_closed_standard_streams() {
   constexpr int kOtherDirection[] = {O_WRONLY, O_RDONLY, O_WRONLY};
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    if (::open("/dev/null", kOtherDirection[fd]) != fd)  // the lowest that is free
+    // open() returns the lowest free number, which is fd.
+    if (::open("/dev/null", kOtherDirection[fd]) != fd)
       throw Error(Position{"/dev/null"}, "cannot open: " + errno_text());
   }
 }
@@ -284,7 +287,8 @@ OutputFile::OutputFile(const std::string& path) {
   if (is_standard(path)) {
     buffer_ = std::make_unique<FdStreamBuf>(STDOUT_FILENO, "standard output", false);
   } else if (const auto descriptor = descriptor_named(without_links(path))) {
-    // Opened again by its name, a file would be written from its beginning, over what it holds.
+    // A descriptor is duplicated: if the file were opened again by its name, writing would begin at its start and
+    // overwrite it.
     const int fd = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
     buffer_ = std::make_unique<FdStreamBuf>(fd, path, true);
@@ -310,7 +314,8 @@ OutputFile::OutputFile(const std::string& path) {
 }
 
 OutputFile::~OutputFile() {
-  // An uncommitted gzip stream writes its trailer when it goes; that must not throw out of here.
+  // The destructor of a gzip stream writes the trailer, even without commit(). Its error must not leave this
+  // destructor.
   try {
     gzip_.reset();
   } catch (const Error&) {
@@ -321,7 +326,8 @@ void OutputFile::commit() {
   stream_->flush();
   if (gzip_) {
     auto& gzip = static_cast<io::filtering_streambuf<io::output>&>(*gzip_);
-    gzip.reset();  // writes the trailer
+    // reset() writes the gzip trailer.
+    gzip.reset();
     buffer_->pubsync();
   }
   buffer_->close();

@@ -16,23 +16,24 @@
 
 namespace heed {
 
-/// A stream buffer over a file descriptor, for reading or for writing, that never loses an error: a failed read or
-/// write throws Error with `name` and the reason, a reader that went away throws ClosedPipe. As an input its
-/// showmanyc() asks poll(), so `in_avail()` tells whether a read would block.
+/// A stream buffer that reads from or writes to a file descriptor and never loses an error: a failed read or write
+/// throws Error with the file's name and the reason, and a write to a pipe without a reader throws ClosedPipe. For an
+/// input, in_avail() tells whether a read would block, since showmanyc() asks the system with poll().
 class FdStreamBuf : public std::streambuf {
  public:
-  /// Closes `fd` at the end when `owned`.
+  /// Makes a buffer for the file descriptor `fd`; messages call the file `name`. An `owned` descriptor is closed by the
+  /// destructor.
   FdStreamBuf(int fd, std::string name, bool owned);
   ~FdStreamBuf() override;
   FdStreamBuf(const FdStreamBuf&) = delete;
   FdStreamBuf& operator=(const FdStreamBuf&) = delete;
 
   int fd() const { return fd_; }
-  /// Bytes that were read from the descriptor and are still in the buffer.
+  /// Returns the number of bytes that were read from the descriptor and that nobody has taken from the buffer yet.
   std::streamsize unread() const { return egptr() - gptr(); }
-  /// Calls `watcher` with the bytes of each write, before the write.
+  /// Makes each write call `watcher` first, with the bytes that will be written.
   void watch(std::function<void(std::string_view)> watcher) { watcher_ = std::move(watcher); }
-  /// Closes an owned descriptor now and reports what the close says.
+  /// Closes the descriptor now, if it is owned. Throws Error if the system reports a failed write.
   void close();
 
  protected:
@@ -51,47 +52,51 @@ class FdStreamBuf : public std::streambuf {
   std::function<void(std::string_view)> watcher_;
 };
 
-/// For the process of a tool, before it opens any file: a standard stream that the parent process has closed becomes
-/// one whose use is an error, so that no file takes its number. What is written to a closed stderr is lost.
+/// Opens /dev/null for each standard stream that the parent process has closed. Tools call this function before they
+/// open any file, so that no file gets the number of a standard stream. Reading a stdin or writing to a stdout that was
+/// closed is then an error; messages to a stderr that was closed are lost.
 void open_closed_standard_streams();
 
-/// An input stream on stdin ("-" or "") or a file; names that end in .gz are decompressed, and other names of
-/// compressed files (.xz, .bz2, .zst) are errors. Errors name the file; reads throw Error.
+/// Opens a file, or stdin ("-" or ""), for reading. Files whose name ends in .gz are decompressed; names of other
+/// compressed files (.xz, .bz2, .zst) are errors. Throws Error, with the file's name, when the file cannot be opened;
+/// reads from the stream throw Error too.
 std::unique_ptr<std::istream> open_input(const std::string& path);
 
-/// Bytes of a regular file.
+/// A position in a regular file: the number of bytes that were read, and the size of the file in bytes.
 struct InputPlace {
   std::int64_t read = 0, size = 0;
 };
-/// Returns how many bytes of its file a stream of open_input() has read, counted before decompression. Returns nothing
-/// where the input is no regular file, and for other streams.
+/// Returns how many bytes of its file a stream of open_input() has consumed, counted before decompression. Returns
+/// nothing when the input is not a regular file or when the stream does not come from open_input().
 std::optional<InputPlace> input_place(const std::istream& in);
-/// Whether a stream of open_input() reads what someone types at a terminal.
+/// Returns whether a stream of open_input() reads what a person types at a terminal.
 bool is_typed(const std::istream& in);
 
-/// Throws Error, with what to do, where `bytes`, the first of an input, look like UTF-16 or UTF-32 text or like
-/// compressed data that nothing has unpacked.
+/// Throws Error, with advice, when `bytes`, the first bytes of an input, look like UTF-16 or UTF-32 text or like
+/// compressed data.
 void check_text_start(std::string_view bytes, const Position& where);
 
-/// "-" and "" as "standard input", other paths as they are: for messages.
+/// Returns the name of an input for messages: "standard input" for the paths "-" and "", other paths unchanged.
 std::string input_name(const std::string& path);
 
-/// Returns the file that an output to `path` replaces or makes: symbolic links are resolved. Throws Error where `path`
-/// is a folder, a device, a pipe or a descriptor (/dev/stdout).
+/// Returns the file that an output to `path` replaces or creates: symbolic links in `path` are resolved. Throws Error
+/// when `path` is a folder, a device, a pipe or a descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
-/// Returns the folder that a path's file is in: "." for a name alone.
+/// Returns the folder part of a path, or "." for a path that is only a name.
 std::string folder_of(const std::string& path);
 
-/// Returns what the names of all temporary files for `target` begin with, in the same folder: "FOLDER/.NAME".
+/// Returns the beginning that the names of all temporary files for `target` share: "FOLDER/.NAME". Temporary files are
+/// in the folder of `target`.
 std::string temporary_stem(const std::string& target);
-/// Returns the name of this process's temporary file for `target`: its stem, then ".PID.tmp".
+/// Returns the name of this process's temporary file for `target`: temporary_stem() and then ".PID.tmp".
 std::string temporary_name(const std::string& target);
 
-/// A path beside `path` that becomes `path` in one step: write to temporary(), then commit() flushes it to the disk,
-/// renames it and flushes the folder. Without commit() the temporary is removed and `path` stays as it was. Where
-/// `path` is a symbolic link the file that it leads to is replaced, or made, and the link stays; temporary() is beside
-/// that file then.
+/// Replaces a file in one step, so that no other process ever sees an unfinished file. The caller writes the file
+/// temporary(); commit() then flushes that file to the disk, renames it to `path` and flushes the folder. Without
+/// commit(), the destructor removes the temporary file and `path` stays unchanged. If `path` is a symbolic link, the
+/// link stays, and the file that the link leads to is replaced or created; temporary() is then in the folder of that
+/// file.
 class AtomicPath {
  public:
   explicit AtomicPath(std::string path);
@@ -105,9 +110,9 @@ class AtomicPath {
   TemporaryName temporary_;
 };
 
-/// Where a tool's output goes: stdout ("-" or ""), or a file that appears whole at commit() (.gz is compressed;
-/// other names of compressed files are errors).
-/// Devices and pipes are written in place. Every write is checked: a full disk throws Error, never leaves a short file.
+/// The output of a tool: stdout ("-" or ""), or a file that appears only when it is complete, at commit(). A file whose
+/// name ends in .gz is compressed; names of other compressed files are errors. Devices and pipes are written directly.
+/// Every write is checked: a full disk throws Error and never leaves a shortened file.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -115,11 +120,12 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// Throws on a failed write (badbit is an exception).
+  /// Returns the stream to write to. A failed write throws Error (badbit throws).
   std::ostream& stream() { return *stream_; }
-  /// As FdStreamBuf::watch().
+  /// Makes each write to the file call `watcher` first, with the bytes that will be written.
   void watch(std::function<void(std::string_view)> watcher) { buffer_->watch(std::move(watcher)); }
-  /// Must be called once all is written; a file does not appear before.
+  /// Completes the output: flushes and closes the file and puts it in place. Call this function once, after the last
+  /// write; the file does not appear before.
   void commit();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// One name in a list that signal handlers read while other threads change it: entries are never freed, and never get
-/// another name, so that a handler can read each at any time.
+/// One name in a list that signal handlers read while other threads add names. An entry is never freed and never gets
+/// another name, so that a signal handler can read every entry at any time.
 struct TemporaryName::Entry {
   std::string path;
   std::atomic<bool> used = true;
@@ -17,7 +17,7 @@ struct TemporaryName::Entry {
 
 std::atomic<TemporaryName::Entry*> TemporaryName::first_entry = nullptr;
 
-/// The entry of a name, marked as used: one that an earlier file of this name has left, or a new one.
+/// Returns an entry for `path`, marked as used: the entry of an earlier TemporaryName with this path, or a new entry.
 TemporaryName::Entry* TemporaryName::entry_of(const std::string& path) {
   for (Entry* entry = first_entry; entry; entry = entry->next)
     if (entry->path == path && !entry->used.exchange(true)) return entry;

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// The name of a file that must not outlive its purpose: the file is removed with this object, and by
-/// remove_temporary_files(). The file itself need not exist.
+/// Owns the name of a temporary file. The destructor removes the file, and so does remove_temporary_files(). The file
+/// itself need not exist.
 class TemporaryName {
  public:
   explicit TemporaryName(std::string path);
@@ -15,7 +15,7 @@ class TemporaryName {
   TemporaryName& operator=(const TemporaryName&) = delete;
 
   const std::string& path() const { return path_; }
-  /// The file stays, or has another name by now.
+  /// Gives up the name, so that the file is not removed: the caller keeps the file, or has renamed it.
   void release();
 
  private:
@@ -25,10 +25,11 @@ class TemporaryName {
   static std::atomic<Entry*> first_entry;
 
   std::string path_;
-  Entry* entry_;  // nullptr once released
+  // nullptr after release().
+  Entry* entry_;
 };
 
-/// Removes the files of all TemporaryNames that live: for signal handlers that end the process.
+/// Removes the files of all TemporaryName objects that exist. Signal handlers that end the process call this function.
 void remove_temporary_files();
 
 }  // namespace heed

@@ -6,40 +6,46 @@
 
 namespace heed {
 
-/// How a terminal heat map shows a weight: the background in 24-bit or 256 colours, or characters alone.
+/// The ways in which a heat map on a terminal shows a weight: as a background colour of 24 bits, as one of 256 colours,
+/// as Unicode block characters, or as ASCII characters.
 enum class Shading { truecolor, palette, blocks, ascii };
 
+/// What the user wants of colours: use them where the terminal has them, always, or never.
 enum class ColorChoice { automatic, always, never };
 
-/// What the environment says of the terminal.
+/// The facts about a terminal that the environment knows.
 struct TerminalEnvironment {
-  bool terminal = false;  ///< the output is one
+  bool terminal = false;  ///< true when the output goes to a terminal
   std::string colorterm, term, no_color;
 
-  /// From file descriptor `fd` and COLORTERM, TERM and NO_COLOR.
+  /// Returns the facts about file descriptor `fd` and the variables COLORTERM, TERM and NO_COLOR.
   static TerminalEnvironment of(int fd);
 };
 
-/// `automatic` needs a terminal, no NO_COLOR (https://no-color.org), and a COLORTERM or TERM that promises colours;
-/// `ascii` rules out everything else.
+/// Returns how a heat map is drawn. `automatic` uses colours only on a terminal, without the variable NO_COLOR
+/// (https://no-color.org), and when COLORTERM or TERM says that the terminal has colours. `ascii` true always gives
+/// Shading::ascii.
 Shading choose_shading(ColorChoice choice, bool ascii, const TerminalEnvironment& environment);
 
-/// The columns of the terminal behind `fd`, else the variable COLUMNS, else 80.
+/// Returns the width in columns of the terminal behind `fd`; without a terminal the value of the variable COLUMNS, else
+/// 80.
 int terminal_width(int fd);
 
-/// The token as it can be shown: control characters as their pictures (an escape sequence must not reach the
-/// terminal), a space as U+2423, invisible format characters as U+FFFD.
+/// Returns a token in a form that is safe to show: control characters become their Unicode pictures (so that no escape
+/// sequence reaches the terminal), a space becomes U+2423, and invisible format characters become U+FFFD.
 std::string visible_token(std::string_view token);
-/// The same for running text, where spaces stay.
+/// Returns running text in a form that is safe to show: like visible_token(), but spaces stay spaces.
 std::string visible_text(std::string_view text);
 
-/// What a terminal moves by at once: each code point with the combining marks behind it.
+/// Splits text into the units that a terminal cursor moves over: each is a code point with the combining marks after
+/// it.
 std::vector<std::string> text_clusters(std::string_view text);
 
-/// The text cut to `width` columns, with `mark` at the end where something is missing.
+/// Returns the text cut to `width` columns; a text that was cut ends with `mark`.
 std::string fit_width(std::string_view text, int width, std::string_view mark = "…");
 
-/// The text in lines of at most `width` columns, broken at its spaces; a longer word is cut like fit_width() does.
+/// Breaks the text at spaces into lines of at most `width` columns. A word that is longer than a line is cut as
+/// fit_width() does.
 std::vector<std::string> wrap_width(std::string_view text, int width, std::string_view mark = "…");
 
 }  // namespace heed

@@ -12,18 +12,20 @@
 namespace heed {
 namespace {
 
-/// Longer than the steps between the products of a line take, shorter than anyone else on the machine would notice.
+/// How long a thread spins before it sleeps: longer than the steps between two matrix products of a line, and too short
+/// to disturb other programs on the machine.
 constexpr auto kSpinTime = std::chrono::microseconds(100);
-constexpr int kSpinsPerClock = 64;  // between two looks at the clock
+// The number of tests between two looks at the clock.
+constexpr int kSpinsPerClock = 64;
 
-/// Tells the processor that this thread waits for another one.
+/// Tells the processor that this thread spins while it waits for another thread.
 void pause() {
 #if defined(__x86_64__)
   _mm_pause();
 #endif
 }
 
-/// Waits until done() holds, or for the time given. Returns whether it holds.
+/// Spins until done() returns true or `time` has passed. Returns whether done() returned true.
 template <class Done>
 bool spin_until(std::chrono::microseconds time, Done done) {
   const auto end = std::chrono::steady_clock::now() + time;
@@ -61,7 +63,7 @@ void ThreadTeam::run_pieces(int count, const FunctionRef& job) {
   done_.store(0, std::memory_order_relaxed);
   pieces_.store(Pieces{static_cast<std::uint32_t>(count), 0}.bits());
   if (sleeping_.load() > 0) {
-    // With the lock, a helper either sees the work before it sleeps, or sleeps already and hears of it.
+    // With the lock held, a helper either sees the pieces before it sleeps, or already sleeps and is woken.
     const std::lock_guard lock(mutex_);
     wake_.notify_all();
   }

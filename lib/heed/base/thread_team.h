@@ -12,15 +12,16 @@
 
 namespace heed {
 
-/// Threads that share pieces of work of some microseconds each, as in the products of one translated line. Helpers look
-/// out for work without sleeping, for a short time; then they sleep until there is more. The calling thread takes
-/// pieces too, so a helper that the system does not run costs nothing but the piece it has begun.
+/// Threads that share pieces of work of some microseconds each, such as the matrix products of one translated line. The
+/// helpers (all threads but the caller's) spin for a short time while they wait for work, since waking a sleeping
+/// thread would take longer than the work; after that time they sleep. The calling thread takes pieces too, so that a
+/// helper that the system does not run delays nothing but the piece it has begun.
 class ThreadTeam {
  public:
-  /// More threads find no pieces in a line's products.
+  /// The matrix products of one line have too few pieces for more threads than this.
   static constexpr int kMostUseful = 8;
 
-  /// `size` at least 1, the calling thread included.
+  /// Starts the helpers. `size` (at least 1) counts the calling thread too.
   explicit ThreadTeam(int size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -28,17 +29,17 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  /// Calls piece(0) ... piece(count - 1), each once, on the threads that come first, and returns when all have ended.
-  /// Where some throw, one of the exceptions is thrown again. To be called by one thread at a time. Takes no memory
-  /// from the heap.
+  /// Calls piece(0) ... piece(count - 1), each once, on whichever thread is free, and returns when all calls have
+  /// ended. If calls throw, one of the exceptions is thrown again. Only one thread at a time may call run(). Takes no
+  /// memory from the heap.
   template <class Piece>
   void run(int count, Piece&& piece) {
     run_pieces(count, FunctionRef(piece));
   }
 
  private:
-  /// How many pieces a job has, and the next one: a thread that has taken a piece knows that the job stays until it has
-  /// reported that piece.
+  /// The number of pieces of a job and the number of the next piece, packed into one atomic 64-bit number. A thread
+  /// that has taken a piece knows that the job still exists until the thread has counted that piece in done_.
   struct Pieces {
     std::uint32_t count = 0, next = 0;
     static Pieces of(std::uint64_t bits) {
@@ -49,10 +50,11 @@ class ThreadTeam {
   };
 
   void run_pieces(int count, const FunctionRef& job);
-  /// Takes pieces as long as there are any.
+  /// Takes and runs pieces until no piece is left.
   void take();
+  /// Runs a helper thread.
   void help();
-  /// False when the team is to end.
+  /// Waits until there are pieces to take. Returns false when the team ends.
   bool wait_for_work();
 
   std::vector<std::thread> helpers_;

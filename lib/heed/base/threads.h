@@ -11,15 +11,18 @@
 
 namespace heed {
 
-/// The part of 0 .. size that is the index-th of `parts`; the boundaries are multiples of 16, so that slices of a flat
-/// parameter array start on a cache line. Depends on nothing else, and the slices cover everything once.
+/// One part of the range 0 .. size of a flat parameter array that several threads share.
 struct Slice {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
+  /// Returns the part with number `index` (from 0) when 0 .. size is cut into `parts` parts. The parts cover the range
+  /// exactly once. Their boundaries are multiples of 16 elements, so that parts of an array of floats start on a cache
+  /// line. The result depends on the arguments alone.
 };
 Slice slice_of(std::int64_t size, int parts, int index);
 
-/// A function of a number, borrowed: it must outlive this. Takes no memory from the heap.
+/// A reference to a function of one number. The function is not copied and must outlive the FunctionRef; unlike
+/// std::function, a FunctionRef takes no memory from the heap.
 class FunctionRef {
  public:
   FunctionRef() = default;
@@ -35,11 +38,11 @@ class FunctionRef {
   const void* self_ = nullptr;
 };
 
-/// Threads that wait (without burning the processor) to run the same function side by side. run() takes no memory from
-/// the heap. Not to be used from within the function it runs.
+/// Threads that run the same function at the same time, each with the thread's number. Idle threads sleep and use no
+/// processor time. run() takes no memory from the heap. A function that the pool runs must not call run() itself.
 class ThreadPool {
  public:
-  /// `threads` at least 1; the caller of run() is thread 0.
+  /// Starts `threads` - 1 threads (`threads` at least 1); the caller of run() is thread 0.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -47,8 +50,8 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(errors_.size()); }
 
-  /// Calls function(thread) once on each thread, thread = 0 .. size()-1, and waits for all. Where calls throw, the
-  /// exception of the lowest thread is thrown again after all have ended.
+  /// Calls function(thread) once on each thread, thread = 0 .. size()-1, and waits for all calls to end. If calls
+  /// throw, the exception of the thread with the lowest number is thrown again.
   template <class Function>
   void run(Function&& function) {
     run_on_all(FunctionRef(function));
@@ -69,12 +72,13 @@ class ThreadPool {
   bool ending_ = false;
 };
 
-/// Calls a function once on each thread, with its number, side by side, and waits.
+/// A function that calls another function once on each thread, all at the same time, with the thread's number, and
+/// waits.
 using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>;
 
-/// Processors that this process may use; at least 1.
+/// Returns the number of processors that this process may use; at least 1.
 int available_threads();
-/// How many threads a tool's --threads asks for: 0 is all that are available.
+/// Returns the number of threads that the value of a tool's --threads asks for: 0 stands for all available processors.
 int thread_count(int threads);
 
 }  // namespace heed

@@ -1,7 +1,7 @@
 #pragma once
 
-// HEED_X86: whether there are x86-64's intrinsics, for functions with a target attribute of their own, and Linux's ways
-// to ask what the CPU has. Else 0.
+// HEED_X86 is 1 when the compiler has x86-64's intrinsics, which functions with a target attribute use, and when Linux
+// can tell what the CPU has; otherwise 0.
 #if defined(__x86_64__) && defined(__linux__)
 #define HEED_X86 1
 #if !defined(__clang__)

@@ -17,12 +17,13 @@ namespace heed {
 namespace po = boost::program_options;
 namespace {
 
-/// The options that are about the command line itself.
+/// The values of the options that every tool has and that are about the command line itself.
 struct BuiltIn {
   bool help = false, version = false, dump_config = false;
   std::string config;
 };
 
+/// Returns the field whose short option is `letter`, or nullptr when no field has this letter.
 const Field* find_letter(const FieldList& fields, char letter) {
   for (const Field& field : fields.all())
     if (field.info.letter == letter) return &field;
@@ -45,8 +46,8 @@ bool accepts(const Field& field, const std::string& word) {
   return true;
 }
 
-/// Takes the flags off the front of `-abc` (Boost would read the rest as the flag's value); what is left, with its
-/// dash, or nothing.
+/// Moves the flags at the front of a word of short options, such as -abc, to `out`; Boost would read "bc" as the value
+/// of -a. Returns the rest of the word, with its dash, or an empty string when no letter is left.
 std::string take_flags(const FieldList& fields, std::string word, std::vector<std::string>& out) {
   while (word.size() > 1) {
     const Field* field = find_letter(fields, word[1]);
@@ -57,7 +58,8 @@ std::string take_flags(const FieldList& fields, std::string word, std::vector<st
   return {};
 }
 
-/// Rewrites what Boost does not know: `_` for `-`, aliases with one dash, --no-X, options whose value may be left out.
+/// Rewrites the user's words into a form that Boost understands: `_` becomes `-`, an alias with one dash becomes the
+/// long option, --no-X becomes --X=false, and an option without its optional value gets that value.
 std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields,
                                    const std::vector<std::string>& words) {
   std::vector<std::string> out;
@@ -82,14 +84,14 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
       std::replace(name.begin(), name.end(), '_', '-');
       field = fields.find(name);
       if (!field || field->info.alias != name) {
-        // -model would be read as -m odel.
+        // Boost would read -model as -m with the value odel.
         if (name.size() > 2 && (field || find_peer_option(tool, name))) fail_unknown_option(tool, fields, "-" + name);
         const std::string rest = take_flags(fields, word, out);
         if (rest.empty()) continue;
         field = find_letter(fields, rest[1]);
         if (!field && rest[1] != 'h') fail_unknown_option(tool, fields, rest == word ? "-" + name : rest.substr(0, 2));
         if (!field || rest.size() > 2 || field->info.implicit.empty()) {
-          out.push_back(rest);  // Boost splits -oFILE
+          out.push_back(rest);  // Boost splits -oFILE into -o and FILE
           continue;
         }
       }
@@ -141,7 +143,7 @@ void describe(const FieldList& fields, po::options_description& all) {
   }
 }
 
-/// Throws for a word that belongs to no option of a tool that takes none.
+/// Throws the UsageError for a word that belongs to no option, in a tool that takes no such words.
 [[noreturn]] void fail_word(const ToolInfo& tool, const FieldList& fields, const std::string& word) {
   throw UsageError("'" + word + "' belongs to no option (" +
                    (fields.find("input") ? "-i " + word + " or < " + word + " reads a file"
@@ -150,7 +152,8 @@ void describe(const FieldList& fields, po::options_description& all) {
 }
 
 void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_options& parsed) {
-  std::map<const Field*, std::vector<std::string>> lists;  // given several times, a list grows
+  // The words of each list: a list that is given several times keeps all its words.
+  std::map<const Field*, std::vector<std::string>> lists;
   for (const auto& given : parsed.options) {
     if (given.string_key.empty()) fail_word(tool, fields, given.value.at(0));
     if (is_built_in(given.string_key)) continue;
@@ -180,7 +183,8 @@ po::parsed_options parse_words(const FieldList& fields, const std::vector<std::s
   namespace style = po::command_line_style;
   po::command_line_parser parser(words);
   parser.options(all).style(style::unix_style & ~style::allow_guessing);
-  if (positional.max_total_count() > 0) parser.positional(positional);  // else such words come without a name
+  // Without positional options, Boost returns such words as options without a name.
+  if (positional.max_total_count() > 0) parser.positional(positional);
   return parser.run();
 }
 

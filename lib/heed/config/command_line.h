@@ -11,29 +11,32 @@
 
 namespace heed {
 
-/// An option of another toolkit, as users of that toolkit type it.
+/// An option of another toolkit (Marian, fairseq, ...), as users of that toolkit type it.
 struct PeerOption {
-  std::string_view name;         ///< without dashes, kebab-case
-  std::string_view ours;         ///< our option for it, perhaps with a value ("after 20e"); empty: heed has none
-  std::string_view toolkit;      ///< or several, with commas
-  std::string_view reason = {};  ///< where heed has none: why, or what to do instead
+  std::string_view name;  ///< the option's name, without dashes, in kebab-case
+  /// The name of heed's option for the same purpose, perhaps with a value ("after 20e"); empty when heed has none.
+  std::string_view ours;
+  std::string_view toolkit;  ///< the name of the toolkit, or several names with commas
+  /// Why heed has no such option, or what the user can do instead; empty when heed has one.
+  std::string_view reason = {};
 };
 
-/// What --help says of a tool apart from its fields.
+/// The parts of a tool's --help that are not about the tool's options.
 struct ToolInfo {
   std::string_view name;
-  std::string_view purpose;             ///< one line
-  std::vector<std::string_view> usage;  ///< lines, without "usage:"
+  std::string_view purpose;             ///< the tool's purpose, in one line
+  std::vector<std::string_view> usage;  ///< usage lines, without the word "usage:"
   std::vector<std::string_view> examples = {};
   std::span<const PeerOption> peers = {};
 };
 
-/// Options every tool has.
+/// The options that every tool has.
 struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   std::string log;
-  char verbose_letter = 'v';  ///< 0 where the tool needs -v for something else
+  /// The short form of --verbose; 0 when the tool uses -v for another option.
+  char verbose_letter = 'v';
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -44,7 +47,7 @@ struct CommonOptions {
   }
 };
 
-/// For the tools that read text.
+/// The options of the tools that read text.
 struct Utf8Options {
   InvalidUtf8 on_invalid_utf8 = InvalidUtf8::replace;
 
@@ -61,13 +64,14 @@ struct EnumNames<InvalidUtf8> {
       {InvalidUtf8::replace, "replace"}, {InvalidUtf8::keep, "keep"}, {InvalidUtf8::fail, "fail"}};
 };
 
-/// Sets the fields from `--config FILE` and then the command line (without the program's name). Handles --help,
-/// --version and --dump-config by writing to `out`; then, and only then, returns false. Throws UsageError that names
-/// the option and similar known ones, or the word that belongs to no option.
+/// Sets the options of a tool: first from the file of `--config FILE`, then from the command line `arguments` (without
+/// the program's name). Handles --help, --version and --dump-config by writing to `out`, and returns false only for
+/// these three. Throws UsageError when an option is unknown (the message names similar options) or when a word belongs
+/// to no option.
 bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vector<std::string> arguments,
                         std::ostream& out);
 
-/// The text of --help.
+/// Returns the text of --help.
 std::string help_text(const ToolInfo& tool, const FieldList& fields);
 
 }  // namespace heed

@@ -18,13 +18,14 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kBlank) + 1 - first));
 }
 
-/// Whether the option takes all words that follow it, so that its line in a file is a list of words too.
+/// Returns whether the option takes all words that follow it on the command line. In a configuration file the value of
+/// such an option is a list of words.
 bool takes_words(const Field& field) {
   return field.kind == Field::Kind::list && !field.info.repeated;
 }
 
-/// A value as it stands in a configuration file: in double quotes where it would not be read back as it is. `word`: as
-/// one word of several.
+/// Returns a value as it is written in a configuration file: in double quotes when it could not be read back without
+/// them. `word` says that the value is one word of a list.
 std::string quoted(const std::string& value, bool word) {
   const bool plain = value == trimmed(value) && !value.starts_with('"') && !value.starts_with('#') &&
                      value.find(" #") == std::string::npos && value.find("\t#") == std::string::npos &&
@@ -39,7 +40,8 @@ std::string quoted(const std::string& value, bool word) {
   return out + '"';
 }
 
-/// Reads a string in double quotes, at whose opening quote `at` stands; moves `at` behind the closing one.
+/// Reads a string in double quotes from `text`. `at` is the place of the opening quote; take_quoted() moves `at` behind
+/// the closing quote.
 std::string take_quoted(std::string_view text, std::size_t& at) {
   std::string out;
   for (++at; at < text.size() && text[at] != '"'; ++at) {
@@ -55,7 +57,7 @@ std::string take_quoted(std::string_view text, std::size_t& at) {
   return out;
 }
 
-/// The value behind `=`. A comment starts at a # behind white space.
+/// Returns the value in `text`, the part of a line behind `=`. A # behind white space starts a comment.
 std::string value_of(std::string_view text) {
   const std::string value = trimmed(text);
   if (!value.starts_with('"')) {
@@ -72,7 +74,7 @@ std::string value_of(std::string_view text) {
   return out;
 }
 
-/// The words behind `=`, each in quotes or without blanks.
+/// Returns the words in `text`, the part of a line behind `=`. A word with blanks must be in double quotes.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t at = 0; (at = text.find_first_not_of(kBlank, at)) != std::string_view::npos && text[at] != '#';) {
@@ -89,7 +91,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// The field of a line. Throws UsageError for a name that stands on command lines only.
+/// Returns the field that a line's name means. Throws UsageError for a name that is unknown or that only the command
+/// line may contain.
 const Field& field_of(const ToolInfo& tool, const FieldList& fields, std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   if (const Field* field = fields.find(name)) return *field;
@@ -135,7 +138,8 @@ bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::
       }
       const std::vector<std::string> before = field.get_text();
       field.set_text(list);
-      if (field.get_text() != before) field.given = true;  // --dump-config writes defaults too
+      // A line that repeats the default does not count as given: --dump-config writes defaults too.
+      if (field.get_text() != before) field.given = true;
     }
   } catch (const UsageError& error) {
     throw UsageError(where.text() + ": " + error.what());

@@ -6,13 +6,14 @@
 
 namespace heed {
 
-/// Sets fields from a file of lines `name = value`. A name is that of the command line, with `_` or `-`; a list has its
-/// items on one line, with spaces between them, or on several; a value may stand in double quotes. Lines `[section]`
-/// and those that begin with # or ; have no meaning. Returns whether the file begins with a byte-order mark. Throws
-/// UsageError with the line, Error for a file that cannot be read.
+/// Sets options from a configuration file with lines `name = value`. The names are the command line's, with `_` or `-`.
+/// A list has its items on one line, with spaces between them, or on several lines; a value may stand in double quotes.
+/// Lines `[section]` and lines that begin with # or ; have no meaning. Returns whether the file begins with a
+/// byte-order mark. Throws UsageError, with the line's number, for a line that is wrong, and Error when the file cannot
+/// be read.
 bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path);
 
-/// All fields with their values in that form.
+/// Returns all options with their present values as a configuration file that read_config_file() can read.
 std::string dump_config(const FieldList& fields);
 
 }  // namespace heed

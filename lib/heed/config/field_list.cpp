@@ -12,7 +12,8 @@ std::string option(const FieldInfo& info) {
   return info.positional ? std::string(info.value) : "--" + std::string(info.name);
 }
 
-/// 1000, 1000^2, 1000^3 for K, M, G at the end of a number, which is cut off.
+/// Removes the suffix K, M or G from the end of a number and returns its factor: 10^3, 10^6 or 10^9, or 1 without a
+/// suffix.
 double take_suffix(std::string_view& text) {
   if (text.empty()) return 1;
   const double factor = text.back() == 'K' ? 1e3 : text.back() == 'M' ? 1e6 : text.back() == 'G' ? 1e9 : 1;
@@ -43,7 +44,7 @@ std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   double real = static_cast<double>(value);
   if (error != std::errc() || end != digits.data() + digits.size()) {
-    // "1.5K" is a whole number too.
+    // A number with a fraction is allowed when the suffix makes it whole: "1.5K" is 1500.
     auto [real_end, real_error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
     if (real_error != std::errc() || real_end != digits.data() + digits.size() ||
         std::floor(real * factor) != real * factor)

@@ -17,38 +17,42 @@
 
 namespace heed {
 
-/// What one field of an options or config struct says of itself. A struct lists its fields once, in a member
+/// The description of one field of a struct of options or configuration values. Such a struct lists its fields once, in
+/// a member
 ///
 ///     template <class Visitor> void fields(Visitor& visit) {
 ///       visit.section("Scoring");
 ///       visit(max_order, {.name = "max-order", .help = "longest n-gram", .value = "N", .min = 1, .max = 16});
 ///     }
 ///
-/// and the command line, --help, --config, --dump-config, validation, the HDF5 attributes, the man page's test and the
-/// shell completion all read that list.
+/// and that one list serves the command line, --help, --config, --dump-config, the validation of values, the attributes
+/// in HDF5 files, the test of the man pages and the shell completion.
 struct FieldInfo {
-  std::string_view name;        ///< long option, kebab-case
-  std::string_view help;        ///< one line, no full stop
-  std::string_view value = {};  ///< placeholder in --help: N, FILE, P
-  char letter = 0;              ///< short option
-  std::string_view alias = {};  ///< a second name: sacreBLEU's "tok" is taken as -tok and --tok
+  std::string_view name;        ///< name of the long option, in kebab-case
+  std::string_view help;        ///< one line without a full stop
+  std::string_view value = {};  ///< placeholder for the value in --help: N, FILE, P
+  char letter = 0;              ///< short option; 0 for none
+  /// The second name of the option. The alias "tok" is accepted as -tok (sacreBLEU's spelling) and as --tok.
+  std::string_view alias = {};
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  std::string_view implicit = {};  ///< value of the option when it is given without one
-  bool repeated = false;           ///< a list that takes one word each time the option is given, not all that follow
-  bool positional = false;         ///< takes the words that belong to no option (at most one such field)
-  std::span<const std::string_view> only = {};  ///< the names of an enum that the option takes; empty: all of them
+  std::string_view implicit = {};  ///< value of the option when the user gives the option without a value
+  /// Says how a list takes its words: true for one word each time the option is given, false for all words that follow.
+  bool repeated = false;
+  bool positional = false;  ///< true for the field that takes the words without an option (at most one)
+  std::span<const std::string_view> only = {};  ///< names of the enum values that the option accepts; empty: all names
 
-  /// Returns whether the option takes an enum's value of this name.
+  /// Returns whether the option accepts the enum value with this name.
   bool takes(std::string_view choice) const {
     return only.empty() || std::find(only.begin(), only.end(), choice) != only.end();
   }
 };
 
-/// The names of an enum's values, as options and attributes spell them. Specialise with
-/// `static constexpr std::pair<E, std::string_view> values[] = {{E::a, "a"}, ...};`
+/// Lists the names of an enum's values, as options and HDF5 attributes spell them. Each enum specialises this struct
+/// with `static constexpr std::pair<E, std::string_view> values[] = {{E::a, "a"}, ...};`
 template <class Enum>
 struct EnumNames;
+/// Returns the name of an enum value, from the enum's EnumNames.
 
 template <class Enum>
 constexpr std::string_view enum_name(Enum value) {
@@ -57,7 +61,7 @@ constexpr std::string_view enum_name(Enum value) {
   throw Error("internal: an enum value without a name");
 }
 
-/// Returns the names of some of an enum's values, for FieldInfo::only.
+/// Returns the names of the given enum values, for FieldInfo::only.
 template <class... Enums>
 constexpr std::array<std::string_view, sizeof...(Enums)> enum_names(Enums... values) {
   return {enum_name(values)...};
@@ -65,19 +69,24 @@ constexpr std::array<std::string_view, sizeof...(Enums)> enum_names(Enums... val
 
 using FieldValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
-/// A field without its type: how text and attributes get in and out of it.
+/// One field of a struct, without the field's C++ type: functions read and write the field's value as text.
 struct Field {
   enum class Kind { flag, integer, real, text, choice, list };
 
   FieldInfo info;
   std::string_view section;
   Kind kind = Kind::text;
-  bool optional = false;                                       ///< has a state "not given", shown as no default
-  std::vector<std::string_view> choices;                       ///< the allowed words of a choice (or of a list's items)
-  std::function<void(std::span<const std::string>)> set_text;  ///< throws UsageError that names the option
-  std::function<std::vector<std::string>()> get_text;          ///< empty: not given or an empty list
+  /// True for a std::optional, which may have no value; --help then shows no default.
+  bool optional = false;
+  /// The words that a choice accepts, or that each item of a list of choices accepts.
+  std::vector<std::string_view> choices;
+  /// Sets the field from words; throws UsageError that names the option.
+  std::function<void(std::span<const std::string>)> set_text;
+  /// Returns the field's value as words; empty when an optional field has no value or a list has no items.
+  std::function<std::vector<std::string>()> get_text;
   std::function<FieldValue()> get;
-  mutable bool given = false;  ///< on the command line, or by a configuration file with another value
+  /// True when the command line sets the field, or when a configuration file changes its value.
+  mutable bool given = false;
 };
 
 namespace fields_detail {
@@ -152,7 +161,7 @@ std::string show_one(const T& value) {
 
 }  // namespace fields_detail
 
-/// The visitor that turns a struct's fields into a list of Field; the struct must outlive the list.
+/// The visitor that turns the fields of a struct into a list of Field. The struct must outlive the list.
 class FieldList {
  public:
   template <class Options>
@@ -212,9 +221,9 @@ class FieldList {
   }
 
   const std::vector<Field>& all() const { return fields_; }
-  /// By name or alias; nullptr when there is none.
+  /// Returns the field with this name or alias, or nullptr when no field has it.
   const Field* find(std::string_view name) const;
-  /// The names of the fields with `given`.
+  /// Returns the names of the fields whose `given` is true.
   std::vector<std::string> given() const;
 
  private:

@@ -8,7 +8,8 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, 4> kBuiltIn{"help", "version", "config", "dump-config"};
-constexpr std::size_t kMostSuggestions = 3;  // more names that match are no help
+// When more names match, none is suggested.
+constexpr std::size_t kMostSuggestions = 3;
 
 using Names = std::vector<std::string_view>;
 
@@ -27,7 +28,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// The words between the dashes of a name.
+/// Returns the words between the dashes of a name: "source", "vocab" for "source-vocab".
 Names parts_of(std::string_view name) {
   Names parts;
   for (std::size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
@@ -37,7 +38,7 @@ Names parts_of(std::string_view name) {
   return parts;
 }
 
-/// Whether every part of `some` is a part of `all`, or the beginning of one if it has three letters.
+/// Returns whether every word of `some` is in `all`, or has at least three letters and begins a word of `all`.
 bool has_parts(const Names& all, const Names& some) {
   return std::all_of(some.begin(), some.end(), [&](std::string_view part) {
     return std::any_of(all.begin(), all.end(), [&](std::string_view other) {
@@ -53,7 +54,9 @@ Names select(const Names& names, const Condition& condition) {
   return out;
 }
 
-/// The names most similar to `name` by the first criterion that any of `names` meets.
+/// Returns the names that are similar to `name`. The criteria are tried in order, and the first that any name meets
+/// decides: names that begin with `name`; names that contain all of its words; names of several words that `name`
+/// contains; and the name with the smallest edit distance.
 Names similar(std::string_view name, const Names& names) {
   Names found = select(names, [&](std::string_view other) { return other.starts_with(name); });
   if (!found.empty()) return found;

@@ -7,15 +7,17 @@
 
 namespace heed {
 
-/// Whether `name` is an option about the command line itself, which every tool has: --help, --config and others.
+/// Returns whether `name` is an option that every tool has and that is about the command line itself: help, version,
+/// config or dump-config.
 bool is_built_in(std::string_view name);
 
-/// The entry of tool.peers with this name (without dashes); nullptr where there is none.
+/// Returns the entry of tool.peers whose name is `name` (without dashes), or nullptr when no entry has this name.
 const PeerOption* find_peer_option(const ToolInfo& tool, std::string_view name);
 
-/// Throws the UsageError for `option` (with its dashes), which the tool does not have. The message names the option for
-/// it that the tool has. It is looked for, in this order, as another toolkit's option, as the beginning of a name, as
-/// parts of a name (--heads: --transformer-heads), and as a name with wrong letters.
+/// Throws the UsageError for `option` (with its dashes), which the tool does not have. The message suggests the tool's
+/// option that the user may have meant. fail_unknown_option() looks, in this order, for an option of another toolkit
+/// with this name, for names that begin with it, for names that contain its parts (--heads: --transformer-heads), and
+/// for names with few other letters.
 [[noreturn]] void fail_unknown_option(const ToolInfo& tool, const FieldList& fields, const std::string& option);
 
 }  // namespace heed
