@@ -12,12 +12,12 @@
 namespace heed {
 namespace {
 
-/// sacreBLEU's logarithm of zero: far below everything, yet finite.
+/// Returns the logarithm of a precision. Like sacreBLEU, the logarithm of zero is a finite number far below all others.
 double floored_log(double value) {
   return value == 0 ? -9999999999.0 : std::log(value);
 }
 
-/// One line's way to tokens, with the memory its tokens live in.
+/// Lower-cases and tokenises lines, and owns the memory of the last line's tokens.
 class Preprocessor {
  public:
   explicit Preprocessor(const BleuOptions& options) : lowercase_(options.lowercase), tokenizer_(options.tokenize) {}
@@ -36,7 +36,7 @@ class Preprocessor {
   std::string lowered_;
 };
 
-/// BLEU of summed statistics in the arithmetic of `Number`; `add(count, k)` is add-k smoothing's addition.
+/// Computes BLEU from summed statistics with numbers of type `Number`. `add(count, k)` adds k in add-k smoothing.
 template <class Number, class Add>
 BleuScore score_sums(std::span<const Number> sums, const BleuOptions& options, const Add& add) {
   const auto orders = static_cast<std::size_t>(options.max_order);
@@ -78,7 +78,7 @@ BleuScore score_sums(std::span<const Number> sums, const BleuOptions& options, c
   return out;
 }
 
-/// Tokenises and matches.
+/// Tokenises a segment and counts the matching n-grams.
 class BleuCounter : public SegmentCounter {
  public:
   explicit BleuCounter(const BleuOptions& options)
@@ -98,7 +98,7 @@ class BleuCounter : public SegmentCounter {
   void count(std::string_view hypothesis, std::span<double> row) override {
     const auto& tokens = hypothesis_.tokens(hypothesis);
     const std::int64_t length = std::ssize(tokens);
-    // The nearest length, the shorter of two equally near.
+    // The reference whose length is nearest counts, and the shorter one if two are equally near.
     const auto nearer = [length](std::int64_t a, std::int64_t b) {
       const std::int64_t far_a = std::abs(length - a), far_b = std::abs(length - b);
       return far_a != far_b ? far_a < far_b : a < b;
@@ -118,7 +118,8 @@ class BleuCounter : public SegmentCounter {
 
   BleuOptions options_;
   Preprocessor hypothesis_;
-  std::vector<Preprocessor> references_;  // one each: the tokens of all live at the same time
+  // One Preprocessor for each reference, since the tokens of all references are needed at the same time.
+  std::vector<Preprocessor> references_;
   std::vector<std::int64_t> reference_lengths_;
   NgramMatcher matcher_;
   std::vector<std::int64_t> matches_;
@@ -171,7 +172,8 @@ ResampledScore BleuMetric::resampled_score(std::span<const float> sums) const {
 }
 
 double BleuMetric::shuffled_score(std::span<const double> sums) const {
-  const auto add = [](double count, double added) { return std::trunc(count + added); };  // into an integer array
+  // NumPy stores the sum in an array of integers, which drops the fraction.
+  const auto add = [](double count, double added) { return std::trunc(count + added); };
   return score_sums(sums, options_, add).score;
 }
 

@@ -14,8 +14,9 @@
 
 namespace heed {
 
-/// What stands in for an n-gram precision of zero (Chen and Cherry 2014): half of what the last zero got (exp), a fixed
-/// count (floor), k added to matches and totals of n > 1 (add_k), or nothing.
+/// The ways to smooth an n-gram precision of zero (Chen and Cherry 2014). `exp`: the k-th zero of a score becomes 100 /
+/// (2^k * total). `floor`: the zero becomes 100 * smooth_value / total. `add_k`: smooth_value is added to the matches
+/// and to the total of every n > 1. `none`: the zero stays.
 enum class BleuSmoothing { exp, floor, add_k, none };
 
 template <>
@@ -26,36 +27,41 @@ struct EnumNames<BleuSmoothing> {
                                                                           {BleuSmoothing::none, "none"}};
 };
 
-/// How BLEU (Papineni et al. 2002) is computed; the defaults are sacreBLEU's.
+/// The settings of BLEU (Papineni et al. 2002); the defaults are sacreBLEU's.
 struct BleuOptions {
   MtevalMode tokenize = MtevalMode::v13a;
-  bool lowercase = false;  ///< full Unicode lower-casing before tokenising
+  bool lowercase = false;  ///< true: the text is lower-cased, by full Unicode rules, before tokenising
   BleuSmoothing smooth_method = BleuSmoothing::exp;
-  std::optional<double> smooth_value;  ///< of floor (default 0.1) and add_k (default 1)
-  int max_order = 4;                   ///< longest n-gram
-  bool effective_order = false;        ///< leave out the orders the hypothesis is too short for
+  /// The number that the smoothing methods floor (default 0.1) and add_k (default 1) use.
+  std::optional<double> smooth_value;
+  int max_order = 4;  ///< the largest n of the n-grams
+  /// True: the n-gram lengths for which the hypothesis is too short are left out of the score.
+  bool effective_order = false;
 };
 
-/// A score and what it is made of.
+/// A BLEU score with the values that it is computed from.
 struct BleuScore {
-  double score = 0;                ///< 0 to 100
-  std::vector<double> precisions;  ///< [max_order] per cent, smoothed; all 0 where nothing matches
+  double score = 0;  ///< from 0 to 100
+  /// [max_order] The smoothed precision of each n-gram length, in per cent; all 0 when no n-gram matches.
+  std::vector<double> precisions;
   double brevity_penalty = 1;
   std::int64_t hypothesis_length = 0, reference_length = 0;
 
-  /// Hypothesis length over reference length, 0 where there is no reference text.
+  /// Returns the hypothesis length divided by the reference length, or 0 when the reference is empty.
   double length_ratio() const;
 };
 
-/// BLEU of summed statistics: hypothesis length, length of the references nearest in length (both in tokens), then for
-/// each order the n-grams found in a reference, clipped, then for each order the n-grams of the hypotheses. Every step
-/// is taken in the order sacreBLEU takes it, so that the digits are the same.
+/// Computes BLEU from the summed statistics of segments. `sums` holds the length of the hypotheses; the length of the
+/// references (for each segment the reference whose length is nearest); for n = 1 ... max_order the n-grams of the
+/// hypotheses that match a reference (clipped counts); and for n = 1 ... max_order all n-grams of the hypotheses.
+/// Lengths are in tokens. All steps have sacreBLEU's order, so that all digits are equal to sacreBLEU's.
 BleuScore bleu_score(std::span<const double> sums, const BleuOptions& options);
 
-/// "60.1/40.2/30.3/20.4 (BP = 1.000 ratio = 1.000 hyp_len = 10 ref_len = 10)".
+/// Returns the parts of a score as sacreBLEU prints them: "60.1/40.2/30.3/20.4 (BP = 1.000 ratio = 1.000 hyp_len = 10
+/// ref_len = 10)".
 std::string bleu_details(const BleuScore& score);
 
-/// BLEU as one metric of several; its statistics are those of bleu_score().
+/// BLEU behind the interface of all metrics. The statistics are those that bleu_score() takes.
 class BleuMetric : public TranslationMetric {
  public:
   explicit BleuMetric(const BleuOptions& options) : options_(options) {}
@@ -73,25 +79,27 @@ class BleuMetric : public TranslationMetric {
   BleuOptions options_;
 };
 
-/// BLEU of a corpus. `references[r][i]` is the r-th reference of `hypotheses[i]`. Throws Error where the numbers of
-/// lines differ or nothing is there to score.
+/// Computes the BLEU of a corpus. `references[r][i]` is the r-th reference of `hypotheses[i]`. Throws Error when the
+/// numbers of lines differ or when the corpus is empty.
 BleuScore corpus_bleu(std::span<const std::string> hypotheses, std::span<const std::vector<std::string>> references,
                       const BleuOptions& options = {});
 
-/// BLEU of one sentence; set options.effective_order as sacreBLEU's command line does.
+/// Computes the BLEU of one sentence. sacreBLEU's command line sets options.effective_order for sentences; the caller
+/// must do so too to get the same score.
 BleuScore sentence_bleu(std::string_view hypothesis, std::span<const std::string> references,
                         const BleuOptions& options);
 
-/// The value that smooth_method takes: options.smooth_value or the method's default; 0 where it takes none.
+/// Returns the number that the smoothing method uses: options.smooth_value or the method's default, and 0 for a method
+/// without a number.
 double smoothing_value(const BleuOptions& options);
 
-/// The textbook's sentence BLEU (Zhang et al., Dive into Deep Learning, 10.7) of two token sequences, 0 to 1:
-/// exp(min(0, 1 - |reference| / |hypothesis|)) * product over n <= min(max_order, |hypothesis|) of p_n^(1/2^n).
-/// Two empty sequences give 1, one empty sequence 0.
+/// Computes the sentence BLEU of two token sequences as the textbook defines it (Zhang et al., Dive into Deep Learning,
+/// 10.7), from 0 to 1: exp(min(0, 1 - |reference| / |hypothesis|)) * product over n <= min(max_order, |hypothesis|) of
+/// p_n^(1/2^n), where p_n is the precision of n-grams. Two empty sequences give 1; one empty sequence gives 0.
 double d2l_bleu(std::span<const std::string_view> hypothesis, std::span<const std::string_view> reference,
                 int max_order);
 
-/// The same on the tokens that white space separates.
+/// Computes the textbook's sentence BLEU of two lines, whose tokens are separated by white space.
 double d2l_bleu(std::string_view hypothesis, std::string_view reference, int max_order);
 
 }  // namespace heed

@@ -8,17 +8,20 @@
 namespace heed {
 namespace {
 
-// Numbers of the texts' ends, which match nothing; characters come after them.
+// The numbers of the texts' two ends, which differ so that the ends match nothing. Characters are numbered from kFirst
+// on.
 constexpr std::uint32_t kHypothesisEnd = 0, kReferenceEnd = 1, kFirst = 2;
-constexpr std::size_t kCommon = 0x800;    // characters of one or two bytes
-constexpr std::size_t kLanes = 8;         // orders that are counted at once
-constexpr std::size_t kLongest = 0x7FFF;  // what a lane can count
-constexpr std::size_t kMany = 1024;       // above, or with more digits, std::sort is faster
+constexpr std::size_t kCommon = 0x800;    // characters of one or two bytes in UTF-8
+constexpr std::size_t kLanes = 8;         // the values of n that are counted at once
+constexpr std::size_t kLongest = 0x7FFF;  // the largest count that fits into a lane
+// With more keys than this, or with characters of more than kDigit bits, std::sort is faster than the radix sort.
+constexpr std::size_t kMany = 1024;
 constexpr int kDigit = 8;
 
 using Lanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
 
-/// For each length of a shared beginning the lanes of the orders beyond it.
+/// kBeyond[k] is a mask of the lanes that count n-grams of more than k characters. When two neighbours in the sorted
+/// order share only k characters, the runs of these longer n-grams end.
 constexpr auto kBeyond = [] {
   std::array<std::array<std::int16_t, kLanes>, kLanes + 1> masks{};
   for (std::size_t shared = 0; shared <= kLanes; ++shared)
@@ -35,7 +38,7 @@ std::uint64_t CharacterMatcher::Character::hash() const {
 
 CharacterMatcher::CharacterMatcher(int max_order) : max_order_(static_cast<std::size_t>(max_order)), common_(kCommon) {}
 
-/// Appends a text's characters as numbers, and its end.
+/// Appends the numbers of a text's characters to numbers_, and then the number of the text's end.
 void CharacterMatcher::number(std::span<const char32_t> text, std::uint32_t end) {
   const std::size_t start = numbers_.size();
   numbers_.resize(start + text.size() + 1);
@@ -72,7 +75,8 @@ void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<con
     match_any(hypothesis.size(), matches);
 }
 
-/// Sorts the keys: by their second characters, by their first, and what these leave in disorder by insertion.
+/// Sorts the keys. Two passes of a radix sort put them in order of their first two characters, and an insertion sort
+/// then puts the keys with equal beginnings in order.
 void CharacterMatcher::sort_packed(int bits) {
   if (keys_.size() > kMany || bits > kDigit) {
     std::sort(keys_.begin(), keys_.end());
@@ -99,7 +103,8 @@ void CharacterMatcher::sort_packed(int bits) {
   }
 }
 
-/// With the characters of a beginning, and a bit for the text it is from, packed in 64 bits.
+/// Counts the matches with packed keys: a 64-bit key holds the max_order characters that begin at one place, and in its
+/// lowest bit the text they come from (0: hypothesis, 1: reference).
 void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches) {
   const int top = bits * static_cast<int>(max_order_ - 1);
   keys_.resize(numbers_.size() - 2);
@@ -116,11 +121,13 @@ void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<
   pack(hypothesis + 1, numbers_.size() - 1, 1);
   sort_packed(bits);
 
-  std::array<std::uint8_t, 65> shared{};  // characters that two keys share, by the width of their difference
+  // The number of characters that two keys share, indexed by the bit width of the keys' difference.
+  std::array<std::uint8_t, 65> shared{};
   for (int width = 0; width <= top + bits; ++width)
     shared[static_cast<std::size_t>(width)] = static_cast<std::uint8_t>((top + bits - width) / bits);
   Lanes counts[2] = {}, sums = {};
-  keys_.push_back(~keys_.back());  // shares nothing
+  // A last key that shares no character with the key before it.
+  keys_.push_back(~keys_.back());
   for (std::size_t i = 0; i + 1 < keys_.size(); ++i) {
     const Lanes hypothesis_here = Lanes{} + static_cast<std::int16_t>(1 - (keys_[i] & 1));
     counts[0] += hypothesis_here;
@@ -135,12 +142,13 @@ void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<
   for (std::size_t n = 0; n < max_order_; ++n) matches[n] = sums[n];
 }
 
-/// Long n-grams of many characters, and very long texts.
+/// Counts the matches when a key would not fit into 64 bits or a text is very long: keys are places in numbers_.
 void CharacterMatcher::match_any(std::size_t hypothesis, std::span<std::int64_t> matches) {
   keys_.clear();
   for (std::size_t i = 0; i + 1 < numbers_.size(); ++i)
     if (i != hypothesis) keys_.push_back(i);
-  const auto shared = [this](std::uint64_t a, std::uint64_t b) {  // the ends differ, so none is passed
+  // Returns how many characters two places share. The ends of the texts differ, so no comparison runs past an end.
+  const auto shared = [this](std::uint64_t a, std::uint64_t b) {
     std::size_t n = 0;
     while (n < max_order_ && numbers_[a + n] == numbers_[b + n]) ++n;
     return n;

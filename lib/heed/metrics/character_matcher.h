@@ -8,15 +8,26 @@
 
 namespace heed {
 
-/// Counts the n-grams of characters that two texts share, all orders at once: where the beginnings of both texts'
-/// suffixes stand sorted, an n-gram is a run of neighbours that share their first n characters. Keeps its memory
-/// between calls.
+/// Counts the n-grams of characters that two texts share, for n = 1 ... max_order in one pass.
+///
+/// The idea: at each place of both texts begins a string of max_order characters (shorter at the end of a text). When
+/// all these strings are sorted, equal n-grams are neighbours: an n-gram is a run of strings that have the same first n
+/// characters. A run with h strings of the hypothesis and r strings of the reference gives min(h, r) matches. Example
+/// with max_order 2, hypothesis "ab" and reference "aab" ($ and # are the ends of the texts):
+///
+///     aa  reference     1-grams: the run "a" has h = 1, r = 2; the run "b" has h = 1, r = 1: 2 matches
+///     ab  hypothesis
+///     ab  reference     2-grams: the run "ab" has h = 1, r = 1; all other runs have one string: 1 match
+///     b$  hypothesis
+///     b#  reference
+///
+/// A CharacterMatcher keeps its memory between calls.
 class CharacterMatcher {
  public:
   explicit CharacterMatcher(int max_order);
 
-  /// `matches[n - 1]` (n = 1 ... max_order) becomes the number of n-grams that `hypothesis` shares with `reference`,
-  /// each at most as often as it is in either.
+  /// Sets `matches[n - 1]` (n = 1 ... max_order) to the number of n-grams that `hypothesis` shares with `reference`. An
+  /// n-gram counts as often as it is in both texts.
   void match(std::span<const char32_t> hypothesis, std::span<const char32_t> reference,
              std::span<std::int64_t> matches);
 
@@ -36,10 +47,12 @@ class CharacterMatcher {
   void match_any(std::size_t hypothesis, std::span<std::int64_t> matches);
 
   std::size_t max_order_;
-  std::vector<Number> common_;  // of the characters below its size
+  // The numbers of the common characters (those below kCommon), indexed by the character.
+  std::vector<Number> common_;
   std::uint32_t generation_ = 0, count_ = 0;
   GenerationTable<GenerationEntry<Character>> rare_;
-  std::vector<std::uint32_t> numbers_;  // the hypothesis, its end, the reference, its end
+  // The numbers of the hypothesis' characters, the hypothesis' end, the reference's characters, the reference's end.
+  std::vector<std::uint32_t> numbers_;
   std::vector<std::uint64_t> keys_, sorted_;
 };
 

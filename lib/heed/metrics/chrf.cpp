@@ -13,8 +13,8 @@
 namespace heed {
 namespace {
 
-/// 100 times the F score of summed statistics, every step in the order and the arithmetic sacreBLEU takes it in.
-/// `*effective` becomes the number of orders that both sides have n-grams of.
+/// Returns 100 times the F score of summed statistics, computed in sacreBLEU's order and with sacreBLEU's type of
+/// numbers. Sets `*effective` to the number of n-gram lengths of which both sides have n-grams.
 template <class Number>
 Number f_score(std::span<const Number> sums, const ChrfOptions& options, int* effective = nullptr) {
   constexpr Number eps = static_cast<Number>(1e-16);
@@ -48,7 +48,7 @@ bool is_ascii_punctuation(char c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// A line as characters and as words, with the memory they live in.
+/// A line as characters and as words, with the memory of both.
 class Segment {
  public:
   void read(std::string_view line, const ChrfOptions& options, MtevalTokenizer& words) {
@@ -75,7 +75,8 @@ class Segment {
       const char32_t c = decode_utf8(line, at, &valid);
       if (valid) {
         *out++ = c;
-      } else {  // each ill-formed byte is a character of its own, beyond all others
+      } else {
+        // Each ill-formed byte becomes a character of its own, beyond all Unicode characters.
         for (std::size_t i = start; i < at; ++i) *out++ = 0x110000 + static_cast<unsigned char>(line[i]);
       }
     }
@@ -89,7 +90,8 @@ class Segment {
   const std::vector<std::string_view>& words() const { return words_; }
 
  private:
-  /// One punctuation mark is a word of its own: the last character, else the first.
+  /// Adds a word to words_. If the word's last character is a punctuation mark, or otherwise its first character is
+  /// one, the mark becomes a word of its own.
   void split_punctuation(std::string_view word) {
     std::size_t first = 0;
     decode_utf8(word, first);
@@ -111,7 +113,7 @@ class Segment {
   std::vector<std::string_view> words_;
 };
 
-/// A reference and the n-grams of words it has.
+/// A reference with its n-grams of words.
 struct Reference {
   explicit Reference(const ChrfOptions& options) : words(options.word_order) {}
 
@@ -167,10 +169,12 @@ class ChrfCounter : public SegmentCounter {
     }
   }
 
-  /// Writes the n-grams of sequences that long, and matches_.
+  /// Writes the statistics of two sequences into `row`: for each n, the n-grams of the hypothesis (a sequence of length
+  /// `hypothesis`), the n-grams of the reference, and the matches in matches_.
   void fill(std::size_t hypothesis, std::size_t reference, std::span<double> row) const {
     for (std::size_t n = 0; 3 * n < row.size(); ++n) {
-      const bool any = reference > n;  // there are no hits to miss where the reference has no n-grams
+      // When the reference has no n-grams, sacreBLEU does not count the hypothesis' n-grams either.
+      const bool any = reference > n;
       row[3 * n] = any && hypothesis > n ? static_cast<double>(hypothesis - n) : 0;
       row[3 * n + 1] = any ? static_cast<double>(reference - n) : 0;
       row[3 * n + 2] = static_cast<double>(matches_[n]);
@@ -180,7 +184,8 @@ class ChrfCounter : public SegmentCounter {
   ChrfOptions options_;
   MtevalTokenizer splitter_{MtevalMode::none};
   Segment hypothesis_;
-  std::deque<Reference> references_;  // the first `count_` of them
+  // The references of the present segment are the first `count_` elements.
+  std::deque<Reference> references_;
   std::size_t count_ = 0;
   CharacterMatcher characters_;
   std::vector<std::int64_t> matches_;

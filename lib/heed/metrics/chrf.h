@@ -4,18 +4,19 @@
 
 namespace heed {
 
-/// How chrF (Popović 2015) and chrF++ (Popović 2017: word_order 2) are computed; the defaults are sacreBLEU's.
+/// The settings of chrF (Popović 2015) and chrF++ (Popović 2017: word_order 2); the defaults are sacreBLEU's.
 struct ChrfOptions {
-  int char_order = 6;          ///< longest character n-gram
-  int word_order = 0;          ///< longest word n-gram
-  int beta = 2;                ///< how many times recall weighs more than precision
-  bool lowercase = false;      ///< full Unicode lower-casing
-  bool whitespace = false;     ///< white space is part of the character n-grams
-  bool eps_smoothing = false;  ///< a tiny F for an order without n-grams, instead of leaving the order out
+  int char_order = 6;          ///< the largest n of the n-grams of characters
+  int word_order = 0;          ///< the largest n of the n-grams of words
+  int beta = 2;                ///< recall is beta times as important as precision
+  bool lowercase = false;      ///< true: the text is lower-cased by full Unicode rules
+  bool whitespace = false;     ///< true: white space belongs to the n-grams of characters
+  bool eps_smoothing = false;  ///< true: an n without n-grams gets a tiny F score; false: that n is left out
 };
 
-/// Statistics: for each order (characters, then words) the n-grams of the hypothesis, of the reference, and those they
-/// share. Of several references the one with the best F score counts, the first of equally good ones.
+/// chrF behind the interface of all metrics. The statistics are, for each n of characters and then for each n of words,
+/// the number of n-grams in the hypothesis, in the reference, and in both. With several references, the reference with
+/// the best F score counts, and the first of equally good references.
 class ChrfMetric : public TranslationMetric {
  public:
   explicit ChrfMetric(const ChrfOptions& options) : options_(options) {}

@@ -12,7 +12,7 @@ constexpr std::size_t kLongestShift = 10;
 constexpr std::int64_t kFarthestShift = 50;
 constexpr double kBeam = 25;
 constexpr std::int64_t kMostCandidates = 1000;
-constexpr std::int32_t kFar = 1 << 29;  // a cell outside the beam
+constexpr std::int32_t kFar = 1 << 29;  // the distance in a cell outside the beam
 
 }  // namespace
 
@@ -39,7 +39,8 @@ std::int64_t TranslationEdits::count(std::span<const std::uint32_t> hypothesis,
   }
 }
 
-/// The diagonal goes from corner to corner; where it is steep the beam grows, so that rows overlap.
+/// Sets the columns of each row that are inside the beam around the diagonal. The diagonal leads from corner to corner
+/// of the table; when it is steep, the beam is wider, so that the beams of neighbouring rows overlap.
 void TranslationEdits::set_beam() {
   const double ratio = words_.empty() ? 1 : static_cast<double>(reference_.size()) / static_cast<double>(words_.size());
   const auto beam = static_cast<std::int64_t>(kBeam < ratio / 2 ? std::ceil(ratio / 2 + kBeam) : kBeam);
@@ -68,8 +69,8 @@ void TranslationEdits::distance_row(const std::vector<std::uint32_t>& words, std
   }
 }
 
-/// Follows the cheapest edits back from the end (a match or substitution before a removal before an insertion) and
-/// notes which word each reference word goes with and where the errors are.
+/// Follows the cheapest edits back from the end of the table (a match or substitution is preferred to a deletion, and a
+/// deletion to an insertion). Records the word that each reference word is aligned with, and where the errors are.
 std::int32_t TranslationEdits::align() {
   const std::size_t width = columns();
   aligned_.assign(reference_.size(), -1);
@@ -97,8 +98,8 @@ std::int32_t TranslationEdits::align() {
   return cells_.back();
 }
 
-/// `shifted_` becomes the words with `length` of them, from `start`, moved to before `target`; a target within or right
-/// behind the words themselves counts from behind them.
+/// Sets shifted_ to the words in which `length` words from `start` have moved to before the word `target`. A `target`
+/// from start to start + length means target + length, as in Tercom.
 void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t target) {
   shifted_ = words_;
   const auto at = [this](std::size_t i) {
@@ -110,11 +111,12 @@ void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t 
     std::rotate(at(start), at(start + length), at(target > start + length ? target : target + length));
 }
 
-/// The distance of `shifted_`, which equals the words before `first`. Rows that become those of the unshifted words
-/// again need not be followed to the end.
+/// Returns the edit distance of shifted_, which has the same words as words_ before place `first`. If a row behind the
+/// shifted words equals the row of words_, the remaining rows are equal too and need not be computed.
 std::int32_t TranslationEdits::shifted_distance(std::size_t first) {
   const std::size_t width = columns();
-  std::size_t same_from = words_.size();  // both have the same words from here on
+  // words_ and shifted_ are equal from this place on.
+  std::size_t same_from = words_.size();
   while (same_from > first && shifted_[same_from - 1] == words_[same_from - 1]) --same_from;
   if (same_from == first) return cells_.back();
   std::copy_n(cells_.begin() + static_cast<std::ptrdiff_t>(first * width), width,
@@ -130,8 +132,8 @@ std::int32_t TranslationEdits::shifted_distance(std::size_t first) {
   return shifted_cells_.back();
 }
 
-/// Whether there is any candidate; `best` is the one that gains most, then the longest, then the one that starts, then
-/// the one that lands nearest to the beginning.
+/// Finds the best shift of all candidates: the largest gain, then the most words, then the smallest start, then the
+/// smallest target. Returns false when there is no candidate.
 bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
   align();
   bool found = false;
@@ -144,13 +146,16 @@ bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
       for (std::size_t length = 1; length <= kLongestShift && start + length <= words && other + length <= references &&
                                    words_[start + length - 1] == reference_[other + length - 1];
            ++length) {
-        // Both sides need an error here, and the words must not already stand where they belong.
+        // A candidate needs an error on both sides, and its words must not already be aligned with these reference
+        // words.
         if (wrong_words_[start + length] == wrong_words_[start]) continue;
         if (wrong_references_[other + length] == wrong_references_[other]) continue;
         const auto begin = static_cast<std::int32_t>(start), end = static_cast<std::int32_t>(start + length);
         if (begin <= aligned_[other] && aligned_[other] < end) continue;
         std::int32_t previous = -1;
-        for (std::size_t offset = 0; offset <= length; ++offset) {  // behind the word before, behind the first, ...
+        // The targets: behind the word aligned with the reference word before, then behind the one aligned with the
+        // first, ...
+        for (std::size_t offset = 0; offset <= length; ++offset) {
           const std::size_t behind = other + offset;
           if (behind > references) break;
           const std::int32_t target = behind == 0 ? 0 : aligned_[behind - 1] + 1;

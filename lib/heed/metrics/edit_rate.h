@@ -6,13 +6,15 @@
 
 namespace heed {
 
-/// The edits of Translation Edit Rate (Snover et al. 2006): word insertions, deletions, substitutions and shifts of
-/// word sequences, found by Tercom's greedy search within the limits sacreBLEU 2.6 sets: shifts of at most 10 words
-/// over at most 50, an edit distance within 25 words of the diagonal, 1,000 candidate shifts (the shift found when they
-/// run out is not made). Keeps its memory between calls.
+/// Counts the edits of Translation Edit Rate (Snover et al. 2006): insertions, deletions and substitutions of words,
+/// and shifts of word sequences to another place. Tercom's greedy search finds the shifts: it makes the best shift
+/// again and again until no shift lowers the number of edits. The limits are those of sacreBLEU 2.6: a shift moves at
+/// most 10 words over at most 50 words, the edit distance is computed within 25 words of the diagonal, and the search
+/// ends after 1,000 candidate shifts, without making the best of the last round. Keeps its memory between calls.
 class TranslationEdits {
  public:
-  /// Edits from `hypothesis` to `reference`; equal numbers are equal words.
+  /// Returns the number of edits that turn `hypothesis` into `reference`. Words are given as numbers; equal numbers are
+  /// equal words.
   std::int64_t count(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
 
  private:
@@ -30,11 +32,16 @@ class TranslationEdits {
   bool best_shift(std::int32_t distance, Shift& best);
 
   std::span<const std::uint32_t> reference_;
-  std::vector<std::uint32_t> words_, shifted_;               // the hypothesis as it is by now, and with one more shift
-  std::vector<std::pair<std::int32_t, std::int32_t>> beam_;  // [words + 1] first column and the one behind the last
-  std::vector<std::int32_t> cells_, shifted_cells_;          // [words + 1, columns()] edit distances of both
-  std::vector<std::int32_t> aligned_;  // [reference] the word of the hypothesis, -1 before the first
-  std::vector<std::int32_t> wrong_words_, wrong_references_;  // [+ 1] errors before each position
+  // The hypothesis after the shifts made so far, and the hypothesis after one more shift.
+  std::vector<std::uint32_t> words_, shifted_;
+  // [words + 1] The columns of each row that are inside the beam: the first column, and the column behind the last.
+  std::vector<std::pair<std::int32_t, std::int32_t>> beam_;
+  // [words + 1, columns()] The edit distances for words_ and for shifted_.
+  std::vector<std::int32_t> cells_, shifted_cells_;
+  // [reference] The hypothesis word that each reference word is aligned with; -1 means before the first word.
+  std::vector<std::int32_t> aligned_;
+  // [words + 1] and [reference + 1] The number of wrong words before each position.
+  std::vector<std::int32_t> wrong_words_, wrong_references_;
   std::int64_t candidates_ = 0;
 };
 

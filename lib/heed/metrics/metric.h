@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// What translations are scored by: metrics of translations that `bleu` computes, and the model's own cross-entropy and
-/// perplexity, which `train` validates beside BLEU.
+/// The names of all metrics. The tool `bleu` computes the first three from translations; `train` also validates with
+/// the model's cross-entropy (ce_mean_words, per word) and perplexity.
 enum class Metric { bleu, chrf, ter, ce_mean_words, perplexity };
 
 template <>
@@ -26,66 +26,75 @@ struct EnumNames<Metric> {
                                                                    {Metric::perplexity, "perplexity"}};
 };
 
-/// Whether a larger score is a better one.
+/// Returns whether a larger score of the metric is a better score.
 inline bool larger_is_better(Metric metric) {
   return metric == Metric::bleu || metric == Metric::chrf;
 }
 
-/// Counts one segment after another and keeps its memory between them; one for each thread.
+/// Computes the statistics of segments, one segment after another, for one metric. A counter keeps its memory between
+/// segments, and each thread has a counter of its own.
 class SegmentCounter {
  public:
   virtual ~SegmentCounter() = default;
 
-  /// The references of the segment the next hypotheses belong to (at least one; an empty line is a reference too). The
-  /// lines must live until the next call.
+  /// Sets the references of the segment that the next hypotheses belong to: at least one, and an empty line is a
+  /// reference too. The lines must exist until the next call of set_references().
   virtual void set_references(std::span<const std::string_view> references) = 0;
-  /// Writes the statistics of a hypothesis for that segment into `row`, TranslationMetric::width() numbers.
+  /// Writes the statistics of a hypothesis of the present segment into `row`, which has TranslationMetric::width()
+  /// numbers.
   virtual void count(std::string_view hypothesis, std::span<double> row) = 0;
 };
 
-/// A score as NumPy has it after computing in float32: `single` says that the result is itself a float32 there, so that
-/// what is computed from it (means, differences) is rounded to float32 too.
+/// The score of one resample. NumPy computes some scores in float32; `single` says that this score is a float32 in
+/// NumPy, so that means and differences of such scores are rounded to float32 too.
 struct ResampledScore {
   double value = 0;
   bool single = false;
 };
 
-/// A way to score translations: the statistics of segments add up over a corpus, and the score is a function of the
-/// sums. The three score functions differ in their arithmetic only: sacreBLEU computes with Python's numbers on the
-/// corpus, in float32 on bootstrap resamples and in NumPy's 64-bit numbers on shuffled systems.
+/// A metric of translations. The statistics of segments are added up over a corpus, and the score is a function of the
+/// sums. There are three score functions since sacreBLEU computes with different numbers: with Python's numbers for the
+/// corpus, with float32 for bootstrap resamples, and with NumPy's 64-bit numbers for shuffled systems.
 class TranslationMetric {
  public:
   virtual ~TranslationMetric() = default;
 
-  /// "BLEU", "chrF2++", "TER".
+  /// Returns the metric's name in reports: "BLEU", "chrF2++", "TER".
   virtual std::string name() const = 0;
-  /// What the score depends on, as the signature shows it: "case:mixed|eff:yes|nc:6|nw:0|space:no".
+  /// Returns the settings that the score depends on, as the signature shows them:
+  /// "case:mixed|eff:yes|nc:6|nw:0|space:no".
   virtual std::string settings() const = 0;
   virtual bool lower_is_better() const { return false; }
 
+  /// Returns how many numbers the statistics of one segment have.
   virtual std::size_t width() const = 0;
+  /// Returns a new counter of this metric, for one thread.
   virtual std::unique_ptr<SegmentCounter> counter() const = 0;
 
+  /// Returns the score of a corpus from the sums of its segments' statistics.
   virtual double score(std::span<const double> sums) const = 0;
+  /// Returns the score of a bootstrap resample, computed in float32 as sacreBLEU does.
   virtual ResampledScore resampled_score(std::span<const float> sums) const = 0;
+  /// Returns the score of a system whose segments were shuffled with another system's, computed as sacreBLEU does.
   virtual double shuffled_score(std::span<const double> sums) const { return score(sums); }
-  /// What the score is made of, for the reader: BLEU's precisions; most metrics have nothing to add.
+  /// Returns the parts of a score for the report, such as BLEU's precisions; most metrics return nothing.
   virtual std::string details(std::span<const double>) const { return {}; }
 };
 
-/// The test of significance a signature names: "bs" (bootstrap) or "ar" (approximate randomisation).
+/// A test of significance, as a signature names it: "bs" is bootstrap resampling, "ar" is approximate randomisation.
 struct Resampling {
   std::string_view test;
   std::int64_t samples = 0;
   std::uint64_t seed = 0;
 };
 
-/// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed.0.1.0": what has to be equal for two scores to be
-/// comparable. sacreBLEU's, but for the version, which names the program that counted.
+/// Returns the signature of a score, such as "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed.0.1.0": two
+/// scores are comparable when their signatures are equal. The signature equals sacreBLEU's, except that the version
+/// names heed.
 std::string signature(const TranslationMetric& metric, std::size_t references,
                       const std::optional<Resampling>& resampling = {});
 
-/// A signature with sacreBLEU's abbreviations: "#:1|c:mixed|e:no|tok:13a|s:exp|v:heed.0.1.0".
+/// Returns a signature with sacreBLEU's abbreviations: "#:1|c:mixed|e:no|tok:13a|s:exp|v:heed.0.1.0".
 std::string short_signature(std::string_view signature);
 
 }  // namespace heed

@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::uint32_t kAbsent = UINT32_MAX;
 
-/// Multiplication by an odd constant, high bits folded down: every bit of the value moves the low bits.
+/// Returns a hash: a product with an odd constant whose high bits are added to the low bits, so that every bit of the
+/// value changes the low bits.
 std::uint64_t mix(std::uint64_t value) {
   value *= 0x9E3779B97F4A7C15U;
   return value ^ (value >> 32);
@@ -30,7 +31,8 @@ TokenKey::TokenKey(std::string_view token) : text(token) {
     std::uint64_t hash = size;
     for (std::size_t at = 0; at + 8 < size; at += 8) hash = mix(hash ^ load<std::uint64_t>(bytes + at));
     hashed = mix(hash ^ load<std::uint64_t>(bytes + size - 8));
-  } else if (size >= 4) {  // both halves, which overlap where it is shorter than eight
+  } else if (size >= 4) {
+    // The first four and the last four bytes; these overlap in a token of less than eight bytes.
     hashed = mix(load<std::uint32_t>(bytes) | std::uint64_t{load<std::uint32_t>(bytes + size - 4)} << 32);
   } else if (size > 0) {
     const auto byte = [bytes](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(bytes[i])}; };
@@ -113,7 +115,8 @@ void NgramMatcher::match(std::span<const std::string_view> tokens, std::span<std
 void NgramMatcher::match_longer(std::span<std::int64_t> matches) {
   const std::size_t length = token_ids_.size();
   for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= length; ++n) {
-    bool any = false;  // an n-gram the references lack has no longer one they have
+    // Stays false when no n-gram is in the references: then no longer n-gram is in them either.
+    bool any = false;
     for (std::size_t i = 0; i + n <= length; ++i) {
       std::uint32_t& prefix = prefix_ids_[i];
       const std::uint32_t last = token_ids_[i + n - 1];

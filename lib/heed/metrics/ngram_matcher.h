@@ -10,8 +10,9 @@
 
 namespace heed {
 
-/// A map from keys to small ids that is emptied in no time: every entry carries the generation it belongs to.
-/// Open addressing, linear probing, at most half full.
+/// A hash table from keys to small ids that can be emptied at once: each entry carries the number of the generation
+/// that it belongs to, and clear() begins a new generation, so that all older entries count as empty. Open addressing,
+/// linear probing, at most half full.
 template <class Entry>
 class GenerationTable {
  public:
@@ -25,7 +26,7 @@ class GenerationTable {
     }
   }
 
-  /// The entry equal to `key`, or nullptr.
+  /// Returns the table's entry whose key is `key`, or nullptr when the table has no such entry.
   template <class Key>
   const Entry* find(const Key& key) const {
     for (std::size_t at = key.hash() & mask();; at = (at + 1) & mask()) {
@@ -35,7 +36,7 @@ class GenerationTable {
     }
   }
 
-  /// The id of `key`; `next_id` (then counted up) where it is new.
+  /// Returns the id of `key`. A new key gets the id `next_id`, and `next_id` is increased by 1.
   template <class Key>
   std::uint32_t intern(const Key& key, std::uint32_t& next_id) {
     if (2 * (used_ + 1) > entries_.size()) grow();
@@ -66,8 +67,8 @@ class GenerationTable {
   std::uint32_t generation_ = 1;
 };
 
-/// The bytes of a token with their hash, as a key of a GenerationTable. Short tokens of one length have different
-/// hashes.
+/// A token with the hash of its text, as a key of a GenerationTable. Two tokens of the same length of at most kShort
+/// bytes have different hashes if their texts differ, so that such texts need not be compared.
 struct TokenKey {
   static constexpr std::size_t kShort = 8;
 
@@ -83,39 +84,47 @@ struct TokenKey {
   std::uint64_t hashed = 0;
 };
 
-/// What a GenerationTable holds.
+/// An entry of a GenerationTable: a key, the generation that the entry belongs to, and the key's id.
 template <class Key>
 struct GenerationEntry {
   Key key;
   std::uint32_t generation = 0, id = 0;
 };
 
-/// Gives equal tokens equal numbers, 0, 1, 2 ... in the order they are first seen. Keeps a copy of the text.
+/// Gives each different token a number, 0, 1, 2 ... in the order in which the tokens are first seen. Keeps copies of
+/// the tokens' texts.
 class TokenNumbers {
  public:
+  /// Forgets all tokens, so that the numbers start at 0 again.
   void clear();
-  /// `numbers` becomes the tokens' numbers.
+  /// Sets `numbers` to the numbers of the tokens.
   void number(std::span<const std::string_view> tokens, std::vector<std::uint32_t>& numbers);
 
  private:
   GenerationTable<GenerationEntry<TokenKey>> table_;
   std::uint32_t count_ = 0;
-  std::deque<std::string> kept_;  // the first `count_` of them
+  // The tokens' texts; only the first `count_` strings are in use.
+  std::deque<std::string> kept_;
 };
 
-/// Counts the n-grams two sequences of tokens share, exactly: tokens become ids by comparing their text, and an n-gram
-/// is the pair (its first n-1 tokens' id, its last token's id). No n-gram is ever spelled out.
+/// Counts the n-grams that a hypothesis shares with its references, exactly and without building the n-grams' texts.
+/// Each different token gets an id, and each different n-gram gets an id too, found by the pair (id of its first n-1
+/// tokens, id of its last token). Example, for the reference "a b a b":
+///
+///     tokens     a: 0, b: 1
+///     bigrams    a b: (0, 1) -> 2    b a: (1, 0) -> 3
+///     trigrams   a b a: (2, 0) -> 4  b a b: (3, 1) -> 5
 class NgramMatcher {
  public:
   explicit NgramMatcher(int max_order) : max_order_(max_order) {}
 
-  /// Forgets the references (keeps the memory).
+  /// Forgets the references, but keeps the memory.
   void clear();
-  /// Adds one reference; an n-gram counts as often as in the reference that has it most. The tokens' text must live
-  /// until clear().
+  /// Adds one reference. When several references have an n-gram, the largest of their counts is used. The tokens' texts
+  /// must exist until clear().
   void add_reference(std::span<const std::string_view> tokens);
-  /// Adds to `matches[n - 1]` (n = 1 ... max_order) the number of n-grams of `tokens` found in the references, each
-  /// at most as often as it counts there. May be asked for several hypotheses.
+  /// Adds to `matches[n - 1]` (n = 1 ... max_order) the number of n-grams of the hypothesis `tokens` that are in the
+  /// references; each n-gram counts at most as often as in the references. May be called for several hypotheses.
   void match(std::span<const std::string_view> tokens, std::span<std::int64_t> matches);
 
  private:
@@ -124,13 +133,14 @@ class NgramMatcher {
     std::uint64_t hash() const;
     bool operator==(const Pair& other) const = default;
   };
-  /// What is known of one n-gram: its count in the references, and how often the present sequence (`sequence`) has it.
+  /// The counts of one n-gram: in the references, and so far in the present sequence. `sequence` is the number of the
+  /// sequence that `seen` belongs to.
   struct Node {
     std::uint32_t count = 0, seen = 0, sequence = 0;
   };
 
   static Pair pair_key(std::uint32_t prefix, std::uint32_t token);
-  /// For that many new n-grams.
+  /// Makes room for `count` new n-grams.
   void make_room(std::size_t count) {
     if (nodes_.size() < node_count_ + count) nodes_.resize(node_count_ + count);
   }

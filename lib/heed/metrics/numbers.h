@@ -4,12 +4,13 @@
 
 namespace heed {
 
-/// "41.02" with `width` decimals, rounded as the exact value demands.
+/// Returns a number with `width` decimals, such as "41.02", correctly rounded from its exact binary value.
 std::string format_fixed(double value, int width);
 
-/// A JSON number as Python writes it: the shortest digits that read back the same, with a point or an exponent.
+/// Returns a number for JSON as Python writes it: the fewest digits from which the same double is read back, with a
+/// point or an exponent.
 std::string json_number(double value);
-/// The same for a float32, whose shortest digits are fewer.
+/// Returns a float32 for JSON: the fewest digits from which the same float32 is read back.
 std::string json_number(float value);
 
 }  // namespace heed

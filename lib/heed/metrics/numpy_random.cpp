@@ -5,8 +5,8 @@
 namespace heed {
 namespace {
 
-/// numpy.random.SeedSequence (after O'Neill's seed_seq): mixes the seed's 32-bit words into a pool of four and draws
-/// `count` words from it.
+/// Computes the first `count` words of numpy.random.SeedSequence (after O'Neill's seed_seq): mixes the 32-bit words of
+/// the seed into a pool of four words and draws words from the pool.
 template <std::size_t count>
 std::array<std::uint32_t, count> seed_words(std::uint64_t seed) {
   constexpr std::size_t kPool = 4;
@@ -63,11 +63,12 @@ void NumpyRandom::draw() {
 }
 
 void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
-  if (size == 1) {  // nothing to draw
+  // No random number is needed.
+  if (size == 1) {
     for (std::uint32_t& number : out) number = 0;
     return;
   }
-  // Lemire's way to a number below `size`; drawn numbers that would favour some of them are passed over.
+  // Lemire's method for a number below `size`: numbers that would make some results more probable are rejected.
   const std::uint32_t threshold = (UINT32_MAX - (size - 1)) % size;
   for (std::size_t at = 0; at < out.size();) {
     if (at_ == drawn_.size()) draw();

@@ -8,18 +8,20 @@
 
 namespace heed {
 
-/// The numbers of numpy.random.default_rng(seed): SeedSequence, PCG64 (XSL RR 128/64; O'Neill 2014) and Lemire's
-/// bounded integers (2019). Significance tests draw from it, so that p-values are those that NumPy users get.
+/// Computes the same random numbers as numpy.random.default_rng(seed): SeedSequence, PCG64 (XSL RR 128/64; O'Neill
+/// 2014) and Lemire's bounded integers (2019). Significance tests use these numbers, so that the p-values equal
+/// sacreBLEU's.
 class NumpyRandom {
  public:
   explicit NumpyRandom(std::uint64_t seed);
 
-  /// The low half of a 64-bit number first, then its high half.
+  /// Returns the next 32-bit number. Each 64-bit number of PCG64 gives its low half first and then its high half.
   std::uint32_t next32() {
     if (at_ == drawn_.size()) draw();
     return drawn_[at_++];
   }
-  /// Generator.choice(size, ...) with replacement: fills `out` with numbers below `size` (1 to 2^32 - 1).
+  /// Fills `out` with random numbers below `size` (1 to 2^32 - 1), as NumPy's Generator.choice(size, ...) with
+  /// replacement.
   void choose(std::uint32_t size, std::span<std::uint32_t> out);
 
  private:
@@ -30,7 +32,8 @@ class NumpyRandom {
   std::size_t at_ = drawn_.size();
 };
 
-/// Generator.integers(2, dtype=bool) over and over: 32 of them from each 32-bit number, the lowest bit first.
+/// Computes the same bits as repeated calls of NumPy's Generator.integers(2, dtype=bool): 32 bits from each 32-bit
+/// number, the lowest bit first.
 class NumpyBits {
  public:
   explicit NumpyBits(NumpyRandom& random) : random_(random) {}

@@ -46,8 +46,9 @@ std::uint64_t limb(Wide number, int i) {
   return static_cast<std::uint64_t>(number >> (kLimbBits * i)) & kLimb;
 }
 
-/// Numbers of 128 bits as three limbs of 52 bits, eight numbers to a vector. The multiplications look at no more than
-/// 52 bits of a limb, so that what is carried from one limb to the next need not be taken out of it.
+/// Fills `out` with AVX-512 instructions. A 128-bit number is held as three limbs (parts) of 52 bits, and a vector
+/// holds a limb of eight numbers. A limb may hold a carry above its 52 bits: the carry is added to the next limb but
+/// not removed, since the multiplications ignore the bits above 52.
 HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t> out) {
   constexpr std::size_t kLanes = 8, kVectors = kStreams / kLanes;
   alignas(64) std::uint64_t lanes[3][kLanes];
@@ -62,7 +63,7 @@ HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t
   }
   const __m512i limb_mask = _mm512_set1_epi64(static_cast<long long>(kLimb));
   const __m512i high_mask = _mm512_set1_epi64((1LL << 40) - 1);
-  constexpr int kAndOr = 0xEA;  // (a & b) | c
+  constexpr int kAndOr = 0xEA;  // the truth table of (a & b) | c
   for (std::size_t i = 0; i < out.size(); i += 2 * kStreams) {
     for (std::size_t v = 0; v < kVectors; ++v) {
       const __m512i s0 = state[v][0], s1 = state[v][1], s2 = state[v][2];
@@ -71,7 +72,7 @@ HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t
           _mm512_ternarylogic_epi64(_mm512_srli_epi64(s1, 12), high_mask, _mm512_slli_epi64(s2, 40), kAndOr);
       const __m512i drawn = _mm512_rorv_epi64(_mm512_xor_si512(low, high), _mm512_srli_epi64(high, 58));
       _mm512_storeu_si512(out.data() + i + 2 * kLanes * v, drawn);
-      // Two sums for the second and third limb, so that fewer additions wait for each other.
+      // The second and third limb are computed as two separate sums each, so that fewer additions wait for each other.
       const __m512i next0 = _mm512_madd52lo_epu64(increment[0], s0, multiplier[0]);
       const __m512i next1 = _mm512_add_epi64(
           _mm512_madd52lo_epu64(_mm512_madd52hi_epu64(increment[1], s0, multiplier[0]), s0, multiplier[1]),

@@ -10,13 +10,15 @@
 namespace heed {
 namespace {
 
-/// Resamples or trials drawn before the threads work on them: several for each, but few enough to stay in the cache.
+/// Returns how many resamples or trials are drawn before the threads work on them: several for each thread, but so few
+/// that they stay in the cache.
 std::int64_t round_size(std::size_t segments, int threads) {
   const auto fitting = static_cast<std::int64_t>((std::size_t{1} << 18) / segments);
   return std::max<std::int64_t>(threads, std::min<std::int64_t>(64, fitting));
 }
 
-/// numpy.add.reduce of a contiguous array: eight running sums in blocks of up to 128 numbers, halves above.
+/// Returns the sum of an array in the order of additions of numpy.add.reduce: blocks of up to 128 numbers have eight
+/// running sums, and longer arrays are cut into halves.
 template <class Number>
 Number pairwise_sum(std::span<const double> values) {
   const auto at = [&](std::size_t i) { return static_cast<Number>(values[i]); };
@@ -40,18 +42,19 @@ Number pairwise_sum(std::span<const double> values) {
   return pairwise_sum<Number>(values.first(half)) + pairwise_sum<Number>(values.subspan(half));
 }
 
+/// Returns the mean of the values with NumPy's rounding, in float32 when `single` is true.
 double numpy_mean(std::span<const double> values, bool single) {
   const auto count = static_cast<double>(values.size());
   if (!single) return pairwise_sum<double>(values) / count;
   return static_cast<double>(static_cast<float>(static_cast<double>(pairwise_sum<float>(values)) / count));
 }
 
-/// A difference of two numbers, or of two float32.
+/// Returns a - b, computed in float32 when `single` is true.
 double difference_of(double a, double b, bool single) {
   return single ? static_cast<double>(static_cast<float>(a) - static_cast<float>(b)) : a - b;
 }
 
-/// The mean as if computed without rounding: the sum carries what each addition loses.
+/// Returns the mean as if computed without rounding: `lost` sums up what each addition loses.
 double exact_mean(std::span<const double> values) {
   double sum = 0, lost = 0;
   for (const double value : values) {
@@ -63,6 +66,7 @@ double exact_mean(std::span<const double> values) {
   return static_cast<double>((static_cast<long double>(sum) + static_cast<long double>(lost)) / count);
 }
 
+/// Returns the interval that holds the middle 95 % of the scores, with the given mean.
 Interval interval(const ResampledScores& scores, double mean) {
   std::vector<double> sorted = scores.values;
   std::sort(sorted.begin(), sorted.end());
@@ -70,16 +74,18 @@ Interval interval(const ResampledScores& scores, double mean) {
   return {mean, 0.5 * difference_of(sorted[high], sorted[low], scores.single), scores.single};
 }
 
-double p_value(std::size_t at_least, std::size_t count) {
-  return (static_cast<double>(at_least) + 1) / (static_cast<double>(count) + 1);
+/// Returns the p-value of a test when `larger` of `count` trials show a larger difference than the two systems.
+double p_value(std::size_t larger, std::size_t count) {
+  return (static_cast<double>(larger) + 1) / (static_cast<double>(count) + 1);
 }
 
-/// The rows that resamples are drawn from. Small whole numbers are kept in a byte: whatever is drawn, float32 sums them
-/// without rounding, and so do integers, from a quarter of the memory.
+/// The rows that resamples are drawn from. Small whole numbers are stored as bytes and summed as integers, which takes
+/// a quarter of the memory: float32 would sum these numbers without rounding too, so the results are equal.
 class ResampleRows {
  public:
   ResampleRows(const CompactNumbers& rows, std::size_t width) : width_(width) {
-    constexpr std::size_t kExact = 1 << 24;  // float32 has all whole numbers up to here
+    // All whole numbers up to this one are exact in float32.
+    constexpr std::size_t kExact = 1 << 24;
     const auto bytes = rows.bytes();
     const std::size_t most = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
     if (!bytes.empty() && most * (rows.size() / width) <= kExact) {
@@ -92,10 +98,11 @@ class ResampleRows {
     }
   }
 
-  /// Numbers that add() writes: those of a row and some behind them that mean nothing.
+  /// Returns how many numbers add() writes: the numbers of a row and, up to a multiple of kColumns, numbers without
+  /// meaning.
   std::size_t columns() const { return (width_ + kColumns - 1) / kColumns * kColumns; }
 
-  /// Adds the rows that `draws` names, in their order, to `sums` [columns()].
+  /// Adds the rows with the numbers `draws`, in this order, to `sums` [columns()].
   void add(std::span<const std::uint32_t> draws, std::span<float> sums) const {
     for (std::size_t at = 0; at < columns();) {
       const std::size_t blocks = std::min<std::size_t>(2, (columns() - at) / kColumns);
@@ -131,7 +138,7 @@ class ResampleRows {
 
   template <std::size_t columns, class Stored, class Sum>
   void add_stored(std::span<const std::uint32_t> draws, const Stored* rows, Sum* totals) const {
-    Sum sums[columns];  // in registers
+    Sum sums[columns];  // held in registers
     std::copy_n(totals, columns, sums);
     for (const std::uint32_t draw : draws) {
       const Stored* row = rows + draw * width_;
@@ -140,7 +147,7 @@ class ResampleRows {
     std::copy(std::begin(sums), std::end(sums), totals);
   }
 
-  /// Four rows at a time in bytes.
+  /// Adds rows of numbers below 64: four rows at a time are summed in bytes, and then in 16 bits.
   template <std::size_t columns>
   void add_small(std::span<const std::uint32_t> draws, const std::uint8_t* rows, std::uint16_t* totals) const {
     for (; draws.size() >= 4; draws = draws.subspan(4)) {
@@ -154,26 +161,32 @@ class ResampleRows {
     add_stored<columns>(draws, rows, totals);
   }
 
-  static constexpr std::size_t kShort = 256;  // bytes that 16 bits can sum
+  // A 16-bit sum can hold this many bytes.
+  static constexpr std::size_t kShort = 256;
   std::size_t width_;
-  bool are_small_ = false;           // the sum of any four bytes is one
-  std::vector<std::uint8_t> bytes_;  // one row behind the other, and what the last row's columns() reach
-  std::vector<float> floats_;        // the same
+  // True when the sum of any four numbers fits into a byte.
+  bool are_small_ = false;
+  // One row after another, and kColumns more numbers so that add() can read past the last row.
+  std::vector<std::uint8_t> bytes_;
+  // The same numbers as floats; either bytes_ or floats_ is empty.
+  std::vector<float> floats_;
 };
 
-/// Sums of one column for the two systems that a trial makes by shuffling.
+/// The sums of one column for the two systems that a trial makes by swapping segments.
 struct ShuffledSums {
   double one = 0, other = 0;
 };
 
-/// Those of a column with fractions (TER's mean length of three references), rounded as NumPy rounds them, because a
-/// difference that is exactly the one seen counts or not by its last bit: products of 0/1 matrices, which OpenBLAS sums
-/// in blocks of 384 segments (two halves where fewer than two blocks are left) on CPUs that have AVX-512.
+/// Returns the sums of a column with fractions (such as TER's mean length of three references) for the trial `mask`,
+/// rounded as NumPy rounds them. The last bit matters: a trial whose difference equals the observed difference does not
+/// count, and a trial with a larger difference does. NumPy computes these sums as products of 0/1 matrices, which
+/// OpenBLAS sums in blocks of 384 segments (two halves when less than two blocks are left) on CPUs with AVX-512.
 ShuffledSums shuffled_fractions(const CompactNumbers& rows, std::size_t width, std::size_t baseline, std::size_t system,
                                 const std::uint64_t* mask) {
   constexpr std::size_t kBlock = 384;
   const std::size_t segments = rows.size() / width;
-  ShuffledSums swapped, kept;  // the sums of the baseline's rows and of the system's rows
+  // The part of the sums that comes from the baseline's rows, and the part that comes from the system's rows.
+  ShuffledSums swapped, kept;
   for (std::size_t first = 0; first < segments;) {
     const std::size_t left = segments - first;
     const std::size_t last = first + (left >= 2 * kBlock ? kBlock : left > kBlock ? (left + 1) / 2 : left);
@@ -191,7 +204,7 @@ ShuffledSums shuffled_fractions(const CompactNumbers& rows, std::size_t width, s
   return {swapped.one + kept.one, swapped.other + kept.other};
 }
 
-/// Calls function(thread, first, last) on parts of 0 .. count.
+/// Calls function(thread, first, last) on each thread, with one part of the range 0 .. count.
 template <class Function>
 void share(ThreadPool& pool, std::int64_t count, const Function& function) {
   pool.run([&](int thread) {
@@ -250,7 +263,8 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
       single[s * count + sample] = score.single;
     }
   };
-  if (threads == 1) {  // pieces of a resample, so that the cache has room for the rows
+  if (threads == 1) {
+    // A resample is drawn and added in pieces, so that the cache has room for the rows.
     std::vector<float> sums(rows.columns());
     for (std::size_t sample = 0; sample < count; ++sample) {
       std::fill(sums.begin(), sums.end(), 0.0F);
@@ -291,7 +305,8 @@ Interval exact_interval(const ResampledScores& scores) {
 }
 
 Interval numpy_interval(const ResampledScores& scores) {
-  std::vector<double> sorted = scores.values;  // the order of the sum is the sorted one
+  // NumPy's sum depends on the order of the scores: sacreBLEU's order is the sorted one.
+  std::vector<double> sorted = scores.values;
   std::sort(sorted.begin(), sorted.end());
   return interval(scores, numpy_mean(sorted, scores.single));
 }
@@ -313,8 +328,8 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
   const std::size_t segments = statistics.segments(), width = statistics.row_width(), words = (segments + 63) / 64;
   const std::size_t metrics = statistics.metrics().size(), systems = statistics.systems();
   const std::size_t system_width = width / systems;
-  // What a segment changes in the sums when a system takes the baseline's row instead of its own, and sums to start
-  // from.
+  // `changes` holds what a segment adds to a system's sums when the system takes the baseline's row for it. `own` holds
+  // the sums without swaps; `both` holds the sums of a system and the baseline together.
   std::vector<double> changes(segments * (width - system_width)), own(width), both(width);
   for (std::size_t i = 0; i < segments; ++i) {
     const auto row = [&](std::size_t k) { return statistics.rows()[i * width + k]; };

@@ -29,7 +29,7 @@ std::string centred(std::string_view text, std::size_t width) {
   return std::string(pad / 2, ' ') + std::string(text) + std::string(pad - pad / 2, ' ');
 }
 
-/// The number read back from its rounded form.
+/// Returns the number rounded to `width` decimals and written for JSON: 41.0 for 41.04 and width 1.
 std::string rounded(double value, int width) {
   const std::string text = format_fixed(value, width);
   double number = 0;
@@ -37,10 +37,11 @@ std::string rounded(double value, int width) {
   return json_number(number);
 }
 
-/// A cell of one or several lines.
+/// A cell of a table, with one or several lines.
 using Cell = std::vector<std::string>;
 
-/// A frame around rows of cells, the first row the header, the first column to the right, the others centred.
+/// Returns a table with a frame around its cells. The first row is the header; the first column is aligned to the
+/// right, and the other columns are centred.
 std::string frame(const std::vector<std::vector<Cell>>& rows) {
   std::vector<std::size_t> widths;
   for (const Cell& title : rows[0]) widths.push_back(columns(title[0]) + 2);
@@ -79,7 +80,7 @@ Cell score_cell(const SystemScore& score, int width) {
   return cell;
 }
 
-/// What was tested, in words.
+/// Returns an explanation of the significance test for the reader of a table.
 std::string test_description(const std::string& baseline, const Resampling& test) {
   const bool bootstrap = test.test == "bs";
   const std::string title = std::string("Paired ") +
@@ -93,6 +94,7 @@ std::string test_description(const std::string& baseline, const Resampling& test
          "   p <= 0.05: the systems differ. Which of them is better, the scores say.\n";
 }
 
+/// Returns a number for JSON, or null.
 std::string nullable(const std::optional<double>& number) {
   return number ? json_number(*number) : "null";
 }
@@ -101,8 +103,8 @@ std::string json_interval_number(double value, bool single) {
   return single ? json_number(static_cast<float>(value)) : json_number(value);
 }
 
-/// A text between XML tags or in an attribute's quotes; what XML cannot hold (control characters, U+FFFE, U+FFFF, bytes
-/// that are not UTF-8) becomes U+FFFD.
+/// Returns a text for the content or an attribute of an XML element. What XML cannot hold (control characters, U+FFFE,
+/// U+FFFF, bytes that are not UTF-8) becomes U+FFFD.
 std::string xml_text(std::string_view text) {
   std::string out;
   std::string valid = replace_invalid_utf8(text);

@@ -9,7 +9,8 @@
 namespace heed {
 namespace {
 
-/// 100 times edits over length; no reference text at all costs 100 where there is a hypothesis.
+/// Returns 100 times the edits divided by the reference length. With an empty reference the rate is 100 if there are
+/// edits.
 template <class Number>
 Number edit_rate(std::span<const Number> sums) {
   if (sums[1] > 0) return 100 * (sums[0] / sums[1]);

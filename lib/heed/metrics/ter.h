@@ -5,8 +5,9 @@
 
 namespace heed {
 
-/// Translation Edit Rate (Snover et al. 2006) as sacreBLEU 2.6 computes it: 100 times the edits to the nearest
-/// reference over the mean length of the references. Statistics: edits, mean length.
+/// Translation Edit Rate (Snover et al. 2006) as sacreBLEU 2.6 computes it: 100 times the number of edits to the
+/// nearest reference, divided by the mean length of the references. The statistics of a segment are the edits and the
+/// mean length.
 class TerMetric : public TranslationMetric {
  public:
   explicit TerMetric(const TercomOptions& options) : options_(options) {}
