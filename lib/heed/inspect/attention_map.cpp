@@ -24,7 +24,7 @@ void check_groups(const WordGroups& groups, std::size_t pieces, const char* side
                 " pieces in order");
 }
 
-/// The map without its last row and column where asked.
+/// Returns the map without its last row (if `row`) and without its last column (if `column`).
 AttentionMap without_last(const AttentionMap& map, bool row, bool column) {
   AttentionMap out = map;
   if (row) out.rows.pop_back();

@@ -11,23 +11,28 @@ namespace heed {
 namespace {
 
 constexpr double kMargin = 20, kCell = 20, kFont = 12, kHeading = 16, kTitle = 13, kGap = 28;
-constexpr double kWidest = 1800;   // a row of maps is broken past this
-constexpr int kLongestToken = 24;  // columns of text
-constexpr double kSlant = -55;     // degrees of the column names
+// In pixels. A row of maps that is wider continues in the next row of the picture.
+constexpr double kWidest = 1800;
+// Longer tokens are cut to this many columns of text.
+constexpr int kLongestToken = 24;
+// The columns' tokens are turned by this angle, in degrees.
+constexpr double kSlant = -55;
 constexpr double kSin = 0.82, kCos = 0.58;
 
 struct Label {
   Point at;
+  /// A text and its place in the picture.
   std::string text;
   TextStyle style;
 };
 
+/// A map and its place in the picture.
 struct Placed {
   const AttentionMap* map;
-  Point corner;  // of the cells
+  Point corner;  // the corner of the cells at the left and the top
 };
 
-/// Where everything goes, before anything is drawn.
+/// The places of all parts of a picture, computed before anything is drawn, since a canvas must know its size.
 struct Layout {
   std::vector<Label> labels;
   std::vector<Placed> maps;
@@ -45,7 +50,8 @@ double widest(const std::vector<std::string>& tokens) {
   return width;
 }
 
-/// The room one map takes: names at the left and on top (slanted, so the last ones stick out at the right).
+/// The space that one map takes, in pixels. The rows' tokens are at the left of the cells; the columns' tokens are
+/// above the cells and slanted, so that the last ones reach beyond the cells at the right.
 struct Extent {
   double left, above, width, height;
 
@@ -129,7 +135,8 @@ void draw_scale(Canvas& canvas, const Layout& layout) {
   const double y = layout.height - kMargin - kHeight, x = kMargin + 60;
   canvas.text({kMargin, y + 10}, "weight", {.size = kFont});
   canvas.text({x - 4, y + 10}, "0", {.size = kFont, .anchor = Anchor::end});
-  for (int i = 0; i < kSteps; ++i)  // a little wide, so that no seam shows
+  // The steps of the scale overlap a little, so that no gap shows between them.
+  for (int i = 0; i < kSteps; ++i)
     canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
                      color_of(static_cast<float>(i) / (kSteps - 1)));
   char top[16];

@@ -7,12 +7,13 @@
 
 namespace heed {
 namespace {
+/// A colour in linear sRGB, with parts from 0 to 1.
 
 struct Linear {
   double red, green, blue;
 };
 
-/// OKLab (B. Ottosson, 2020) in cylinder form to linear sRGB.
+/// Converts a colour from OKLab (B. Ottosson, 2020) in cylindrical coordinates to linear sRGB.
 Linear from_oklch(double lightness, double chroma, double hue) {
   const double a = chroma * std::cos(hue), b = chroma * std::sin(hue);
   const double l = std::pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3);
@@ -21,6 +22,7 @@ Linear from_oklch(double lightness, double chroma, double hue) {
   return {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
           -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
           -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
+  /// Converts a part of a colour from linear sRGB to a byte of sRGB.
 }
 
 std::uint8_t to_srgb(double linear) {
@@ -29,8 +31,8 @@ std::uint8_t to_srgb(double linear) {
   return static_cast<std::uint8_t>(std::lround(255 * encoded));
 }
 
-/// Lightness rises evenly; the hue runs from violet to yellow; as much chroma as the display's gamut has, up to a
-/// quiet maximum.
+/// Computes the colour of a weight: the lightness grows evenly, the hue goes from violet to yellow, and the chroma is
+/// as large as a display can show, up to a moderate maximum.
 Rgb compute(double value) {
   const double lightness = 0.21 + 0.72 * value;
   const double hue = (308 - 202 * std::pow(value, 0.95)) * std::numbers::pi / 180;
@@ -55,7 +57,7 @@ Rgb color_of(float value) {
 }
 
 int palette_index(float value) {
-  // By eye along color_of, each brighter than the one before.
+  // Colours chosen by eye along color_of(), each brighter than the colour before.
   constexpr std::array ladder{235, 53, 54, 25, 30, 36, 42, 113, 185, 227};
   const float step = std::isnan(value) ? 0 : std::clamp(value, 0.0F, 1.0F) * static_cast<float>(ladder.size());
   return ladder[std::min(static_cast<std::size_t>(step), ladder.size() - 1)];

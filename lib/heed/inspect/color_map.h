@@ -5,19 +5,21 @@
 namespace heed {
 
 struct Rgb {
+  /// A colour, with parts from 0 to 255.
   std::uint8_t red = 0, green = 0, blue = 0;
   bool operator==(const Rgb&) const = default;
 };
 
-/// The colour of a weight, 0 (dark violet) over blue and green to 1 (light yellow); values outside are clamped.
-/// Lightness rises evenly with the weight, so equal steps look equal, and the order survives grey-scale print and
-/// colour blindness.
+/// Returns the colour of a weight: dark violet for 0, then blue and green, light yellow for 1. Values outside of 0..1
+/// are clamped. The lightness grows evenly with the weight, so that equal steps look equal, also in grey-scale print
+/// and for colour-blind readers.
 Rgb color_of(float value);
 
-/// The same in ten steps of the fixed colours (16-255) of 256-colour terminals.
+/// Returns the colour of a weight on a terminal with 256 colours, as one of ten of the fixed colours 16 to 255.
 int palette_index(float value);
 
-/// The greatest weight that a scale has to show, rounded up to a tenth (at least 0.1).
+/// Returns the upper end of a scale that must show the weight `greatest`: the weight rounded up to a tenth, at least
+/// 0.1.
 float scale_top(float greatest);
 
 }  // namespace heed

@@ -16,7 +16,7 @@ constexpr double kTop = 64, kBottom = 58, kLeft = 74, kRight = 74, kNoAxis = 30;
 constexpr std::size_t kMostPoints = 600;
 constexpr Rgb kGrid = {228, 228, 228}, kAxis = {120, 120, 120}, kText = {34, 34, 34};
 
-/// Colours that stay apart for colour-blind readers and in grey (after Okabe and Ito, 2008).
+/// Colours that colour-blind readers can tell apart, also in grey (after Okabe and Ito, 2008).
 constexpr std::array<Rgb, 7> kColors{
     {{0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}, {70, 70, 70}}};
 
@@ -24,6 +24,7 @@ bool finite(const Point& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
+/// The range of the values that were included.
 struct Range {
   double low = INFINITY, high = -INFINITY;
   bool empty() const { return low > high; }
@@ -33,7 +34,7 @@ struct Range {
   }
 };
 
-/// Means of equally long runs of points, so that a line has at most kMostPoints.
+/// Returns the points of a curve, at most kMostPoints: of more points, equally long runs are replaced by their means.
 std::vector<Point> thinned(const PlotSeries& series) {
   std::vector<Point> points;
   std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(points), finite);
@@ -49,7 +50,7 @@ std::vector<Point> thinned(const PlotSeries& series) {
   return out;
 }
 
-/// "1.5", "20K", "3M": short enough for an axis.
+/// Returns a value as a short text for an axis: "1.5", "20K", "3M".
 std::string tick_text(double value) {
   char out[32];
   const double size = std::abs(value);
@@ -68,20 +69,21 @@ std::string value_text(double value) {
   return out;
 }
 
-/// The legend's marks and names, from left to right.
+/// The legend is one line of marks and names; these are the widths of a mark and of the space behind a name, in pixels.
 constexpr double kMark = 26, kBehindName = 18;
 
 double legend_width(const PlotSeries& series) {
   return kMark + text_width(series.name, kFont) + kBehindName;
 }
 
-/// Wide enough for the title and the legend.
+/// Returns the width of the picture in pixels, wide enough for the title and the legend.
 double width_of(const Plot& plot) {
   double legend = kLeft;
   for (const PlotSeries& series : plot.series) legend += legend_width(series);
   return std::max({kNarrowest, legend, kLeft + text_width(plot.title, kTitle, true) + kBehindName});
 }
 
+/// Draws a plot on an SVG canvas.
 class Painter {
  public:
   explicit Painter(const Plot& plot);
@@ -90,7 +92,7 @@ class Painter {
  private:
   struct Axis {
     std::vector<double> ticks;
-    double from = 0, to = 1;  // pixels of the first and last tick
+    double from = 0, to = 1;  // pixels of the first and the last tick
     double at(double value) const {
       return from + (value - ticks.front()) / (ticks.back() - ticks.front()) * (to - from);
     }
@@ -100,7 +102,8 @@ class Painter {
   void legend();
   void series(std::size_t index);
   Rgb color(std::size_t index) const { return kColors[index % kColors.size()]; }
-  /// An axis takes its series' colour where it has but one.
+  /// Returns the colour of an axis' labels: the colour of the series if only one series uses the axis, else the text's
+  /// colour.
   Rgb axis_color(bool right) const;
 
   const Plot& plot_;
@@ -125,11 +128,12 @@ Painter::Painter(const Plot& plot) : plot_(plot), width_(width_of(plot)), canvas
   const auto ticks = [](const Range& range, int wanted) {
     return range.empty() ? nice_ticks(0, 1, wanted) : nice_ticks(range.low, range.high, wanted);
   };
-  const double whole = std::clamp(std::floor(x.high - x.low), 1.0, 8.0);  // no half epochs
+  // No more ticks than whole numbers, so that no half epoch is marked.
+  const double whole = std::clamp(std::floor(x.high - x.low), 1.0, 8.0);
   x_ = {ticks(x, x.empty() ? 1 : static_cast<int>(whole)), kLeft, width_ - (has_right_ ? kRight : kNoAxis)};
   left_ = {ticks(left, 6), kHeight - kBottom, kTop};
   right_ = {ticks(right, 6), kHeight - kBottom, kTop};
-  // x ends where the data ends: the last tick need not be reached.
+  // The x axis ends at the last point, which may lie before the last tick.
   if (!x.empty() && x.high > x.low) {
     const double begin = std::max(x_.ticks.front(), std::min(x.low, 0.0)), end = x.high;
     const double scale = (x_.to - x_.from) / (end - begin);

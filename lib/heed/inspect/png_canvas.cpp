@@ -14,8 +14,8 @@
 namespace heed {
 namespace {
 
-constexpr double kMostPixels = 100e6;   // 400 MB
-constexpr double kLongestSide = 32767;  // cairo's limit
+constexpr double kMostPixels = 100e6;   // these pixels take 400 MB
+constexpr double kLongestSide = 32767;  // the longest side that cairo can draw
 
 template <class T, void (*Release)(T*)>
 struct Releaser {
@@ -27,7 +27,7 @@ using CharSet = std::unique_ptr<FcCharSet, Releaser<FcCharSet, FcCharSetDestroy>
 using Face = std::unique_ptr<cairo_font_face_t, Releaser<cairo_font_face_t, cairo_font_face_destroy>>;
 using Scaled = std::unique_ptr<cairo_scaled_font_t, Releaser<cairo_scaled_font_t, cairo_scaled_font_destroy>>;
 
-/// The sans-serif font that fontconfig would show `letter` in.
+/// Returns the sans-serif font that fontconfig chooses for the character `letter`.
 Face find_font(FcConfig* config, bool bold, char32_t letter) {
   const Pattern pattern(FcPatternCreate());
   FcPatternAddString(pattern.get(), FC_FAMILY, reinterpret_cast<const FcChar8*>("sans-serif"));
@@ -66,13 +66,14 @@ struct PngCanvas::Cairo {
 
 namespace {
 
-/// A run of glyphs in one font, placed from 0 rightwards.
+/// A run of glyphs (drawn characters) of one font, placed from x = 0 to the right.
 struct Run {
   cairo_font_face_t* face;
   std::vector<cairo_glyph_t> glyphs;
 };
 
-/// The glyphs of a text in `face`, and where the pen ends up; `missing` tells that the font lacks one.
+/// Returns the glyphs of a text in the font `face`, placed from x = `pen` on, and moves `pen` behind the last glyph.
+/// Sets `missing` when the font lacks a glyph.
 std::vector<cairo_glyph_t> shape(cairo_font_face_t* face, double size, std::string_view text, double& pen,
                                  bool& missing) {
   cairo_matrix_t matrix, identity;
@@ -141,7 +142,8 @@ void PngCanvas::text(Point at, std::string_view text, const TextStyle& style) {
   bool missing = false;
   cairo_font_face_t* const usual = cairo_->font(style.bold, U'a');
   runs.push_back({usual, shape(usual, style.size, text, pen, missing)});
-  if (missing) {  // letter by letter, each in the font that has it
+  if (missing) {
+    // Place each letter by itself, in a font that has the letter.
     runs.clear();
     pen = 0;
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {

@@ -7,11 +7,11 @@
 
 namespace heed {
 
-/// A PNG on white ground, drawn by cairo; each unit is `scale` pixels. Hints are left out. Text takes its letters from
-/// any installed font that has them.
+/// A canvas that makes a PNG file with a white background, drawn by cairo. Each unit of the canvas is `scale` pixels.
+/// Hints are not shown. A character that the usual font lacks is taken from any installed font that has it.
 class PngCanvas : public Canvas {
  public:
-  /// Throws Error for a picture larger than PNG files and memory should be.
+  /// Makes an empty picture. Throws Error when the picture would be too large for PNG files or for the memory.
   PngCanvas(double width, double height, double scale = 2);
   ~PngCanvas() override;
   void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {}) override;
@@ -19,7 +19,7 @@ class PngCanvas : public Canvas {
   void dot(Point center, double radius, Rgb fill, std::string_view hint = {}) override;
   void text(Point at, std::string_view text, const TextStyle& style) override;
 
-  /// The finished file's bytes.
+  /// Returns the bytes of the finished PNG file.
   std::string take();
 
  private:

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-/// Two digits behind the point at most.
+/// Returns a number with at most two decimals.
 std::string number(double value) {
   char out[32];
   const auto [end, error] = std::to_chars(out, out + sizeof out, std::round(value * 100) / 100 + 0.0);

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// One self-contained SVG 1.1 file on white ground.
+/// A canvas that makes an SVG 1.1 file with a white background; the file needs no other files.
 class SvgCanvas : public Canvas {
  public:
   SvgCanvas(double width, double height, std::string_view title);
@@ -15,14 +15,15 @@ class SvgCanvas : public Canvas {
   void dot(Point center, double radius, Rgb fill, std::string_view hint = {}) override;
   void text(Point at, std::string_view text, const TextStyle& style) override;
 
-  /// The finished file.
+  /// Returns the finished SVG file.
   std::string take();
 
  private:
   std::string out_;
 };
 
-/// Text for XML: markup characters as entities, characters that XML 1.0 forbids as U+FFFD.
+/// Returns a text for the content of an XML element: the characters of XML's markup become entities, and characters
+/// that XML 1.0 forbids become U+FFFD.
 std::string xml_escape(std::string_view text);
 
 }  // namespace heed

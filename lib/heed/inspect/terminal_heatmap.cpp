@@ -12,8 +12,9 @@ namespace heed {
 namespace {
 
 constexpr int kCell = 2, kGap = 2;
-constexpr int kLongestVertical = 14;     // lines of a vertical label
-constexpr std::size_t kMostStairs = 16;  // columns labelled by a staircase, which takes a line each
+constexpr int kLongestVertical = 14;  // lines that a vertical label takes at most
+// A panel with more columns gets vertical labels, since a staircase takes one line for each column.
+constexpr std::size_t kMostStairs = 16;
 
 std::string spaces(int count) {
   return std::string(static_cast<std::size_t>(std::max(count, 0)), ' ');
@@ -23,7 +24,7 @@ std::string align_right(const std::string& text, int width) {
   return spaces(width - display_width(text)) + text;
 }
 
-/// Text put down at columns from left to right.
+/// A line of text that is put together from pieces, each at a given terminal column, from left to right.
 class Line {
  public:
   void put(int column, const std::string& text) {
@@ -37,13 +38,20 @@ class Line {
   int used_ = 0;
 };
 
-/// A range of one map's columns.
+/// The columns first .. last-1 of one map, which are drawn as one block.
 struct Panel {
   const AttentionMap* map;
   std::size_t first, last;
   int width() const { return kCell * static_cast<int>(last - first); }
 };
 
+/// Draws the panels of maps. The labels of the columns are drawn in one of two ways: as a staircase, with a rail from
+/// each label down to its column, or vertically, from top to bottom. Example, the columns "the" and "cat" in both ways:
+///
+///          ┌ the           t c
+///          │ ┌ cat         h a
+///       le ██░░            e t
+///     chat ░░██         le ██░░  (a cell is two terminal columns wide)
 class Painter {
  public:
   Painter(const HeatmapStyle& style, float top) : style_(style), top_(top) {}
@@ -71,13 +79,13 @@ class Painter {
   std::string out_;
 };
 
-/// Adds a caption, on several lines where it is wider than the terminal.
+/// Adds a caption, on several lines when the caption is wider than the terminal.
 void Painter::add_title(const std::string& text) {
   for (const std::string& line : wrap_width(text, style_.width, mark()))
     add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
 }
 
-/// One cell's escape sequence (colours) or characters.
+/// Returns what draws one cell: an escape sequence that sets a colour, or characters.
 std::string Painter::cell(float share) const {
   if (style_.shading == Shading::truecolor) {
     const Rgb c = color_of(share);
@@ -86,7 +94,8 @@ std::string Painter::cell(float share) const {
   if (style_.shading == Shading::palette) return "\x1b[48;5;" + std::to_string(palette_index(share)) + 'm';
   constexpr std::array<std::string_view, 5> blocks{"  ", "░░", "▒▒", "▓▓", "██"};
   constexpr std::array<std::string_view, 10> letters{"  ", "..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
-  const auto pick = [share](const auto& shades) {  // empty below 5 %, then even steps
+  // Returns the shade of a share: the first (empty) shade below 5 %, and then even steps.
+  const auto pick = [share](const auto& shades) {
     const auto steps = static_cast<float>(shades.size() - 1);
     const float level = share < 0.05F ? 0 : 1 + std::floor(share * steps);
     return std::string(shades[static_cast<std::size_t>(std::min(level, steps))]);
@@ -115,7 +124,8 @@ void Painter::set_label_width(const std::vector<std::string>& rows) {
   label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
 }
 
-/// Whether there is room for each column's label, or for the beginning of it, behind the rails of those before.
+/// Returns whether a staircase fits: each column's label, or at least the beginning of it, must fit behind the rails of
+/// the columns before.
 bool Painter::stairs_fit(const Panel& panel) const {
   if (panel.last - panel.first > kMostStairs) return false;
   int room = style_.width - label_width_ - 1 - 2;
@@ -124,7 +134,7 @@ bool Painter::stairs_fit(const Panel& panel) const {
   return true;
 }
 
-/// Column labels of a narrow panel, each on its own line, with a rail down to its column.
+/// Draws the column labels of a narrow panel as a staircase: each on a line of its own, with a rail down to its column.
 void Painter::stairs(const Panel& panel) {
   for (std::size_t c = panel.first; c < panel.last; ++c) {
     Line line;
@@ -136,9 +146,10 @@ void Painter::stairs(const Panel& panel) {
   }
 }
 
-/// Column labels written downwards, ending at their column.
+/// Draws the column labels vertically; the last character of each label is above its column.
 void Painter::vertical(std::span<const Panel> panels) {
-  std::vector<std::pair<int, std::vector<std::string>>> labels;  // column on the screen, letters
+  // The terminal column of each label, and the label's characters.
+  std::vector<std::pair<int, std::vector<std::string>>> labels;
   std::size_t height = 0;
   int at = label_width_ + 1;
   for (const Panel& panel : panels) {
@@ -161,7 +172,7 @@ void Painter::vertical(std::span<const Panel> panels) {
   }
 }
 
-/// Panels with the same rows beside each other; `titles` may be empty.
+/// Draws panels with the same rows side by side. `titles` has a title for each panel, or is empty.
 void Painter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
   if (!titles.empty()) {
     Line line;
@@ -191,7 +202,7 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
   add("");
 }
 
-/// Maps of one kind, layer and sentence.
+/// Draws maps of one kind, layer and sentence, and returns the text.
 std::string Painter::paint(std::span<const AttentionMap> maps) {
   out_.clear();
   const AttentionMap& first = maps[0];
@@ -233,7 +244,8 @@ std::string Painter::legend() const {
   char top[16];
   std::snprintf(top, sizeof top, "%.1f", static_cast<double>(top_));
   constexpr std::string_view kName = "weight ";
-  const int ends = colored() ? 6 : 8;  // "0 " and " 0.8", or with brackets
+  // The width of the scale's two ends: "0 " and " 0.8", with brackets when there are no colours.
+  const int ends = colored() ? 6 : 8;
   int steps = colored() ? 16 : ascii() ? 10 : 5;
   const bool named = static_cast<int>(kName.size()) + ends + kCell * steps <= style_.width;
   while (!named && steps > 3 && ends + kCell * steps > style_.width) --steps;
