@@ -22,17 +22,18 @@ using namespace heed;
 namespace {
 
 struct End {
-  int status;  // as waitpid() gives it
+  int status;  // the status as waitpid() returns it
   std::string said;
 };
 
-/// How a process that runs `body` ends.
+/// Runs `body` in a process of its own and returns how the process ended, and what it wrote to stderr.
 End end_of(const std::function<void()>& body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, SIG_DFL);  // no sanitizer's
+    // Removes the handlers of a sanitizer.
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, SIG_DFL);
     const rlimit none{};
     ::setrlimit(RLIMIT_CORE, &none);
     ::dup2(ends[1], STDERR_FILENO);
@@ -51,13 +52,13 @@ End end_of(const std::function<void()>& body) {
 
 const volatile int one = 1;
 
-/// Calls itself until the stack has ended, unless its argument is 0 once.
+/// Calls itself until the stack overflows; the argument must not be 0.
 int overflow_the_stack(const volatile int& depth) {
   const volatile int deeper = depth + 1;
   return depth == 0 ? 0 : overflow_the_stack(deeper) + depth;
 }
 
-/// A fault that no sanitizer sees before the processor does.
+/// Makes a fault that the processor finds before a sanitizer does.
 void write_to_forbidden_page() {
   void* page = ::mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *static_cast<volatile int*>(page) = 1;
@@ -151,7 +152,7 @@ TEST_CASE("crashes outside of guards are what they were") {
           const CrashGuard guard(&own);
           std::thread(write_to_forbidden_page).join();
         }) == SIGSEGV);
-  // Handlers of before are asked, and are there again afterwards.
+  // A handler that was installed before the report is called, and is restored when the report ends.
   CHECK(dies([] {
           std::signal(SIGSEGV, [](int) { ::_exit(0); });
           const CrashReport own("mine");

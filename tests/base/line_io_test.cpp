@@ -73,7 +73,7 @@ TEST_CASE("gzip is read and written by name, damaged gzip is an error, gzip on a
   {
     OutputFile out(path);
     out.stream() << "one\ntwo\n";
-    CHECK(!std::filesystem::exists(path));  // appears whole at commit()
+    CHECK(!std::filesystem::exists(path));  // the file appears at commit() only
     out.commit();
   }
   CHECK(read_lines(path) == Lines{"one", "two"});
@@ -165,7 +165,7 @@ TEST_CASE("ready() tells whether a whole line is there, without waiting") {
   CHECK(!reader.ready());
   REQUIRE(::write(ends[1], "o", 1) == 1);
   ::close(ends[1]);
-  CHECK(reader.ready());  // the end of the input is no reason to wait
+  CHECK(reader.ready());  // the end of the input counts as ready
   CHECK(reader.next(line));
   CHECK(line == "two");
   CHECK(!reader.next(line));

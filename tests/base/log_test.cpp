@@ -17,7 +17,7 @@ using namespace heed;
 
 namespace {
 
-/// A pseudo terminal, whose width a Log asks for.
+/// A pseudo terminal whose width the test sets and the Log asks for.
 class PseudoTerminal {
  public:
   PseudoTerminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -41,7 +41,7 @@ class PseudoTerminal {
   int master_, fd_ = -1;
 };
 
-/// What Progress draws of a long translation.
+/// Returns the status line that Progress draws during a long translation.
 StatusLine long_status() {
   return {"translating", 0.47, {{"1,234,567 lines", 2}, {"1,234/s", 3}, {"3m 20s left", 1}}};
 }

@@ -39,7 +39,7 @@ TEST_CASE("a pipeline holds a bounded number of items, and of bytes") {
       CHECK(freed == (size > 1000 ? kItems : 0));
       CHECK(static_cast<std::size_t>(most) <=
             OrderedPipeline<Item>::kItemsPerThread * static_cast<std::size_t>(threads));
-      // One may be read while the others hold just the most they may.
+      // An item is still read when the items in memory hold exactly the limit.
       CHECK(static_cast<std::size_t>(most - 1) * size <=
             OrderedPipeline<Item>::kBytesPerThread * static_cast<std::size_t>(threads));
     }

@@ -7,7 +7,8 @@
 
 namespace heed {
 
-/// The rows of a terminal that understands "\r", "\n", ESC [ K and ESC [ J and breaks lines that are too long.
+/// A model of a terminal's screen, for tests of status lines. The terminal understands "\r", "\n", ESC [ K and ESC [ J,
+/// and breaks lines that are too long.
 class Screen {
  public:
   explicit Screen(std::size_t width) : width_(width), rows_(1) {}
@@ -32,8 +33,8 @@ class Screen {
     }
   }
 
-  /// The window changes its width. Some terminals break all lines anew, the cursor stays at its character (`reflow`);
-  /// others cut them.
+  /// Changes the width of the window. Some terminals then break all lines again, and the cursor stays at its character
+  /// (`reflow` true); other terminals cut the lines.
   void resize(std::size_t width, bool reflow) {
     width_ = width;
     if (!reflow) {
@@ -65,7 +66,7 @@ class Screen {
     rows_.resize(std::max(rows_.size(), row_ + 1));
   }
 
-  /// What can be seen; empty rows at the end are left out.
+  /// Returns the rows that can be seen, without the empty rows at the end.
   std::vector<std::string> rows() const {
     std::vector<std::string> out;
     for (const Row& row : rows_) out.push_back(row.text);
@@ -76,7 +77,7 @@ class Screen {
  private:
   struct Row {
     std::string text;
-    bool continued = false;  // in the next row
+    bool continued = false;  // true when the row's line continues in the next row
   };
 
   void next_row(bool continued) {

@@ -50,7 +50,8 @@ TEST_CASE("a team does every piece once before it returns, awake and after a sle
     CHECK(team.size() == size);
     for (int round = 0; round < 3000; ++round) {
       const int count = round % 23;
-      std::vector<int> calls(static_cast<std::size_t>(count));  // not atomic: a piece has one thread
+      // The counters need not be atomic, since each piece runs on one thread only.
+      std::vector<int> calls(static_cast<std::size_t>(count));
       team.run(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
       for (const int n : calls) REQUIRE(n == 1);
       if (round % 1000 == 999) std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -19,7 +19,7 @@ TEST_CASE("utf-8 decodes what it encodes, over the whole range") {
 }
 
 TEST_CASE("each maximal ill-formed part becomes one replacement character") {
-  // The examples of Unicode 15, table 3-8 and its neighbours.
+  // The examples are those of Unicode 15, table 3-8, and of the tables next to it.
   const auto repair = [](std::string_view text) { return replace_invalid_utf8(text); };
   const std::string fffd = "\xEF\xBF\xBD";
   CHECK(repair("a\xF1\x80\x80\xE1\x80\xC2z") == "a" + fffd + fffd + fffd + "z");

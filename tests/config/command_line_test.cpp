@@ -59,7 +59,7 @@ constexpr PeerOption kPeers[] = {{"lenpen", "rate", "fairseq"},
 const ToolInfo kTool{
     .name = "shape", .purpose = "tests the parser", .usage = {"shape [options] [FILE...]"}, .peers = kPeers};
 
-/// A tool that takes no words outside of options.
+/// The options of a tool that takes no words outside of options.
 struct NoWords {
   std::string input = "-";
   bool norm_first = false, norm_last = false, norm_middle = false, norm_any = false;
@@ -80,7 +80,7 @@ struct NoWords {
   }
 };
 
-/// What is wrong with a command line of that tool.
+/// Returns the message of the UsageError for a command line of a tool with the options NoWords.
 std::string refused(std::vector<std::string> words) {
   NoWords options;
   std::ostringstream out;
@@ -162,7 +162,7 @@ TEST_CASE("an unknown option is looked for as another toolkit's, as a beginning,
   CHECK(refused({"--transformer", "x"}) ==
         "unknown option --transformer: did you mean --transformer-heads or --transformer-dim-ffn?");
   CHECK(refused({"--inptu", "x"}) == "unknown option --inptu: did you mean --input?");
-  CHECK(refused({"--norm"}) == "unknown option --norm (--help lists them)");  // four begin so
+  CHECK(refused({"--norm"}) == "unknown option --norm (--help lists them)");  // four names begin with "norm"
   CHECK(refused({"--norm-m"}) == "unknown option --norm-m: did you mean --norm-middle?");
   CHECK(refused({"--no-first"}) == "unknown option --no-first: did you mean --no-norm-first?");
   CHECK(refused({"--lr", "x"}) == "unknown option --lr (--help lists them)");

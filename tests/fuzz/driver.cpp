@@ -10,11 +10,12 @@
 
 #include "heed/base/random.h"
 
-// Runs a fuzz target without libFuzzer, for ctest: the seeds as they are, then mutations of them, the same in every
-// run.
+// Runs a fuzz target without libFuzzer, for ctest: first on the seeds themselves, then on random mutations of the
+// seeds, which are the same in every run.
 //
 // usage: heed_fuzz_TARGET [-runs=N] [-seed=N] [FILE or FOLDER...]
-// The input that is being tried stands in the file fuzz-input when the program ends early.
+//
+// If the program ends early, the file fuzz-input contains the input that made it end.
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -42,7 +43,7 @@ std::vector<std::string> read_seeds(const std::vector<std::string>& paths) {
   return seeds;
 }
 
-/// Numbers of one run.
+/// The random numbers of one mutation.
 class Dice {
  public:
   Dice(std::uint64_t seed, std::uint64_t run) : stream_(seed, heed::RandomUse::shuffle, run) {}
@@ -53,7 +54,7 @@ class Dice {
   std::uint64_t drawn_ = 0;
 };
 
-/// What parsers and tokenisers trip over.
+/// Texts on which parsers and tokenisers often fail; mutations insert them.
 constexpr std::string_view kPieces[] = {"\n",
                                         "\r\n",
                                         "\t",

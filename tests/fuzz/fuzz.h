@@ -9,16 +9,17 @@
 #include <string>
 #include <string_view>
 
-// A fuzz target is a program with LLVMFuzzerTestOneInput: libFuzzer's with the preset fuzz, otherwise driver.cpp's.
+// A fuzz target is a program with a function LLVMFuzzerTestOneInput. With the preset fuzz, libFuzzer calls that
+// function; otherwise driver.cpp does.
 
 namespace heed::fuzz {
 
-/// The input, taken from the front: choices first, then text.
+/// The bytes of a fuzzer's input. A target takes its choices from the front first, and then the text.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : bytes_(reinterpret_cast<const char*>(data), size) {}
 
-  /// A number below `n`.
+  /// Takes a byte and returns a number below `n`; returns 0 at the end of the input.
   std::size_t choose(std::size_t n) {
     if (bytes_.empty()) return 0;
     const auto byte = static_cast<unsigned char>(bytes_.front());
@@ -27,7 +28,7 @@ class Input {
   }
   bool flip() { return choose(2) == 1; }
 
-  /// Up to the next line feed, which is dropped.
+  /// Takes and returns the text up to the next line feed; the line feed is dropped.
   std::string line() {
     const std::size_t end = bytes_.find('\n');
     const std::string text(bytes_.substr(0, end));
@@ -45,14 +46,16 @@ class Input {
   std::string_view bytes_;
 };
 
-/// What must hold for every input; ends the program, so that the fuzzer keeps the input.
+/// Ends the program unless `holds` is true, so that the fuzzer keeps the input. `what` names the property that every
+/// input must have.
 inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: does not hold: %s\n", what);
   std::abort();
 }
 
-/// A file with the text, for readers that take a path; several may be there at a time.
+/// A temporary file that contains the given text, for functions that read from a path. Several may exist at the same
+/// time.
 class File {
  public:
   explicit File(const std::string& text)

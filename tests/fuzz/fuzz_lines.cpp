@@ -6,8 +6,9 @@
 #include "heed/base/utf8.h"
 #include "heed/run/line_pipeline.h"
 
-// The line contract on random bytes: as many lines as line feeds (and a last one without), on any number of threads,
-// whatever the policy for ill-formed UTF-8. A byte-order mark at the start is no text.
+// Tests on random bytes that a LineReader returns as many lines as the input has line feeds, and one more for a last
+// line without a line feed. This must hold for any number of threads and any policy for ill-formed UTF-8. A byte-order
+// mark at the start is not text.
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heed;
@@ -19,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     take_byte_order_mark(text, {});
   } catch (const Error&) {
-    return 0;  // gzip, UTF-16 and others are refused by their first bytes
+    // gzip, UTF-16 and other formats are refused by their first bytes.
+    return 0;
   }
   LineReader reader(in, "input", policy);
   std::string out;

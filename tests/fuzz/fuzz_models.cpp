@@ -11,14 +11,15 @@
 #include "heed/text/moses/truecaser.h"
 #include "heed/text/text_model.h"
 
-// Files of models: whatever they hold, they are read, or refused with an error; what is read works and is written again
-// as it was.
+// Tests that any file of a model is either read or refused with an Error, and that a model that was read works and is
+// written with the same contents.
 
 namespace {
 
 using namespace heed;
 
-/// Pieces in order, each from within the tokens; drawn at random too where the model can.
+/// Checks that pieces come in order and lie within the tokens, also for randomly drawn pieces if the model can draw
+/// them.
 void check_pieces(const TextModel& model, const std::string& tokens) {
   const SubwordType type = model.subwords().type();
   const bool merges = type == SubwordType::bpe;
@@ -61,11 +62,11 @@ void check_model(const TextModel& model, const std::string& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // The file itself says what it is, as on the command line.
+  // The file's contents decide which kind of model the file is, as on the command line.
   const std::string text(reinterpret_cast<const char*>(data), size);
   const fuzz::File file(text);
   try {
-    // The end of the file is a text as hard as any.
+    // The end of the model file is also used as a text, since it is as unusual as any other.
     std::string line =
         replace_invalid_utf8(std::string_view(text).substr(text.size() - std::min<std::size_t>(text.size(), 100)));
     std::erase_if(line, [](char c) { return c == '\n' || c == '\0'; });

@@ -11,8 +11,8 @@
 #include "heed/run/train.h"
 #include "heed/run/translate.h"
 
-// Command lines and configuration files: taken, or refused with a UsageError or Error; what was taken is dumped and
-// taken again.
+// Tests that any command line and any configuration file is either accepted or refused with a UsageError or Error, and
+// that an accepted configuration can be dumped and read back.
 
 namespace {
 
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::erase(word, '\0');
     words.push_back(std::move(word));
   }
-  // Files would be read; everything else is the parser's.
+  // --config would read other files; all other words only go through the parser.
   if (std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.starts_with("--config"); }))
     return 0;
   check_tool(tool, words);

@@ -8,7 +8,8 @@
 #include "heed/metrics/chrf.h"
 #include "heed/metrics/ter.h"
 
-// Scores of any lines are numbers within their range, and a line scored against itself is perfect.
+// Tests that the scores of any lines are finite numbers within their range, and that TER finds no edits between a line
+// and itself.
 
 namespace {
 
@@ -65,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       sums[i] += row[i];
     }
     check(row);
-    // Normalised references are tokenised twice, as sacreBLEU does it, and may differ from themselves.
+    // sacreBLEU tokenises a normalised reference twice, so that such a reference may differ from the same line as
+    // hypothesis.
     if (!metric->lower_is_better() || metric->settings().find("norm:no") == std::string::npos) continue;
     counter->set_references(std::vector<std::string_view>{hypothesis});
     counter->count(hypothesis, row);

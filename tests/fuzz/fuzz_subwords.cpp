@@ -9,7 +9,8 @@
 #include "heed/text/bpe/bpe_learner.h"
 #include "heed/text/subwords.h"
 
-// Merges learnt from a text cut that text, and text with other merges, into pieces that join again.
+// Tests that merges cut any text into pieces that join to the same text: merges learnt from that text, and other
+// merges.
 
 namespace {
 
@@ -32,7 +33,7 @@ void check_cut(const Subwords& subwords, const std::string& tokens, SubwordSampl
     if (end > i) expected.append(expected.empty() ? "" : " ").append(tokens, i, end - i);
     i = end + 1;
   }
-  // A word may end like a piece that goes on.
+  // A word that contains "@@" may look like a piece that continues, and then does not join to the same text.
   if (expected.find("@@") != std::string::npos) return;
   fuzz::require(subwords.join({pieces.begin(), pieces.end()}) == expected, "pieces join again");
 }

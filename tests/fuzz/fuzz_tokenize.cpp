@@ -7,8 +7,8 @@
 #include "heed/text/steps.h"
 #include "heed/text/token_offsets.h"
 
-// Raw line -> tokens -> raw line, for every mode, language and step: a line stays a line of well-formed UTF-8, and
-// every token knows where it came from.
+// Tests raw line -> tokens -> raw line for all modes, languages and steps: each result is one line of well-formed
+// UTF-8, and each token's place in the raw line is known.
 
 namespace {
 
@@ -39,7 +39,8 @@ TextSteps choose_steps(fuzz::Input& input) {
   return steps;
 }
 
-/// Pipelines are dear to make, and there are few of them.
+/// Returns a pipeline for the steps, made once for each `choices`: a pipeline is slow to make, and few different ones
+/// are needed.
 const TextPipeline& pipeline_of(const TextSteps& steps, const std::string& choices) {
   static std::map<std::string, std::unique_ptr<const TextPipeline>> made;
   if (made.size() > 2000) made.clear();

@@ -28,7 +28,7 @@ std::vector<AttentionSection> example() {
   return {{"line 1", {map, map}}, {"", {map}}};
 }
 
-/// Width and height from a PNG's first chunk.
+/// Returns the width and the height that a PNG file's first chunk names.
 std::pair<unsigned, unsigned> png_size(const std::string& png) {
   const auto number = [&](std::size_t at) {
     unsigned value = 0;
@@ -79,7 +79,7 @@ TEST_CASE("attention as SVG: every cell says what it is") {
   CHECK(count(svg, "<title>&lt;/s&gt; → ␛&amp;: 0.875</title>") == 3);
   CHECK(count(svg, ">cross attention, layer 1, head 2</text>") == 3);
   CHECK(count(svg, ">line 1</text>") == 1);
-  CHECK(count(svg, ">0.9</text>") == 1);  // the scale's end
+  CHECK(count(svg, ">0.9</text>") == 1);  // the upper end of the scale
   CHECK(count(svg, "NaN") == 0);
   CHECK(count(svg, "inf") == 0);
 }
@@ -106,7 +106,7 @@ TEST_CASE("a PNG too large to make is an error that says what to do") {
 }
 
 TEST_CASE("no text is wider than the room that is left for it") {
-  // What DejaVu Sans needs, in parts of the font's size.
+  // The text widths that DejaVu Sans needs.
   CHECK(text_width("WWWW", 10) >= 39.5);
   CHECK(text_width("WWWW", 10, true) >= 44.1);
   CHECK(text_width("mmmm@", 10) >= 48.9);

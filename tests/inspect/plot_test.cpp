@@ -44,7 +44,7 @@ TEST_CASE("a curve with two axes") {
   const std::string svg = plot_svg(plot);
   CHECK(count(svg, ">run &lt;1&gt;</text>") == 1);
   CHECK(count(svg, ">train</text>") == 1);
-  CHECK(count(svg, ">BLEU</text>") == 2);  // legend and axis
+  CHECK(count(svg, ">BLEU</text>") == 2);  // once in the legend and once at the axis
   CHECK(count(svg, "<title>BLEU: 12.5 at 10</title>") == 1);
   CHECK(count(svg, "<circle") == 2);
   CHECK(count(svg, "nan") == 0);

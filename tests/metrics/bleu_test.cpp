@@ -12,7 +12,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-/// Equal at 1e-9, absolutely and relatively.
+/// Checks that two numbers differ by at most 1e-9, absolutely and relatively.
 void check_equal(double got, double expected) {
   CHECK(std::abs(got - expected) <= 1e-9 * std::max(1.0, std::abs(expected)));
 }
@@ -97,13 +97,13 @@ TEST_CASE("corpora that do not fit are refused") {
 TEST_CASE("d2l_bleu is the textbook's formula") {
   CHECK(d2l_bleu("va !", "va !", 2) == 1);
   CHECK(d2l_bleu("j'ai perdu .", "j'ai perdu .", 2) == 1);
-  // 3 of 4 unigrams, 2 of 3 bigrams.
+  // 3 of 4 unigrams and 1 of 3 bigrams match.
   CHECK(d2l_bleu("il est un calme", "il est calme", 2) ==
         doctest::Approx(std::pow(3.0 / 4, 0.5) * std::pow(1.0 / 3, 0.25)).epsilon(1e-12));
-  // Too short by one of five words.
+  // The hypothesis is one word shorter than the reference of five words.
   CHECK(d2l_bleu("je suis chez moi", "je suis chez moi .", 2) == doctest::Approx(std::exp(1 - 5.0 / 4)).epsilon(1e-12));
   CHECK(d2l_bleu("the the the", "the cat", 1) == doctest::Approx(std::pow(1.0 / 3, 0.5)).epsilon(1e-12));
-  CHECK(d2l_bleu("a b", "a b", 4) == 1);  // no trigrams to ask for
+  CHECK(d2l_bleu("a b", "a b", 4) == 1);  // the hypothesis has no trigrams, so only n = 1 and 2 count
   CHECK(d2l_bleu("x", "a b", 2) == 0);
   CHECK(d2l_bleu("", "", 2) == 1);
   CHECK(d2l_bleu("", "a", 2) == 0);

@@ -23,7 +23,7 @@ TEST_CASE("shifts are made over 50 words, not more") {
     Words reference(distance + 1), hypothesis;
     for (std::uint32_t i = 0; i <= distance; ++i) reference[i] = i;
     hypothesis = reference;
-    std::rotate(hypothesis.begin(), hypothesis.begin() + 1, hypothesis.end());  // the first word comes last
+    std::rotate(hypothesis.begin(), hypothesis.begin() + 1, hypothesis.end());  // moves the first word to the end
     TranslationEdits edits;
     return edits.count(hypothesis, reference);
   };

@@ -16,7 +16,7 @@ namespace {
 using Tokens = std::vector<std::string_view>;
 using Counts = std::map<Tokens, std::int64_t>;
 
-/// The obvious way: every n-gram spelled out.
+/// Counts the n-grams in the simplest way: by the text of each n-gram.
 Counts count(const Tokens& tokens, std::size_t max_order) {
   Counts counts;
   for (std::size_t n = 1; n <= max_order; ++n)
@@ -41,7 +41,8 @@ std::vector<std::int64_t> slow_match(const Tokens& hypothesis, const std::vector
 }  // namespace
 
 TEST_CASE("matches are those of counting every n-gram by its words") {
-  // Few words make many repeats; the words straddle the hash's eight-byte steps.
+  // A small set of words gives many repeated n-grams. The lengths of the words are around the eight bytes that the hash
+  // reads at once.
   const std::vector<std::string> words = {"a", "b", "", "aaaaaaaa", "aaaaaaab", "aaaaaaaaa", "é", std::string(40, 'x')};
   std::uint64_t drawn = 0;
   const RandomStream random(3, RandomUse::sampling);
@@ -71,7 +72,8 @@ TEST_CASE("characters match as tokens of one character do") {
   std::uint64_t drawn = 0;
   const RandomStream random(4, RandomUse::sampling);
   const auto draw = [&](std::uint64_t below) { return random.below(below, drawn++); };
-  // Few characters and short n-grams are packed, the others are not; the last text is beyond what a lane counts.
+  // Few characters and short n-grams are packed into 64-bit keys; more characters, longer n-grams and the last, very
+  // long text are not.
   struct Case {
     int max_order;
     std::uint64_t characters, longest;
@@ -105,7 +107,8 @@ TEST_CASE("equal tokens get equal numbers until they are forgotten") {
   TokenNumbers numbers;
   std::vector<std::uint32_t> got;
   {
-    const std::string gone = "b a";  // the text need not outlive the call
+    // The text of the tokens is freed before the next call.
+    const std::string gone = "b a";
     numbers.number(Tokens{std::string_view(gone).substr(0, 1), std::string_view(gone).substr(2, 1)}, got);
   }
   numbers.number(Tokens{"a", "x", "a"}, got);

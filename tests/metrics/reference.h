@@ -14,26 +14,27 @@
 
 namespace heed {
 
-/// A reference file of this room.
+/// Returns the JSON of a file in tests/metrics/reference.
 inline nlohmann::json read_reference(const std::string& name) {
   std::ifstream in(HEED_TEST_DATA "/metrics/reference/" + name);
   REQUIRE(in);
   return nlohmann::json::parse(in);
 }
 
-/// sacreBLEU's BLEU (scripts/reference/make_bleu_reference.py).
+/// Returns sacreBLEU's results for BLEU (made by scripts/reference/make_bleu_reference.py).
 inline const nlohmann::json& bleu_reference() {
   static const nlohmann::json data = read_reference("bleu.json");
   return data;
 }
 
-/// sacreBLEU's chrF and TER, and NumPy's random numbers (scripts/reference/make_score_reference.py).
+/// Returns sacreBLEU's results for chrF and TER and NumPy's random numbers (made by
+/// scripts/reference/make_score_reference.py).
 inline const nlohmann::json& score_reference() {
   static const nlohmann::json data = read_reference("scores.json");
   return data;
 }
 
-/// The options that one reference result was made with.
+/// Returns the options with which a reference result was computed.
 inline BleuOptions options_of(const nlohmann::json& given) {
   static const std::map<std::string, MtevalMode> modes = {{"13a", MtevalMode::v13a},
                                                           {"intl", MtevalMode::intl},
@@ -54,7 +55,7 @@ inline BleuOptions options_of(const nlohmann::json& given) {
   return options;
 }
 
-/// The reference's text with our version in the place of sacreBLEU's.
+/// Returns a reference's text in which heed's version replaces sacreBLEU's version.
 inline std::string with_our_version(std::string text) {
   const std::string ours_whole = signature(BleuMetric({}), 1);
   const std::string ours = ours_whole.substr(ours_whole.find("version:") + 8);

@@ -19,7 +19,7 @@ TEST_CASE("random numbers are NumPy's") {
     CHECK(chosen == test["chosen"].get<std::vector<std::uint32_t>>());
     NumpyBits bits(random);
     for (const int bit : test["bits"]) CHECK(bits.next() == (bit == 1));
-    chosen.resize(9001);  // many are passed over where the size is large
+    chosen.resize(9001);  // many numbers are rejected when the size is large
     random.choose(test["size"], chosen);
     CHECK(std::vector(chosen.end() - 9, chosen.end()) == test["later"].get<std::vector<std::uint32_t>>());
   }
@@ -27,7 +27,7 @@ TEST_CASE("random numbers are NumPy's") {
 
 namespace {
 
-/// 300 segments of two systems and two metrics, from a generator.
+/// Returns random statistics of 300 segments, for two systems and the given metrics.
 SegmentStatistics statistics_of(const TranslationMetrics& metrics) {
   SegmentStatistics statistics(metrics, 2);
   NumpyRandom random(5);
@@ -55,7 +55,7 @@ TEST_CASE("tests of significance do not depend on the number of threads") {
   REQUIRE(one.size() == 4);
   for (std::size_t s = 0; s < one.size(); ++s) CHECK(one[s].values == three[s].values);
   CHECK_FALSE(one[0].single);
-  CHECK(one[1].single);  // chrF's float32 stays one
+  CHECK(one[1].single);  // NumPy computes chrF's scores in float32
   const std::vector<double> scores = {50, 50, 50.5, 50.5};
   CHECK(randomization_p_values(statistics, scores, 130, 12345, 1) ==
         randomization_p_values(statistics, scores, 130, 12345, 3));

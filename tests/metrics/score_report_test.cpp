@@ -9,7 +9,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-/// A BLEU score as the tool reports it.
+/// Returns a BLEU score in the form in which the tool bleu reports it.
 SystemScore report_of(const BleuScore& score, const BleuOptions& options, std::size_t references) {
   return {"BLEU", score.score, signature(BleuMetric(options), references), bleu_details(score), {}, {}};
 }

@@ -33,7 +33,7 @@ const nlohmann::json& corpus_of(const nlohmann::json& test) {
   return test;
 }
 
-/// Equal but for what two mathematics libraries may differ in.
+/// Checks that two numbers differ by no more than the results of two mathematics libraries may differ.
 void check_equal(double got, double expected) {
   CHECK(std::abs(got - expected) <= 1e-12 * std::max(1.0, std::abs(expected)));
 }
