@@ -12,7 +12,7 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-/// Checks that two numbers differ by at most 1e-9, absolutely and relatively.
+/// Checks that two numbers differ by at most 1e-9 of the expected number, or by 1e-9 if that number is below 1.
 void check_equal(double got, double expected) {
   CHECK(std::abs(got - expected) <= 1e-9 * std::max(1.0, std::abs(expected)));
 }

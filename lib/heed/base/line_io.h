@@ -14,7 +14,7 @@
 
 namespace heed {
 
-/// What a reader does with bytes that are not UTF-8: replace them by U+FFFD, keep them, or fail.
+/// How a reader treats bytes that are not UTF-8: it replaces them by U+FFFD, keeps them, or throws Error.
 enum class InvalidUtf8 { replace, keep, fail };
 
 /// Removes a byte-order mark (U+FEFF in UTF-8) from the first line of a text and returns whether the line had a mark.

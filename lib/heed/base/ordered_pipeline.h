@@ -23,7 +23,7 @@ constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 template <class Item>
 struct PipelineStages {
   /// Fills an item with new input, whatever the item held before. Returns false at the end of the input. If read()
-  /// throws, the input ends, and the item, with what it holds by then, is the last one.
+  /// throws, the input ends, and the item, perhaps partly filled, is the last one.
   std::function<bool(Item&)> read;
   /// Returns whether read() would return at once, without waiting for the writer of the input. ready() may throw, like
   /// read().
@@ -225,8 +225,8 @@ class OrderedPipeline {
   // Started when more than one item waits for work.
   std::optional<ThreadPool> pool_;
   std::vector<Slot> slots_;
-  // The numbers of items that have been read, begun, finished in order, and taken; each number is at most the one
-  // before it. Only thread 0 changes these numbers, except started_, which all threads change.
+  // The numbers of items that have been read, begun, finished in order, and taken; each number is at most the previous
+  // one. Only thread 0 changes these numbers, except started_, which all threads change.
   std::size_t read_ = 0, started_ = 0, finished_ = 0, taken_ = 0;
   // The bytes of all items that are read and not yet taken.
   std::size_t bytes_ = 0;

@@ -13,8 +13,9 @@ void prefer_huge_pages(void* memory, std::size_t bytes);
 /// Returns the free memory of the heap to the system, as far as the C library can.
 void return_free_heap();
 
-/// Owns memory that comes from the system in whole pages and is zero at first. A page takes no memory before it is
-/// written. Freed pages go back to the system, not to the heap, so that they no longer count as memory in use.
+/// Owns memory that comes from the system in whole pages and is zero at first. A page takes no memory until something
+/// is written to the page. Freed pages go back to the system, not to the heap, so that they no longer count as memory
+/// in use.
 class Pages {
  public:
   Pages() = default;

@@ -7,8 +7,8 @@ namespace heed {
 
 /// Returns 128 random bits, computed by Philox4x32 with 10 rounds (Salmon et al. 2011, "Parallel random numbers: as
 /// easy as 1, 2, 3"): a pure function of a 64-bit key and a 128-bit counter. All random numbers in heed are such a
-/// function and never a state, so that they are the same for any number of threads, and a resumed training gets the
-/// same numbers.
+/// function and never a state, so that the numbers are the same for any number of threads, and a resumed training gets
+/// the same numbers.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
 
 /// The purposes of random numbers. The purpose is a part of the counter, so that two purposes never share numbers.

@@ -40,8 +40,8 @@ void on_interrupt(int number) {
   errno = error;
 }
 
-/// Removes the temporary files and lets the signal end the process. The signal is blocked while this handler runs; it
-/// ends the process when the handler returns.
+/// Removes the temporary files and lets the signal end the process. The signal is blocked while this handler runs; the
+/// signal raised below ends the process when the handler returns.
 void on_deadly_signal(int number) {
   erase_status_on_stderr();
   remove_temporary_files();

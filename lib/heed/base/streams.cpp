@@ -116,8 +116,8 @@ std::string without_links(const std::string& path) {
   throw Error(Position{path}, "cannot be written: too many levels of symbolic links");
 }
 
-/// Flushes a file or a folder to the disk. Messages call it `name`. Some file systems cannot flush folders, so a folder
-/// that cannot be flushed is not an error.
+/// Flushes a file or a folder to the disk. Messages name the file `name`. Some file systems cannot flush folders, so a
+/// folder that cannot be flushed is not an error.
 void flush_to_disk(const std::string& path, const std::string& name, bool folder) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw Error(Position{name}, "cannot open it to flush it to the disk: " + errno_text());
@@ -287,8 +287,8 @@ OutputFile::OutputFile(const std::string& path) {
   if (is_standard(path)) {
     buffer_ = std::make_unique<FdStreamBuf>(STDOUT_FILENO, "standard output", false);
   } else if (const auto descriptor = descriptor_named(without_links(path))) {
-    // A descriptor is duplicated: if the file were opened again by its name, writing would begin at its start and
-    // overwrite it.
+    // The descriptor is duplicated, not opened again by its name: a file that is opened again is overwritten from the
+    // start.
     const int fd = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
     buffer_ = std::make_unique<FdStreamBuf>(fd, path, true);

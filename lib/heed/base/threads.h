@@ -15,10 +15,10 @@ namespace heed {
 struct Slice {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
-  /// Returns the part with number `index` (from 0) when 0 .. size is cut into `parts` parts. The parts cover the range
-  /// exactly once. Their boundaries are multiples of 16 elements, so that parts of an array of floats start on a cache
-  /// line. The result depends on the arguments alone.
 };
+/// Returns the part with number `index` (from 0) when 0 .. size is cut into `parts` parts. The parts cover the range
+/// exactly once. Their boundaries are multiples of 16 elements, so that parts of an array of floats start on a cache
+/// line. The result depends on the arguments alone.
 Slice slice_of(std::int64_t size, int parts, int index);
 
 /// A reference to a function of one number. The function is not copied and must outlive the FunctionRef; unlike

@@ -52,8 +52,8 @@ struct FieldInfo {
 /// with `static constexpr std::pair<E, std::string_view> values[] = {{E::a, "a"}, ...};`
 template <class Enum>
 struct EnumNames;
-/// Returns the name of an enum value, from the enum's EnumNames.
 
+/// Returns the name of an enum value, from the enum's EnumNames.
 template <class Enum>
 constexpr std::string_view enum_name(Enum value) {
   for (const auto& [known, name] : EnumNames<Enum>::values)

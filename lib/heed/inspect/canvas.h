@@ -7,13 +7,13 @@
 #include "heed/inspect/color_map.h"
 
 namespace heed {
-/// A place on a canvas, in pixels from the left and from the top.
 
+/// A place on a canvas, in pixels from the left and from the top.
 struct Point {
   double x = 0, y = 0;
 };
-/// The part of a text that lies at the given place: the text's start, middle or end.
 
+/// The part of a text that lies at the given place: the text's start, middle or end.
 enum class Anchor { start, middle, end };
 
 struct TextStyle {

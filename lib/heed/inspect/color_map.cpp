@@ -7,8 +7,8 @@
 
 namespace heed {
 namespace {
-/// A colour in linear sRGB, with parts from 0 to 1.
 
+/// A colour in linear sRGB, with parts from 0 to 1.
 struct Linear {
   double red, green, blue;
 };
@@ -22,9 +22,9 @@ Linear from_oklch(double lightness, double chroma, double hue) {
   return {4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
           -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
           -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
-  /// Converts a part of a colour from linear sRGB to a byte of sRGB.
 }
 
+/// Converts a part of a colour from linear sRGB to a byte of sRGB.
 std::uint8_t to_srgb(double linear) {
   const double x = std::clamp(linear, 0.0, 1.0);
   const double encoded = x <= 0.0031308 ? 12.92 * x : 1.055 * std::pow(x, 1 / 2.4) - 0.055;

@@ -61,7 +61,7 @@ BleuScore bleu_score(std::span<const double> sums, const BleuOptions& options);
 /// ref_len = 10)".
 std::string bleu_details(const BleuScore& score);
 
-/// BLEU behind the interface of all metrics. The statistics are those that bleu_score() takes.
+/// Implements TranslationMetric for BLEU. The statistics of a segment are the numbers whose sums bleu_score() takes.
 class BleuMetric : public TranslationMetric {
  public:
   explicit BleuMetric(const BleuOptions& options) : options_(options) {}

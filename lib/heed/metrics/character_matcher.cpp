@@ -75,7 +75,7 @@ void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<con
     match_any(hypothesis.size(), matches);
 }
 
-/// Sorts the keys. Two passes of a radix sort put them in order of their first two characters, and an insertion sort
+/// Sorts the keys. Two passes of a radix sort order the keys by their first two characters, and an insertion sort
 /// then puts the keys with equal beginnings in order.
 void CharacterMatcher::sort_packed(int bits) {
   if (keys_.size() > kMany || bits > kDigit) {
@@ -103,8 +103,8 @@ void CharacterMatcher::sort_packed(int bits) {
   }
 }
 
-/// Counts the matches with packed keys: a 64-bit key holds the max_order characters that begin at one place, and in its
-/// lowest bit the text they come from (0: hypothesis, 1: reference).
+/// Counts the matches with packed keys: a 64-bit key holds the max_order characters that begin at one place, and the
+/// lowest bit says which text these characters come from (0: hypothesis, 1: reference).
 void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches) {
   const int top = bits * static_cast<int>(max_order_ - 1);
   keys_.resize(numbers_.size() - 2);

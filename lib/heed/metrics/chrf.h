@@ -14,9 +14,9 @@ struct ChrfOptions {
   bool eps_smoothing = false;  ///< true: an n without n-grams gets a tiny F score; false: that n is left out
 };
 
-/// chrF behind the interface of all metrics. The statistics are, for each n of characters and then for each n of words,
-/// the number of n-grams in the hypothesis, in the reference, and in both. With several references, the reference with
-/// the best F score counts, and the first of equally good references.
+/// Implements TranslationMetric for chrF. The statistics of a segment are, for each n of characters and then for each n
+/// of words, the number of n-grams in the hypothesis, in the reference, and in both. With several references, the
+/// reference with the best F score counts, and the first of equally good references.
 class ChrfMetric : public TranslationMetric {
  public:
   explicit ChrfMetric(const ChrfOptions& options) : options_(options) {}

@@ -7,10 +7,10 @@
 namespace heed {
 
 /// Counts the edits of Translation Edit Rate (Snover et al. 2006): insertions, deletions and substitutions of words,
-/// and shifts of word sequences to another place. Tercom's greedy search finds the shifts: it makes the best shift
-/// again and again until no shift lowers the number of edits. The limits are those of sacreBLEU 2.6: a shift moves at
-/// most 10 words over at most 50 words, the edit distance is computed within 25 words of the diagonal, and the search
-/// ends after 1,000 candidate shifts, without making the best of the last round. Keeps its memory between calls.
+/// and shifts of word sequences to another place. Tercom's greedy search finds the shifts: the search makes the best
+/// shift again and again until no shift lowers the number of edits. The limits are those of sacreBLEU 2.6: a shift
+/// moves at most 10 words over at most 50 words, the edit distance is computed within 25 words of the diagonal, and the
+/// search ends after 1,000 candidate shifts, without making the best of the last round. Keeps its memory between calls.
 class TranslationEdits {
  public:
   /// Returns the number of edits that turn `hypothesis` into `reference`. Words are given as numbers; equal numbers are

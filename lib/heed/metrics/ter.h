@@ -5,9 +5,9 @@
 
 namespace heed {
 
-/// Translation Edit Rate (Snover et al. 2006) as sacreBLEU 2.6 computes it: 100 times the number of edits to the
-/// nearest reference, divided by the mean length of the references. The statistics of a segment are the edits and the
-/// mean length.
+/// Implements TranslationMetric for Translation Edit Rate (Snover et al. 2006) as in sacreBLEU 2.6: 100 times the
+/// number of edits to the nearest reference, divided by the mean length of the references. The statistics of a segment
+/// are the edits and the mean length.
 class TerMetric : public TranslationMetric {
  public:
   explicit TerMetric(const TercomOptions& options) : options_(options) {}
