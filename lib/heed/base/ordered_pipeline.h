@@ -157,7 +157,7 @@ class OrderedPipeline {
     bytes_ += next.bytes = next.item.bytes();
     const std::lock_guard lock(mutex_);
     ++read_;
-    // Thread 0 works on one waiting item itself.
+    // Another thread is woken for a second waiting item only, since thread 0 itself works on one.
     if (read_ - started_ > 1) to_work_.notify_one();
   }
 

@@ -314,8 +314,8 @@ OutputFile::OutputFile(const std::string& path) {
 }
 
 OutputFile::~OutputFile() {
-  // The destructor of a gzip stream writes the trailer, even without commit(). Its error must not leave this
-  // destructor.
+  // The destructor of a gzip stream writes the trailer, even without commit(). An error of that write must not leave
+  // ~OutputFile().
   try {
     gzip_.reset();
   } catch (const Error&) {

@@ -63,7 +63,8 @@ void ThreadTeam::run_pieces(int count, const FunctionRef& job) {
   done_.store(0, std::memory_order_relaxed);
   pieces_.store(Pieces{static_cast<std::uint32_t>(count), 0}.bits());
   if (sleeping_.load() > 0) {
-    // With the lock held, a helper either sees the pieces before it sleeps, or already sleeps and is woken.
+    // The lock is held so that no helper misses the pieces: a helper sees them before it sleeps, or sleeps and is
+    // woken.
     const std::lock_guard lock(mutex_);
     wake_.notify_all();
   }

@@ -26,8 +26,8 @@ class CharacterMatcher {
  public:
   explicit CharacterMatcher(int max_order);
 
-  /// Sets `matches[n - 1]` (n = 1 ... max_order) to the number of n-grams that `hypothesis` shares with `reference`. An
-  /// n-gram counts as often as it is in both texts.
+  /// Sets `matches[n - 1]` (n = 1 ... max_order) to the number of n-grams that `hypothesis` shares with `reference`. A
+  /// repeated n-gram counts as often as in the text that has it less often.
   void match(std::span<const char32_t> hypothesis, std::span<const char32_t> reference,
              std::span<std::int64_t> matches);
 

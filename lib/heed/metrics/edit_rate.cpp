@@ -98,8 +98,8 @@ std::int32_t TranslationEdits::align() {
   return cells_.back();
 }
 
-/// Sets shifted_ to the words in which `length` words from `start` have moved to before the word `target`. A `target`
-/// from start to start + length means target + length, as in Tercom.
+/// Sets shifted_ to words_ in which `length` words, from place `start` on, are moved to before the word at place
+/// `target`. As in Tercom, a `target` from start to start + length means target + length.
 void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t target) {
   shifted_ = words_;
   const auto at = [this](std::size_t i) {

@@ -40,7 +40,7 @@ class TranslationEdits {
   std::vector<std::int32_t> cells_, shifted_cells_;
   // [reference] The hypothesis word that each reference word is aligned with; -1 means before the first word.
   std::vector<std::int32_t> aligned_;
-  // [words + 1] and [reference + 1] The number of wrong words before each position.
+  // [words + 1] and [reference + 1] For each position of a sequence, how many words before the position have an error.
   std::vector<std::int32_t> wrong_words_, wrong_references_;
   std::int64_t candidates_ = 0;
 };

@@ -74,7 +74,7 @@ Interval interval(const ResampledScores& scores, double mean) {
   return {mean, 0.5 * difference_of(sorted[high], sorted[low], scores.single), scores.single};
 }
 
-/// Returns the p-value of a test when `larger` of `count` trials show a larger difference than the two systems.
+/// Returns the p-value of a test: in `larger` of `count` random trials the difference was larger than the observed one.
 double p_value(std::size_t larger, std::size_t count) {
   return (static_cast<double>(larger) + 1) / (static_cast<double>(count) + 1);
 }
@@ -161,7 +161,7 @@ class ResampleRows {
     add_stored<columns>(draws, rows, totals);
   }
 
-  // A 16-bit sum can hold this many bytes.
+  // The number of bytes whose sum always fits into 16 bits.
   static constexpr std::size_t kShort = 256;
   std::size_t width_;
   // True when the sum of any four numbers fits into a byte.
@@ -328,8 +328,8 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
   const std::size_t segments = statistics.segments(), width = statistics.row_width(), words = (segments + 63) / 64;
   const std::size_t metrics = statistics.metrics().size(), systems = statistics.systems();
   const std::size_t system_width = width / systems;
-  // `changes` holds what a segment adds to a system's sums when the system takes the baseline's row for it. `own` holds
-  // the sums without swaps; `both` holds the sums of a system and the baseline together.
+  // `changes` holds, for each segment, what is added to a system's sums when the system gets the baseline's row of the
+  // segment. `own` holds each system's sums without swaps; `both` adds the baseline's sums to each system's sums.
   std::vector<double> changes(segments * (width - system_width)), own(width), both(width);
   for (std::size_t i = 0; i < segments; ++i) {
     const auto row = [&](std::size_t k) { return statistics.rows()[i * width + k]; };
