@@ -6,7 +6,7 @@
 namespace heed {
 
 /// Some libraries crash on damaged data: HDF5's library does so on some damaged files. A CrashReport holds the message
-/// that the user sees then, and a CrashGuard marks one call of such a library:
+/// that the user sees after a crash, and a CrashGuard marks one call of such a library:
 ///
 ///     const CrashReport report("model.h5: the file is damaged");
 ///     const CrashGuard guard(&report);

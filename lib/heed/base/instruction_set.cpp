@@ -35,9 +35,9 @@ std::vector<InstructionSet> find_sets() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return sets;
   sets.push_back(InstructionSet::avx2);
-  constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;                        // leaf 7.1, EAX
-  constexpr unsigned kAvx512Vnni = 1u << 11;                                           // leaf 7.0, ECX
-  constexpr unsigned kTiles = 1u << 24, kTilesBf16 = 1u << 22, kTilesInt8 = 1u << 25;  // leaf 7.0, EDX
+  constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;                        // CPUID leaf 7.1, register EAX
+  constexpr unsigned kAvx512Vnni = 1u << 11;                                           // CPUID leaf 7.0, register ECX
+  constexpr unsigned kTiles = 1u << 24, kTilesBf16 = 1u << 22, kTilesInt8 = 1u << 25;  // CPUID leaf 7.0, register EDX
   constexpr unsigned kAmx = kTiles | kTilesBf16 | kTilesInt8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   const unsigned more = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 ? eax : 0;

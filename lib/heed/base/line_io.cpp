@@ -87,7 +87,7 @@ bool LineReader::next(std::string& line) {
     if (ended_ || (!fill() && at_ == buffer_.size())) return false;
   }
   if (++line_number_ == 1 && (marked_ = take_byte_order_mark(line, position())) && line.empty() && ended_) {
-    // The input holds nothing but the byte-order mark.
+    // The input holds nothing but the byte-order mark, and therefore no line.
     line_number_ = 0;
     return false;
   }

@@ -69,7 +69,7 @@ void Pages::grow(std::size_t bytes) {
   if (bytes_ > 0) {
 #ifdef __linux__
     if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) == MAP_FAILED) {
-      // The system may have removed the larger mapping already.
+      // The failed mremap() may have removed the larger mapping already, so the destructor must not unmap that memory.
       larger.bytes_ = 0;
       throw std::bad_alloc();
     }

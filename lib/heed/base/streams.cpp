@@ -58,7 +58,8 @@ bool is_standard(const std::string& path) {
   return path.empty() || path == "-";
 }
 
-/// An input that decompresses a file. Its showmanyc() always says that a read will not wait, since a file never waits.
+/// An input that decompresses a file. GzipInput's showmanyc() always says that a read will not wait, since reading a
+/// file never waits.
 class GzipInput : public io::filtering_streambuf<io::input> {
  protected:
   std::streamsize showmanyc() override { return 1; }
@@ -103,7 +104,7 @@ std::optional<int> descriptor_named(std::string_view path) {
 /// Resolves the symbolic links of `path`. The result is not a link, or names a file descriptor. The file need not
 /// exist.
 std::string without_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // the kernel follows as many
+  constexpr int kMostLinks = 40;  // the Linux kernel follows at most 40 links too
   std::string out = path;
   for (int i = 0; i < kMostLinks; ++i) {
     if (descriptor_named(out)) return out;

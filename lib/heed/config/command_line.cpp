@@ -183,7 +183,7 @@ po::parsed_options parse_words(const FieldList& fields, const std::vector<std::s
   namespace style = po::command_line_style;
   po::command_line_parser parser(words);
   parser.options(all).style(style::unix_style & ~style::allow_guessing);
-  // Without positional options, Boost returns such words as options without a name.
+  // Without a positional option, Boost returns the words that belong to no option as options without a name.
   if (positional.max_total_count() > 0) parser.positional(positional);
   return parser.run();
 }

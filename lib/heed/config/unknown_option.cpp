@@ -8,7 +8,7 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, 4> kBuiltIn{"help", "version", "config", "dump-config"};
-// When more names match, none is suggested.
+// When more names than this match, the message suggests none.
 constexpr std::size_t kMostSuggestions = 3;
 
 using Names = std::vector<std::string_view>;
@@ -54,8 +54,8 @@ Names select(const Names& names, const Condition& condition) {
   return out;
 }
 
-/// Returns the names that are similar to `name`. The criteria are tried in order, and the first that any name meets
-/// decides: names that begin with `name`; names that contain all of its words; names of several words that `name`
+/// Returns the names that are similar to `name`. The criteria are tried in order, and the first criterion that any name
+/// meets decides: names that begin with `name`; names that contain all of its words; names of several words that `name`
 /// contains; and the name with the smallest edit distance.
 Names similar(std::string_view name, const Names& names) {
   Names found = select(names, [&](std::string_view other) { return other.starts_with(name); });

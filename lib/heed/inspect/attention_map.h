@@ -30,7 +30,7 @@ struct AttentionMap {
 
 /// A grouping of subword pieces into words.
 struct WordGroups {
-  std::vector<int> word_of;        ///< for each piece the index of its word: 0, ... in order
+  std::vector<int> word_of;        ///< [pieces] the index of each piece's word: 0, 1, ... in order
   std::vector<std::string> words;  ///< the text of each word
 };
 

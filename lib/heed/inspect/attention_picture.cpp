@@ -19,9 +19,9 @@ constexpr int kLongestToken = 24;
 constexpr double kSlant = -55;
 constexpr double kSin = 0.82, kCos = 0.58;
 
+/// A text and its place in the picture.
 struct Label {
   Point at;
-  /// A text and its place in the picture.
   std::string text;
   TextStyle style;
 };

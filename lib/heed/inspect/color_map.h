@@ -4,8 +4,8 @@
 
 namespace heed {
 
+/// A colour, with parts from 0 to 255.
 struct Rgb {
-  /// A colour, with parts from 0 to 255.
   std::uint8_t red = 0, green = 0, blue = 0;
   bool operator==(const Rgb&) const = default;
 };

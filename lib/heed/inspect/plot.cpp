@@ -128,7 +128,7 @@ Painter::Painter(const Plot& plot) : plot_(plot), width_(width_of(plot)), canvas
   const auto ticks = [](const Range& range, int wanted) {
     return range.empty() ? nice_ticks(0, 1, wanted) : nice_ticks(range.low, range.high, wanted);
   };
-  // No more ticks than whole numbers, so that no half epoch is marked.
+  // The x axis gets no more ticks than whole numbers, so that no half epoch is marked.
   const double whole = std::clamp(std::floor(x.high - x.low), 1.0, 8.0);
   x_ = {ticks(x, x.empty() ? 1 : static_cast<int>(whole)), kLeft, width_ - (has_right_ ? kRight : kNoAxis)};
   left_ = {ticks(left, 6), kHeight - kBottom, kTop};

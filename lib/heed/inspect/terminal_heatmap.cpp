@@ -85,7 +85,7 @@ void Painter::add_title(const std::string& text) {
     add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
 }
 
-/// Returns what draws one cell: an escape sequence that sets a colour, or characters.
+/// Returns the text that draws one cell: an escape sequence that sets a colour, or characters.
 std::string Painter::cell(float share) const {
   if (style_.shading == Shading::truecolor) {
     const Rgb c = color_of(share);

@@ -12,7 +12,8 @@
 namespace heed {
 namespace {
 
-/// Returns the logarithm of a precision. Like sacreBLEU, the logarithm of zero is a finite number far below all others.
+/// Returns the logarithm of a precision. As in sacreBLEU, the logarithm of zero is a finite number, far below the
+/// logarithms of all precisions.
 double floored_log(double value) {
   return value == 0 ? -9999999999.0 : std::log(value);
 }

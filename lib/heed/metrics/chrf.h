@@ -15,8 +15,8 @@ struct ChrfOptions {
 };
 
 /// Implements TranslationMetric for chrF. The statistics of a segment are, for each n of characters and then for each n
-/// of words, the number of n-grams in the hypothesis, in the reference, and in both. With several references, the
-/// reference with the best F score counts, and the first of equally good references.
+/// of words, the number of n-grams in the hypothesis, in the reference, and in both. With several references, only the
+/// reference with the best F score counts (the first of equally good references).
 class ChrfMetric : public TranslationMetric {
  public:
   explicit ChrfMetric(const ChrfOptions& options) : options_(options) {}

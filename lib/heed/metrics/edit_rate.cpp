@@ -146,15 +146,14 @@ bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
       for (std::size_t length = 1; length <= kLongestShift && start + length <= words && other + length <= references &&
                                    words_[start + length - 1] == reference_[other + length - 1];
            ++length) {
-        // A candidate needs an error on both sides, and its words must not already be aligned with these reference
-        // words.
+        // A shift is a candidate if the moved words and the matching reference words both have an error, and if the
+        // moved words are not yet aligned with these reference words.
         if (wrong_words_[start + length] == wrong_words_[start]) continue;
         if (wrong_references_[other + length] == wrong_references_[other]) continue;
         const auto begin = static_cast<std::int32_t>(start), end = static_cast<std::int32_t>(start + length);
         if (begin <= aligned_[other] && aligned_[other] < end) continue;
         std::int32_t previous = -1;
-        // The targets: behind the word aligned with the reference word before, then behind the one aligned with the
-        // first, ...
+        // Each target is behind the hypothesis word that is aligned with the reference word number other + offset - 1.
         for (std::size_t offset = 0; offset <= length; ++offset) {
           const std::size_t behind = other + offset;
           if (behind > references) break;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint32_t kAbsent = UINT32_MAX;
 
-/// Returns a hash: a product with an odd constant whose high bits are added to the low bits, so that every bit of the
-/// value changes the low bits.
+/// Returns a hash of a value: the value's product with an odd constant, whose high half is then XORed into the low
+/// half, so that every bit of the value changes the low bits.
 std::uint64_t mix(std::uint64_t value) {
   value *= 0x9E3779B97F4A7C15U;
   return value ^ (value >> 32);

@@ -63,7 +63,7 @@ void NumpyRandom::draw() {
 }
 
 void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
-  // No random number is needed.
+  // With one possible result, NumPy draws no random number.
   if (size == 1) {
     for (std::uint32_t& number : out) number = 0;
     return;

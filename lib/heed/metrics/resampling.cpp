@@ -124,9 +124,9 @@ class ResampleRows {
       return;
     }
     std::uint32_t totals[columns] = {};
-    for (; !draws.empty(); draws = draws.subspan(std::min(kShort, draws.size()))) {
+    for (; !draws.empty(); draws = draws.subspan(std::min(kBytesPerSum, draws.size()))) {
       std::uint16_t part[columns] = {};
-      const auto some = draws.first(std::min(kShort, draws.size()));
+      const auto some = draws.first(std::min(kBytesPerSum, draws.size()));
       if (are_small_)
         add_small<columns>(some, bytes_.data() + at, part);
       else
@@ -162,13 +162,13 @@ class ResampleRows {
   }
 
   // The number of bytes whose sum always fits into 16 bits.
-  static constexpr std::size_t kShort = 256;
+  static constexpr std::size_t kBytesPerSum = 256;
   std::size_t width_;
   // True when the sum of any four numbers fits into a byte.
   bool are_small_ = false;
-  // One row after another, and kColumns more numbers so that add() can read past the last row.
+  // The rows as bytes, one row after another, and kColumns more bytes so that add() can read past the last row.
   std::vector<std::uint8_t> bytes_;
-  // The same numbers as floats; either bytes_ or floats_ is empty.
+  // The rows as floats; either bytes_ or floats_ is empty.
   std::vector<float> floats_;
 };
 
@@ -185,7 +185,7 @@ ShuffledSums shuffled_fractions(const CompactNumbers& rows, std::size_t width, s
                                 const std::uint64_t* mask) {
   constexpr std::size_t kBlock = 384;
   const std::size_t segments = rows.size() / width;
-  // The part of the sums that comes from the baseline's rows, and the part that comes from the system's rows.
+  // The part of the sums that comes from the baseline's rows (`swapped`) and from the system's rows (`kept`).
   ShuffledSums swapped, kept;
   for (std::size_t first = 0; first < segments;) {
     const std::size_t left = segments - first;
