@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   try {
-    heed::instruction_set();  // what HEED_ISA names, or nothing is tested
+    heed::instruction_set();  // throws UsageError if this machine lacks the instruction set that HEED_ISA names
   } catch (const heed::UsageError& error) {
     std::cerr << error.what() << '\n';
     return heed::UsageError::exit_code;
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   return doctest::Context(argc, argv).run();
 }
 
-// HDF5's library loses some memory where it gives up on a damaged file; only its own allocations are excused.
+// HDF5's library leaks some memory when it gives up on a damaged file. LeakSanitizer ignores only the library's own
+// allocations.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT: the sanitizer's name
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:H5\nleak:libhdf5_serial\n";

@@ -30,10 +30,12 @@ const Field* find_letter(const FieldList& fields, char letter) {
   return nullptr;
 }
 
+/// Returns whether a word is an option and not a value: "-" alone and negative numbers, such as -1 or -.5, are values.
 bool looks_like_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
 }
 
+/// Returns whether a word can be the value of a field. A field that has a value already keeps that value.
 bool accepts(const Field& field, const std::string& word) {
   if (looks_like_option(word)) return false;
   const std::vector<std::string> before = field.get_text();
@@ -134,6 +136,7 @@ std::string boost_name(const Field& field) {
   return name;
 }
 
+/// Adds all fields to Boost's description of the options. Boost only collects the words; heed checks the values.
 void describe(const FieldList& fields, po::options_description& all) {
   for (const Field& field : fields.all()) {
     auto* value = po::value<std::vector<std::string>>();
@@ -151,6 +154,7 @@ void describe(const FieldList& fields, po::options_description& all) {
                    ")");
 }
 
+/// Sets the fields to the values that Boost has found on the command line.
 void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_options& parsed) {
   // The words of each list: a list that is given several times keeps all its words.
   std::map<const Field*, std::vector<std::string>> lists;
@@ -227,6 +231,7 @@ bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vect
 
 namespace {
 
+/// Returns the lines of --help for one option: the option with its value at the left, the explanation at the right.
 std::string help_of(const Field& field) {
   std::string left = field.info.letter ? std::string("  -") + field.info.letter + ", " : "      ";
   left += "--" + std::string(field.info.name);

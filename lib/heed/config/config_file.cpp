@@ -103,6 +103,8 @@ const Field& field_of(const ToolInfo& tool, const FieldList& fields, std::string
   fail_unknown_option(tool, fields, "--" + name);
 }
 
+/// Returns whether a line is a section, "[name]", perhaps with a comment behind. Throws UsageError for a section
+/// without its closing bracket or with other text behind.
 bool is_section(const std::string& line) {
   if (!line.starts_with('[')) return false;
   const std::string rest = trimmed(std::string_view(line).substr(std::min(line.find(']'), line.size() - 1) + 1));

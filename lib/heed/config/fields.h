@@ -91,12 +91,19 @@ struct Field {
 
 namespace fields_detail {
 
+/// Returns the whole number that a user has written, such as "1000" or "1.5K". Throws UsageError when the text is no
+/// whole number, when it is outside the field's range, or when it is outside low .. high, the range of the field's C++
+/// type.
 std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::int64_t low, std::int64_t high);
+/// Returns the number that a user has written. Throws UsageError when the text is no number or outside the field's
+/// range.
 double parse_real(const FieldInfo& info, const std::string& text);
 bool parse_flag(const FieldInfo& info, const std::string& text);
 std::string show_real(double value);
+/// Throws the UsageError for a text that is none of the words that a field accepts.
 [[noreturn]] void fail_choice(const FieldInfo& info, const std::string& text,
                               std::span<const std::string_view> choices);
+/// Returns the only value of an option. Throws UsageError when the option has no value or several values.
 const std::string& single(const FieldInfo& info, std::span<const std::string> values);
 
 template <class T>
