@@ -7,9 +7,12 @@
 
 namespace heed {
 
-/// The position-wise feed-forward network, out(dropout(f(in(x)))) (Vaswani et al. 2017, section 3.3).
+/// The position-wise feed-forward network of a Transformer layer (Vaswani et al. 2017, section 3.3):
+/// y = out(dropout(f(in(x)))), where `in` and `out` are linear layers and f is the activation function.
 class FeedForward {
  public:
+  /// Adds the parameters <name>/in/{weight,bias} and <name>/out/{weight,bias} to `layout`. `width` is the model's
+  /// width D, `inner` is the width F of the inner result, and `dropout` is the probability of dropping an element.
   FeedForward(ParameterLayout& layout, const std::string& name, std::int64_t width, std::int64_t inner,
               Activation activation, double dropout)
       : in_(layout, name + "/in", width, inner),
@@ -17,13 +20,15 @@ class FeedForward {
         activation_(activation),
         dropout_(dropout) {}
 
-  /// x [N, D] -> [N, D].
+  /// Applies the feed-forward network to each of N tokens. Shapes: x [N, D] -> [N, D].
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
     return out_(graph, dropout(graph, in_(graph, x, activation_, use_of_inner(dropout_)), dropout_));
   }
 
-  /// What the inner result [N, F] is for. It is the largest of a layer's, so half of it matters.
+  /// Returns which ops read the inner result [N, F]: without dropout, the linear layer `out` alone. In a training with
+  /// bfloat16 products the inner result is then stored as bfloat16, which halves the memory of a layer's largest
+  /// tensor.
   static ResultUse use_of_inner(double dropout) { return dropout > 0 ? ResultUse::any : ResultUse::linear; }
 
  private:

@@ -9,14 +9,17 @@
 
 namespace heed {
 
-/// Multi-head attention (Vaswani et al. 2017, section 3.2.2) with parameters
-/// <name>/{query,key,value,output}/{weight [D, D], bias [D]}. Query, key and value lie side by side in memory: one
-/// product projects all three (self-attention) or key and value (over an encoder's output).
+/// Multi-head attention (Vaswani et al. 2017, section 3.2.2) with the parameters
+/// <name>/{query,key,value,output}/{weight [D, D], bias [D]}. The weights of query, key and value lie side by side in
+/// memory. One matrix product therefore projects all three in self-attention, or key and value in cross-attention.
 class MultiHeadAttention {
  public:
+  /// Adds the parameters to `layout`. `width` is D, which `heads` must divide; `dropout` is the probability of dropping
+  /// an attention weight in training.
   MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout)
       : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout} {
-    // Three stacked matrices start like one [3D, D] matrix would (Glorot over the fused shape).
+    // The weights of query, key and value get the initial values of one [3D, D] matrix (Glorot initialisation of the
+    // stacked shape): the standard deviation of a [D, D] matrix, divided by the square root of 2.
     const Initialiser stacked = Initialiser::xavier(1 / std::sqrt(2.0)), zeros = Initialiser::zeros();
     query_weight_ = layout.add(name + "/query/weight", {width, width}, stacked);
     key_weight_ = layout.add(name + "/key/weight", {width, width}, stacked, true);
@@ -28,7 +31,8 @@ class MultiHeadAttention {
     output_bias_ = layout.add(name + "/output/bias", {width}, zeros);
   }
 
-  /// Self-attention of a packed batch: x [N, D] -> [N, D]. `causal`: a position attends to itself and those before it.
+  /// Computes the self-attention of a packed batch. Shapes: x [N, D] -> [N, D]. With `causal`, a position attends to
+  /// itself and to the earlier positions only. The attention weights go to `point.trace`, if `point` has a trace.
   template <class T>
   Variable<T> self_attention(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed, bool causal,
                              TracePoint point = {}) const {
@@ -38,7 +42,8 @@ class MultiHeadAttention {
     return output(graph, attend<T>(graph, {qkv, 0}, {qkv, width_}, {qkv, 2 * width_}, packed, packed, options, point));
   }
 
-  /// Cross-attention over the encoder's output: x [N, D], memory [S, D] -> [N, D].
+  /// Computes the cross-attention of the decoder's positions over the encoder's output `memory`.
+  /// Shapes: x [N, D], memory [S, D] -> [N, D].
   template <class T>
   Variable<T> cross_attention(Graph<T>& graph, const Variable<T>& x, const Variable<T>& memory, PackedOffsets queries,
                               PackedOffsets keys, TracePoint point = {}) const {
@@ -46,24 +51,24 @@ class MultiHeadAttention {
     return output(graph, attend<T>(graph, {q, 0}, {kv, 0}, {kv, width_}, queries, keys, options_, point));
   }
 
-  /// x [N, D] -> query, key and value side by side, [N, 3D].
+  /// Projects x [N, D] to query, key and value with one product. The result [N, 3D] holds the three side by side.
   template <class T>
   Variable<T> project_all(Graph<T>& graph, const Variable<T>& x) const {
     return linear(graph, x, graph.parameter(query_weight_, {3 * width_, width_}),
                   graph.parameter(query_bias_, {3 * width_}));
   }
-  /// x [N, D] -> [N, D].
+  /// Projects x [N, D] to the query [N, D].
   template <class T>
   Variable<T> project_query(Graph<T>& graph, const Variable<T>& x) const {
     return linear(graph, x, graph.parameter(query_weight_), graph.parameter(query_bias_));
   }
-  /// memory [S, D] -> key and value side by side, [S, 2D].
+  /// Projects the encoder's output `memory` [S, D] to key and value. The result [S, 2D] holds the two side by side.
   template <class T>
   Variable<T> project_memory(Graph<T>& graph, const Variable<T>& memory) const {
     return linear(graph, memory, graph.parameter(key_weight_, {2 * width_, width_}),
                   graph.parameter(key_bias_, {2 * width_}));
   }
-  /// The heads' concatenated results [N, D] -> [N, D].
+  /// Applies the output projection to x [N, D], the concatenated results of all heads. Returns [N, D].
   template <class T>
   Variable<T> output(Graph<T>& graph, const Variable<T>& x) const {
     return linear(graph, x, graph.parameter(output_weight_), graph.parameter(output_bias_));
@@ -73,6 +78,7 @@ class MultiHeadAttention {
   std::int64_t width() const { return width_; }
 
  private:
+  /// Runs the attention op; where `point` has a trace, hands it the attention weights.
   template <class T>
   Variable<T> attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,

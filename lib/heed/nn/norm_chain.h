@@ -9,39 +9,43 @@
 
 namespace heed {
 
-/// The residual stream of a stack of sublayers.
+/// The state of the residual stream (the sum to which each sublayer adds its output) between two sublayers of a stack.
 template <class T>
 struct ResidualStream {
-  Variable<T> residual;  ///< [N, D], what the next sublayer's output is added to
-  Variable<T> input;     ///< [N, D], what the next sublayer reads; after the last one the stack's output
-  int sublayer = 0;
+  Variable<T> residual;  ///< [N, D]: the sum to which the output of the next sublayer is added
+  Variable<T> input;     ///< [N, D]: the input of the next sublayer; after the last sublayer, the output of the stack
+  int sublayer = 0;      ///< the number of sublayers that have been added so far
 };
 
-/// The residual connections and layer normalisations around a stack's sublayers.
+/// The residual connections and layer normalisations around the sublayers f_0, f_1, ... of a stack.
 ///
-/// Post-norm (Vaswani et al. 2017): x <- norm_i(x + dropout(f_i(x))).
-/// Pre-norm (Xiong et al. 2020): x <- x + dropout(f_i(norm_i(x))), and a last norm behind the stack; sum and next norm
-/// are one op.
+/// Post-norm (Vaswani et al. 2017) computes x <- norm_i(x + dropout(f_i(x))).
+/// Pre-norm (Xiong et al. 2020) computes x <- x + dropout(f_i(norm_i(x))) and a last norm at the end of the stack.
+/// The op residual_norm() computes a sum and the norm that follows that sum together.
 class NormChain {
  public:
+  /// `width` is D, `pre` selects pre-norm, `epsilon` is added to a row's variance, and `dropout` is the probability of
+  /// dropping an element of a sublayer's output.
   NormChain(std::int64_t width, bool pre, double epsilon, double dropout)
       : width_(width), pre_(pre), epsilon_(epsilon), dropout_(dropout) {}
 
-  /// The norm of the next sublayer (or, with pre-norm, the one behind the stack): parameters <name>/{scale,bias} [D].
+  /// Adds the norm of the next sublayer, with the parameters <name>/{scale,bias} [D]. With pre-norm, one more call
+  /// after the last sublayer adds the norm at the end of the stack.
   void add(ParameterLayout& layout, const std::string& name) {
     norms_.push_back({layout.add(name + "/scale", {width_}, Initialiser::ones()),
                       layout.add(name + "/bias", {width_}, Initialiser::zeros())});
   }
 
-  /// x [N, D], the stack's input.
+  /// Begins a residual stream with the input x [N, D] of the stack.
   template <class T>
   ResidualStream<T> start(Graph<T>& graph, const Variable<T>& x) const {
     if (!pre_) return {x, x, 0};
     return {x, layer_norm(graph, x, graph.parameter(norms_[0].scale), graph.parameter(norms_[0].bias), epsilon_), 0};
   }
 
-  /// Takes a sublayer's output in; its value ends, the sum takes its memory (so it must be no activation's). Inference
-  /// writes the stream where it was, so that a stack needs the memory of a sublayer.
+  /// Adds the output `branch` of a sublayer to the residual stream. In training the sum overwrites the value of
+  /// `branch`, so no backward pass may read that value (the backward pass of a ReLU does). In inference the stream is
+  /// updated in its own memory, so that a whole stack needs the memory of one sublayer only.
   template <class T>
   void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch) const {
     const Norm& norm = norms_[static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0)];
@@ -58,6 +62,7 @@ class NormChain {
   }
 
  private:
+  /// The parameters of one layer normalisation.
   struct Norm {
     ParameterId scale, bias;
   };

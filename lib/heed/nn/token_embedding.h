@@ -14,13 +14,14 @@
 
 namespace heed {
 
-/// A sinusoid table that grows to the longest sequence seen; safe for several threads, and tables handed out stay.
+/// A table of sinusoids that grows to the longest sequence seen so far. Several threads may use the table at once;
+/// tensors that get() returned stay valid, because a longer table gets new memory.
 template <class T>
 class SinusoidTable {
  public:
   SinusoidTable(PositionEncoding kind, std::int64_t width) : kind_(kind), width_(width) {}
 
-  /// At least `length` positions, [L, D].
+  /// Returns a table [L, D] of at least `length` positions (L >= length).
   Tensor<T> get(std::int64_t length) const {
     const std::lock_guard lock(mutex_);
     if (tables_.empty() || size_ < length) {
@@ -39,16 +40,19 @@ class SinusoidTable {
   mutable std::int64_t size_ = 0;
 };
 
-/// dropout(sqrt(D) * weight[id] + position) (Vaswani et al. 2017, sections 3.4 and 3.5). The weight is given by the
-/// model, which may share it; learned positions are the parameter `positions`.
+/// The first layer of an encoder or a decoder: dropout(sqrt(D) * weight[id] + encoding of the position) (Vaswani et al.
+/// 2017, sections 3.4 and 3.5). The model adds the weight [V, D] to the layout, because several layers may share one
+/// weight.
 template <class T>
 class TokenEmbedding {
  public:
+  /// `positions` is the parameter of the learned positions; where it is empty, `sinusoids` encode the positions.
   TokenEmbedding(ParameterId weight, ParameterId positions, std::shared_ptr<const SinusoidTable<T>> sinusoids,
                  std::int64_t width, double dropout)
       : weight_(weight), positions_(positions), sinusoids_(std::move(sinusoids)), width_(width), dropout_(dropout) {}
 
-  /// ids [N], positions [N] (each below `length`) -> [N, D]. Both must outlive the graph's computation.
+  /// Returns the embeddings of N tokens. Shapes: ids [N], positions [N] (each below `length`) -> [N, D]. `ids` and
+  /// `positions` must stay in memory until the backward pass has ended.
   Variable<T> operator()(Graph<T>& graph, std::span<const std::int32_t> ids, std::span<const std::int32_t> positions,
                          std::int64_t length) const {
     const Variable<T> table = positions_ ? graph.parameter(positions_) : graph.input(sinusoids_->get(length));

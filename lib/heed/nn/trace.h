@@ -4,22 +4,25 @@
 
 namespace heed {
 
-/// Which attention of an encoder-decoder model: the encoder's self-attention, the decoder's, or the decoder's over the
-/// encoder's output.
+/// The kinds of attention in an encoder-decoder model: the encoder's self-attention, the decoder's self-attention, and
+/// the decoder's cross-attention over the encoder's output.
 enum class AttentionKind { encoder, decoder, cross };
 
-/// Receives the attention weights of a forward pass. Models hand them out and know nothing of who looks.
+/// The interface that receives the attention weights of a forward pass. A model calls the trace that the caller passed
+/// and does not know what the trace does with the weights (for example draw a picture).
 class Trace {
  public:
   virtual ~Trace() = default;
 
-  /// `weights`: for each sequence b and head h a row-major [T_b, S_b] matrix of probabilities, laid end to end (see
-  /// ops/attention.h). `layer` counts from 0. The memory ends with the call.
+  /// Receives the attention weights of one layer (`layer` counts from 0). `weights` holds, for each sequence b and each
+  /// head h, a row-major matrix [T_b, S_b] of probabilities; the matrices follow each other without gaps (see
+  /// ops/attention.h). The memory of `weights` is valid during the call only.
   virtual void attention(AttentionKind kind, int layer, int heads, PackedOffsets queries, PackedOffsets keys,
                          const float* weights) = 0;
 };
 
-/// Where in the model an attention stands, for the trace.
+/// The place of an attention layer in the model, which is reported to the trace together with the attention weights.
+/// Without a trace nothing is reported.
 struct TracePoint {
   Trace* trace = nullptr;
   AttentionKind kind = AttentionKind::encoder;

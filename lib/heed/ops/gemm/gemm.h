@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// One side of a matrix product: row-major elements, `stride` elements from row to row; `transposed` takes the
-/// transpose of what is stored.
+/// The left or the right matrix of a product, stored row by row with `stride` elements from the start of one row to the
+/// start of the next. With `transposed`, the matrix of the product is the transpose of the stored matrix.
 template <class T>
 struct GemmOperand {
   const T* data;
@@ -17,48 +17,56 @@ struct GemmOperand {
   bool transposed = false;
 };
 
-/// C = alpha A B + beta C, with A [m, k], B [k, n], C [m, n] row-major with stride `c_stride`; beta C where k is 0, and
-/// beta 0 does not read C. Serial (the caller's thread). The libraries: oneDNN where heed was built with it, else
-/// OpenBLAS; double always OpenBLAS. With `Precision::bfloat16` both operands are rounded to bfloat16 (nearest, ties to
-/// even) and products are summed in float32: by gemm_bfloat16() where the CPU has the hardware, else emulated, which is
-/// exact but slow.
+/// Computes the matrix product C = alpha A B + beta C with A [m, k], B [k, n] and C [m, n], C stored row by row with
+/// `c_stride` elements from row to row. With beta 0, C is not read; with k 0, the result is beta C. The product runs on
+/// the caller's thread alone.
+///
+/// Float32 products use oneDNN where heed was built with oneDNN, otherwise OpenBLAS. Products of doubles always use
+/// OpenBLAS. With `Precision::bfloat16`, A and B are rounded to bfloat16 (to nearest, ties to even) and the products
+/// are summed in float32: by gemm_bfloat16() where the CPU multiplies bfloat16, otherwise by a float32 product of the
+/// rounded numbers, which has the same precision but is slow.
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
           GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
           GemmOperand<double> b, double beta, double* c, std::int64_t c_stride);
 
-/// The right side of products, prepared once for several left sides: in bfloat16 rounded and laid out for the hardware
-/// (in the arena), else as it lies.
+/// The right matrix B [k, n] of products, prepared once for several left matrices. For bfloat16 products B is rounded
+/// and laid out in tiles (see gemm_bfloat16.h), in memory of the arena; otherwise B is used where it is stored.
 template <class T>
 struct RightOperand {
-  std::int64_t k, n;
-  GemmOperand<T> plain;
-  const std::uint32_t* tiles = nullptr;
+  std::int64_t k, n;                     ///< the numbers of rows and columns of B
+  GemmOperand<T> plain;                  ///< B itself; not used where `tiles` is set
+  const std::uint32_t* tiles = nullptr;  ///< B in tiles of bfloat16 numbers; null where B is used as `plain`
 };
+/// Prepares B [k, n] for products in the precision of `device`.
 RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 RightOperand<double> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
-/// Of numbers that are rounded already, only where takes_bfloat16(device).
+/// Prepares B [k, n] whose numbers are bfloat16 already. Allowed only where takes_bfloat16(device) is true.
 RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
-/// gemm() with a right side prepared for this device's precision.
+/// Computes C = alpha A B + beta C with a right matrix B that was prepared for the precision of `device`.
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const RightOperand<double>& b,
           double beta, double* c, std::int64_t c_stride);
-/// The same with a left side that is rounded already, only where takes_bfloat16(device).
+/// Computes C = alpha A B + beta C with a left matrix A whose numbers are bfloat16 already. Allowed only where
+/// takes_bfloat16(device) is true.
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride);
 
-/// Whether products in this precision are of bfloat16 numbers on this CPU, which may then be rounded beforehand.
+/// Returns whether products in this precision read bfloat16 numbers on this CPU. Then tensors that only matrix products
+/// read may be stored as bfloat16 at once.
 bool takes_bfloat16(Precision precision);
 inline bool takes_bfloat16(const CpuContext& device) {
   return takes_bfloat16(device.precision);
 }
 
-/// "oneDNN 2.6.3 (AVX2)" or "OpenBLAS 0.3.21 (Zen)": for logs and benchmarks.
+/// Returns the name, version and kernels of the library that multiplies float32 matrices, such as "oneDNN 2.6.3 (AVX2)"
+/// or "OpenBLAS 0.3.21 (Zen)", for logs and benchmarks.
 std::string gemm_library();
 
-/// Whether this CPU multiplies bfloat16 in hardware (what --precision auto asks).
+/// Returns whether this CPU has instructions that multiply bfloat16 numbers. `--precision auto` decides by this
+/// function.
 bool has_fast_bfloat16();
 
 }  // namespace heed

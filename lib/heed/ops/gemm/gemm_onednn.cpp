@@ -13,7 +13,7 @@ namespace {
 dnnl_cpu_isa_t onednn_isa(InstructionSet set) {
   switch (set) {
     case InstructionSet::baseline:
-      return dnnl_cpu_isa_sse41;  // the least it has
+      return dnnl_cpu_isa_sse41;  // the lowest instruction set for which oneDNN has kernels
     case InstructionSet::avx2:
       return dnnl_cpu_isa_avx2;
     case InstructionSet::avx2_vnni:
@@ -30,8 +30,9 @@ dnnl_cpu_isa_t onednn_isa(InstructionSet set) {
   throw Error("internal: unknown instruction set");
 }
 
-/// oneDNN may use less than the CPU has where HEED_ISA says so, and as many threads as OpenMP says in the calling
-/// thread: one, since heed's kernels are serial.
+/// Limits oneDNN to the instruction set that the environment's HEED_ISA names, and to one thread, because heed's
+/// kernels are serial. oneDNN takes its number of threads from OpenMP's setting, which each calling thread has for
+/// itself.
 void set_up() {
   [[maybe_unused]] static const bool limited = [] {
     const InstructionSet set = instruction_set();

@@ -6,10 +6,12 @@
 
 namespace heed {
 
-/// oneDNN's gemm: takes any shape without compiling a kernel for it, which suits packed batches.
+/// Computes C = alpha A B + beta C with oneDNN's sgemm (see gemm() for the arguments). The function sgemm takes any
+/// shape without compiling a kernel for that shape; packed batches need this, because their shape changes every time.
 void gemm_onednn(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                  GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
 
+/// Returns oneDNN's version and the instruction set of its kernels, such as "oneDNN 2.6.3 (AVX2)".
 std::string onednn_description();
 
 }  // namespace heed

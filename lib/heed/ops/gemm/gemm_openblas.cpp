@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-// OpenBLAS's own way into and out of its kernels for a core (driver/others/dynamic.c); it exports them where it was
-// built with several.
+// The functions of OpenBLAS that select and release the kernels for a core (driver/others/dynamic.c). OpenBLAS exports
+// these functions only where it was built with kernels for several cores; otherwise the weak symbols are null.
 #if defined(__linux__)
 extern "C" void gotoblas_dynamic_init() __attribute__((weak));
 extern "C" void gotoblas_dynamic_quit() __attribute__((weak));
@@ -19,7 +19,8 @@ namespace {
 constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
 
 #if defined(__linux__) && defined(__x86_64__)
-/// The level of the kernels that OpenBLAS has for a core, by its name: SSE2 to AVX, AVX2 or AVX-512.
+/// Returns the instruction set of the kernels that OpenBLAS has for the core with this name: AVX-512, AVX2, or
+/// `baseline` for anything older (SSE2 to AVX).
 InstructionSet level_of_core(std::string_view core) {
   if (core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids") return InstructionSet::avx512;
   if (core == "Haswell" || core == "Zen" || core == "Excavator") return InstructionSet::avx2;
@@ -27,8 +28,9 @@ InstructionSet level_of_core(std::string_view core) {
 }
 #endif
 
-/// Kernels as the instruction set wants them, and one thread, since heed's kernels are serial: built with OpenMP,
-/// OpenBLAS takes as many as OpenMP says in the calling thread, whatever it was told itself.
+/// Chooses OpenBLAS's kernels by instruction_set() and limits OpenBLAS to one thread, because heed's kernels are
+/// serial. An OpenBLAS that was built with OpenMP ignores openblas_set_num_threads() and takes its number of threads
+/// from OpenMP's setting, which each calling thread has for itself; therefore both are set.
 void set_up() {
   [[maybe_unused]] static const bool chosen = [] {
     if (!std::getenv(kCoreVariable)) choose_openblas_core(instruction_set());
@@ -84,7 +86,7 @@ void choose_openblas_core(InstructionSet set) {
 
 std::string openblas_description() {
   set_up();
-  const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE ..."
+  const std::string config = openblas_get_config();  // such as "OpenBLAS 0.3.21 NO_LAPACKE ..."
   return config.substr(0, config.find(' ', config.find(' ') + 1)) + " (" + openblas_get_corename() + ")";
 }
 

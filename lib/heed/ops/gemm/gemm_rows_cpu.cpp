@@ -15,18 +15,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Vectors in a panel's row.
+/// The number of SIMD vectors that hold one row of a panel (kPanelRows numbers).
 template <class T>
 constexpr std::int64_t kPanelVectors = kPanelRows<T> / kLanes<T>;
 
-/// Panels side by side and rows at a time, so that a tile of sums fills the registers: 6 x 4 vectors of 32, 6 x 2 or
-/// 3 x 4 of 16.
+/// The size of a tile of Y whose sums stay in registers: kTilePanels panels wide and kTileRows rows high. The sums fill
+/// the registers of the CPU: 6 x 4 vectors where the CPU has 32 registers, 6 x 2 or 3 x 4 vectors where it has 16.
 template <class T>
 constexpr int kTilePanels = kPanelVectors<T> == 1 ? 4 : 1;
 template <class T>
 constexpr int kTileRows = kPanelVectors<T> <= 2 ? 6 : 3;
 
-/// R rows of the columns of P panels. bias and y reach to the end of the panels; bias may be null.
+/// Computes a tile of Y: R rows by the columns of P panels. `bias` may be null; otherwise `bias` and `y` must reach to
+/// the end of the last panel.
 template <int R, int P, class T>
 HWY_INLINE void tile(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* HWY_RESTRICT panels,
                      const T* HWY_RESTRICT bias, T* HWY_RESTRICT y, std::int64_t y_stride) {
@@ -51,7 +52,8 @@ HWY_INLINE void tile(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_str
     for (int c = 0; c < kColumns; ++c) hn::StoreU(sums[r][c], d, y + r * y_stride + c * kLanes<T>);
 }
 
-/// R rows of the last panel's `columns` columns.
+/// Computes R rows of Y for the last panel, of which only `columns` columns belong to Y. The sums go through a buffer,
+/// so that nothing after these columns is read or written.
 template <int R, class T>
 HWY_INLINE void edge_tile(std::int64_t columns, std::int64_t k, const T* x, std::int64_t x_stride, const T* panel,
                           const T* bias, T* y, std::int64_t y_stride) {
@@ -61,7 +63,8 @@ HWY_INLINE void edge_tile(std::int64_t columns, std::int64_t k, const T* x, std:
   for (int r = 0; r < R; ++r) std::copy_n(sums + r * kPanelRows<T>, columns, y + r * y_stride);
 }
 
-/// Calls body(size, first) for groups of at most R of the rows from `done` on, all of about the same size.
+/// Divides the rows `done` ... `rows` - 1 into `groups` groups of at most R rows and of nearly equal size. Calls
+/// body(size, first) for each group, where `size` is a compile-time constant and `first` is the group's first row.
 template <int R, class Body>
 HWY_INLINE void for_row_groups(std::int64_t rows, std::int64_t groups, std::int64_t done, Body body) {
   if constexpr (R > 0) {
@@ -71,10 +74,11 @@ HWY_INLINE void for_row_groups(std::int64_t rows, std::int64_t groups, std::int6
   }
 }
 
+/// Computes Y = X W^T + b from the panels of W (see gemm_rows() for the arguments).
 template <class T>
 void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64_t n, std::int64_t k, const T* x,
                       std::int64_t x_stride, const T* panels, const T* bias) {
-  // The panels of a tile stay in the cache while all rows of x pass by.
+  // The inner loop runs over the rows of x, so that the panels of a tile stay in the cache for all rows.
   const auto for_rows = [&](auto body) HWY_ATTR {
     for_row_groups<kTileRows<T>>(rows, (rows + kTileRows<T> - 1) / kTileRows<T>, 0, body);
   };
@@ -96,6 +100,7 @@ void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64
   });
 }
 
+/// Packs a weight [n, k] into panels. `zeros` holds k zeros.
 template <class T>
 void pack_panels_kernel(T* panels, std::int64_t n, std::int64_t k, const T* weight, std::int64_t stride,
                         const T* zeros) {
@@ -134,6 +139,7 @@ void pack(std::int64_t n, std::int64_t k, const T* weight, std::int64_t stride, 
   simd::pack_panels_kernel(panels, n, k, weight, stride, zeros.data());
 }
 
+/// Computes Y = X W^T with an unpacked weight: packs four panels at a time and multiplies X by these four.
 template <class T>
 void multiply_unpacked(std::int64_t rows, std::int64_t n, std::int64_t k, const T* x, std::int64_t x_stride,
                        const T* weight, std::int64_t weight_stride, T* y, std::int64_t y_stride) {

@@ -7,16 +7,18 @@
 
 namespace heed {
 
-/// A matrix in full, or rounded to bfloat16, which only takes_bfloat16(device) allows.
+/// A matrix that is stored either in full precision or rounded to bfloat16. The rounded form is allowed only where
+/// takes_bfloat16(device) is true.
 template <class T>
 struct MaybeRounded {
-  Tensor<T> full;
-  Tensor<Bfloat16> rounded = {};
+  Tensor<T> full;                 ///< the matrix in full precision; not read where `rounded` is set
+  Tensor<Bfloat16> rounded = {};  ///< the matrix as bfloat16; empty where the matrix is stored in full precision
 
   std::int64_t rows() const { return rounded ? rounded.rows() : full.rows(); }
   std::int64_t columns() const { return rounded ? rounded.columns() : full.columns(); }
 
-  /// Calls product(operand) with the rows from `begin` on as a side of a product, as they are or transposed.
+  /// Calls product(operand), where `operand` is a GemmOperand of the rows from `begin` on, in the form in which the
+  /// matrix is stored. With `transposed`, the operand stands for the transpose of these rows.
   template <class Product>
   void with_operand(std::int64_t begin, bool transposed, Product product) const {
     if constexpr (std::is_same_v<T, float>)
