@@ -1,3 +1,28 @@
+// How C = A B is computed from tiles of bfloat16 numbers.
+//
+// The CPU's instructions do not multiply single bfloat16 numbers. They multiply pairs: a 32-bit word of A holds two
+// neighbours along k, a word of B holds the matching two, and one step adds a0 b0 + a1 b1 to a float32 sum. A tile is a
+// square of 16 x 16 such words (1 KB):
+//   - a tile of A has 16 rows of A; word p of a row is the pair (A[row][2p], A[row][2p + 1]), so a tile spans 32
+//     numbers along k;
+//   - a tile of B has 16 rows of pairs; word c of row p is the pair (B[2p][c], B[2p + 1][c]).
+// AMX multiplies two whole tiles with one instruction. AVX-512's dot products use the same tiles, one row at a time.
+//
+// An example with tiles of 2 x 2 words, so that k is 4:
+//
+//   A = 1 2 3 4     B = 1 0     tile of A = (1,2) (3,4)     tile of B = (1,0) (0,1)
+//       5 6 7 8         0 1                 (5,6) (7,8)                 (2,0) (0,2)
+//                       2 0
+//                       0 2
+//
+// The tile of C is an ordinary matrix product of the two tiles, where a product of two words is a dot product:
+//   C[0][0] = (1,2).(1,0) + (3,4).(2,0) = 1 + 6 = 7       C[0][1] = (1,2).(0,1) + (3,4).(0,2) = 2 + 8 = 10
+//   C[1][0] = (5,6).(1,0) + (7,8).(2,0) = 5 + 14 = 19     C[1][1] = (5,6).(0,1) + (7,8).(0,2) = 6 + 16 = 22
+//
+// In memory the tiles of the same 16 rows of A, or of the same 16 columns of B, follow each other along k, 1 KB each.
+// Zeros fill the tiles at the edges up. C is computed in blocks of 2 x 2 tiles (32 x 32 elements), because each
+// tile that is loaded then serves two products; therefore the number of tiles of rows (A) or columns (B) is always
+// even.
 #include "heed/ops/gemm/gemm_bfloat16.h"
 
 #include <algorithm>
@@ -7,9 +32,7 @@
 #include "heed/base/x86.h"
 
 #if HEED_X86
-// Both sides are cut into tiles of 16 x 16 pairs of bfloat16 numbers, a pair being two neighbours along k: of A 16 rows
-// with 32 numbers each, of B 16 pairs of rows with 16 columns. That is what AMX multiplies; AVX-512's dot products take
-// the same. Tiles are laid along k: [tile of rows (A) or columns (B)][tile of k][1 KB], zeros where the matrix ends.
+// The functions from here to the matching "pop" are compiled for AVX-512 BF16 and AMX, whatever the compiler's options.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16"))), \
                              apply_to = function)
@@ -21,22 +44,26 @@
 namespace heed {
 namespace {
 
-constexpr std::int64_t kSide = 16, kDepth = 32, kTile = kSide * kSide;  // a tile's rows; numbers along k; pairs
-constexpr std::int64_t kBlock = 2 * kSide;                              // C is made in blocks of 2 x 2 tiles
+// A tile has kSide rows of kSide words, spans kDepth numbers along k, and takes kTile words in all.
+constexpr std::int64_t kSide = 16, kDepth = 32, kTile = kSide * kSide;
+constexpr std::int64_t kBlock = 2 * kSide;  // rows and columns of a block of C, which is 2 x 2 tiles
 
+/// Returns how many tiles of `tile` elements cover `size` elements.
 std::int64_t tiles_over(std::int64_t size, std::int64_t tile) {
   return (size + tile - 1) / tile;
 }
 
+/// Returns the mask of the first `count` of 16 lanes; `count` may be negative or more than 16.
 __mmask16 first(std::int64_t count) {
   return static_cast<__mmask16>((std::uint32_t{1} << std::clamp<std::int64_t>(count, 0, kSide)) - 1);
 }
 
+/// Returns 32 bfloat16 numbers: the 16 numbers of `low`, rounded, and then the 16 numbers of `high`.
 __m512i rounded(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
-/// kDepth numbers of a row, zeros from `count` on.
+/// Loads kDepth numbers of a row as bfloat16; zeros stand for the numbers from `count` on, which are not read.
 __m512i load_row(const float* x, std::int64_t count) {
   return rounded(_mm512_maskz_loadu_ps(first(count), x), _mm512_maskz_loadu_ps(first(count - kSide), x + kSide));
 }
@@ -44,7 +71,8 @@ __m512i load_row(const Bfloat16* x, std::int64_t count) {
   return _mm512_maskz_loadu_epi16(first(count) | static_cast<__mmask32>(first(count - kSide)) << kSide, x);
 }
 
-/// kSide numbers of each of two rows, zeros from `count` on; the second row may be absent.
+/// Loads kSide numbers from row `x` and then kSide numbers from row `y`, all as bfloat16. Zeros stand for the numbers
+/// from `count` on, and for all of `y` where `y` is null.
 __m512i load_two(const float* x, const float* y, std::int64_t count) {
   const __mmask16 mask = first(count);
   return rounded(_mm512_maskz_loadu_ps(mask, x), y ? _mm512_maskz_loadu_ps(mask, y) : _mm512_setzero_ps());
@@ -56,14 +84,16 @@ __m512i load_two(const Bfloat16* x, const Bfloat16* y, std::int64_t count) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/// A tile whose rows are rows of x: pairs are neighbours in a row.
+/// Makes a tile from up to 16 stored rows of x: a pair is two neighbours in a row, and row r of the tile comes from row
+/// r of x. `rows` and `columns` are what is left of x; zeros stand for the rest of the tile.
 template <class X>
 void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
   for (std::int64_t r = 0; r < kSide; ++r)
     tile[r] = r < rows ? load_row(x + r * stride, columns) : _mm512_setzero_si512();
 }
 
-/// A tile whose rows are pairs of rows of x: pairs stand one above the other.
+/// Makes a tile from up to 32 stored rows of x: a pair is two numbers one above the other, and row p of the tile comes
+/// from the rows 2p and 2p + 1 of x. `rows` and `columns` are what is left of x; zeros stand for the rest of the tile.
 template <class X>
 void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
   const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
@@ -76,6 +106,7 @@ void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::
   }
 }
 
+/// Transposes a tile of 16 x 16 words in place, by exchanges of ever larger groups of words between registers.
 void transpose(__m512i t[kSide]) {
   __m512i u[kSide];
   for (int i = 0; i < 16; i += 2) {
@@ -102,12 +133,15 @@ void transpose(__m512i t[kSide]) {
   }
 }
 
-/// Words of all tiles of one side: `size` rows of A or columns of B, an even number of tiles of them.
+/// Returns the number of words in all tiles of one matrix. `size` is the number of rows of A or of columns of B. The
+/// number of tiles over `size` is rounded up to an even number, because C is computed in blocks of 2 x 2 tiles.
 std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
   return tiles_over(size, kBlock) * 2 * tiles_over(k, kDepth) * kTile;
 }
 
-/// Writes all tiles of one side and returns where. `along_rows`: k runs along the stored rows.
+/// Rounds a matrix, writes its tiles to `tiles` and returns `tiles`. `x` is the stored matrix, with `stride` elements
+/// from row to row; `size` is the number of rows of A or of columns of B. `along_rows` says that k runs along the
+/// stored rows (A as it is, or the transpose of B is stored), and `right` says that the matrix is B.
 template <class X>
 const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int64_t stride, std::int64_t size,
                                 std::int64_t k, bool along_rows, bool right) {
@@ -122,7 +156,7 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
     std::uint32_t* const out = tiles + (i * depth + j) * kTile;
     for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
   };
-  // Along the stored rows, whose memory the processor fetches ahead.
+  // The tiles are made in the order of the stored rows, because the CPU prefetches memory that is read in order.
   if (along_rows)
     for (std::int64_t i = 0; i < across; ++i)
       for (std::int64_t j = 0; j < depth; ++j) make(i, j);
@@ -132,7 +166,8 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
   return tiles;
 }
 
-/// c [rows, columns] = alpha block + beta c.
+/// Stores one block of C: c = alpha block + beta c. `rows` and `columns` are what is left of C from this block on; no
+/// element after these is read or written.
 void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::int64_t columns, float alpha, float beta,
                  float* c, std::int64_t stride) {
   const __m512 a = _mm512_set1_ps(alpha), b = _mm512_set1_ps(beta);
@@ -146,20 +181,24 @@ void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::i
     }
 }
 
+/// A product C = alpha A B + beta C with A and B in tiles.
 struct Product {
-  std::int64_t m, n, depth;  ///< depth: tiles along k
-  const std::uint32_t *a, *b;
+  std::int64_t m, n, depth;    ///< C has m rows and n columns; A and B have `depth` tiles along k
+  const std::uint32_t *a, *b;  ///< the tiles of A and of B
   float alpha, beta;
   float* c;
-  std::int64_t stride;
+  std::int64_t stride;  ///< elements from row to row of C
 
+  /// Returns the tiles of the 16 rows of A from `row` on (a multiple of 16), the first tile along k.
   const std::uint32_t* a_tiles(std::int64_t row) const { return a + row / kSide * depth * kTile; }
+  /// Returns the tiles of the 16 columns of B from `column` on (a multiple of 16), the first tile along k.
   const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
 
-  /// Calls body(row, column, begin, end) for every block of C and the tiles from `begin` to before `end` along k, of
-  /// which there are `most` at a time (once with none where k is 0); in an order in which A's tiles come from the
-  /// first-level cache, B's from the second, and C's rows are written from left to right: rows a multiple of 4 kB apart
-  /// hinder each other otherwise.
+  /// Calls body(row, column, begin, end) for every block of C, which begins at `row` and `column`, and for every range
+  /// begin ... end - 1 of tiles along k. A range has at most `most` tiles; where k is 0, there is one call per block
+  /// with an empty range. The order of the calls lets A's tiles come from the first-level cache and B's tiles from the
+  /// second-level cache. C is written from left to right, because writes to rows that lie a multiple of 4 kB apart
+  /// hinder each other.
   template <class Body>
   void for_each_block(std::int64_t most, Body body) const {
     constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
@@ -173,11 +212,12 @@ struct Product {
   }
 };
 
-/// Eight rows of A's tile with two tiles of B.
+/// Multiplies with the dot products of AVX-512 BF16: eight rows of a tile of A with two tiles of B (32 columns) at a
+/// time.
 void multiply_avx512(const Product& p) {
   constexpr int kRows = 8;
   alignas(64) float block[kBlock][kBlock];
-  const std::int64_t next = p.depth * kTile;  // from a tile to the one beside it
+  const std::int64_t next = p.depth * kTile;  // words from a tile to the tile of the next 16 rows of A or columns of B
   p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t) {
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
       const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kSide;
@@ -203,8 +243,9 @@ void multiply_avx512(const Product& p) {
   });
 }
 
-/// The shapes of AMX's eight tile registers (Intel 64 manual, palette 1): 16 rows of 64 bytes each. A constant, because
-/// the intrinsic tells the compiler of its first bytes only.
+/// The shapes of AMX's eight tile registers, 16 rows of 64 bytes each (Intel 64 manual, palette 1). The shapes must be
+/// a constant: the compiler believes that the intrinsic _tile_loadconfig reads only the first bytes of its argument, so
+/// it might leave out writes to the other bytes of a variable.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -212,16 +253,17 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
+/// Multiplies with AMX: two tiles of A with two tiles of B give a block of C in the tile registers 0 to 3.
 void multiply_amx(const Product& p) {
   _tile_loadconfig(&kTileShapes);
   alignas(64) float block[kBlock][kBlock];
   const std::int64_t next = p.depth * kTile;
   const bool plain = p.alpha == 1 && (p.beta == 0 || p.beta == 1);
-  constexpr std::int64_t kMostTiles = 16;  // two rows of them fit the first-level cache
+  constexpr std::int64_t kMostTiles = 16;  // tiles along k in one range: A's 2 x 16 tiles fit the first-level cache
   p.for_each_block(kMostTiles, [&](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end) {
     float* const c = p.c + i * p.stride + j;
     const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
-    if (!in_place) {  // all at once, since C holds no sums on the way
+    if (!in_place) {  // C cannot hold the partial sums of this block, so the first call sums over all of k
       if (begin > 0) return;
       end = p.depth;
     }

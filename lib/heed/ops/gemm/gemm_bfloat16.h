@@ -1,3 +1,15 @@
+// Products of matrices that are rounded to bfloat16, by the CPU's own instructions.
+//
+// bfloat16 is the upper half of a float32: the same range, but only 8 significant bits. One instruction multiplies at
+// least twice as many bfloat16 numbers as float32 numbers, and adds the products in float32. The instructions read
+// their operands in tiles (gemm_bfloat16.cpp explains the layout). A product therefore has two steps:
+//
+//   1. bfloat16_left_operand(A) and bfloat16_tiles(B) round each matrix and lay it out in tiles. A matrix that takes
+//      part in several products is prepared once.
+//   2. gemm_bfloat16() multiplies the tiles and writes C in float32, stored row by row as usual.
+//
+// An example of the rounding: 1.01 becomes 1.0078125, the nearest number with 8 significant bits, so that the product
+// 1.01 * 3 gives 3.0234375 and not 3.03. The products are summed in float32, so a long sum rounds no more than usual.
 #pragma once
 
 #include <cstdint>
@@ -6,35 +18,43 @@
 
 namespace heed {
 
-/// The right side B [k, n] of products, rounded to bfloat16 and laid in tiles: once for any number of left sides.
-/// Lives in the arena of its making.
+/// The right matrix B [k, n] of products, rounded to bfloat16 and laid out in tiles, for products with any number of
+/// left matrices. The tiles live as long as the memory of the arena in which they were made.
 struct Bfloat16Tiles {
-  const std::uint32_t* tiles = nullptr;
-  std::int64_t k = 0, n = 0;
+  const std::uint32_t* tiles = nullptr;  ///< words of two bfloat16 numbers, at the start of a cache line
+  std::int64_t k = 0, n = 0;             ///< the numbers of rows and columns of B
 };
+/// Rounds B [k, n] to bfloat16 and lays it out in tiles, in memory of `arena`.
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
-/// The same in given memory of so many words that starts at a cache line.
+/// Returns the number of 32-bit words that the tiles of a right matrix B [k, n] take.
 std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n);
+/// Rounds B [k, n] and lays it out in tiles at `memory`, which has bfloat16_tile_words(k, n) words and begins at a
+/// cache line.
 Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 
-/// The left side A [m, k], likewise.
+/// The left matrix A [m, k] of products, rounded to bfloat16 and laid out in tiles, for products with any number of
+/// right matrices. The tiles live as long as the memory of the arena in which they were made.
 struct Bfloat16LeftOperand {
-  const std::uint32_t* tiles = nullptr;
-  std::int64_t m = 0, k = 0;
+  const std::uint32_t* tiles = nullptr;  ///< words of two bfloat16 numbers, at the start of a cache line
+  std::int64_t m = 0, k = 0;             ///< the numbers of rows and columns of A
 };
+/// Rounds A [m, k] to bfloat16 and lays it out in tiles, in memory of `arena`.
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a);
 
-/// out[i] = x[i] rounded to bfloat16, as the products round their operands: denormal numbers become zero.
+/// Rounds n numbers to bfloat16: out[i] = x[i], rounded exactly as the products round their operands. Denormal numbers
+/// become zero.
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
 
-/// C = alpha A B + beta C with A [m, k] rounded to bfloat16 and sums in float32, k in pairs in ascending order. A row
-/// of C does not depend on the other rows or their number, bit for bit, but for alpha 1 and beta 1 with AMX: the sums
-/// of whole blocks of 32 rows then begin with C, and C is added to those of the other rows at the end. As the hardware
-/// does, takes denormal numbers for zero. By the dot products of AVX-512 BF16 or AMX's tiles; only where
-/// has_fast_bfloat16().
+/// Computes C = alpha A B + beta C with A [m, k] and B [k, n] rounded to bfloat16. The sums are float32 and run over k
+/// in ascending order, two products at a time. The CPU's instructions take denormal numbers for zero. Allowed only
+/// where has_fast_bfloat16() is true: the function uses the dot products of AVX-512 BF16 or the tiles of AMX.
+///
+/// A row of C does not depend on the other rows or on their number, bit for bit, with one exception: for alpha 1 and
+/// beta 1 with AMX, the sums of a whole block of 32 x 32 elements begin with C, whereas in an incomplete block at the
+/// edge C is added to the sums at the end.
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
                    float beta, float* c, std::int64_t c_stride);
 void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,

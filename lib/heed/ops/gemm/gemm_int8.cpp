@@ -1,3 +1,20 @@
+// How Y = X W^T is computed from 8-bit integers (gemm_int8.h explains the scales).
+//
+// The CPU's dot products (VNNI) take four unsigned bytes of X and four signed bytes of W, neighbours along k, and add
+// their four products to a 32-bit sum. One instruction does that for 16 columns of Y, that is, for 16 rows of W. The
+// bytes of W are therefore packed into panels of 16 rows: a panel holds the first four numbers of row 0, the first four
+// of row 1, ... of row 15, then the next four numbers of each row, and so on: [panel][k / 4][16 rows][4 neighbours]. A
+// step of four along k fills 64 bytes, one vector; 16 such vectors in a row are a tile of AMX.
+//
+// An example with panels of 2 rows and steps of 2 along k:
+//
+//   W = 1 2 3 4     panel = 1 2  5 6     (the first two numbers of each row)
+//       5 6 7 8             3 4  7 8     (the next two numbers of each row)
+//
+// X must be unsigned, so 128 is added to each of its integers: x = (1, 0, -1, 0) is stored as (129, 128, 127, 128).
+// The sum with row 0 of W is then 129 * 1 + 128 * 2 + 127 * 3 + 128 * 4 = 1278. That is too much by 128 times the sum
+// of row 0, 128 * (1 + 2 + 3 + 4) = 1280, which is subtracted at the end: 1278 - 1280 = -2 = 1 * 1 - 1 * 3. The sums of
+// W's rows are computed once, when W is packed. Zeros fill W up to a multiple of 32 rows and of 64 numbers along k.
 #include "heed/ops/gemm/gemm_int8.h"
 
 #include <algorithm>
@@ -12,33 +29,32 @@
 #include "heed/base/x86.h"
 #include "heed/tensor/tensor.h"
 
-// W lies in panels of 16 rows (columns of Y): [panel][k / 4][16][4 neighbours along k], so that 64 bytes hold a step of
-// four along k for 16 columns, which is what VNNI takes, and 64 such bytes below each other are a tile of AMX. X
-// becomes unsigned, 128 more than its value, because that is what the dot products want on their left; sums of W's rows
-// take the 128s out again. k and n are filled up with zeros.
-
 namespace heed {
 namespace {
 
-constexpr std::int64_t kPanel = 16, kStep = 4, kDepth = 64;  // columns of a panel; along k in a step, and in a tile
-constexpr std::int64_t kColumns = kInt8Columns, kRows = 32;  // of Y at a time
+// A panel has kPanel columns of Y; a step takes kStep numbers along k; a tile of AMX spans kDepth numbers along k.
+constexpr std::int64_t kPanel = 16, kStep = 4, kDepth = 64;
+constexpr std::int64_t kColumns = kInt8Columns, kRows = 32;  // the columns and rows of a block of Y
 static_assert(kColumns == 2 * kPanel);
-/// Up to so many rows of X, AMX's tiles are mostly empty, and dot products are as fast without their preparations.
+/// Products with at most this many rows of X use AVX-512's dot products in place of AMX: AMX's tiles would be mostly
+/// empty, and the dot products are as fast without the preparation that tiles need.
 constexpr std::int64_t kFewRows = 4;
-constexpr int kZero = 128;  // of X
+constexpr int kZero = 128;  // the byte that stands for 0 in X
 
+/// Rounds `size` up to a multiple of `multiple`.
 std::int64_t padded(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// The parts of a weight.
+/// Pointers to the three parts of a packed weight [n, k]. The parts follow each other in memory.
 template <class Byte, class Float, class Int>
 struct WeightParts {
-  Float* scales;  ///< [n]
-  Int* sums;      ///< [n] of the integers in a row
-  Byte* panels;   ///< [n / 16][k / 4][16][4]
+  Float* scales;  ///< [n]: the scale of each row of W
+  Int* sums;      ///< [n]: the sum of the integers in each row of W
+  Byte* panels;   ///< [n / 16][k / 4][16][4]: the integers of W
 };
 
+/// Returns pointers to the parts of a packed weight with n rows whose bytes begin at `data`.
 auto parts_of(std::byte* data, std::int64_t n) {
   const auto columns = static_cast<std::size_t>(padded(n, kColumns));
   return WeightParts<std::int8_t, float, std::int32_t>{reinterpret_cast<float*>(data),
@@ -52,19 +68,20 @@ auto parts_of(const std::byte* data, std::int64_t n) {
       reinterpret_cast<const std::int8_t*>(data + 8 * columns)};
 }
 
-/// The sums of kRows rows of X with kColumns columns, from the first of both on.
+/// A block of sums: element [r][j] is the sum over k for row r of X and column j of Y, counted from the block's start.
 using Block = std::int32_t[kRows][kColumns];
 
-/// Numbers along k in one sum of 32 bits: 65,536 products of at most 255 x 127 are below 2^31.
+/// The most numbers along k that one 32-bit sum takes: 65,536 products of at most 255 x 127 stay below 2^31.
 constexpr std::int64_t kMostPart = 65'536;
 static_assert(kMostPart % kDepth == 0 && kMostPart * 255 * 127 <= std::numeric_limits<std::int32_t>::max());
 
-/// X in 8 bits [rows][depth] and the panels of a block: depth is a multiple of kDepth, `rows` at most kRows (those of
-/// the memory may be more, up to a multiple of 16). Multiplies the first `part` numbers along k (a multiple of kDepth,
-/// at most kMostPart).
+/// A function that computes a block of sums from the bytes of X [rows][depth] and from the two panels of the block's
+/// columns. It multiplies the first `part` numbers along k. `depth` and `part` are multiples of kDepth, `part` is at
+/// most kMostPart, and `rows` is at most kRows. The memory of X holds a multiple of 16 rows, which AMX may read.
 using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                           const std::int8_t* panels, Block& block);
 
+/// Computes a block of sums in plain C++, for CPUs without any of the instruction sets below.
 void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                        const std::int8_t* panels, Block& block) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -77,26 +94,30 @@ void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t de
     }
 }
 
-/// q = x / scale rounded to the nearest, ties to even, as 128 + q; returns the scale.
+/// Converts a row of k numbers to `depth` bytes 128 + q, where q = x / scale, rounded to the nearest (ties to even),
+/// and 0 from k on. Returns the scale max |x| / 127, or NaN where a number is not finite.
 float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out) {
   float most = 0, zero = 0;
   for (std::int64_t i = 0; i < k; ++i) most = std::max(most, std::abs(x[i])), zero += x[i] * 0;
   const float inverse = most > 0 ? 127.0F / most : 0;
   for (std::int64_t i = 0; i < k; ++i) out[i] = static_cast<std::uint8_t>(kZero + std::lrintf(x[i] * inverse));
   std::fill(out + k, out + depth, static_cast<std::uint8_t>(kZero));
-  return most / 127.0F + zero;  // where x is not finite, zero is no number
+  return most / 127.0F + zero;  // `zero` is the sum of all x * 0: 0, or NaN where a number is not finite
 }
 
-/// What a block of Y is made of besides its sums: (sum - 128 sum of w) scale_x scale_w + b.
+/// The last step turns a block of sums into a block of Y: y = (sum - 128 * weight_sum) * row_scale * weight_scale +
+/// bias. This struct holds all operands of that step but the sums.
 struct Finish {
-  const std::int32_t* weight_sums;  ///< [kColumns], as weight_scales
-  const float *weight_scales, *row_scales;
-  const float* bias;  ///< [columns] or null
-  std::int64_t rows, columns;
-  float* y;
-  std::int64_t stride;
+  const std::int32_t* weight_sums;  ///< [kColumns]: the sum of the integers in the row of W for each column
+  const float *weight_scales,
+      *row_scales;             ///< [kColumns] the scales of the rows of W, [rows] the scales of the rows of X
+  const float* bias;           ///< [columns], or null
+  std::int64_t rows, columns;  ///< the size of the block of Y
+  float* y;                    ///< the first element of the block of Y
+  std::int64_t stride;         ///< elements from row to row of Y
 };
 
+/// Computes a block of Y from a block of sums, in plain C++.
 void finish_portable(const Block& block, const Finish& f) {
   for (std::int64_t r = 0; r < f.rows; ++r)
     for (std::int64_t j = 0; j < f.columns; ++j)
@@ -105,6 +126,7 @@ void finish_portable(const Block& block, const Finish& f) {
 }
 
 #if HEED_X86
+// Each of these attributes compiles a function for one instruction set, whatever the compiler's options.
 #define HEED_AVX2 __attribute__((target("avx2,fma")))
 #define HEED_AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
 #define HEED_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
@@ -154,21 +176,24 @@ HEED_AVX2 void finish_avx2(const Block& block, const Finish& f) {
   }
 }
 
-/// Four neighbours along k times eight columns of four, added to the eight sums, as VNNI does it, by 16-bit products.
+/// Adds to each of eight sums the dot product of four bytes of X and the four bytes of W for that sum, as the VNNI
+/// instruction does. AVX2 has no such instruction, so the bytes are widened to 16 bits and multiplied then.
 HEED_AVX2 inline __m256i dot4_avx2(__m256i sums, __m256i x, __m256i w) {
   const __m256i low = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(x)),
                                         _mm256_cvtepi8_epi16(_mm256_castsi256_si128(w)));
   const __m256i high = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1)),
                                          _mm256_cvtepi8_epi16(_mm256_extracti128_si256(w, 1)));
-  // low: sums of two for columns 0 0 1 1 | 2 2 3 3, high: for 4 to 7.
-  const __m256i both = _mm256_hadd_epi32(low, high);  // 0 1 4 5 | 2 3 6 7
+  // `low` holds two partial sums for each of the columns 0 0 1 1 | 2 2 3 3, `high` the same for the columns 4 to 7.
+  const __m256i both = _mm256_hadd_epi32(low, high);  // the sums of the columns 0 1 4 5 | 2 3 6 7
   return _mm256_add_epi32(sums, _mm256_permute4x64_epi64(both, 0xD8));
 }
 HEED_AVX_VNNI inline __m256i dot4_avx_vnni(__m256i sums, __m256i x, __m256i w) {
   return _mm256_dpbusd_avx_epi32(sums, x, w);
 }
 
-/// Three rows with the four vectors of 32 columns. (A template over the dot product would lose its target.)
+/// Defines a function NAME that computes a block of sums with vectors of 256 bits, three rows at a time with the four
+/// vectors of 32 columns. DOT4 is the function for the dot products. (The function is made by a macro because a
+/// template with DOT4 as its parameter would not be compiled for TARGET.)
 #define HEED_MULTIPLY_256(NAME, TARGET, DOT4)                                                                         \
   TARGET void NAME(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,                   \
                    const std::int8_t* panels, Block& block) {                                                         \
@@ -231,7 +256,7 @@ HEED_AVX512 void finish_avx512(const Block& block, const Finish& f) {
   }
 }
 
-/// R rows with two panels.
+/// Computes R rows of a block of sums, that is, multiplies R rows of X with the two panels of the block.
 template <int R>
 HEED_AVX512 void multiply_rows_avx512(const std::uint8_t* x, std::int64_t depth, std::int64_t part,
                                       const std::int8_t* panels, std::int32_t (*block)[kColumns]) {
@@ -263,8 +288,9 @@ HEED_AVX512 void multiply_avx512(const std::uint8_t* x, std::int64_t rows, std::
   if (r < rows) multiply_rows_avx512<1>(x + r * depth, depth, part, panels, block + r);
 }
 
-/// The shapes of AMX's eight tile registers (Intel 64 manual, palette 1): 16 rows of 64 bytes each. A constant, because
-/// the intrinsic tells the compiler of its first bytes only.
+/// The shapes of AMX's eight tile registers, 16 rows of 64 bytes each (Intel 64 manual, palette 1). The shapes must be
+/// a constant: the compiler believes that the intrinsic _tile_loadconfig reads only the first bytes of its argument, so
+/// it might leave out writes to the other bytes of a variable.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -272,6 +298,7 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
+/// Computes a block of sums with AMX's tiles: four tiles of 16 x 16 sums, or two where there are at most 16 rows.
 HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                            const std::int8_t* panels, Block& block) {
   const std::int8_t* const right = panels + kPanel * depth;
@@ -304,6 +331,7 @@ HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_
   }
 }
 
+/// Prepares the tile registers of this thread; close_tiles() releases them.
 HEED_AMX void open_tiles() {
   _tile_loadconfig(&kTileShapes);
 }
@@ -313,6 +341,7 @@ HEED_AMX void close_tiles() {
 
 #endif
 
+/// The functions that one instruction set uses.
 struct Kernels {
   Multiply multiply;
   float (*quantize_row)(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out);
@@ -323,7 +352,7 @@ Kernels kernels_of(InstructionSet set) {
   switch (set) {
 #if HEED_X86
     case InstructionSet::avx2:
-    case InstructionSet::avx512:  // which has no dot products of integers
+    case InstructionSet::avx512:  // AVX-512 without VNNI has no dot products of 8-bit integers, so AVX2 serves as well
       return {multiply_avx2, quantize_row_avx2, finish_avx2};
     case InstructionSet::avx2_vnni:
       return {multiply_avx_vnni, quantize_row_avx2, finish_avx2};
@@ -338,7 +367,8 @@ Kernels kernels_of(InstructionSet set) {
   }
 }
 
-/// A block of Y where the sums do not fit 32 bits: those of parts of k, added up in 64.
+/// Computes a block of Y where k is so large that a sum does not fit into 32 bits: k is cut into parts, and the sums of
+/// the parts are added up in 64 bits.
 void multiply_wide(const Multiply multiply, const std::uint8_t* x, std::int64_t depth, const std::int8_t* panels,
                    Block& block, const Finish& f) {
   std::int64_t sums[kRows][kColumns] = {};
@@ -379,7 +409,8 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
       for (std::int64_t i = 0; i < depth; ++i) sum += values[i];
       parts.sums[row] = sum - kZero * static_cast<std::int32_t>(depth);
     }
-    // Four neighbours at a time to where they belong; 128 less in each is the highest bit turned round.
+    // Copies the bytes to their place in the panel, four neighbours along k at a time. quantize_row() wrote 128 + q;
+    // inverting the highest bit of a byte subtracts the 128.
     std::int8_t* const to = parts.panels + first * depth;
     for (std::int64_t i = 0; i < steps; ++i)
       for (std::int64_t j = 0; j < kPanel; ++j) {

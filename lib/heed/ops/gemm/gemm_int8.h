@@ -1,3 +1,18 @@
+// Products of matrices of 8-bit integers, for inference: Y = X W^T + b.
+//
+// The problem: most of the time of a small batch goes into reading the weights from memory. The idea: each row of W and
+// each row of X is stored as integers from -127 to 127 with one float32 scale for the row, a quarter of the memory, and
+// the CPU multiplies the integers. The scale of a row is its largest absolute value divided by 127; an element is
+// divided by the scale and rounded to the nearest integer.
+//
+// An example with one row each:
+//   x = (1.27, -0.64)    scale 1.27 / 127 = 0.01    integers (127, -64)
+//   w = (2.54, 1.005)    scale 2.54 / 127 = 0.02    integers (127, 50), since 1.005 / 0.02 = 50.25
+//   x . w = (127 * 127 - 64 * 50) * 0.01 * 0.02 = 12929 * 0.0002 = 2.5858
+// The exact product is 2.5826; the difference comes from 1.005, which became 50 * 0.02 = 1.
+//
+// Sums of integers are exact in every order. A row of Y is therefore the same, bit for bit, on every CPU and whatever
+// the other rows of X are. gemm_int8.cpp explains how the integers are laid out for the CPU's instructions.
 #pragma once
 
 #include <cstddef>
@@ -7,39 +22,47 @@
 
 namespace heed {
 
-/// Columns of Y that pieces of a product begin at multiples of.
+/// A product may be computed in pieces, each a range of the columns of Y. A piece begins at a multiple of this number.
 constexpr std::int64_t kInt8Columns = 32;
 
-/// The maximum of k: the sum of one row of numbers up to 255 must fit into 32 bits.
+/// The largest k (length of a row of W) that a product can have: the sum of a row of numbers up to 255 must fit into 32
+/// bits.
 constexpr std::int64_t kInt8MostDepth = std::int64_t{1} << 23;
 static_assert(kInt8MostDepth * 255 < std::int64_t{1} << 31);
 
-/// A weight W [n, k] as 8-bit integers, each row w divided by its scale max |w| / 127 and rounded to the nearest. Made
-/// by quantize_weight, which fills the rows from `begin` (a multiple of kInt8Columns) to before `end` (another one, or
-/// n) of int8_weight_bytes(n, k) bytes that start at a cache line; `rows` is row `begin` and what follows.
+/// A weight W [n, k] as 8-bit integers: each row w is divided by its scale max |w| / 127 and rounded to the nearest
+/// integers. quantize_weight() writes the bytes.
 struct Int8Weight {
-  const std::byte* data = nullptr;
+  const std::byte* data = nullptr;  ///< int8_weight_bytes(n, k) bytes, at the start of a cache line
 };
+/// Returns the number of bytes that a weight [n, k] takes as 8-bit integers, with its scales.
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
+/// Converts the rows begin ... end - 1 of a weight [n, k] to 8-bit integers at `out`, which has int8_weight_bytes(n, k)
+/// bytes for the whole weight and starts at a cache line. `rows` points to row `begin`, with `stride` elements from row
+/// to row. `begin` must be a multiple of kInt8Columns, `end` such a multiple or n. Throws Error where k is larger than
+/// kInt8MostDepth.
 void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
                      std::int64_t stride, std::byte* out);
 
-/// Rows of X as 8-bit integers, each by its own scale, likewise: once for any number of weights. Lives in the arena of
-/// its making.
+/// The rows of X as 8-bit integers, each row with its own scale max |x| / 127, for products with any number of weights.
+/// The integers live as long as the memory of the arena in which they were made.
 struct Int8Activations {
-  const std::uint8_t* values = nullptr;
-  const float* scales = nullptr;
+  const std::uint8_t* values = nullptr;  ///< the integers plus 128, row by row; a row fills a multiple of 64 bytes
+  const float* scales = nullptr;         ///< [rows]
   std::int64_t rows = 0, k = 0;
 };
+/// Converts X, which has `rows` rows of k elements and `stride` elements from row to row, to 8-bit integers in memory
+/// of `arena`.
 Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64_t k, const float* x,
                                      std::int64_t stride);
 
-/// Y = X W^T + b. Sums are exact integers, so a row of Y depends on its row of X alone, and is the same, bit for bit,
-/// with every instruction set: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, AMX's tiles.
+/// Computes the columns begin ... end - 1 of Y = X W^T + b from 8-bit integers and writes them to `y`, column `begin`
+/// first. The sums are exact integers. A row of Y therefore depends on its row of X alone and is the same, bit for bit,
+/// with every instruction set: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, the tiles of AMX.
 ///
-/// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of n elements, `y_stride` elements from row to
-/// row; k at most kInt8MostDepth. Numbers that are not finite give rows that are not finite. Of Y, the columns from
-/// `begin` (a multiple of kInt8Columns) to before `end` are made, the first of them at `y`.
+/// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of end - begin elements with `y_stride` elements
+/// from row to row; k at most kInt8MostDepth. `begin` must be a multiple of kInt8Columns, `end` such a multiple or n. A
+/// row of X with a number that is not finite gives a row of Y that is not finite.
 void gemm_int8(const Int8Activations& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride);
 
