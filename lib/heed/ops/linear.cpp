@@ -11,13 +11,14 @@
 namespace heed {
 namespace {
 
-/// out = every element rounded to bfloat16.
+/// Rounds `size` numbers to bfloat16 and stores the rounded numbers as T: out[i] = from[i], rounded.
 template <class T>
 void round_all(const T* from, std::int64_t size, T* out) {
   std::transform(from, from + size, out,
                  [](T value) { return static_cast<T>(round_to_bfloat16(static_cast<float>(value))); });
 }
 
+/// Returns the form of packed weights that the device's precision needs on this CPU.
 template <class T>
 PackedForm form_of(const CpuContext& device) {
   if (!std::is_same_v<T, float> || device.precision == Precision::float32) return PackedForm::float32;
@@ -25,7 +26,7 @@ PackedForm form_of(const CpuContext& device) {
   return takes_bfloat16(device) ? PackedForm::bfloat16 : PackedForm::rounded;
 }
 
-/// Elements that n rows of k take.
+/// Returns the size of a packed weight with n rows of k numbers, in elements of T.
 template <class T>
 std::int64_t packed_size(PackedForm form, std::int64_t n, std::int64_t k) {
   switch (form) {
@@ -38,7 +39,8 @@ std::int64_t packed_size(PackedForm form, std::int64_t n, std::int64_t k) {
   }
 }
 
-/// Packs rows begin ... end - 1 of n, which are `rows` and what follows.
+/// Packs the rows begin ... end - 1 of a weight [n, k]. `rows` points to row `begin`; `memory` is the beginning of the
+/// whole packed weight.
 template <class T>
 void pack_rows(PackedForm form, std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const T* rows,
                T* memory) {
@@ -56,10 +58,11 @@ void pack_rows(PackedForm form, std::int64_t n, std::int64_t k, std::int64_t beg
   pack_panels(end - begin, k, form == PackedForm::rounded ? copy.data() : rows, k, memory + begin * k);
 }
 
-/// Calls pack(begin, end) for pieces of n rows of k, shared by the team where there is one.
+/// Calls pack(begin, end) for pieces of a weight [n, k] that together cover all n rows. The threads of `team` share the
+/// pieces; without a team, the caller's thread packs all of them.
 template <class Pack>
 void for_rows(ThreadTeam* team, std::int64_t n, std::int64_t k, Pack pack) {
-  constexpr std::int64_t kPieceElements = 1 << 15;  // what is read stays in the cache until it is packed
+  constexpr std::int64_t kPieceElements = 1 << 15;  // so few that the rows of a piece stay in the cache until packed
   const std::int64_t count =
       std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;
   const std::int64_t pieces = (n + count - 1) / count;
@@ -128,7 +131,8 @@ template <class T>
 template <class Product>
 void LinearInput<T>::for_columns(std::int64_t n, std::int64_t k, Product product) const {
   ThreadTeam* const team = graph_.device().team;
-  // A piece is worth handing over where its part of the weight takes some microseconds to read.
+  // A piece has so many elements of the weight that reading them takes some microseconds; with smaller pieces, handing
+  // the work to another thread would cost more than the thread saves.
   constexpr std::int64_t kPieceElements = 1 << 16;
   const std::int64_t columns =
       std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;

@@ -1,3 +1,28 @@
+// The linear layer y = f(x W^T + b), with an activation function f, a weight W [O, I] and a bias b [O].
+//
+// The op linear() computes the layer in two ways:
+//   - In training (linear_forward, linear_backward) the weights change after every batch. A matrix product gemm() reads
+//     W where it is stored.
+//   - In inference (LinearInput) the weights never change, and a translated line must not change with the lines beside
+//     it. W is therefore packed once, in the order in which a kernel reads it (PackedWeight), and the kernels compute
+//     each row by itself: gemm_rows() in float32, gemm_bfloat16() or gemm_int8() at lower precision. (A graph without
+//     packed parameters packs W in every call.)
+//
+// An example of the inference path, with panels of two rows (16 in float32) and without an activation function:
+//
+//   x = (1, 2)     W = 1 0     b = (0, 0, 1)     packed weight: panel 0 = 1 0     panel 1 = 1 0
+//                      0 1                                                0 1               1 0
+//                      1 1
+//
+// A panel holds rows of W as columns; a zero row fills panel 1 up. Panel 0 gives (0, 0) + 1 * (1, 0) + 2 * (0, 1) = (1,
+// 2), and panel 1 gives (1, 0) + 1 * (1, 0) + 2 * (1, 0) = (4, 0), of which the zero row's element is dropped: y = (1,
+// 2, 4). A LinearInput rounds and lays out x once for several products: the output layer of a beam search multiplies
+// the same x by one block of columns after the other. With a shortlist of the vocabulary, only some rows of W are
+// packed: the rows 2 and 0 give y = (4, 1), the same bits as in the whole product.
+//
+// Words: a packed weight is W in the form that the kernels of a precision read: panels (float32), tiles (bfloat16), or
+// panels of bytes with scales (int8). A piece is a range of rows of W (columns of y) that a thread of a ThreadTeam
+// packs or computes on its own. A matrix is rounded where its numbers are stored as bfloat16.
 #pragma once
 
 #include <cstdint>
@@ -11,86 +36,96 @@
 
 namespace heed {
 
-/// y = f(z): none z; relu max(0, z); gelu z Phi(z) with the normal distribution's Phi (Hendrycks and Gimpel 2016, exact
-/// form); swish z sigmoid(z) (Ramachandran et al. 2017).
+/// The activation functions y = f(z). `none`: y = z. `relu`: y = max(0, z). `gelu`: y = z Phi(z), where Phi is the
+/// standard normal distribution function (Hendrycks and Gimpel 2016, exact form). `swish`: y = z sigmoid(z)
+/// (Ramachandran et al. 2017).
 enum class Activation { none, relu, gelu, swish };
 
-/// What a result is for. One for linear() alone is kept rounded where that rounds it (Variable::rounded).
+/// Which ops will read a result: `any` op, or only linear(). In training, a result that only linear() reads is stored
+/// as bfloat16 (Variable::rounded) where linear() would round it to bfloat16 anyway.
 enum class ResultUse { any, linear };
 
-/// y = f(x W^T + b).
+/// The op of a linear layer: y = f(z) with z = x W^T + b.
 ///
 /// Shapes: x [N, I], weight [O, I], bias [O] or absent -> y [N, O].
-/// Without a tape (inference) a row of y does not depend on the other rows, bit for bit, in any precision: a translated
-/// line must not change with its neighbours.
-/// `use`: what y is for. x may be a result that is kept rounded.
-/// Kept for the way back: x; for relu y, for gelu and swish z = x W^T + b. Rounded where x or y is.
-/// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz takes dy's place.
+/// In inference (a graph that does not record) a row of y does not depend on the other rows, bit for bit, in any
+/// precision: a translated line must not change with the lines beside it.
+/// `use` says which ops will read y. x may be stored as bfloat16 (Variable::rounded).
+/// Saved for the backward pass: x; and y for relu, or z for gelu and swish. x and y are saved in the form, float32 or
+/// bfloat16, in which they are stored.
+/// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz overwrites dy.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);
 
-/// y = f(x W^T + b); where `before` is present it receives z = x W^T + b.
+/// Computes y = f(z) with z = x W^T + b for training. Where the tensor `before` is not empty, z is stored in `before`.
 template <class T>
 void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, MaybeRounded<T> y);
 
-/// Rows of a weight may be packed in pieces, and columns of a product made in pieces, that begin at multiples of this.
+/// A weight may be packed in pieces (ranges of rows), and a product computed in pieces (ranges of columns). A piece
+/// begins at a multiple of this number in every precision.
 constexpr std::int64_t kColumnBlock = 32;
 static_assert(kColumnBlock % kInt8Columns == 0 && kColumnBlock % kPanelRows<float> == 0);
 
-/// All or some rows of a weight [O, I] and of its bias, [O] or absent, packed for LinearInput: an element of a product
-/// with some rows has the bits that it has in a product with the whole weight.
+/// All or some rows of a weight [O, I] and of the bias, packed for products with a LinearInput. An element of a product
+/// has the same bits whether all rows or only some rows of the weight were packed.
 template <class T>
 struct PackedWeight {
-  const T* packed = nullptr;
-  Tensor<T> bias;
-  std::int64_t n = 0, k = 0;
+  const T* packed = nullptr;  ///< the packed rows, in the form that the device's precision needs (see PackedForm)
+  Tensor<T> bias;             ///< [n], or empty where the layer has no bias
+  std::int64_t n = 0, k = 0;  ///< the number of packed rows, and their length
 
-  /// For the precision of the graph's device, in memory of `arena`.
+  /// Packs the rows `selected` of a weight [O, I], and these elements of the bias ([O] or absent), for the precision of
+  /// the graph's device. The packed weight is in memory of `arena`.
   static PackedWeight pack(Graph<T>& graph, Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> selected,
                            Arena& arena);
 };
 
-/// The input x of linear layers in inference: its rows are rounded and laid out once, in the precision of the graph's
-/// device, for products with any number of weights. A row of a product does not depend on the other rows, bit for bit,
-/// in any precision. What weights are packed to is kept with the graph's packed parameters where it has them. Lives as
-/// long as x and the memory taken from the graph's arena.
+/// The input x [N, I] of linear layers in inference. The constructor rounds and lays out the rows of x for the
+/// precision of the graph's device, once for products with any number of weights. A row of a product does not depend on
+/// the other rows of x, bit for bit, in any precision. Packed weights are stored with the graph's packed parameters, if
+/// the graph has any. The object is valid as long as x and the memory that it takes from the graph's arena.
 template <class T>
 class LinearInput {
  public:
   LinearInput(Graph<T>& graph, Tensor<T> x);
 
-  /// y = f(x W^T + b). Shapes: weight [O, I], bias [O] or absent -> y [N, O].
+  /// Computes y = f(x W^T + b). Shapes: weight [O, I], bias [O] or absent -> y [N, O].
   void multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const;
-  /// y = x W^T + b with n rows of a weight. Shapes: y [N, n].
+  /// Computes y = x W^T + b with the n rows of a packed weight. Shapes: y [N, n].
   void multiply(const PackedWeight<T>& weight, Tensor<T> y) const { multiply(weight, 0, weight.n, y); }
-  /// The same with its rows from `begin` (a multiple of kColumnBlock) to before `end`. Shapes: y [N, end - begin].
+  /// Computes y = x W^T + b with the rows begin ... end - 1 of a packed weight. `begin` must be a multiple of
+  /// kColumnBlock, `end` such a multiple or n. Shapes: y [N, end - begin].
   void multiply(const PackedWeight<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const;
 
-  /// All rows of a weight [O, I] and its bias, [O] or absent, for such products. Lives as long as the graph's packed
-  /// parameters, or, without these, as what its arena holds.
+  /// Returns all rows of a weight [O, I] and the bias, [O] or absent, packed for multiply(). The packed weight is valid
+  /// as long as the graph's packed parameters or, in a graph without packed parameters, as long as the memory of the
+  /// arena.
   PackedWeight<T> packed_weight(Tensor<T> weight, Tensor<T> bias) const;
 
  private:
-  /// Calls product(begin, end) for ranges of n columns that begin at multiples of kColumnBlock: one, or shared by the
-  /// device's team.
+  /// Calls product(begin, end) for pieces of n columns of y that begin at multiples of kColumnBlock. The threads of the
+  /// device's team share the pieces; without a team, one call computes all columns.
   template <class Product>
   void for_columns(std::int64_t n, std::int64_t k, Product product) const;
 
   Graph<T>& graph_;
-  PackedForm form_;
-  Tensor<T> x_;
-  Bfloat16LeftOperand bfloat16_;
-  Int8Activations int8_;
+  PackedForm form_;               ///< the form of packed weights, which also decides the form of x
+  Tensor<T> x_;                   ///< x in float32; for PackedForm::rounded a copy that is rounded to bfloat16
+  Bfloat16LeftOperand bfloat16_;  ///< x in tiles, for PackedForm::bfloat16
+  Int8Activations int8_;          ///< x as 8-bit integers, for PackedForm::int8
 };
 
-/// y = f(y + b) in place.
+/// Adds the bias b [O] (or nothing, where the tensor is empty) to each row of y [N, O] and applies the activation
+/// function f, in place: y = f(y + b).
 template <class T>
 void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 
-/// Adds to dweight and dbias, and to dx where `adds_to_dx`; otherwise writes it. Each where present. `kept` is y for
-/// relu, z for gelu and swish, unused for none. dy becomes dz.
+/// Computes the gradients of a linear layer from the gradient dy of y (see linear() for the formulas). Adds to dweight
+/// and dbias; adds to dx where `adds_to_dx` is true, otherwise overwrites dx. An empty gradient tensor is skipped.
+/// `kept` is y for relu and z = x W^T + b for gelu and swish; it is not read without an activation function. dz
+/// overwrites dy.
 template <class T>
 void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,

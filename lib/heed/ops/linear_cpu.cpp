@@ -16,7 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// One row: z += bias, kept in `before` where given, then y = f(z), in place.
+/// Adds the bias to a row of n elements, z = y + bias, and applies the activation function in place, y = f(z). Where
+/// `before` is not null, z is stored in `before`. A null `bias` adds nothing.
 template <class T>
 void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activation activation, T* HWY_RESTRICT before,
                          std::int64_t n) {
@@ -34,13 +35,14 @@ void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activati
   });
 }
 
+/// Adds the bias and applies the activation function to `rows` rows of n elements, in place.
 template <class T>
 void bias_activation(T* y, const T* bias, Activation activation, T* before, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r)
     bias_activation_row(y + r * n, bias, activation, before ? before + r * n : nullptr, n);
 }
 
-/// dz = dy f'(z) for a whole array, in place; `kept` is y for relu, z else.
+/// Computes dz = dy f'(z) for n elements and writes dz over dy. `kept` holds y for relu and z for gelu and swish.
 template <class T>
 void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
@@ -49,7 +51,7 @@ void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activat
     if (activation == Activation::relu) {
       store(hn::IfThenElseZero(hn::Gt(k, hn::Zero(d)), g), d, dy + i);
     } else if (activation == Activation::gelu) {
-      // (z Phi)' = Phi + z phi, phi the density exp(-z^2 / 2) / sqrt(2 pi)
+      // The derivative of z Phi(z) is Phi(z) + z phi(z), where phi(z) = exp(-z^2 / 2) / sqrt(2 pi) is the density.
       auto bell = k;
       const auto distribution = normal_distribution<T>(d, k, bell);
       const auto density = hn::Mul(bell, hn::Set(d, T(0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
@@ -57,13 +59,14 @@ void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activat
     } else {
       const auto one = hn::Set(d, T(1));
       const auto sigmoid = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(k))));
-      // (z s)' = s + z s (1 - s)
+      // The derivative of z s(z) is s + z s (1 - s), where s is the sigmoid of z.
       store(hn::Mul(g, hn::MulAdd(hn::Mul(k, sigmoid), hn::Sub(one, sigmoid), sigmoid)), d, dy + i);
     }
   });
 }
 
-/// dz = dy where a rounded relu was not 0, in place. (A denormal number has been rounded to 0.)
+/// Computes the gradient of a relu whose result y (`kept`) was stored as bfloat16: dz = dy where y is not 0, and dz = 0
+/// elsewhere; dz overwrites dy. A denormal y counts as 0, because rounding has made it 0.
 void rounded_relu_gradient(float* HWY_RESTRICT dy, const Bfloat16* HWY_RESTRICT kept, std::int64_t n) {
   for_each_vector<float>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
     const hn::Rebind<std::uint16_t, decltype(d)> half;
@@ -74,7 +77,7 @@ void rounded_relu_gradient(float* HWY_RESTRICT dy, const Bfloat16* HWY_RESTRICT 
   });
 }
 
-/// sum[j] += sum over rows of x[r, j].
+/// Adds up the columns of a matrix x [rows, n]: sum[j] += sum over all rows r of x[r, j].
 template <class T>
 void add_column_sums(const T* HWY_RESTRICT x, std::int64_t rows, std::int64_t n, T* HWY_RESTRICT sum) {
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -106,7 +109,8 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {
 
-constexpr std::int64_t kRoundedRows = 256;  // made at a time: what is to be rounded is in the cache still
+constexpr std::int64_t kRoundedRows =
+    256;  // rows computed at a time, so that they are rounded while still in the cache
 
 }  // namespace
 

@@ -109,8 +109,8 @@ float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, 
 /// bias. This struct holds all operands of that step but the sums.
 struct Finish {
   const std::int32_t* weight_sums;  ///< [kColumns]: the sum of the integers in the row of W for each column
-  const float *weight_scales,
-      *row_scales;             ///< [kColumns] the scales of the rows of W, [rows] the scales of the rows of X
+  /// [kColumns]: the scale of the row of W for each column; [rows]: the scale of each row of X.
+  const float *weight_scales, *row_scales;
   const float* bias;           ///< [columns], or null
   std::int64_t rows, columns;  ///< the size of the block of Y
   float* y;                    ///< the first element of the block of Y
