@@ -4,33 +4,36 @@
 
 namespace heed {
 
-// Element by element: for models and tests that compose what has no op of its own.
+// Elementary ops that work element by element. Models and tests compose them into functions that have no op of their
+// own.
 
-/// y = a + b, of one shape. Backward: da += dy, db += dy.
+/// The sum y = a + b of two tensors of the same shape. Backward: da += dy, db += dy.
 template <class T>
 Variable<T> add(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b);
 
-/// y = a b, of one shape. Kept: a and b. Backward: da += dy b, db += dy a.
+/// The product y = a b, element by element, of two tensors of the same shape. Saved for the backward pass: a and b.
+/// Backward: da += dy b, db += dy a.
 template <class T>
 Variable<T> multiply(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b);
 
-/// y = factor x. Backward: dx += factor dy.
+/// The product y = factor x with a constant factor. Backward: dx += factor dy.
 template <class T>
 Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t<T> factor);
 
-/// Scalar y = sum of all elements of x. Backward: dx += dy, everywhere.
+/// The scalar y = sum of all elements of x. Backward: dy is added to every element of dx.
 template <class T>
 Variable<T> sum(Graph<T>& graph, const Variable<T>& x);
 
-/// to = beta to + a b, beta 0 (what `to` held is not read) or 1.
+/// Computes to = beta to + a b, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void multiply_into(CpuContext& device, Tensor<T> a, Tensor<T> b, T beta, Tensor<T> to);
-/// to = beta to + factor x, beta 0 (what `to` held is not read) or 1.
+/// Computes to = beta to + factor x, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void scale_into(CpuContext& device, Tensor<T> x, T factor, T beta, Tensor<T> to);
+/// Returns the sum of all elements of x.
 template <class T>
 T sum_forward(CpuContext& device, Tensor<T> x);
-/// dx += dy everywhere.
+/// Adds the scalar dy to every element of dx.
 template <class T>
 void sum_backward(CpuContext& device, T dy, Tensor<T> dx);
 

@@ -1,5 +1,6 @@
-// Dot products of rows with rows: the arithmetic of inference, in which a row of the result must not depend on the
-// others. Included once for each instruction set.
+// Dot products of queries with the rows of a key/value cache, for inference. A row of the result must not depend on the
+// other rows, bit for bit, so the order of the additions is the same for any number of rows. The kernels' files include
+// this file once for each instruction set.
 #if defined(HEED_OPS_DOT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_DOT_ROWS_INL_H_
 #undef HEED_OPS_DOT_ROWS_INL_H_
@@ -18,12 +19,13 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// out[0 .. 4) = factor times the sums of four vectors' lanes.
+/// Adds up the elements of each of the four vectors a, b, c and e, and writes the four sums, times `factor`, to out[0
+/// .. 4).
 template <class D, class V, class T>
 HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 4) {
-    // A transpose of 4 x 4 within each 128-bit block, adding on the way.
+    // This is a transpose of 4 x 4 elements within each block of 128 bits that adds the transposed rows on the way.
     const V ac = hn::Add(hn::InterleaveLower(d, a, c), hn::InterleaveUpper(d, a, c));
     const V be = hn::Add(hn::InterleaveLower(d, b, e), hn::InterleaveUpper(d, b, e));
     const V blocks = hn::Add(hn::InterleaveLower(d, ac, be), hn::InterleaveUpper(d, ac, be));
@@ -42,7 +44,8 @@ HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out)
   out[3] = factor * hn::GetLane(hn::SumOfLanes(d, e));
 }
 
-/// A vector of what is stored as it is, or as integers of 16 or 8 bits.
+/// Loads a vector of numbers that are stored either as floating-point numbers or as integers of 16 or 8 bits. Integers
+/// are converted to floating-point numbers.
 template <class D, class Stored>
 HWY_INLINE hn::Vec<D> load_stored(D d, const Stored* from) {
   if constexpr (std::is_same_v<hn::TFromD<D>, Stored>) {
@@ -54,8 +57,9 @@ HWY_INLINE hn::Vec<D> load_stored(D d, const Stored* from) {
   }
 }
 
-/// out [R, 4] = factor times the dot products of R rows of x, k elements each, with four rows w: lane by lane, then the
-/// lanes, then what is left of k. The same arithmetic for every R. `Stored` is T or an integer.
+/// Computes out [R, 4]: `factor` times the dot products of R rows of x with the four rows w, all of k elements. The
+/// additions have the same order for every R: first each lane of the vectors by itself, then the lanes together, then
+/// the elements after the last full vector. `Stored`, the type of w's elements, is T or an integer.
 template <int R, class T, class Stored>
 HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const Stored* const w[4],
                          T factor, T* HWY_RESTRICT out, std::int64_t out_stride) {
@@ -87,7 +91,7 @@ HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x
             std::fma(factor * x[r * x_stride + i], hn::GetLane(load_stored(one, w[j] + i)), out[r * out_stride + j]);
 }
 
-/// dot_four for any number of rows.
+/// Computes the dot products of any number of rows of x with the four rows w, by calls of dot_four().
 template <class T, class Stored>
 HWY_INLINE void dot_four_rows(std::int64_t rows, std::int64_t k, const T* x, std::int64_t x_stride,
                               const Stored* const w[4], T factor, T* out, std::int64_t out_stride) {

@@ -8,7 +8,8 @@
 namespace heed {
 namespace {
 
-/// Better targets are lower bits.
+/// Disables Highway's targets above instruction_set(). Highway has one bit for each target (instruction set), and a
+/// better target has a lower bit, so (HWY_AVX2 - 1) is the mask of all targets that are better than AVX2.
 bool limit() {
 #if HEED_X86
   const InstructionSet set = instruction_set();

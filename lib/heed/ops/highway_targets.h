@@ -2,7 +2,8 @@
 
 namespace heed {
 
-/// Before the first kernel: Highway dispatches to nothing better than instruction_set(). UsageError as that has.
+/// Makes Highway call only kernels that were compiled for instruction_set() or for an older set. Must be called before
+/// the first kernel; later calls do nothing. Throws UsageError where the environment's HEED_ISA is not valid.
 void limit_highway_targets();
 
 }  // namespace heed

@@ -1,5 +1,5 @@
-// Row kernels that several ops share: sums and maxima over a row, dropout on the fly, softmax, layer normalisation.
-// Included once for each instruction set, after <hwy/highway.h>.
+// Row kernels that several ops share: the sum and the maximum of a row, dropout of a vector, softmax and layer
+// normalisation of a row. The kernels' files include this file once for each instruction set, after <hwy/highway.h>.
 #if defined(HEED_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ROWS_INL_H_
 #undef HEED_OPS_ROWS_INL_H_
@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Two sums over i = 0 .. n-1 at once: body(d, i, s, t) adds vectors to s and t. Four chains of additions each, so
-/// that the latency of an addition does not count.
+/// Computes two sums over i = 0 .. n-1 in one pass: body(d, i, s, t) adds the vectors at i to the sums s and t. Each
+/// sum is kept in four vectors in turn, so that an addition need not wait for the addition before.
 template <class T, class Body>
 HWY_INLINE void sum_pair_over(std::int64_t n, T& sum_s, T& sum_t, Body body) {
   const hn::ScalableTag<T> d;
@@ -43,7 +43,7 @@ HWY_INLINE void sum_pair_over(std::int64_t n, T& sum_s, T& sum_t, Body body) {
   }
 }
 
-/// Sum over i = 0 .. n-1 of the vectors body(d, i).
+/// Returns the sum of all elements of the vectors body(d, i), for i = 0 .. n-1.
 template <class T, class Body>
 HWY_INLINE T sum_over(std::int64_t n, Body body) {
   const hn::ScalableTag<T> d;
@@ -63,7 +63,7 @@ HWY_INLINE T sum_over(std::int64_t n, Body body) {
   return sum;
 }
 
-/// The largest of x[0 .. n); minus infinity where n is 0.
+/// Returns the largest of x[0 .. n), or minus infinity where n is 0.
 template <class T>
 HWY_INLINE T max_over(const T* x, std::int64_t n) {
   const hn::ScalableTag<T> d;
@@ -81,7 +81,7 @@ HWY_INLINE T max_over(const T* x, std::int64_t n) {
   return largest;
 }
 
-/// The bytes at p as numbers of T.
+/// Loads one byte for each lane from p and converts the bytes to floating-point numbers.
 template <class D>
 HWY_INLINE hn::Vec<D> load_bytes(D d, const std::uint8_t* p) {
   const hn::Rebind<std::int32_t, D> d_int;
@@ -92,14 +92,15 @@ HWY_INLINE hn::Vec<D> load_bytes(D d, const std::uint8_t* p) {
     return hn::ConvertTo(d, bytes);
 }
 
-/// v as dropout leaves it; the mask's elements from i on. Absent mask: v.
+/// Applies dropout to the vector v, whose elements belong to the mask's elements from i on: dropped elements become 0,
+/// the others are multiplied by mask.scale. Without a mask, returns v.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> drop(D d, hn::Vec<D> v, const DropoutMask<T>& mask, std::int64_t i) {
   if (!mask.kept) return v;
   return hn::Mul(v, hn::Mul(load_bytes(d, mask.kept + i), hn::Set(d, mask.scale)));
 }
 
-/// y = softmax(y) in place for one row; zeros where all of y is minus infinity.
+/// Computes y = softmax(y) in place for one row of n elements. A row of minus infinities becomes a row of zeros.
 template <class T>
 HWY_INLINE void softmax_row(T* HWY_RESTRICT y, std::int64_t n) {
   const T largest = max_over(y, n);
@@ -116,7 +117,7 @@ HWY_INLINE void softmax_row(T* HWY_RESTRICT y, std::int64_t n) {
                             HWY_ATTR { store(hn::Mul(load(d, y + i), hn::Set(d, 1 / sum)), d, y + i); });
 }
 
-/// The way back through softmax for one row: dx += y (dy - sum of y dy).
+/// Computes the backward pass of softmax for one row: dx += y (dy - sum of y dy), where y is the softmax's result.
 template <class T>
 HWY_INLINE void softmax_row_backward(const T* HWY_RESTRICT y, const T* HWY_RESTRICT dy, T* HWY_RESTRICT dx,
                                      std::int64_t n) {
@@ -128,20 +129,21 @@ HWY_INLINE void softmax_row_backward(const T* HWY_RESTRICT y, const T* HWY_RESTR
   });
 }
 
-/// to += x, each vector as dropout leaves it.
+/// Adds dropout(x) to n elements: to += x * kept * scale, with `kept` and `scale` of the mask; without a mask, to += x.
 template <class T>
 HWY_INLINE void add_dropped(const T* HWY_RESTRICT x, const DropoutMask<T>& mask, T* HWY_RESTRICT to, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store)
                             HWY_ATTR { store(hn::Add(load(d, to + i), drop(d, load(d, x + i), mask, i)), d, to + i); });
 }
 
-/// Mean and 1 / standard deviation of a row: what layer normalisation keeps for the way back.
+/// The mean and 1 / sqrt(variance + epsilon) of a row, which layer normalisation saves for the backward pass.
 template <class T>
 struct RowStatistics {
   T mean, inverse_deviation;
 };
 
-/// y = (x - mean) / sqrt(variance + epsilon) * scale + bias for one row whose sum is known. y may be x.
+/// Normalises one row of n elements whose sum is known: y = (x - mean) / sqrt(variance + epsilon) * scale + bias.
+/// Returns the row's statistics for the backward pass. y may be the same array as x.
 template <class T>
 HWY_INLINE RowStatistics<T> normalise_row(const T* x, T sum, const T* HWY_RESTRICT scale, const T* HWY_RESTRICT bias,
                                           T epsilon, T* y, std::int64_t n) {
@@ -158,8 +160,9 @@ HWY_INLINE RowStatistics<T> normalise_row(const T* x, T sum, const T* HWY_RESTRI
   return {mean, inverse};
 }
 
-/// The way back for one row: adds to dscale and dbias where present and hands each vector of dx to emit(d, i, dx).
-/// With n = (x - mean) / deviation and g = dy scale: dx = (g - mean(g) - n mean(g n)) / deviation.
+/// Computes the backward pass of layer normalisation for one row. Adds to dscale and dbias where these are not null,
+/// and passes each vector of dx to emit(d, i, dx), since ops use dx differently. With deviation = sqrt(variance +
+/// epsilon), z = (x - mean) / deviation and g = dy scale, the formula is dx = (g - mean(g) - z mean(g z)) / deviation.
 template <class T, class Emit>
 HWY_INLINE void normalise_row_backward(const T* HWY_RESTRICT x, RowStatistics<T> row, const T* HWY_RESTRICT scale,
                                        const T* HWY_RESTRICT dy, T* HWY_RESTRICT dscale, T* HWY_RESTRICT dbias,

@@ -1,7 +1,11 @@
-// What the SIMD kernels of the ops share. Included once for each instruction set, after <hwy/highway.h>.
+// The functions and macros that all SIMD kernels of the ops share.
 //
-// Kernels are templates over T (float or double): the double instance is what the gradient checks run, so the code
-// that trains is the code that is checked.
+// Kernels are written once with Highway, a library of portable SIMD vectors. Highway's <hwy/foreach_target.h> includes
+// a kernel's file again for each instruction set (a "target"), so each kernel is compiled once for each of them; at run
+// time the kernel for instruction_set() is called. This file is included once for each target, after <hwy/highway.h>.
+//
+// Kernels are templates over T (float or double). Training uses the float instance and the gradient checks use the
+// double instance, so the checks run the same code as training.
 #if defined(HEED_OPS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_SIMD_INL_H_
 #undef HEED_OPS_SIMD_INL_H_
@@ -20,13 +24,14 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The number of elements of a full vector, as a constant. (gcc 14 does not accept Highway 1.2's MaxLanes() in the
-/// constant expressions of a namespace.)
+/// The number of elements of T in a full vector, as a compile-time constant. (gcc 14 does not accept Highway 1.2's
+/// MaxLanes() in a constant expression at namespace scope.)
 template <class T>
 constexpr auto kLanes = static_cast<std::int64_t>(HWY_LANES(T));
 
-/// Calls body(d, i, load, store) for i = 0, L, 2L, ... with full vectors and then element by element for the rest
-/// (vectors of one lane), so that no memory past n is touched.
+/// Calls body(d, i, load, store) for i = 0, L, 2L, ..., where L is the number of elements in a full vector, and then
+/// for each element that is left, with vectors of one element. No memory after element n - 1 is read or written. `d` is
+/// Highway's tag of the vector type; load(d, p) and store(v, d, p) load and store a vector of that type.
 template <class T, class Body>
 HWY_INLINE void for_each_vector(std::int64_t n, Body body) {
   const hn::ScalableTag<T> d;
@@ -42,8 +47,9 @@ HWY_INLINE void for_each_vector(std::int64_t n, Body body) {
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-// HEED_INSTANTIATE_SIMD(kernel, (float parameters), (double parameters), (arguments)): the plain functions that the
-// dispatcher needs, since it cannot take templates.
+// HEED_INSTANTIATE_SIMD(kernel, (parameters for float), (parameters for double), (arguments)) defines the functions
+// kernel_float and kernel_double, which call the template `kernel`. Highway's dispatcher needs them, because a template
+// cannot be exported.
 #ifndef HEED_INSTANTIATE_SIMD
 #define HEED_INSTANTIATE_SIMD(kernel, float_parameters, double_parameters, arguments) \
   void kernel##_float float_parameters {                                              \
@@ -53,10 +59,11 @@ HWY_AFTER_NAMESPACE();
     kernel<double> arguments;                                                         \
   }
 
-// HEED_DISPATCH(kernel)(...): calls the instance of an exported kernel for instruction_set().
+// HEED_DISPATCH(kernel)(...) calls an exported kernel in the version that was compiled for instruction_set().
 #define HEED_DISPATCH(kernel) (heed::limit_highway_targets(), HWY_DYNAMIC_DISPATCH(kernel))
 
-// HEED_EXPORT_SIMD(kernel): simd::kernel(...), overloaded for float and double, calls that instance.
+// HEED_EXPORT_SIMD(kernel) defines the function simd::kernel(first, ...). It dispatches to kernel_float or
+// kernel_double by the type of `first`, in the version that was compiled for instruction_set().
 #define HEED_EXPORT_SIMD(kernel)                                 \
   HWY_EXPORT(kernel##_float);                                    \
   HWY_EXPORT(kernel##_double);                                   \
