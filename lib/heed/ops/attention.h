@@ -6,7 +6,8 @@
 
 namespace heed {
 
-/// Columns column .. column + D of a matrix [N, stride]: query, key or value within a fused projection [N, 3D].
+/// The query, key or value of an attention: D columns, from `column` on, of a matrix [N, stride]. The matrix may be a
+/// projection [N, 3D] that holds query, key and value side by side.
 template <class T>
 struct HeadsInput {
   Variable<T> matrix;
@@ -14,57 +15,67 @@ struct HeadsInput {
 };
 
 struct AttentionOptions {
-  int heads = 1;        ///< H; divides D
-  bool causal = false;  ///< query i sees keys 0 .. i of as many
-  double dropout = 0;   ///< share of the probabilities that is dropped; none where the graph is not recording
+  int heads = 1;        ///< the number H of heads, which must divide D
+  bool causal = false;  ///< query i attends to the keys 0 ... i only; a sequence has as many keys as queries
+  double dropout = 0;   ///< the probability of dropping an attention weight; used only where the graph is recording
 };
 
-/// Number of probabilities of a packed attention: sum over sequences of H Tq Tk.
+/// Returns the number of attention weights (probabilities) of a packed batch: the sum of H Tq Tk over the sequences,
+/// where Tq and Tk are the numbers of queries and keys of a sequence.
 std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads);
-/// Where the matrix [Tq, Tk] of a sequence's head begins: sequences one after another, in each its heads.
+/// Returns the offset of the matrix [Tq, Tk] of one head of one sequence among the attention weights of a packed batch.
+/// The sequences follow each other, and the matrices of a sequence's heads follow each other.
 std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys, int heads, int sequence, int head);
 
-/// Multi-head scaled dot-product attention within each sequence of a packed batch (Vaswani et al. 2017, 3.2.1 and
-/// 3.2.2 without the projections): head h of d = D / H columns is softmax(Q K^T / sqrt(d)) V.
+/// Multi-head scaled dot-product attention within each sequence of a packed batch (Vaswani et al. 2017, sections 3.2.1
+/// and 3.2.2 without the projections). Each head has d = D / H columns and computes O = dropout(P) V with the
+/// probabilities P = softmax(Q K^T / sqrt(d)).
 ///
-/// Shapes: query [Nq, ..], key and value [Nk, ..] -> [Nq, D]. The queries' offsets name as many sequences as the keys';
-/// a query of a sequence without keys gives zeros. `weights_out`, where given, receives the probabilities before
-/// dropout, attention_weights_size() numbers. The offsets must live until the way back is done.
-/// Kept for the way back: the probabilities, packed, and the mask of the dropout.
-/// Backward: with G = dO V^T through the dropout and dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK += dS^T Q,
-/// dV += dropout(P)^T dO, each into its slice, where present.
+/// Shapes: query [Nq, ..], key and value [Nk, ..] -> [Nq, D]. `queries` and `keys` are the offsets of the same number
+/// of sequences. A query of a sequence without keys gives zeros. `weights_out`, where not null, receives P before the
+/// dropout, attention_weights_size() numbers. The offsets must stay in memory until the backward pass has ended.
+/// Saved for the backward pass: P of all heads and the mask of the dropout.
+/// Backward: with G = dO V^T after the dropout's mask and dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK += dS^T Q,
+/// dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients are
+/// skipped.
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
                       PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
                       T* weights_out = nullptr);
 
-/// What the kernels work on: pointers to the first used column, strides in elements. Gradients may be null.
+/// The operands of the attention kernels. Each pointer points to the first of the D columns that the attention uses.
 template <class T>
 struct AttentionArrays {
   const T *query, *key, *value;
-  T *query_gradient, *key_gradient, *value_gradient;  ///< strides as the values'
-  /// Whether there is nothing in a gradient yet, so that it is written and not added to.
+  T *query_gradient, *key_gradient,
+      *value_gradient;  ///< null where no gradient is wanted; strides as query, key, value
+  /// Whether the memory of a gradient holds no sum yet, so that the kernels overwrite the gradient and do not add to
+  /// it.
   bool query_gradient_empty, key_gradient_empty, value_gradient_empty;
-  std::int64_t query_stride, key_stride, value_stride;
-  std::int64_t width;  ///< D
+  std::int64_t query_stride, key_stride, value_stride;  ///< elements from row to row
+  std::int64_t width;                                   ///< D, the number of columns of all heads together
   int heads;
   bool causal;
   PackedOffsets queries, keys;
-  DropoutMask<T> mask;  ///< of the probabilities
+  DropoutMask<T> mask;  ///< the dropout mask of the attention weights
 };
 
-/// Queries are taken in blocks of this many: a block's logits stay in cache, and a causal block needs no key after it.
+/// The kernels take this many queries at a time: the logits of so few queries stay in the cache, and with a causal mask
+/// the keys after the last of these queries are not read at all.
 constexpr std::int64_t kAttentionQueryBlock = 48;
 
-/// Elements that weights and mask have beyond the probabilities: the kernels move whole vectors.
+/// The number of elements by which the arrays of attention weights and of the mask are longer than needed, because the
+/// kernels load and store whole vectors.
 constexpr std::int64_t kAttentionSlack = 16;
 
-/// out [Nq, D]; `weights`, where given, receives the probabilities before dropout and zeros in its slack.
+/// Computes the attention, out [Nq, D]. `weights`, where not null, receives the attention weights before the dropout,
+/// and zeros in the last kAttentionSlack elements.
 template <class T>
 void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out);
 
-/// Adds to the gradients that are present, or writes them where they are empty; `weights` as attention_forward left
-/// them.
+/// Computes the gradients of query, key and value from `out_gradient` [Nq, D]. Adds to a gradient, or overwrites a
+/// gradient that is marked as empty; skips a null gradient. `weights` are the attention weights that
+/// attention_forward() wrote.
 template <class T>
 void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* weights, const T* out_gradient);
 

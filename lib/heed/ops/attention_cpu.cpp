@@ -4,8 +4,8 @@
 
 #include "heed/ops/attention.h"
 
-// Highway includes this file again, from the next line on, for each instruction set, so that every kernel is compiled
-// for all sets. At run time HEED_DISPATCH calls the version for instruction_set() (see simd-inl.h).
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
+// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/attention_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -18,16 +18,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// One head of one sequence, with pointers to its first rows.
+/// One head of one sequence.
 template <class T>
 struct Head {
-  const T *query, *key, *value;
-  std::int64_t queries, keys;
-  std::int64_t weights_at;                          ///< of its first probability
-  std::int64_t query_at, key_at, value_at, out_at;  ///< offsets of the pointers, the same in the gradients
+  const T *query, *key, *value;                     ///< the sequence's first row, at the head's first column
+  std::int64_t queries, keys;                       ///< the numbers of queries and keys in the sequence
+  std::int64_t weights_at;                          ///< the offset of the head's first attention weight
+  std::int64_t query_at, key_at, value_at, out_at;  ///< the head's offsets in query, key, value, out and the gradients
 };
 
-/// Calls body(head) for every head of every sequence that has queries, in the order of the packed probabilities.
+/// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
 template <class T, class Body>
 HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
   const std::int64_t d = a.width / a.heads;
@@ -45,7 +45,7 @@ HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
   }
 }
 
-/// Kept elements as factors: 0, or the scale.
+/// Returns the factors by which dropout multiplies a vector: 0 for a dropped element, `scale` for a kept element.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
   const auto bits = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), hn::LoadU(hn::Rebind<std::uint8_t, D>(), kept));
@@ -55,7 +55,9 @@ HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
     return hn::Mul(hn::ConvertTo(d, bits), hn::Set(d, scale));
 }
 
-/// Copies a row's probabilities out in whole vectors (what follows is written later) and applies the dropout to s.
+/// Copies the attention weights `s` of a query to `kept_weights`, where not null, and applies the dropout to `s`, where
+/// there is a mask. The copy is made in whole vectors; the elements after the row that this overwrites are written
+/// later.
 template <class T>
 HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HWY_RESTRICT kept_weights,
                                   DropoutMask<T> mask) {
@@ -68,6 +70,7 @@ HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HW
   }
 }
 
+/// Computes the attention of all heads of all sequences. `scratch` is the memory of attention_scratch().
 template <class T>
 void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
   const AttentionArrays<T>& a = *arrays;
@@ -95,7 +98,9 @@ void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t m
   });
 }
 
-/// A row of dP (before the dropout) and P to dS in `g` and to the probabilities after the dropout in `dropped`.
+/// Computes the backward pass of dropout and softmax for one query. On entry `g` is the gradient of the attention
+/// weights after the dropout, and `p` are the attention weights before the dropout. On return `g` is the gradient of
+/// the scores Q K^T, and `dropped` are the attention weights after the dropout.
 template <class T>
 HWY_INLINE void softmax_gradient_row(T* HWY_RESTRICT g, const T* HWY_RESTRICT p, std::int64_t columns,
                                      DropoutMask<T> mask, T scale, T* HWY_RESTRICT dropped) {
@@ -121,11 +126,13 @@ HWY_INLINE void softmax_gradient_row(T* HWY_RESTRICT g, const T* HWY_RESTRICT p,
   }
 }
 
+/// Fills `count` rows of n elements with zeros; rows begin `stride` elements apart.
 template <class T>
 HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int64_t stride) {
   for (std::int64_t r = 0; r < count; ++r) std::fill_n(rows + r * stride, n, T(0));
 }
 
+/// Computes the gradients of query, key and value for all heads. `scratch` is the memory of attention_scratch().
 template <class T>
 void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
                      const T* out_gradient) {
@@ -182,13 +189,15 @@ HEED_EXPORT_SIMD(attend_backward)
 
 namespace {
 
+/// Returns the length of the longest sequence.
 std::int64_t longest(PackedOffsets sequences) {
   int most = 0;
   for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
   return most;
 }
 
-/// A row of zeros, one head's keys or values transposed, and two blocks of logits.
+/// Takes scratch memory for the attention kernels from the arena: a row of zeros, the transposed keys or values of one
+/// head, and two blocks of logits (kAttentionQueryBlock queries by the keys of the longest sequence).
 template <class T>
 T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t most_keys) {
   const std::int64_t d = a.width / a.heads;

@@ -1,4 +1,5 @@
-// The softmax of one row of attention logits in padded scratch memory. Included once for each instruction set.
+// The softmax of one row of attention logits in scratch memory that is padded to whole vectors. The kernels' files
+// include this file once for each instruction set.
 #if defined(HEED_OPS_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_SOFTMAX_INL_H_
 #undef HEED_OPS_ATTENTION_SOFTMAX_INL_H_
@@ -17,7 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// s = softmax(s) over the first `seen` > 0 elements, zero from there to the end of the vectors that hold `columns`.
+/// Computes s = softmax(s) in place over the first `seen` > 0 elements, the logits of the keys that the query may see.
+/// Fills the elements from `seen` to `columns` with zeros, and after these to the end of the last vector.
 template <class T>
 HWY_INLINE void attention_softmax_row(T* HWY_RESTRICT s, std::int64_t seen, std::int64_t columns) {
   const hn::ScalableTag<T> d;

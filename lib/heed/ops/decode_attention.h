@@ -9,54 +9,60 @@
 
 namespace heed {
 
-/// Rows of D used columns, `stride` elements from row to row.
+/// A view of rows in memory: `data` points to the first row's first used element, and rows begin `stride` elements
+/// apart.
 template <class T>
 struct RowView {
   const T* data;
   std::int64_t stride;
 };
 
-/// How a cache holds keys and values: as they are, or, in inference at less precision, as integers of 16 bits with a
-/// scale or of 8 bits with one for each head: less memory, and less time to read it, which is most of what a larger
-/// model's attention takes.
+/// How a key/value cache stores its rows. `exact`: as floating-point numbers. `int16`: as integers of 16 bits with one
+/// scale for each row. `int8`: as integers of 8 bits with one scale for each head of each row. The two integer formats
+/// serve inference at lower precision: they take less memory, and reading the cache is most of the time that attention
+/// takes in a larger model.
 enum class CacheFormat { exact, int16, int8 };
 
-/// Keys or values as a cache holds them, `stride` bytes from row to row. `scales`: bytes from a row's beginning to its
-/// scales, float32.
+/// A view of the keys or the values in a key/value cache.
 template <class T>
 struct CachedRows {
-  const std::byte* data;
-  std::int64_t stride;
+  const std::byte* data;  ///< the first row
+  std::int64_t stride;    ///< bytes from the beginning of a row to the beginning of the next row
   CacheFormat format = CacheFormat::exact;
-  std::int64_t scales = 0;
+  std::int64_t scales = 0;  ///< bytes from the beginning of a row to its scales (float32); not used with `exact`
 };
 
-/// Writes a row for a cache as it is.
+/// Writes a row of keys or values to a cache of the format `exact`: copies `columns` numbers.
 template <class T>
 void cache_row(const T* from, std::int64_t columns, std::byte* to);
-/// As integers: each number divided by the row's scale, max |x| / 32,767, or by its head's, max |x| / 127, and rounded
-/// to the nearest. A scale is no number where one that it is for is not finite.
-///
-/// Shapes: from [columns], `columns` a multiple of heads -> to [columns], scale or scales [heads].
+/// Writes a row of keys or values to a cache of the format `int16`. Each number is divided by the row's scale
+/// max |x| / 32,767 and rounded to the nearest integer. The scale is NaN where a number of the row is not finite.
+/// Shapes: from [columns] -> to [columns], scale a single number.
 void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float* scale);
+/// Writes a row of keys or values to a cache of the format `int8`. Each number is divided by the scale of its head,
+/// max |x| / 127, and rounded to the nearest integer. A scale is NaN where a number of the head is not finite.
+/// Shapes: from [columns], `columns` a multiple of heads -> to [columns], scales [heads].
 void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales);
 
-/// Self-attention of one step of decoding over a key/value cache (Vaswani et al. 2017, 3.2): row r attends over the
-/// pool rows slots[r * capacity + t], t < lengths[r], so that reordering beams permutes the small slot table and never
-/// the cache.
+/// Computes the self-attention of one decoding step over a key/value cache (Vaswani et al. 2017, section 3.2). The
+/// cache is a pool of rows in any order. Row r of the query attends to the pool's rows slots[r * capacity + t] for all
+/// t < lengths[r]. Therefore reordering the hypotheses of a beam changes only the small table `slots`, never the cache.
 ///
-/// Shapes: query R rows of D = heads x d columns, keys and values the pool, slots [R, capacity], lengths [R] ->
-/// out [R, D]. A row's result does not depend on the other rows, bit for bit. A row of length 0 gives zeros.
+/// Shapes: query R rows of D = heads x d columns, keys and values the rows of the pool, slots [R, capacity],
+/// lengths [R] -> out [R, D]. A row's result does not depend on the other rows, bit for bit. A row of length 0 gives
+/// zeros.
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
                       int heads, std::int64_t width, T* out);
 
-/// Cross-attention of one step of decoding: row r attends over the packed memory of sentence sentence_of_row[r].
+/// Computes the cross-attention of one decoding step: row r of the query attends to the encoder's output for the
+/// sentence sentence_of_row[r]. `memory` holds the offsets of the sentences among the rows of keys and values.
 ///
-/// Shapes: query R rows of D columns, keys and values S = memory.tokens() rows -> out [R, D]. `weights_out`, where
-/// given, receives for each row [heads, length of its sentence], laid end to end. Rows of one sentence are best side by
-/// side. A row's result does not depend on the other rows, bit for bit.
+/// Shapes: query R rows of D columns, keys and values S = memory.tokens() rows -> out [R, D]. `weights_out`, where not
+/// null, receives for each row the attention weights [heads, length of the row's sentence], one row after the other.
+/// Rows of the same sentence should be neighbours, because they are then computed together. A row's result does not
+/// depend on the other rows, bit for bit.
 template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,

@@ -6,8 +6,8 @@
 
 #include "heed/ops/decode_attention.h"
 
-// Highway includes this file again, from the next line on, for each instruction set, so that every kernel is compiled
-// for all sets. At run time HEED_DISPATCH calls the version for instruction_set() (see simd-inl.h).
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
+// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/decode_attention_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -21,22 +21,24 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Rows of CachedRows: `Stored` is T, or integers with scales.
+/// Reads rows of a key/value cache. `Stored`, the type of the stored numbers, is T or an integer type with scales.
 template <class T, class Stored>
 struct RowReader {
   CachedRows<T> rows;
+  /// Returns row i of the cache.
   const Stored* operator()(std::int64_t i) const {
     return reinterpret_cast<const Stored*>(rows.data + i * rows.stride);
   }
+  /// Returns the scales of a row.
   const float* scales(const Stored* row) const {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(row) + rows.scales);
   }
   static constexpr bool kScaled = !std::is_same_v<T, Stored>;
-  /// Of a head, in scales().
+  /// Returns the index of a head's scale in scales(): int8 rows have one scale for each head, int16 rows only one.
   static constexpr std::int64_t scale_of(std::int64_t head) { return std::is_same_v<Stored, std::int8_t> ? head : 0; }
 };
 
-/// out[0 .. d) += the sum of p[i] w[i] over the four rows w, one after the other.
+/// Adds four rows w, times the factors p, to d elements: out[0 .. d) += p[0] w[0] + ... + p[3] w[3], in this order.
 template <class T, class Stored>
 HWY_INLINE void add_four(const T* p, const Stored* const w[4], std::int64_t d, T* HWY_RESTRICT out) {
   for_each_vector<T>(d, [&](auto tag, std::int64_t c, auto load, auto store) HWY_ATTR {
@@ -46,9 +48,10 @@ HWY_INLINE void add_four(const T* p, const Stored* const w[4], std::int64_t d, T
   });
 }
 
-/// `rows` queries over the same `length` keys and values, those of index(t), four of these at a time for all heads, so
-/// that each is read from its beginning to its end. p is scratch of p_stride elements for each row and head, p_stride
-/// at least 3 more than length.
+/// Computes the attention of `rows` queries over the same `length` keys and values, which are the rows index(0),
+/// index(1), ... of the cache. Four rows of the cache are taken at a time, for all heads, so that each row is read from
+/// beginning to end. `p` is scratch memory of p_stride elements for each query and head, with p_stride >= length + 3.
+/// `weights_out`, where not null, receives the attention weights [rows, heads, length].
 template <class T, class Stored, class Index>
 HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, RowReader<T, Stored> keys,
                             RowReader<T, Stored> values, Index index, std::int64_t length, int heads,
@@ -57,7 +60,7 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
   constexpr bool kScaled = Reader::kScaled;
   const std::int64_t d = width / heads, line = heads * p_stride;
   const T factor = 1 / std::sqrt(static_cast<T>(d));
-  // Four rows from t on; the last one stands for those there are not.
+  // take(from, t) reads the addresses of four rows from t on. Where fewer rows are left, the last row is repeated.
   const Stored* four[4];
   const float* scales[4];
   const auto take = [&](const Reader& from, std::int64_t t) HWY_ATTR {
@@ -98,7 +101,7 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
   }
 }
 
-/// Calls function(keys, values) with what reads them as they are stored.
+/// Calls function(key_reader, value_reader) with the RowReaders for the format in which the cache stores its rows.
 template <class T, class Function>
 HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function function) {
   if constexpr (sizeof(T) == 4) {
@@ -110,7 +113,7 @@ HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function 
   function(RowReader<T, T>{keys}, RowReader<T, T>{values});
 }
 
-/// One row of cached_attention.
+/// Computes the self-attention of one query over the cache rows slots[0 .. length) (see cached_attention()).
 template <class T>
 void attend_cached(T* p, std::int64_t p_stride, const T* query, CachedRows<T> keys, CachedRows<T> values,
                    const std::int32_t* slots, std::int64_t length, int heads, std::int64_t width, T* out) {
@@ -122,7 +125,8 @@ void attend_cached(T* p, std::int64_t p_stride, const T* query, CachedRows<T> ke
   });
 }
 
-/// `rows` rows of memory_attention over the same `length` rows of memory from row `first` on; weights_out may be null.
+/// Computes the cross-attention of `rows` queries over the `length` rows of one sentence, from row `first` on (see
+/// memory_attention()). `weights_out` may be null.
 template <class T>
 void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, CachedRows<T> keys,
                    CachedRows<T> values, std::int64_t first, std::int64_t length, int heads, std::int64_t width, T* out,
@@ -134,12 +138,13 @@ void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t r
   });
 }
 
-/// As integers of the scale that is returned.
+/// Converts n numbers to integers of type Stored: each is divided by the scale, max |x| over the largest integer, and
+/// rounded. Returns the scale, or NaN where a number is not finite.
 template <class Stored>
 HWY_INLINE float store_integers(const float* from, std::int64_t n, Stored* to) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
-  auto most = hn::Zero(d), zeros = hn::Zero(d);  // zeros: x * 0, no number where x is not finite
+  auto most = hn::Zero(d), zeros = hn::Zero(d);  // `zeros` sums x * 0, which is NaN where x is not finite, else 0
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {

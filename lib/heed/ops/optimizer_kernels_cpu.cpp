@@ -4,8 +4,8 @@
 #include "heed/base/error.h"
 #include "heed/ops/optimizer_kernels.h"
 
-// Highway includes this file again, from the next line on, for each instruction set, so that every kernel is compiled
-// for all sets. At run time HEED_DISPATCH calls the version for instruction_set() (see simd-inl.h).
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
+// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/optimizer_kernels_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep

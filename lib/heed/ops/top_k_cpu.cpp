@@ -5,8 +5,8 @@
 
 #include "heed/ops/top_k.h"
 
-// Highway includes this file again, from the next line on, for each instruction set, so that every kernel is compiled
-// for all sets. At run time HEED_DISPATCH calls the version for instruction_set() (see simd-inl.h).
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
+// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/top_k_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
