@@ -51,10 +51,11 @@ def worst(powers):
 
 
 def main():
-    lines = ["// Written by scripts/make_gelu_table.py; lowest power first."]
+    lines = ["// Coefficients of the polynomial Q in gelu-inl.h, the lowest power first. "
+             "Written by scripts/make_gelu_table.py."]
     for name, kind, degree, digits, end in (("kTailFloat", "float", 10, 9, "F"), ("kTailDouble", "double", 26, 17, "")):
         powers = fit(degree)
-        lines.append(f"// largest error {mp.nstr(worst(powers), 2)}")
+        lines.append(f"// The largest error of this polynomial is {mp.nstr(worst(powers), 2)}.")
         lines.append(f"inline constexpr {kind} {name}[] = {{")
         lines += [f"    {float(c):.{digits}g}{end}," for c in powers]
         lines.append("};")

@@ -8,16 +8,16 @@
 namespace heed {
 
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< e: share of the target's probability spread over the whole vocabulary
-  double scale = 1;            ///< factor of the result, for example 1 / tokens
+  double label_smoothing = 0;  ///< e: the share of the target's probability that is spread over the whole vocabulary
+  double scale = 1;            ///< the factor of the loss and of the gradients, for example 1 / tokens
 };
 
-/// What a batch added up to. Sums, so that shards and batches can be added.
+/// The loss of a batch, as sums over the batch's tokens, so that the sums of shards and batches can be added up.
 struct CrossEntropySums {
-  double loss = 0;                     ///< label-smoothed loss, nats
-  double negative_log_likelihood = 0;  ///< plain: what perplexity is computed from, nats
-  std::int64_t tokens = 0;
-  std::int64_t correct = 0;  ///< tokens whose target has the highest probability
+  double loss = 0;                     ///< the sum of the label-smoothed losses, in nats
+  double negative_log_likelihood = 0;  ///< the sum of -log p(target), in nats, from which perplexity is computed
+  std::int64_t tokens = 0;             ///< the number of tokens
+  std::int64_t correct = 0;            ///< the number of tokens whose target has the highest probability
 
   CrossEntropySums& operator+=(const CrossEntropySums& other) {
     loss += other.loss;
@@ -28,35 +28,41 @@ struct CrossEntropySums {
   }
 };
 
-/// The output layer and its loss in one: p = softmax(h W^T + b), result = scale * sum over tokens of
-/// (1 - e) (-log p(y)) + e / V sum_v (-log p(v)) (label smoothing of Szegedy et al. 2016 as in PyTorch).
+/// The output layer and the loss as one op: p = softmax(h W^T + b) for each row h of `hidden`, and the result is scale
+/// times the sum over all tokens of (1 - e) (-log p(y)) + e / V sum_v (-log p(v)), where y is the token's target and e
+/// is label_smoothing (label smoothing of Szegedy et al. 2016, as in PyTorch).
 ///
-/// Shapes: hidden [N, D], weight [V, D], bias [V] or absent, targets [N] in 0 .. V-1 -> scalar. Never holds [N, V]:
-/// rows are taken in chunks. Throws Error where a target is outside the vocabulary.
+/// Shapes: hidden [N, D], weight [V, D], bias [V] or absent, targets [N] in 0 .. V-1 -> scalar. The op takes the rows
+/// in chunks, so that the logits [N, V] of a whole batch never exist. Throws Error where a target is outside the
+/// vocabulary.
 ///
-/// Recording, the gradients are added to hidden's, weight's and bias' on the way forward, while a chunk's logits are in
-/// cache, as if the gradient that arrives at the result were 1: true where the result is what backward() starts from
-/// (put factors into `scale`), and then the way back costs nothing. Any other arriving gradient g is right too, at
-/// the price of a second computation that adds g - 1 times the gradients. Nothing is kept for the way back.
+/// Where the graph is recording, the forward pass already adds the gradients of hidden, weight and bias, while a
+/// chunk's logits are in the cache. It assumes that the gradient of the result will be 1. This is true where backward()
+/// starts from the result (put all factors into `scale`), and the backward pass then has nothing to do. Where the
+/// result gets another gradient g, the backward pass computes everything again and adds g - 1 times the gradients.
+/// Nothing but the inputs is needed for that, so nothing is saved for the backward pass.
 template <class T>
 Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden, const Variable<T>& weight,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,
                                      const CrossEntropyOptions& options, CrossEntropySums* sums = nullptr);
 
-/// The sums over one batch; adds the gradients of options.scale * loss to those present.
+/// Returns the loss sums of one batch. Adds the gradients of options.scale * loss to dhidden, dweight and dbias; an
+/// empty gradient tensor is skipped.
 template <class T>
 CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                                    std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
                                    Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias);
 
-/// out = log softmax(h W^T + b): hidden [R, D], weight [V, D], bias [V] or absent -> out [R, V]. A row's result does
-/// not depend on the other rows, bit for bit.
+/// Computes the log-probabilities of all tokens of the vocabulary: out = log softmax(h W^T + b).
+/// Shapes: hidden [R, D], weight [V, D], bias [V] or absent -> out [R, V]. A row's result does not depend on the other
+/// rows, bit for bit.
 template <class T>
 void projection_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                                   Tensor<T> out);
 
-/// log p(target) for each row, without the whole matrix (forced decoding): out [N]. A row's result does not depend on
-/// the other rows, bit for bit, and is the one in projection_log_probabilities.
+/// Computes log p(target) for each row of `hidden`, for forced decoding, without the log-probabilities of the other
+/// tokens: out [N]. A row's result does not depend on the other rows, bit for bit, and has the same bits as the
+/// matching element of projection_log_probabilities().
 template <class T>
 void token_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                              std::span<const std::int32_t> targets, T* out);

@@ -20,7 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// x += bias (where present); the largest and the sum of x.
+/// Adds `bias` (if not null) to a row x of n logits, and writes the largest logit and the sum of the logits.
 template <class T>
 void add_bias_and_scan(T* HWY_RESTRICT x, const T* HWY_RESTRICT bias, std::int64_t n, T* largest, T* sum) {
   const hn::ScalableTag<T> d;
@@ -44,7 +44,7 @@ void add_bias_and_scan(T* HWY_RESTRICT x, const T* HWY_RESTRICT bias, std::int64
   *sum = sum_rest + hn::GetLane(hn::SumOfLanes(d, sum_lanes));
 }
 
-/// The sum of exp(x - largest), which is written to `out` where present (may be x).
+/// Computes the sum of exp(x - largest) over n logits. Writes the exponentials to `out`, if not null; `out` may be x.
 template <class T>
 void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
   const hn::ScalableTag<T> d;
@@ -61,7 +61,7 @@ void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
   *sum = sum_rest + hn::GetLane(hn::SumOfLanes(d, sum_lanes));
 }
 
-/// x = factor x - offset; dbias += x (where present).
+/// Computes x = factor x - offset for n elements and adds the new x to `dbias`, if not null.
 template <class T>
 void scale_and_shift(T* HWY_RESTRICT x, std::int64_t n, T factor, T offset, T* HWY_RESTRICT dbias) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
@@ -90,11 +90,12 @@ HEED_EXPORT_SIMD(scale_and_shift)
 
 namespace {
 
-/// Rows at a time: their logits (5 MB in float for 10,000 words) stay in the last-level cache, and the pass over
-/// the weight's gradient is paid once for this many rows.
+/// The number of rows in a chunk. The logits of so few rows (5 MB in float for a vocabulary of 10,000) stay in the
+/// last-level cache; with fewer rows, the passes over the gradient of the weight, one for each chunk, would cost more.
 constexpr std::int64_t kChunk = 128;
 
-/// One row of logits to its loss and, where `gradient`, in place to the gradient of scale * loss by the logits.
+/// Adds the loss of one row x of logits to `sums`. Where `gradient` is true, replaces x by the gradient of
+/// options.scale * loss with respect to the logits, and adds that gradient to `dbias`, if not null.
 template <class T>
 void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, std::int64_t target,
                        const CrossEntropyOptions& options, bool gradient, T* dbias, CrossEntropySums& sums) {
@@ -102,7 +103,7 @@ void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, std::int64_
   T largest, total, exponentials;
   simd::add_bias_and_scan(x, bias, vocabulary, &largest, &total);
   const T target_logit = x[target];
-  // Of equally probable words the first counts as the prediction.
+  // Where several words have the highest probability, the word with the lowest id counts as the prediction.
   const bool correct = target_logit == largest && std::find(x, x + target, largest) == x + target;
   simd::sum_exponentials(gradient ? x : nullptr, static_cast<const T*>(x), vocabulary, largest, &exponentials);
   const double normaliser = static_cast<double>(largest) + std::log(static_cast<double>(exponentials));
@@ -118,14 +119,14 @@ void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, std::int64_
   if (dbias) dbias[target] -= at_target;
 }
 
-/// logits = h W^T, each row's bits the same whatever the others.
+/// Computes logits = h W^T. A row of the logits has the same bits whatever the other rows are.
 template <class T>
 void project_rows(Tensor<T> hidden, Tensor<T> weight, T* logits) {
   const std::int64_t vocabulary = weight.dim(0), width = weight.columns();
   gemm_rows(hidden.rows(), vocabulary, width, hidden.data(), width, weight.data(), width, logits, vocabulary);
 }
 
-/// Adds the bias to a row of logits; the log of the sum of their exponentials.
+/// Adds the bias (if not empty) to a row of logits and returns log(sum of exp(logit)), the normaliser of the softmax.
 template <class T>
 T add_bias_and_normalise(T* x, Tensor<T> bias, std::int64_t vocabulary) {
   T largest, total, exponentials;
@@ -144,7 +145,9 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   const std::int64_t rows = hidden.rows(), width = hidden.columns(), vocabulary = weight.dim(0);
   const bool gradient = dhidden || dweight || dbias;
   const Shape chunk{std::min(rows, kChunk), vocabulary};
-  MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};  // rounded: their gradients, which two products read
+  // `logits.full` holds a chunk's logits and then the gradients of the logits; `logits.rounded` holds these gradients
+  // as bfloat16, because only two matrix products read them.
+  MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};
   if (gradient && std::is_same_v<T, float> && takes_bfloat16(device))
     logits.rounded = device.arena.tensor<Bfloat16>(chunk);
   const RightOperand<T> forward = prepare_right_operand(device, width, vocabulary, {weight.data(), width, true});

@@ -4,18 +4,18 @@
 
 namespace heed {
 
-/// Inverted dropout (Srivastava et al. 2014): y = x k / (1 - p), k from {0, 1} with P(k = 0) = p.
+/// Inverted dropout (Srivastava et al. 2014): y = x k / (1 - p), where k is 0 with probability p and otherwise 1.
 ///
-/// Shapes: x any -> y the same. Gives x itself where p rounds to 0 or the graph is not recording.
-/// Kept for the way back: the mask, one byte an element. Backward: dx += dy k / (1 - p).
+/// Shapes: x any -> y the same. Returns x itself where p rounds to 0 or the graph is not recording.
+/// Saved for the backward pass: the mask k, one byte for each element. Backward: dx += dy k / (1 - p).
 template <class T>
 Variable<T> dropout(Graph<T>& graph, const Variable<T>& x, double p);
 
-/// y = x, as dropout with this mask leaves it.
+/// Applies dropout with the given mask: y = x * kept * scale, with `kept` and `scale` of the mask.
 template <class T>
 void dropout_forward(CpuContext& device, Tensor<T> x, DropoutMask<T> mask, Tensor<T> y);
 
-/// dx += dy, as dropout with this mask leaves it (an absent mask leaves all).
+/// Computes the backward pass of dropout with the given mask: dx += dy * kept * scale, or dx += dy without a mask.
 template <class T>
 void dropout_backward(CpuContext& device, Tensor<T> dy, DropoutMask<T> mask, Tensor<T> dx);
 

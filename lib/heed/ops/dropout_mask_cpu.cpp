@@ -18,12 +18,13 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t kGroupBlocks = 16, kGroupElements = 128;
+constexpr std::int64_t kGroupBlocks = 16,
+                       kGroupElements = 128;  // a group of Philox blocks, and the elements it decides
 
-/// High and low words of the 64-bit products a * factor, lane by lane.
+/// Multiplies each lane of `a` by `factor` and returns the high and the low 32 bits of each 64-bit product.
 template <class D, class V>
 HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
-#if HWY_TARGET == HWY_SCALAR  // one lane has no even and odd
+#if HWY_TARGET == HWY_SCALAR  // vectors of one lane have no operations on even and odd lanes
   const std::uint64_t product = std::uint64_t{hn::GetLane(a)} * factor;
   high = hn::Set(d, static_cast<std::uint32_t>(product >> 32));
   low = hn::Set(d, static_cast<std::uint32_t>(product));
@@ -37,10 +38,11 @@ HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
 #endif
 }
 
-/// 1 in each byte whose 16 bits are not below the threshold (from 1 to 65536), else 0.
+/// Writes one byte for each 16 bits of `words`: 1 (kept) where the 16 bits are not below `threshold`, else 0.
+/// `threshold` is from 1 to 65536.
 template <class D, class V>
 HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to) {
-#if HWY_TARGET == HWY_SCALAR  // one lane of 32 bits has no two of 16
+#if HWY_TARGET == HWY_SCALAR  // a vector of one 32-bit lane cannot be taken as two lanes of 16 bits
   const std::uint32_t word = hn::GetLane(words);
   to[0] = (word & 0xFFFF) >= threshold;
   to[1] = (word >> 16) >= threshold;
@@ -55,7 +57,8 @@ HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to
 #endif
 }
 
-/// The 128 bytes of one group: Philox4x32-10 (base/random.h) with a block in each lane.
+/// Draws the 128 bytes of one group of the mask. Each lane computes one block of Philox4x32-10 (see base/random.h),
+/// beginning with block number `block`.
 void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t block, std::uint32_t threshold,
                 std::uint8_t* HWY_RESTRICT kept) {
   const hn::CappedTag<std::uint32_t, kGroupBlocks> d;
@@ -82,6 +85,7 @@ void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uin
   }
 }
 
+/// Draws the mask of n elements in groups of 128; the last group may be cut off.
 void fill_mask(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t threshold, std::int64_t n,
                std::uint8_t* kept) {
   std::uint32_t block = counter[0];

@@ -5,6 +5,7 @@
 namespace heed {
 namespace {
 
+/// Throws Error where one of `numbers` is not a row of a table of `limit` rows. `what` names the numbers.
 void check_range(const char* what, std::span<const std::int32_t> numbers, std::int64_t limit) {
   for (const std::int32_t number : numbers)
     if (number < 0 || number >= limit)

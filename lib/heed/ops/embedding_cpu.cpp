@@ -12,6 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
+/// Computes the embeddings y of all tokens, rows of n elements: dropout(scale * row of `weight` + row of `table`).
 template <class T>
 void gather_rows(const T* weight, const T* table, EmbeddingRows rows, T scale, DropoutMask<T> mask, T* y,
                  std::int64_t n) {
@@ -28,6 +29,7 @@ void gather_rows(const T* weight, const T* table, EmbeddingRows rows, T scale, D
   }
 }
 
+/// Adds the gradients dy of all tokens to the rows of dweight and dtable that the tokens were read from, if not null.
 template <class T>
 void scatter_rows(const T* dy, EmbeddingRows rows, T scale, DropoutMask<T> mask, T* dweight, T* dtable,
                   std::int64_t n) {

@@ -1,4 +1,5 @@
-// The normal distribution as vectors, for gelu. Included once for each instruction set, after <hwy/highway.h>.
+// The normal distribution function for vectors, which the activation function gelu needs. The kernels' files include
+// this file once for each instruction set, after <hwy/highway.h>.
 #if defined(HEED_OPS_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_GELU_INL_H_
 #undef HEED_OPS_GELU_INL_H_
@@ -22,8 +23,9 @@ namespace heed {
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Phi(z) of the standard normal distribution, to the last bits of T; `bell` receives exp(-z^2 / 2). With w = |z| /
-/// sqrt 2 and t = 1 / (1 + w / 2), the tail erfc(w) / 2 is exp(-w^2) t Q(2 t - 1) / 2 with a polynomial Q.
+/// Returns the standard normal distribution function Phi(z), accurate to the last bits of T, and stores exp(-z^2 / 2)
+/// in `bell`. The formula for the tail 1 - Phi(|z|) = erfc(w) / 2, with w = |z| / sqrt 2 and t = 1 / (1 + w / 2), is
+/// exp(-w^2) t Q(2 t - 1) / 2, where Q is a polynomial (gelu_table.inc).
 template <class T, class D, class V>
 HWY_INLINE V normal_distribution(D d, V z, V& bell) {
   const auto* powers = []() HWY_ATTR {

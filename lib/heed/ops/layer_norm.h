@@ -8,19 +8,21 @@ namespace heed {
 /// the (biased) variance of each row.
 ///
 /// Shapes: x [N, D], scale [D], bias [D] -> y [N, D].
-/// Kept for the way back: x, mean and 1 / sqrt(variance + epsilon) of each row.
-/// Backward, with n = (x - mean) / sqrt(variance + epsilon) and g = dy scale:
-/// dx += (g - mean(g) - n mean(g n)) / sqrt(variance + epsilon), dscale += sum of dy n over rows, dbias += sum of dy.
+/// Saved for the backward pass: x, and the mean and 1 / sqrt(variance + epsilon) of each row.
+/// Backward, with z = (x - mean) / sqrt(variance + epsilon) and g = dy scale:
+/// dx += (g - mean(g) - z mean(g z)) / sqrt(variance + epsilon), dscale += sum of dy z over the rows, dbias += sum of
+/// dy over the rows.
 template <class T>
 Variable<T> layer_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>& scale, const Variable<T>& bias,
                        double epsilon);
 
-/// `statistics` [N, 2], where present, receives mean and 1 / sqrt(variance + epsilon) of each row.
+/// Computes y of layer_norm(). Stores the mean and 1 / sqrt(variance + epsilon) of each row in `statistics` [N, 2],
+/// unless that tensor is empty.
 template <class T>
 void layer_norm_forward(CpuContext& device, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> y,
                         Tensor<T> statistics);
 
-/// Adds to dx, dscale and dbias, each where present.
+/// Adds the gradients of layer_norm() to dx, dscale and dbias; an empty gradient tensor is skipped.
 template <class T>
 void layer_norm_backward(CpuContext& device, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics, Tensor<T> dy,
                          Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);

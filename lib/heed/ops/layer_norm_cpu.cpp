@@ -12,6 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
+/// Normalises each of `rows` rows of n elements. `statistics` may be null.
 template <class T>
 void normalise_rows(const T* x, const T* scale, const T* bias, T epsilon, T* y, T* statistics, std::int64_t rows,
                     std::int64_t n) {
@@ -25,6 +26,7 @@ void normalise_rows(const T* x, const T* scale, const T* bias, T epsilon, T* y, 
   }
 }
 
+/// Adds the gradients of all rows to dx, dscale and dbias, each of which may be null.
 template <class T>
 void normalise_rows_backward(const T* x, const T* scale, const T* statistics, const T* dy, T* dx, T* dscale, T* dbias,
                              std::int64_t rows, std::int64_t n) {

@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-/// [T, S] or [B, T, S].
+/// Throws Error unless the mask's shape `actual` is [T, S] or [B, T, S], where `scores` is [B, T, S].
 void check_square(const char* argument, const Shape& actual, const Shape& scores) {
   if (actual.rank() == 2)
     check_shape("masked_softmax", argument, actual, {scores[1], scores[2]});
@@ -14,6 +14,8 @@ void check_square(const char* argument, const Shape& actual, const Shape& scores
     check_shape("masked_softmax", argument, actual, scores);
 }
 
+/// Throws Error unless there is one valid length, from 0 to S, for each sequence or for each query of `scores` [B, T,
+/// S].
 void check_lengths(std::span<const std::int32_t> lengths, const Shape& scores) {
   const auto count = static_cast<std::int64_t>(lengths.size());
   if (count != scores[0] && count != scores[0] * scores[1])

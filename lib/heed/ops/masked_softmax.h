@@ -10,28 +10,32 @@
 
 namespace heed {
 
-/// What hides keys from queries in scores [B, T, S]; each part may be absent, together they hide the union.
+/// The masks that hide keys from queries in scores [B, T, S]. Each mask may be absent; a key is hidden from a query
+/// where any mask hides the key.
 template <class T>
 struct SoftmaxMask {
-  /// [B]: sequence b has that many keys, for all its queries; or [B T]: one number a query, each in 0 .. S.
+  /// [B] or [B T]: the number of valid keys (0 .. S) for all queries of a sequence, or for each query. The keys after
+  /// these are hidden.
   std::span<const std::int32_t> valid_lengths = {};
-  /// [B, S]: not 0 hides the key.
+  /// [B, S]: a value that is not 0 hides the key from all queries of the sequence.
   Tensor<const std::uint8_t> key_padding = {};
-  /// [T, S] or [B, T, S]: not 0 hides the key from the query.
+  /// [T, S] (the same for all sequences) or [B, T, S]: a value that is not 0 hides the key from the query.
   Tensor<const std::uint8_t> hidden = {};
-  /// [T, S] or [B, T, S]: added to the scores; minus infinity hides. A constant: it gets no gradient.
+  /// [T, S] (the same for all sequences) or [B, T, S]: numbers that are added to the scores; minus infinity hides the
+  /// key. The numbers are constants and get no gradient.
   Tensor<const T> additive = {};
 };
 
-/// softmax(x + additive) over the last axis, over the keys that are not hidden; a hidden key gets 0, and a query all of
-/// whose keys are hidden gets zeros throughout (so that it takes nothing from anywhere and gives no gradient).
+/// The op y = softmax(x + additive mask) over the last axis, restricted to the keys that are not hidden. A hidden key
+/// gets the probability 0. A query whose keys are all hidden gets zeros for all keys, so no gradient flows through that
+/// query.
 ///
 /// Shapes: x [B, T, S] -> y the same. Throws Error where a mask's shape or a valid length does not fit.
-/// Kept for the way back: y; the masks are not needed any more. Backward: dx += y (dy - sum(y dy)).
+/// Saved for the backward pass: y (but not the masks). Backward: dx += y (dy - sum(y dy)).
 template <class T>
 Variable<T> masked_softmax(Graph<T>& graph, const Variable<T>& x, const SoftmaxMask<T>& mask);
 
-/// The shapes are known to fit.
+/// Computes y of masked_softmax(). The caller has checked that the shapes of the masks fit x.
 template <class T>
 void masked_softmax_forward(CpuContext& device, Tensor<T> x, const SoftmaxMask<T>& mask, Tensor<T> y);
 

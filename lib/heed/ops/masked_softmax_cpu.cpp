@@ -12,7 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// One row: `padding`, `hidden` and `additive` may be null; keys from `valid` on are hidden.
+/// Computes the masked softmax y of one row x of n scores. The keys from `valid` on are hidden. The masks `padding`,
+/// `hidden` and `additive` of the row may be null.
 template <class T>
 void masked_row(const T* HWY_RESTRICT x, std::int64_t valid, const std::uint8_t* padding, const std::uint8_t* hidden,
                 const T* additive, T* HWY_RESTRICT y, std::int64_t n) {
@@ -28,6 +29,7 @@ void masked_row(const T* HWY_RESTRICT x, std::int64_t valid, const std::uint8_t*
   std::fill_n(y + valid, n - valid, T(0));
 }
 
+/// Computes the masked softmax of all queries of all sequences, rows of n scores.
 template <class T>
 void masked_rows(const T* x, const SoftmaxMask<T>& mask, T* y, std::int64_t sequences, std::int64_t queries,
                  std::int64_t n) {
@@ -35,7 +37,7 @@ void masked_rows(const T* x, const SoftmaxMask<T>& mask, T* y, std::int64_t sequ
   for (std::int64_t b = 0; b < sequences; ++b)
     for (std::int64_t t = 0; t < queries; ++t) {
       const std::int64_t r = b * queries + t;
-      // a matrix [T, S] serves every sequence
+      // row_of(m) is the row of mask m for this query; a mask [T, S] is the same for every sequence.
       const auto row_of = [&](const auto& m)
                               HWY_ATTR { return m ? m.data() + (m.shape().rank() == 2 ? t : r) * n : nullptr; };
       const std::int64_t valid =

@@ -5,11 +5,13 @@
 namespace heed {
 namespace {
 
-/// A matrix or a batch of them: [.., rows, columns] with the batch of `like`.
+/// Returns the shape of a matrix, [rows, columns], or of a batch of matrices, [B, rows, columns], where `like` has
+/// three dimensions. B is the batch size of `like`.
 Shape matrices(const Shape& like, std::int64_t rows, std::int64_t columns) {
   return like.rank() == 3 ? Shape{like[0], rows, columns} : Shape{rows, columns};
 }
 
+/// Throws Error unless a shape has 2 or 3 dimensions.
 void check_rank(const char* op, const char* argument, const Shape& shape) {
   if (shape.rank() != 2 && shape.rank() != 3)
     throw Error(std::string("internal: ") + op + ": " + argument + " has shape " + shape.text() +

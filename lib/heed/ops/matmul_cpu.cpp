@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-/// The batch: 1 for a matrix.
+/// Returns the number of matrices in x: the first dimension of a batch, or 1 for a single matrix.
 template <class T>
 std::int64_t batch_of(Tensor<T> x) {
   return x.shape().rank() == 3 ? x.dim(0) : 1;
@@ -34,7 +34,8 @@ void matmul_backward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> dy,
 
 template <class T>
 void transpose_into(CpuContext&, Tensor<T> x, T beta, Tensor<T> to) {
-  constexpr std::int64_t kTile = 16;  // rows of a tile of `to` stay in cache while its columns are written
+  // 16 rows of x are transposed at a time, so that the cache lines of `to` that the 16 rows share stay in the cache.
+  constexpr std::int64_t kTile = 16;
   const std::int64_t m = x.dim(x.shape().rank() - 2), n = x.columns();
   for (std::int64_t i = 0; i < batch_of(x); ++i) {
     const T* from = x.data() + i * m * n;
