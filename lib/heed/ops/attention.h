@@ -47,8 +47,8 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
 template <class T>
 struct AttentionArrays {
   const T *query, *key, *value;
-  T *query_gradient, *key_gradient,
-      *value_gradient;  ///< null where no gradient is wanted; strides as query, key, value
+  /// The gradients of query, key and value, with the strides of query, key and value; null where none is wanted.
+  T *query_gradient, *key_gradient, *value_gradient;
   /// Whether the memory of a gradient holds no sum yet, so that the kernels overwrite the gradient and do not add to
   /// it.
   bool query_gradient_empty, key_gradient_empty, value_gradient_empty;

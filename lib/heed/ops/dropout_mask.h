@@ -10,9 +10,8 @@ namespace heed {
 /// absent mask (`kept` is null) drops nothing and has scale 1.
 template <class T>
 struct DropoutMask {
-  const std::uint8_t* kept =
-      nullptr;  ///< one byte for each element: 1 where the element is kept, 0 where it is dropped
-  T scale = 1;  ///< the factor of kept elements: 1 / (1 - p), with p rounded to 65536ths
+  const std::uint8_t* kept = nullptr;  ///< one byte for each element: 1 = the element is kept, 0 = it is dropped
+  T scale = 1;                         ///< the factor of kept elements: 1 / (1 - p), with p rounded to 65536ths
 
   explicit operator bool() const { return kept != nullptr; }
   /// Returns the mask of the elements from `begin` on.

@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t kGroupBlocks = 16,
-                       kGroupElements = 128;  // a group of Philox blocks, and the elements it decides
+// A group is 16 Philox blocks, whose random bits decide 128 elements of the mask.
+constexpr std::int64_t kGroupBlocks = 16, kGroupElements = 128;
 
 /// Multiplies each lane of `a` by `factor` and returns the high and the low 32 bits of each 64-bit product.
 template <class D, class V>

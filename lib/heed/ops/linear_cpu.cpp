@@ -110,8 +110,9 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {
 
-constexpr std::int64_t kRoundedRows =
-    256;  // rows computed at a time, so that they are rounded while still in the cache
+// The number of rows of y that are computed at a time where y is stored as bfloat16: so few that the float32 sums are
+// still in the cache when they are rounded.
+constexpr std::int64_t kRoundedRows = 256;
 
 }  // namespace
 

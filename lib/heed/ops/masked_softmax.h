@@ -1,6 +1,7 @@
-// The softmax of padded attention scores with every kind of mask: valid lengths, key padding, hidden positions,
-// additive. The programs do not call it, since their batches are packed and have no padding: attention
-// (ops/attention.h) takes the offsets of the sequences. It is for users of the library whose batches are padded.
+// The softmax of padded attention scores with every kind of mask: valid lengths, key padding, hidden positions and
+// additive masks. This op is for users of the library whose batches are padded. heed's own programs do not call this
+// op: their batches are packed and have no padding, and the op attention() (ops/attention.h) takes the offsets of the
+// sequences.
 #pragma once
 
 #include <cstdint>

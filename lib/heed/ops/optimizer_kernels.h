@@ -6,57 +6,62 @@
 
 namespace heed {
 
-// Loops over the flat arrays of ParameterValues. An element's result does not depend on where the array is cut, so
-// several threads may each take a part. All arrays of a call have the size of the first.
+// The loops of the optimisers over the flat arrays of ParameterValues. The result of an element does not depend on its
+// place in the array, so several threads may each update a part of the parameters. All arrays of a call must have the
+// same size; otherwise the function throws Error.
 
-/// What Adam needs to know of one update.
+/// The settings of Adam and AdamW for one update of the parameters.
 struct AdamUpdate {
   double learning_rate = 0;
-  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  ///< epsilon > 0: alignment gaps divide by it
-  double weight_decay = 0;
-  bool decoupled = false;     ///< weight decay as in AdamW; else it is added to the gradient
-  std::int64_t step = 1;      ///< number of the update, from 1: corrects the moments' start at 0
-  double gradient_scale = 1;  ///< multiplies the gradient first (clipping, averaging)
+  /// epsilon must be above 0: the flat arrays have unused gaps between parameters, where 0 is divided by epsilon.
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  double weight_decay = 0;    ///< the factor of the value in the weight decay
+  bool decoupled = false;     ///< true: weight decay as in AdamW; false: the weight decay is added to the gradient
+  std::int64_t step = 1;      ///< the number t of the update, from 1; corrects for the moments' initial value 0
+  double gradient_scale = 1;  ///< the factor by which the gradient is multiplied first (for clipping and averaging)
 };
 
-/// Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019):
-/// m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2, w -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon).
+/// Updates the parameters w (`value`) with Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019), from the
+/// gradient g: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+/// w -= learning_rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon), with m the first and v the second
+/// moment.
 template <class T>
 void adam_update(std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
                  std::span<std::type_identity_t<T>> first_moment, std::span<std::type_identity_t<T>> second_moment,
                  const AdamUpdate& update);
 
-/// What gradient descent needs to know of one update.
+/// The settings of stochastic gradient descent for one update of the parameters.
 struct SgdUpdate {
   double learning_rate = 0;
-  double momentum = 0;
-  double weight_decay = 0;    ///< times the value, added to the gradient
-  double gradient_scale = 1;  ///< multiplies the gradient first
+  double momentum = 0;        ///< the factor of the velocity of the previous update
+  double weight_decay = 0;    ///< weight_decay times the value is added to the gradient
+  double gradient_scale = 1;  ///< the factor by which the gradient is multiplied first
 };
 
-/// u = momentum u + g, w -= lr u (heavy ball). `velocity` (u) may be empty where momentum is 0.
+/// Updates the parameters w (`value`) with stochastic gradient descent and momentum (heavy ball), from the gradient g:
+/// u = momentum u + g, w -= learning_rate u. The velocity u may be empty where momentum is 0.
 template <class T>
 void sgd_update(std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
                 std::span<std::type_identity_t<T>> velocity, const SgdUpdate& update);
 
-/// Sum of squares in double, in an order that depends on the size alone (not on the CPU): element i goes to partial
-/// sum i % 32.
+/// Returns the sum of squares of x, computed in double. The order of the additions depends on the size of x alone, not
+/// on the CPU: element i is added to the partial sum number i % 32, and the 32 partial sums are added at the end.
 template <class T>
 double squared_norm(std::span<const T> x);
 
-/// y += x: the sum of several workers' gradients.
+/// Adds x to y, element by element: y += x. Training adds up the gradients of several threads by this function.
 template <class T>
 void add_to(std::span<T> y, std::span<const std::type_identity_t<T>> x);
 
-/// x *= factor.
+/// Multiplies each element of x by `factor`.
 template <class T>
 void scale_by(std::span<T> x, double factor);
 
-/// average = decay average + (1 - decay) x.
+/// Updates an exponential moving average: average = decay average + (1 - decay) x, element by element.
 template <class T>
 void move_average(std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay);
 
-/// Whether no element is infinite or not a number.
+/// Returns whether all elements of x are finite (no infinity, no NaN).
 template <class T>
 bool all_finite(std::span<const T> x);
 

@@ -17,13 +17,16 @@
 #define HEED_OPTIMIZER_KERNELS_ONCE
 namespace heed {
 
-/// The numbers of an Adam update as its inner loop wants them.
+/// The factors of one Adam update, computed from AdamUpdate before the loop over the parameters. `coupled_decay` is the
+/// weight decay that is added to the gradient, `keep` is the factor of the value in AdamW's weight decay, `rest1` and
+/// `rest2` are 1 - beta1 and 1 - beta2, `second_correction` is 1 / sqrt(1 - beta2^t), and `step_size` is
+/// learning_rate / (1 - beta1^t).
 template <class T>
 struct AdamNumbers {
   T gradient_scale, coupled_decay, keep, beta1, rest1, beta2, rest2, second_correction, epsilon, step_size;
 };
 
-inline constexpr std::int64_t kPartialSums = 32;
+inline constexpr std::int64_t kPartialSums = 32;  // partial sums of squared_norm(): a multiple of every vector's lanes
 
 }  // namespace heed
 #endif
@@ -31,6 +34,7 @@ inline constexpr std::int64_t kPartialSums = 32;
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
+/// Updates n parameters with Adam (see adam_update()).
 template <class T>
 void adam_array(T* HWY_RESTRICT value, const T* HWY_RESTRICT gradient, T* HWY_RESTRICT first, T* HWY_RESTRICT second,
                 const AdamNumbers<T>& a, std::int64_t n) {
@@ -48,6 +52,7 @@ void adam_array(T* HWY_RESTRICT value, const T* HWY_RESTRICT gradient, T* HWY_RE
   });
 }
 
+/// Updates n parameters with stochastic gradient descent (see sgd_update()). `velocity` may be null.
 template <class T>
 void sgd_array(T* HWY_RESTRICT value, const T* HWY_RESTRICT gradient, T* HWY_RESTRICT velocity, T rate, T momentum,
                T decay, T gradient_scale, std::int64_t n) {
@@ -62,7 +67,7 @@ void sgd_array(T* HWY_RESTRICT value, const T* HWY_RESTRICT gradient, T* HWY_RES
   });
 }
 
-/// The vector of double at p.
+/// Loads a vector of numbers from p and converts them to double.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_double(D d, const T* p) {
   if constexpr (std::is_same_v<T, double>)
@@ -76,7 +81,8 @@ template <class T>
 void add_squares(const T* HWY_RESTRICT x, double* HWY_RESTRICT sums, std::int64_t n) {
   const hn::CappedTag<double, 8> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  // four chains of additions at once; passes over a block that stays in the first cache
+  // Each pass over x updates four vectors of partial sums, so that an addition need not wait for the addition before.
+  // There are several passes; the caller passes a block of x that stays in the first-level cache.
   for (std::int64_t at = 0; at < kPartialSums; at += 4 * lanes) {
     double* s = sums + at;
     auto s0 = hn::LoadU(d, s), s1 = hn::LoadU(d, s + lanes);
@@ -96,6 +102,7 @@ void add_squares(const T* HWY_RESTRICT x, double* HWY_RESTRICT sums, std::int64_
   }
 }
 
+/// Computes the sum of squares of n elements through 32 partial sums (see squared_norm()).
 template <class T>
 void sum_of_squares(const T* HWY_RESTRICT x, std::int64_t n, double* result) {
   double sums[kPartialSums] = {};
@@ -127,7 +134,8 @@ void average_array(T* HWY_RESTRICT average, const T* HWY_RESTRICT x, T decay, T 
   });
 }
 
-/// x * 0 is 0 for what is finite and NaN for the rest, and NaN stays in a sum: one addition an element, no branch.
+/// Computes the sum of x[i] * 0 over n elements: 0 where all elements are finite, otherwise NaN, since x * 0 is NaN for
+/// an infinite x and NaN stays in a sum. This takes one multiply-add for each element and no branch.
 template <class T>
 void sum_of_zeros(const T* HWY_RESTRICT x, std::int64_t n, T* result) {
   const hn::ScalableTag<T> d;
@@ -174,6 +182,7 @@ HEED_EXPORT_SIMD(sum_of_zeros)
 
 namespace {
 
+/// Returns the size `expected`, or throws Error where one of the `sizes` differs. `kernel` names the caller.
 std::int64_t common_size(const char* kernel, std::size_t expected, std::initializer_list<std::size_t> sizes) {
   for (const std::size_t size : sizes)
     if (size != expected)

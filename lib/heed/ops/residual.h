@@ -4,14 +4,15 @@
 
 namespace heed {
 
-/// y = residual + dropout(branch).
+/// The residual connection y = residual + dropout(branch), where `branch` is the output of a sublayer and p is the
+/// probability of the dropout.
 ///
-/// Shapes: residual any, branch the same -> y the same. p as in dropout().
-/// Kept for the way back: the mask. Backward: dresidual += dy, dbranch += dy as dropout leaves it.
+/// Shapes: residual any, branch the same -> y the same.
+/// Saved for the backward pass: the dropout mask. Backward: dresidual += dy, dbranch += dy * mask * 1 / (1 - p).
 template <class T>
 Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch, double p);
 
-/// y = residual + branch, the latter as dropout with this mask leaves it.
+/// Computes y = residual + dropout(branch) with the given dropout mask, or y = residual + branch without a mask.
 template <class T>
 void residual_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> y);
 

@@ -12,6 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
+/// Computes y = residual + dropout(branch) for n elements.
 template <class T>
 void add_branch(const T* HWY_RESTRICT residual, const T* HWY_RESTRICT branch, DropoutMask<T> mask, T* HWY_RESTRICT y,
                 std::int64_t n) {

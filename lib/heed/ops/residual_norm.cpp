@@ -22,7 +22,8 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, cons
   graph.record([&device = graph.device(), residual, branch, scale, bias, mask, statistics, y] {
     const bool adds_to_residual = !residual.gradient.empty();
     const Tensor<T> dresidual = residual.gradient.fill();
-    const bool adds_to_branch = !branch.gradient.empty();  // true where it is the residual too, which is written first
+    // Where branch and residual are the same variable, its gradient is no longer empty now, so the kernel adds to it.
+    const bool adds_to_branch = !branch.gradient.empty();
     const Tensor<T> dsum = y.sum.gradient.empty() ? Tensor<T>() : y.sum.gradient.sum();
     residual_norm_backward(device, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(), dresidual,
                            adds_to_residual, branch.gradient.fill(), adds_to_branch, scale.gradient.sum(),

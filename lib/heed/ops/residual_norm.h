@@ -4,37 +4,42 @@
 
 namespace heed {
 
-/// The two results of residual_norm(). Post-norm goes on with `normed` alone, pre-norm with both.
+/// The two results of residual_norm(). A post-norm Transformer uses `normed` alone, a pre-norm Transformer uses `sum`
+/// as well.
 template <class T>
 struct ResidualNorm {
   Variable<T> sum, normed;
 };
 
-/// sum = residual + dropout(branch), normed = layer_norm(sum), in one pass over the rows.
+/// A residual connection and the layer normalisation after it as one op, in one pass over the rows:
+/// sum = residual + dropout(branch) and normed = layer_norm(sum), where p is the probability of the dropout.
 ///
-/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D]. p as in dropout().
+/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D].
 ///
-/// `memory`, where given, becomes the sum. It may be the branch's value, unless that is read later, or on the way back
-/// of the op it comes from (as a ReLU's is).
+/// `memory`, where not empty, is the memory in which `sum` is stored. The value of `branch` may be given as that
+/// memory, unless another op or the backward pass reads the value of `branch` later (the backward pass of a ReLU reads
+/// its result).
 ///
-/// Kept for the way back: sum, the mask, mean and 1 / sqrt(variance + epsilon) of each row.
+/// Saved for the backward pass: sum, the dropout mask, and the mean and 1 / sqrt(variance + epsilon) of each row.
 ///
-/// Backward, in one pass: t = dsum + layer_norm's dx from dnormed; dresidual += t, dbranch += t as dropout leaves it;
-/// dscale and dbias as in layer_norm().
+/// Backward, in one pass: t = dsum + dx, where dx is the gradient of layer_norm()'s input for dnormed; dresidual += t,
+/// dbranch += t * mask * 1 / (1 - p); dscale and dbias as in layer_norm().
 template <class T>
 ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
                               const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,
                               Tensor<T> memory = {});
 
-/// `statistics` [N, 2], where present, receives mean and 1 / sqrt(variance + epsilon) of each row. `sum` and `normed`
-/// may be `residual`, `sum` may be `branch`.
+/// Computes `sum` and `normed` of residual_norm(). Stores the mean and 1 / sqrt(variance + epsilon) of each row in
+/// `statistics` [N, 2], unless that tensor is empty. `sum` and `normed` may be the memory of `residual`, and `sum` may
+/// be the memory of `branch`.
 template <class T>
 void residual_norm_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
                            Tensor<T> statistics);
 
-/// Adds to dscale and dbias, and to dresidual and dbranch where so told; otherwise writes these. Each where present,
-/// dsum too.
+/// Computes the gradients of residual_norm(). Adds to dscale and dbias. Adds to dresidual and dbranch where
+/// `adds_to_residual` and `adds_to_branch` are true, otherwise overwrites them. An empty gradient tensor is skipped; an
+/// empty dsum counts as zeros.
 template <class T>
 void residual_norm_backward(CpuContext& device, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,

@@ -12,12 +12,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
+/// Computes `sum` and `normed` for `rows` rows of n elements (see residual_norm_forward()). `statistics` may be null.
 template <class T>
 void add_and_normalise(const T* residual, const T* branch, DropoutMask<T> mask, const T* scale, const T* bias,
                        T epsilon, T* sum, T* normed, T* statistics, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *a = residual + r * n, *b = branch + r * n;
-    T* s = sum + r * n;  // may be a or b, and what is normalised too
+    T* s = sum + r * n;  // the sum's row may be the same memory as row a, row b, or the normalised row
     const DropoutMask<T> row_mask = mask.from(r * n);
     const T total = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
       const auto v = hn::Add(hn::LoadU(d, a + i), drop(d, hn::LoadU(d, b + i), row_mask, i));
@@ -31,6 +32,7 @@ void add_and_normalise(const T* residual, const T* branch, DropoutMask<T> mask, 
   }
 }
 
+/// Computes the gradients of `rows` rows of n elements (see residual_norm_backward()). Null gradients are skipped.
 template <class T>
 void add_and_normalise_backward(const T* sum, DropoutMask<T> mask, const T* scale, const T* statistics, const T* dsum,
                                 const T* dnormed, T* dresidual, bool adds_to_residual, T* dbranch, bool adds_to_branch,
@@ -38,7 +40,7 @@ void add_and_normalise_backward(const T* sum, DropoutMask<T> mask, const T* scal
   for (std::int64_t r = 0; r < rows; ++r) {
     const RowStatistics<T> row{statistics[2 * r], statistics[2 * r + 1]};
     const T* HWY_RESTRICT from = dsum ? dsum + r * n : nullptr;
-    // may be one array: x + f(x) twice in a row
+    // The gradients of the residual and of the branch may be the same array, where both are the same variable.
     T* to_residual = dresidual ? dresidual + r * n : nullptr;
     T* to_branch = dbranch ? dbranch + r * n : nullptr;
     const DropoutMask<T> row_mask = mask.from(r * n);

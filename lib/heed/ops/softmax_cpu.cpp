@@ -28,7 +28,7 @@ void softmax_rows_backward(const T* y, const T* dy, T* dx, std::int64_t rows, st
 template <class T>
 void log_softmax_rows(const T* x, T* y, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const T* from = x + r * n;  // may be y
+    const T* from = x + r * n;  // this row of x may be the same memory as the row of y
     T* to = y + r * n;
     const T largest = max_over(from, n);
     const T sum = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {

@@ -1,3 +1,9 @@
+// The k largest scores of each row, such as the k likeliest next tokens of each hypothesis in a beam search.
+//
+// An example: the logits (2, 5, 5, 1) with k = 2 give the indices (1, 2), because of equal values the lower index comes
+// first. top_k() returns the values (5, 5). log_softmax_top_k() returns their log-probabilities 5 - log(e^2 + e^5 + e^5
+// + e^1) = -0.727 (rounded). LogSoftmaxTopK computes the same when the logits come in blocks of columns, for example
+// (2, 5) and then (5, 1): it keeps the k best logits so far, and the sum of the exponentials so far.
 #pragma once
 
 #include <cstdint>
@@ -7,34 +13,37 @@
 
 namespace heed {
 
-/// The k largest of each row, largest first; of equal values the one of lower index first. NaN is never among them
-/// while there is something else.
+/// Finds the k largest numbers of each row, the largest first; of equal numbers, the number with the lower index comes
+/// first. NaN counts as less than every other number.
 ///
 /// Shapes: scores [R, V], k in 1 .. V -> values [R, k], indices [R, k]. A row's result does not depend on the others.
 template <class T>
 void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std::int32_t* indices);
 
-/// The same of log softmax(logits), without writing that matrix: values are log-probabilities.
+/// Finds the k largest logits of each row and returns their log-probabilities in `values`, without computing the
+/// log-probabilities of the other logits. Shapes and order as in top_k().
 template <class T>
 void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices);
 
-/// The same of logits that come a block of columns after the other, so that they can be looked at while they are in the
-/// cache and need not be kept.
+/// Finds the k largest log-probabilities of each row when the logits come in blocks of columns. A block is scanned
+/// while it is still in the cache, and the logits of a whole vocabulary need not exist at the same time.
 template <class T>
 class LogSoftmaxTopK {
  public:
-  /// For k of at most kLargest. `values` and `indices` [rows, k] are written until finish().
+  /// k is at most kLargest. add() and finish() write to `values` and `indices`, both [rows, k].
   LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t k, T* values, std::int32_t* indices);
 
   static constexpr std::int64_t kLargest = 256;
-  /// So many columns of the rows of a step stay in the cache until they have been looked at.
+  /// The number of columns that are scanned at a time: so few that the logits of all rows of a decoding step stay in
+  /// the cache until they are scanned.
   static constexpr std::int64_t kColumns = 512;
 
-  /// Columns [first, first + logits.columns()) of all rows; blocks come in order. They are looked at kColumns at a
-  /// time: blocks that begin at multiples of it give the same bits, however many columns come at once.
+  /// Adds a block of logits: the columns first ... first + logits.columns() - 1 of all rows. The blocks must come in
+  /// order. A block is scanned kColumns columns at a time; where all blocks begin at multiples of kColumns, the result
+  /// has the same bits for any sizes of the blocks.
   void add(Tensor<T> logits, std::int64_t first);
-  /// Makes the values log-probabilities. False where a row has fewer than k numbers above minus infinity (NaN is not
-  /// above anything): then values and indices are none.
+  /// Turns the values, the k largest logits, into log-probabilities. Returns false where a row has fewer than k logits
+  /// above minus infinity (NaN does not count as above); then `values` and `indices` must not be used.
   bool finish();
 
  private:
@@ -43,8 +52,8 @@ class LogSoftmaxTopK {
   std::int64_t rows_, k_;
   T* values_;
   std::int32_t* indices_;
-  std::int64_t* found_;
-  T *largest_, *sum_;  // of each row: the largest logit so far, the sum of exp(logit - largest)
+  std::int64_t* found_;  // [rows]: how many of the row's k best logits have been found so far
+  T *largest_, *sum_;    // [rows] each: the row's largest logit so far, and the sum of exp(logit - largest logit)
 };
 
 }  // namespace heed

@@ -18,14 +18,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// The k best so far, in order; what comes later must be larger to get in, so that ties go to the lower index.
+/// The k largest numbers of a row so far, the largest first. A later number must be larger than the smallest of them to
+/// be inserted, so that of equal numbers the number with the lower index stays.
 template <class T>
 struct BestOfRow {
   T* values;
   std::int32_t* indices;
   std::int64_t k, count;
 
+  /// Returns the number that a new number must exceed.
   T threshold() const { return count < k ? -std::numeric_limits<T>::infinity() : values[k - 1]; }
+  /// Inserts x where x is large enough.
   void offer(T x, std::int64_t index) {
     if (!(x > threshold())) return;
     std::int64_t at = count < k ? count++ : k - 1;
@@ -38,8 +41,8 @@ struct BestOfRow {
   }
 };
 
-/// Puts the numbers above minus infinity among the k largest of a row, of which there are `found` already, from before
-/// index `first` (NaN is not above anything).
+/// Inserts n more numbers x of a row into the row's k largest numbers. The first number of x has the index `first` in
+/// the row; `found` numbers have been found among those before. Minus infinity and NaN are never inserted.
 template <class T>
 void scan_for_best(const T* HWY_RESTRICT x, std::int64_t n, std::int64_t first, std::int64_t k, T* values,
                    std::int32_t* indices, std::int64_t* found) {
@@ -57,7 +60,7 @@ void scan_for_best(const T* HWY_RESTRICT x, std::int64_t n, std::int64_t first, 
   *found = best.count;
 }
 
-/// The sum of exp(x - largest).
+/// Computes the sum of exp(x - largest) over n numbers, of which none is larger than `largest`.
 template <class T>
 void sum_shifted_exponentials(const T* HWY_RESTRICT x, std::int64_t n, T largest, T* sum) {
   const hn::ScalableTag<T> d;
@@ -93,10 +96,11 @@ HEED_EXPORT_SIMD(sum_shifted_exponentials)
 
 namespace {
 
-/// Inserting in order is quadratic in k; beyond this the row is sorted.
+/// The largest k for which the scan inserts each number into a sorted list; the scan's time grows with the square of k.
+/// For a larger k the row is sorted.
 constexpr std::int64_t kLargestScan = LogSoftmaxTopK<float>::kLargest;
 
-/// Any row and any k: numbers before NaN.
+/// Finds the k largest numbers of a row by sorting, for any row and any k. NaN comes after all other numbers.
 template <class T>
 void sort_for_best(CpuContext& device, const T* x, std::int64_t n, std::int64_t k, T* values, std::int32_t* indices) {
   const ArenaScope scope(device.arena);
@@ -121,7 +125,7 @@ void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std:
     if (k <= kLargestScan)
       simd::scan_for_best(static_cast<const T*>(scores.row(r)), scores.columns(), std::int64_t{0}, k, values + r * k,
                           indices + r * k, &found);
-    // Rows of few numbers above minus infinity come here too.
+    // The scan finds fewer than k numbers where fewer than k are above minus infinity; such a row is sorted as well.
     if (found < k) sort_for_best(device, scores.row(r), scores.columns(), k, values + r * k, indices + r * k);
   }
 }
@@ -159,7 +163,8 @@ void LogSoftmaxTopK<T>::add_columns(const T* logits, std::int64_t stride, std::i
   for (std::int64_t r = 0; r < rows_; ++r) {
     const T* row = logits + r * stride;
     simd::scan_for_best(row, columns, first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
-    if (found_[r] == 0) continue;  // minus infinity, which adds nothing, or NaN, which finish() refuses
+    // So far the row has only minus infinities, which add nothing to the sum, or NaN, for which finish() returns false.
+    if (found_[r] == 0) continue;
     const T largest = values_[r * k_];
     if (largest_[r] != largest && sum_[r] != 0) sum_[r] *= std::exp(largest_[r] - largest);
     largest_[r] = largest;
