@@ -1,10 +1,12 @@
-// The machine's matrix-product peak and heed's share of it. Run by hand, or all of it by scripts/bench gemm:
+// Measures the speed of heed's matrix products and the fraction of the machine's peak that they reach. The script
+// "scripts/bench gemm" runs all parts; by hand:
 //   heed_gemm_bench         GFLOP/s of gemm() and gemm_rows() for the shapes of training and decoding
-//   heed_gemm_bench peak    rows of a table, of the instruction set that HEED_ISA names: the libraries' products of
-//   large
-//                           matrices (operands as they like them) and heed's own, as the tools call them
-//   heed_gemm_bench sets    the instruction sets of this machine
-// On one thread and on all at once, each its own product, as heed works.
+//   heed_gemm_bench peak    table rows for the instruction set that HEED_ISA names: the libraries' products of large
+//                           matrices (in the libraries' preferred layout) and heed's own products, as the tools call
+//                           them
+//   heed_gemm_bench sets    the names of the instruction sets of this machine
+// Each measurement runs on one thread, and then on all threads at once, where each thread computes its own product, as
+// heed's tools do.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -35,13 +37,14 @@ using namespace heed;
 
 namespace {
 
+/// The sizes of a product C [m, n] = A [m, k] B [k, n].
 struct Product {
   std::int64_t m, n, k;
 };
 
 using Run = std::function<void()>;
 
-/// Seconds of one call, the least of several tries of about 50 ms.
+/// Returns the seconds that one call of `run` takes: the least of several tries of about 50 ms each.
 double seconds(const Run& run) {
   using Clock = std::chrono::steady_clock;
   double best = 1e9, all = 0;
@@ -60,7 +63,7 @@ double seconds(const Run& run) {
   return best;
 }
 
-/// What a thread needs for a product of m rows with weights [n, k].
+/// The matrices that a thread needs for a product of m rows with a weight [n, k].
 struct Memory {
   explicit Memory(const Product& product)
       : p(product),
@@ -74,7 +77,8 @@ struct Memory {
   Arena arena;
 };
 
-/// A way to multiply: prepares what is prepared once and gives what is timed; nothing where there is no such way.
+/// A way to multiply matrices: a function that packs the weight (which is not timed) and returns the function to be
+/// timed, or an empty function where this machine has no such product.
 using Way = Run (*)(Memory& memory);
 
 Run library_float32(Memory& memory) {
@@ -119,7 +123,8 @@ Run heed_int8(Memory& memory) {
 }
 
 #if HEED_HAS_ONEDNN
-/// oneDNN's matrix product of operands in its types and its layout of weights; nothing where it has no kernel for it.
+/// Returns a product of oneDNN with these types of operands and with oneDNN's preferred layout of weights, or an empty
+/// function where oneDNN has no optimised kernel for it.
 Run onednn(const Product& p, dnnl::memory::data_type left, dnnl::memory::data_type right,
            dnnl::memory::data_type result) {
   using dnnl::memory;
@@ -169,7 +174,8 @@ Run library_int8(Memory&) {
 }
 #endif
 
-/// 1e9 operations a second of all threads together.
+/// Returns the speed of a product on all threads together, in 1e9 operations a second, or nothing where this machine
+/// has no such product.
 std::optional<double> rate(ThreadPool& pool, const Product& p, Way way) {
   std::vector<double> rates(static_cast<std::size_t>(pool.size()));
   pool.run([&](int thread) {
@@ -182,6 +188,7 @@ std::optional<double> rate(ThreadPool& pool, const Product& p, Way way) {
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
+/// Prints one table row: the speed of the libraries' products and of heed's own, in float32, bfloat16 and int8.
 void print_peak(ThreadPool& pool) {
   constexpr Product kLarge = {1024, 1024, 512};
   std::printf("| %s | %d |", std::string(instruction_set_name(instruction_set())).c_str(), pool.size());
@@ -196,6 +203,7 @@ void print_peak(ThreadPool& pool) {
   std::printf("\n");
 }
 
+/// Prints the speed of gemm() and gemm_rows() for the shapes of training and decoding.
 void print_shapes(ThreadPool& one, ThreadPool& all) {
   std::printf("%s; %s; GFLOP/s on 1 and on %d threads\n", std::string(instruction_set_name(instruction_set())).c_str(),
               gemm_library().c_str(), all.size());
@@ -228,7 +236,7 @@ int main(int argc, char** argv) {
         std::printf("%s\n", std::string(instruction_set_name(set)).c_str());
       return 0;
     }
-    static_cast<void>(gemm_library());  // HEED_ISA limits a library before its first other use
+    static_cast<void>(gemm_library());  // this call limits oneDNN to HEED_ISA; it must come before any use of oneDNN
     ThreadPool one(1), all(available_threads());
     if (what == "peak") {
       print_peak(one);

@@ -1,5 +1,5 @@
-// Time of the row kernels and the optimiser's loops; items are elements, so that 1e9 / items_per_second is nanoseconds
-// an element. Run by hand: build/release/bin/heed_ops_bench
+// Measures the time of the row kernels and of the optimiser's loops. An item is an element, so 1e9 / items_per_second
+// is the number of nanoseconds for each element. Run by hand: build/release/bin/heed_ops_bench
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kElements = 1 << 17;
 
-/// Rows of a model's width, all that the row kernels read and write.
+/// The inputs and outputs of the row kernels: kElements numbers in rows of `width` numbers (the width of a model).
 struct Rows : Training<float> {
   explicit Rows(std::int64_t d) : width(d), rows(kElements / d), kept(kElements) {
     for (Variable<float>* x : {&a, &b, &y, &z, &dy}) *x = normal({rows, width});
@@ -36,6 +36,7 @@ struct Rows : Training<float> {
   DropoutMask<float> mask;
 };
 
+/// Measures body(rows), where `rows` has the width that the benchmark's argument gives.
 template <class Body>
 void measure(benchmark::State& state, Body body) {
   Rows r(state.range(0));
@@ -88,7 +89,8 @@ void log_softmax_forward(benchmark::State& state) {
   measure(state, [](Rows& r) { log_softmax_forward(r.device, r.a.value, r.y.value); });
 }
 
-/// The product y = f(x W^T + b); compare with activation 0 (none) for what the activation costs.
+/// Measures a linear layer y = f(x W^T + b) with each activation function f. The time of an activation function is the
+/// difference from activation 0 (none).
 void linear_forward(benchmark::State& state) {
   Rows r(state.range(0));
   const auto weight = r.normal({r.width, r.width});
@@ -98,7 +100,8 @@ void linear_forward(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kElements);
 }
 
-/// Four arrays of n numbers; 2^23 of them do not fit in a cache.
+/// Measures an Adam update of n parameters, which reads four arrays of n numbers. With n = 2^23 the arrays do not fit
+/// into any cache.
 void adam(benchmark::State& state) {
   const auto n = static_cast<std::size_t>(state.range(0));
   std::vector<float> value(n, 1), gradient(n, 0.1f), first(n), second(n);

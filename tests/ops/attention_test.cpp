@@ -14,16 +14,19 @@ namespace {
 
 using Offsets = std::vector<std::int32_t>;
 
+/// Returns the offsets of sequences with these lengths.
 Offsets ends(const std::vector<std::int32_t>& lengths) {
   Offsets offsets{0};
   for (const std::int32_t length : lengths) offsets.push_back(offsets.back() + length);
   return offsets;
 }
 
-/// The definition, head by head, in double: out and the probabilities.
+/// The expected result of an attention: the output, and the attention weights in the order of
+/// attention_weights_offset().
 struct Expected {
   std::vector<double> out, weights;
 };
+/// Computes multi-head attention by its definition, one query at a time, in double.
 template <class T>
 Expected plain_attention(Tensor<T> query, Tensor<T> key, Tensor<T> value, const Offsets& queries, const Offsets& keys,
                          int heads, bool causal) {
@@ -149,7 +152,8 @@ TEST_CASE("attention: dropout drops about its share, scales the rest, and spares
   const Offsets offsets = ends({40, 40});
   Training<float> t;
   const auto q = t.normal({80, 4}), k = t.normal({80, 4});
-  // Values one-hot in the key's place: the output of a one-head attention is its row of dropped probabilities.
+  // The value of key j is the unit vector number j. The output of an attention with one head is then the row of
+  // attention weights after the dropout.
   const Tensor<float> one_hot = t.arena.zeros<float>({80, 40});
   for (std::int64_t j = 0; j < 80; ++j) one_hot.row(j)[j % 40] = 1;
   const Tensor<float> wide_q = t.arena.zeros<float>({80, 40}), wide_k = t.arena.zeros<float>({80, 40});

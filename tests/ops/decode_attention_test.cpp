@@ -20,14 +20,14 @@ double bound() {
   return sizeof(T) == 4 ? 1e-5 : 1e-12;
 }
 
-/// The columns from `first` on, as a cache has them.
+/// Returns the columns from `first` on of a matrix as rows of a key/value cache.
 template <class T>
 CachedRows<T> cached(Tensor<T> rows, std::int64_t first) {
   return {reinterpret_cast<const std::byte*>(rows.data() + first),
           rows.columns() * static_cast<std::int64_t>(sizeof(T))};
 }
 
-/// cache_row() of either kind of integers.
+/// Calls cache_row() for 8-bit integers (`of_heads`: one scale for each head) or for 16-bit integers (one scale).
 template <bool of_heads, class Integer>
 void store(const float* from, std::int64_t columns, int heads, Integer* to, float* scales) {
   if constexpr (of_heads)
@@ -49,7 +49,8 @@ TEST_CASE_TEMPLATE("cached_attention: as causal attention over the whole sequenc
     const Offsets offsets{0, length};
     const Tensor<T> expected =
         attention<T>(t.graph, {q, width}, {k}, {v}, width, {offsets}, {offsets}, {heads, true}).value;
-    // The sequence's rows lie scattered in a pool of twice the size; row r has seen r + 1 of them.
+    // The keys and values of the sequence are scattered over a pool of twice the size. Query r attends to the first r
+    // + 1.
     const Tensor<T> key_pool = t.normal({2 * length, 2 * width}).value, value_pool = key_pool;
     Offsets slots(static_cast<std::size_t>(length * capacity), -1), lengths;
     for (int r = 0; r < length; ++r) lengths.push_back(r + 1);
@@ -92,7 +93,8 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
     memory_attention<T>(t.device, {q.value.data(), width}, keys, values, {memory}, sentences, heads, width, out.data(),
                         weights.data());
     CHECK(largest_difference(out, expected) < bound<T>());
-    // weights: rows outside heads here, heads outside rows in a trace of attention.
+    // memory_attention() orders the weights by query and then by head; attention() orders them by head and then by
+    // query.
     const T* row_weights = weights.data();
     for (int r = 0; r < 15; ++r) {
       const int b = sentences[static_cast<std::size_t>(r)], in_sequence = r - PackedOffsets{queries}.begin(b);
@@ -123,7 +125,7 @@ TEST_CASE_TEMPLATE("cached rows of integers: as the rows they stand for, and nea
                         decoded = t.arena.tensor<float>({length, 2 * width});
     struct Record {
       Integer numbers[400];
-      float scales[4];  // of the key's heads and the value's
+      float scales[4];  // two scales of the key, one for each head, then two of the value; int16 uses one of each two
     };
     std::vector<Record> cache(length);
     for (std::size_t i = 0; i < cache.size(); ++i) {

@@ -15,7 +15,7 @@ using namespace heed;
 
 namespace {
 
-/// The documented rule by the scalar generator.
+/// Returns whether element i is kept, by the rule that fill_dropout_mask() documents, with the scalar random generator.
 bool kept_by_rule(const RandomStream& stream, std::uint32_t threshold, std::int64_t i) {
   const auto words = stream.words(static_cast<std::uint32_t>(16 * (i / 128) + i % 32 / 2));
   const std::uint32_t word = words[static_cast<std::size_t>(i / 32 % 4)];

@@ -23,7 +23,8 @@ Numbers numbers(std::size_t count, std::uint64_t seed) {
   return out;
 }
 
-/// A product in double of the rounded operands, and what the hardware gives.
+/// A product C = alpha A B + beta C of given sizes. check() compares gemm_bfloat16() with a product of the rounded
+/// matrices that is computed in double.
 struct Case {
   std::int64_t m, n, k;
   bool a_transposed, b_transposed;
@@ -48,7 +49,7 @@ struct Case {
       for (std::int64_t j = 0; j < c_stride; ++j) {
         const std::int64_t here = i * c_stride + j;
         if (j >= n) {
-          REQUIRE(at(c, here) == at(before, here));  // nothing is written beside C
+          REQUIRE(at(c, here) == at(before, here));  // the product writes nothing to the right of C
           continue;
         }
         double sum = 0;
@@ -61,7 +62,7 @@ struct Case {
   }
 
  private:
-  /// The same product of numbers that were rounded before.
+  /// Returns C of the product of a and b when a and b are rounded to bfloat16 before gemm_bfloat16() is called.
   Numbers of_rounded(float alpha, float beta, const Numbers& a, std::int64_t a_stride, const Numbers& b,
                      std::int64_t b_stride, Numbers c, std::int64_t c_stride) const {
     std::vector<Bfloat16> left(a.size()), right(b.size());
@@ -84,8 +85,8 @@ TEST_CASE("bfloat16 products: rounding beforehand gives what the products round 
   }
   Numbers x = numbers(37, 5);
   x[3] = HUGE_VALF;
-  x[4] = -1e-40F;          // denormal
-  x[5] = 1 + 3 * 0x1p-8F;  // a tie
+  x[4] = -1e-40F;          // a denormal number
+  x[5] = 1 + 3 * 0x1p-8F;  // a number halfway between two bfloat16 numbers
   std::vector<Bfloat16> rounded(x.size() + 1, Bfloat16{7});
   convert_to_bfloat16(x.data(), std::ssize(x), rounded.data());
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(from_bfloat16(rounded[i]) == (i == 4 ? 0 : round_to_bfloat16(x[i])));
@@ -125,7 +126,8 @@ TEST_CASE("bfloat16 products: a row's bits do not depend on the other rows") {
       Numbers all = before;
       gemm_bfloat16(arena, m, alpha, {a.data(), k}, right, beta, all.data(), n);
       if (instruction_set() == InstructionSet::amx && alpha == 1 && beta == 1) {
-        // The number of rows may change bits, but what is in the others may not.
+        // Here a row's bits may depend on the number of rows, but they must not depend on the numbers in the other
+        // rows.
         Numbers others = numbers(static_cast<std::size_t>(m * k), 4), some = before;
         for (std::int64_t i = 0; i < m; i += 3) std::copy_n(a.begin() + i * k, k, others.begin() + i * k);
         gemm_bfloat16(arena, m, alpha, {others.data(), k}, right, beta, some.data(), n);

@@ -19,7 +19,7 @@ namespace {
 std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Tensor<float> w, const float* bias) {
   const std::int64_t n = w.rows(), k = w.columns();
   AlignedVector<std::byte> weight(static_cast<std::size_t>(int8_weight_bytes(n, k)), std::byte{0x55});
-  for (std::int64_t j = 0; j < n; j += kInt8Columns)  // in pieces, as threads share it
+  for (std::int64_t j = 0; j < n; j += kInt8Columns)  // the weight is packed in pieces, as several threads would do it
     quantize_weight(n, k, j, std::min(n, j + kInt8Columns), w.row(j), k, weight.data());
   std::vector<float> y(static_cast<std::size_t>(rows * (n + 1)), 7);
   const ArenaScope scope(arena);
@@ -29,7 +29,8 @@ std::vector<float> multiply(Arena& arena, Tensor<float> x, std::int64_t rows, Te
   return y;
 }
 
-/// The same by the formula, to the last bit.
+/// Returns x . w + bias with x and w as 8-bit integers, by the formula in gemm_int8.h. gemm_int8() must give the same
+/// bits.
 float expected(const float* x, const float* w, std::int64_t k, float bias) {
   float most_x = 0, most_w = 0;
   for (std::int64_t i = 0; i < k; ++i)
@@ -55,7 +56,7 @@ TEST_CASE("gemm_int8: the bits of the formula on every instruction set, with any
       std::vector<float> all;
       for (std::int64_t r = 0; r < most; ++r) {
         for (std::int64_t j = 0; j < n; ++j) all.push_back(expected(x.row(r), w.row(j), k, bias[j]));
-        all.push_back(7);  // nothing behind a row is written
+        all.push_back(7);  // the element after each row of Y keeps its old value 7
       }
       for (const std::int64_t rows : {1, 2, 3, 7, 8, 16, 17, 31, 32, 33, 41}) {
         const std::vector<float> some = multiply(t.arena, x, rows, w, bias.data());
@@ -66,7 +67,8 @@ TEST_CASE("gemm_int8: the bits of the formula on every instruction set, with any
 }
 
 TEST_CASE("gemm_int8: the bits of the formula where sums do not fit 32 bits, up to the widest layer of a model") {
-  // From 66,311 on, 255 x 127 k exceeds 2^31; from 133,153 on 127 x 127 k does; 1,048,576 is the limit of --dim-ffn.
+  // A sum of k products of bytes, 255 x 127 k, exceeds 2^31 for k from 66,311 on. A sum of signed products, 127 x 127
+  // k, exceeds 2^31 for k from 133,153 on. The largest k of a model is 1,048,576, the limit of --dim-ffn.
   for (const std::int64_t k : {65'536, 65'537, 66'311, 131'072, 133'153, 200'000, 1'048'576}) {
     CAPTURE(k);
     Training<float> t;
@@ -101,7 +103,7 @@ TEST_CASE("gemm_int8: the bias where k is 0, nothing without rows or columns") {
       for (std::int64_t j = 0; j < 33; ++j) CHECK(y[static_cast<std::size_t>(r * 34 + j)] == bias[j]);
     CHECK(multiply(t.arena, Tensor<float>(x.data(), {20, 0}), rows, no_depth, nullptr)[0] == 0);
     const std::vector<float> no_columns = multiply(t.arena, x, rows, Tensor<float>(w.data(), {0, 4}), nullptr);
-    CHECK(std::count(no_columns.begin(), no_columns.end(), 7.0F) == rows);  // what stands behind each row
+    CHECK(std::count(no_columns.begin(), no_columns.end(), 7.0F) == rows);  // the element after each row is still 7
   }
   CHECK(multiply(t.arena, x, 0, w, bias.data()).empty());
 }

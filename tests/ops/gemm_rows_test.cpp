@@ -31,7 +31,8 @@ TEST_CASE_TEMPLATE("gemm_rows: the product, and a row's bits whatever the number
       CHECK(largest_difference(y, expected) < (sizeof(T) == 4 ? 1e-4 : 1e-12));
       std::vector<T> other(static_cast<std::size_t>(most * n));
       gemm_rows(most, n, k, x.data(), k + 2, w.data(), k + 1, other.data(), n);
-      CHECK(std::memcmp(other.data(), y.data(), other.size() * sizeof(T)) == 0);  // packed on the way
+      // An unpacked weight gives the same bits as a packed weight.
+      CHECK(std::memcmp(other.data(), y.data(), other.size() * sizeof(T)) == 0);
 
       for (std::int64_t i = 0; i < most * n; ++i) expected[i] += bias[i % n];
       gemm_rows(most, n, k, x.data(), k + 2, Panels<T>{panels.data()}, bias.data(), y.data(), n);
@@ -42,7 +43,8 @@ TEST_CASE_TEMPLATE("gemm_rows: the product, and a row's bits whatever the number
         for (std::int64_t r = 0; r < rows; ++r) {
           CHECK(std::memcmp(&part[static_cast<std::size_t>(r * (n + 1))], y.row(1 + r),
                             static_cast<std::size_t>(n) * sizeof(T)) == 0);
-          CHECK(part[static_cast<std::size_t>(r * (n + 1) + n)] == T(7));  // nothing behind a row is written
+          // The element after a row of Y keeps its old value 7.
+          CHECK(part[static_cast<std::size_t>(r * (n + 1) + n)] == T(7));
         }
       }
     }
@@ -72,7 +74,9 @@ TEST_CASE_TEMPLATE("gemm_rows: the bias where k is 0, nothing without rows or co
 
 namespace {
 
-/// C = alpha A B + beta C of operands that nothing may read, C of NaN where beta is 0; returns C and an element behind.
+/// Checks that multiply(beta, c, c_stride) computes C = beta C, which is the product where k is 0, and does nothing
+/// where m or n is 0. C begins as NaN where beta is 0, since C must not be read then. The 7 after each row of C must
+/// remain.
 template <class T, class Multiply>
 void check_empty_product(std::int64_t m, std::int64_t n, std::int64_t k, Multiply multiply) {
   CAPTURE(m);

@@ -12,7 +12,7 @@ using namespace heed;
 
 namespace {
 
-/// y = factor x, the gradient by fill() where it is empty.
+/// The op y = factor x. The backward pass uses fill(): it overwrites an empty gradient of x and adds to another.
 Variable<double> scaled(Graph<double>& graph, const Variable<double>& x, double factor) {
   const Variable<double> y = graph.result(x.shape());
   for (std::int64_t i = 0; i < x.value.size(); ++i) y.value[i] = factor * x.value[i];
@@ -24,6 +24,7 @@ Variable<double> scaled(Graph<double>& graph, const Variable<double>& x, double 
   return y;
 }
 
+/// The op y = a + b. The backward pass adds to the gradients through sum().
 Variable<double> sum_of(Graph<double>& graph, const Variable<double>& a, const Variable<double>& b) {
   const Variable<double> y = graph.result(a.shape());
   for (std::int64_t i = 0; i < y.value.size(); ++i) y.value[i] = a.value[i] + b.value[i];
@@ -36,7 +37,8 @@ Variable<double> sum_of(Graph<double>& graph, const Variable<double>& a, const V
   return y;
 }
 
-/// y = x^2 / 2 of positive numbers, whose way back reads both: dx += x dy, x as it is and as sqrt(2 y).
+/// The op y = x^2 / 2 of positive numbers. The backward pass dx += x dy reads the values of x and of y: it computes x
+/// as the mean of x and sqrt(2 y).
 Variable<double> half_square(Graph<double>& graph, const Variable<double>& x) {
   const Variable<double> y = graph.result(x.shape());
   for (std::int64_t i = 0; i < x.value.size(); ++i) y.value[i] = x.value[i] * x.value[i] / 2;
@@ -56,7 +58,7 @@ TEST_CASE("GradientPool: what was given back, then what was lent, then memory of
   CHECK(pool.take(100).memory != first.memory);
   pool.lend({lent.data(), 120});
   pool.give_back(first);
-  CHECK(pool.take(110).memory == lent.data());  // what was given back is too small
+  CHECK(pool.take(110).memory == lent.data());  // the piece that was given back (100 elements) is too small
   CHECK(pool.take(90).memory == first.memory);
   pool.lend({lent.data(), 120});
   pool.reset();
@@ -75,7 +77,8 @@ TEST_CASE("gradients take the memory of values only when nobody reads these any 
       for (std::int64_t i = 0; i < size; ++i) x.back().value[i] = 1 + 1e-4 * x.back().value[i];
       branches.push_back(half_square(t.graph, x.back()));
     }
-    // The way back of the chain needs one gradient at a time and leaves its values; then four are wanted at once.
+    // The backward pass of the chain of half_square() ops needs the memory of few gradients and frees the chain's
+    // values. Then the four branches need gradients at the same time, which should use the freed memory of the values.
     Variable<double> y =
         sum_of(t.graph, sum_of(t.graph, branches[0], branches[1]), sum_of(t.graph, branches[2], branches[3]));
     for (int i = 0; i < kChain; ++i) y = half_square(t.graph, y);
@@ -84,13 +87,14 @@ TEST_CASE("gradients take the memory of values only when nobody reads these any 
     t.backward(y, ones);
     double worst = 0;
     for (std::int64_t i = 0; i < size; ++i) {
-      double value = 0, product = 1;  // of the chain's values but the last
+      double value = 0, product = 1;  // `product`: the product of all values of the chain but the last
       for (const auto& one : x) value += one.value[i] * one.value[i] / 2;
       for (int k = 0; k < kChain; ++k, value = value * value / 2) product *= value;
       for (const auto& one : x) worst = std::max(worst, std::abs(one.gradient.sum()[i] / (one.value[i] * product) - 1));
     }
     CHECK(worst < 1e-12);
-    // Two for the chain; those of the branches and of x are in what its values and the sums leave.
+    // The pool's own memory holds the two gradients that the chain needs. The gradients of the branches and of x are in
+    // the memory of the values of the chain and of the sums.
     const std::size_t gradients = t.graph.reserved() - t.arena.reserved();
     CHECK(gradients < 3 * static_cast<std::size_t>(size) * sizeof(double));
   }
@@ -105,7 +109,7 @@ TEST_CASE("gradients of results: used twice, never, and in memory of few of them
     Variable<double> y = x;
     for (int i = 0; i < 40; ++i) {
       const Variable<double> twice = scaled(t.graph, y, 0.5);
-      scaled(t.graph, twice, 3);  // leads nowhere: adds nothing
+      scaled(t.graph, twice, 3);  // nothing reads this result, so it adds nothing to the gradients
       y = sum_of(t.graph, twice, twice);
     }
     const Tensor<double> ones = t.arena.zeros<double>({size});

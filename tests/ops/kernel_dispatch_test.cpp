@@ -49,14 +49,14 @@ TEST_CASE("Highway's kernels use no more than the instruction set") {
 
 TEST_CASE("OpenBLAS takes the kernels it is told, from the oldest up and back, and multiplies by them") {
   if (std::getenv("OPENBLAS_CORETYPE")) return;
-  openblas_description();  // its own choice is made by now
+  openblas_description();  // the first call makes heed's choice of OpenBLAS's kernels
   const std::string before = openblas_get_corename();
   choose_openblas_core(InstructionSet::baseline);
   if (openblas_get_corename() == before && instruction_set() >= InstructionSet::avx2) {
     MESSAGE("skipped: this OpenBLAS has one core only");
     return;
   }
-  const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 0, 2, 1, -1, 3};  // [2, 3] and [3, 2]
+  const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 0, 2, 1, -1, 3};  // the matrices a [2, 3] and b [3, 2]
   for (const InstructionSet set : available_instruction_sets()) {
     CAPTURE(instruction_set_name(set));
     choose_openblas_core(set);

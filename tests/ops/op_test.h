@@ -9,7 +9,8 @@
 
 namespace heed {
 
-/// Checks an op's gradients in double; the bound is that of central differences with steps of 1e-5.
+/// Checks the gradients of an op in double against finite differences. `bound` is the largest error allowed; its
+/// default is the accuracy of central differences with steps of 1e-5.
 inline void require_gradients(const std::vector<Shape>& inputs,
                               const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
                               double bound = 1e-8) {

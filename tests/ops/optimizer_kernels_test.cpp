@@ -22,7 +22,7 @@ std::vector<T> normal(std::size_t n, std::uint64_t seed) {
   return out;
 }
 
-/// One element through Adam, as the paper writes it.
+/// Adam and AdamW for a single parameter w, with the formulas of the papers.
 struct ScalarAdam {
   double w, m = 0, v = 0;
   void update(double g, const AdamUpdate& a) {
@@ -103,7 +103,7 @@ TEST_CASE("sgd_update with and without momentum") {
 TEST_CASE("squared_norm: exact to double, the same bits on every instruction set") {
   for (const std::size_t n : {0u, 1u, 31u, 32u, 33u, 5000u}) {
     const auto x = normal<float>(n, 4);
-    double partial[32] = {}, expected = 0;  // 32 sums, so that vectors of any length add in one order
+    double partial[32] = {}, expected = 0;  // the 32 partial sums that squared_norm() documents
     for (std::size_t i = 0; i < n; ++i) partial[i % 32] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
     for (const double sum : partial) expected += sum;
     CHECK(squared_norm(std::span<const float>(x)) == expected);

@@ -13,14 +13,15 @@
 
 namespace heed {
 
-/// tests/ops/reference/NAME.json, written by scripts/reference/make_torch_reference.py.
+/// Reads PyTorch's results from tests/ops/reference/NAME.json, which scripts/reference/make_torch_reference.py wrote.
 inline nlohmann::json torch_reference(const std::string& name) {
   std::ifstream in(std::string(HEED_TEST_DATA) + "/ops/reference/" + name + ".json");
   REQUIRE(in.good());
   return nlohmann::json::parse(in);
 }
 
-/// One case of a reference file: its inputs as variables of a graph, and checks of outputs and gradients.
+/// One case of a reference file. A test takes the case's inputs as variables of a graph, computes an op, and compares
+/// the output and the gradients with PyTorch's.
 template <class T>
 class TorchCase {
  public:
@@ -36,12 +37,12 @@ class TorchCase {
       out[i] = static_cast<T>(x.at("data")[static_cast<std::size_t>(i)].template get<double>());
     return out;
   }
-  /// An input, tracked.
+  /// Returns an input of the case as a variable whose gradient will be computed.
   Variable<T> input(const std::string& name) {
     inputs_.push_back({name, graph_.input(tensor(data_.at("inputs").at(name)), true)});
     return inputs_.back().second;
   }
-  /// Checks the only output, goes back from it and checks the gradients of all inputs.
+  /// Checks the output y of an op that has one output, runs the backward pass, and checks the gradients of all inputs.
   void check(const Variable<T>& y) {
     INFO("case ", data_.at("name").get<std::string>(), std::is_same_v<T, float> ? " float" : " double");
     check_tensor("y", y.value, data_.at("outputs").at("y"));

@@ -42,7 +42,7 @@ TEST_CASE_TEMPLATE("top_k: as sorting, every instruction set, any k and width", 
       CAPTURE(n);
       CAPTURE(k);
       const Tensor<T> x = t.normal({3, n}).value;
-      for (T& v : x.span()) v = std::round(v * 20);  // many ties
+      for (T& v : x.span()) v = std::round(v * 20);  // many numbers are equal
       const Best<T> best = run(t, x, k);
       for (std::int64_t r = 0; r < 3; ++r) {
         std::vector<std::int32_t> order(static_cast<std::size_t>(n));
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("log_softmax_top_k: the log-probabilities of the best", T, fl
   Training<T> t;
   for (const int n : {2, 37, 1000}) {
     const Tensor<T> x = t.normal({2, n}).value;
-    for (T& v : x.span()) v = 30 * v + 200;  // would overflow without the shift
+    for (T& v : x.span()) v = 30 * v + 200;  // exp(v) would overflow if the largest v were not subtracted
     const Best<T> best = run(t, x, 2, true), plain = run(t, x, 2);
     CHECK(best.indices == plain.indices);
     for (std::size_t i = 0; i < 4; ++i) {
@@ -101,9 +101,9 @@ TEST_CASE_TEMPLATE("LogSoftmaxTopK: blocks of columns give what the whole rows g
   Training<T> t;
   const std::int64_t rows = 5, columns = 203;
   const Tensor<T> logits = t.normal({rows, columns}).value;
-  for (std::int64_t j = 0; j < columns; ++j) logits.row(1)[j] = std::round(logits.row(1)[j]);  // many are equal
-  for (std::int64_t j = 0; j < columns; ++j) logits.row(2)[j] = static_cast<T>(j) / 4;         // the largest is last
-  for (std::int64_t j = 0; j < columns; ++j) logits.row(3)[j] -= static_cast<T>(j);            // the largest is first
+  for (std::int64_t j = 0; j < columns; ++j) logits.row(1)[j] = std::round(logits.row(1)[j]);  // many logits are equal
+  for (std::int64_t j = 0; j < columns; ++j) logits.row(2)[j] = static_cast<T>(j) / 4;  // the largest logit is the last
+  for (std::int64_t j = 0; j < columns; ++j) logits.row(3)[j] -= static_cast<T>(j);     // the largest logit comes early
   for (std::int64_t j = 0; j < 150; ++j) logits.row(4)[j] = -std::numeric_limits<T>::infinity();
   for (const std::int64_t k : {1, 7, 40}) {
     const Best<T> whole = run(t, logits, k, true);

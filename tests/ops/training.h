@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// A graph that records, and all that it stands on.
+/// A graph that records the backward pass, as in training, with the arena, device and parameters that a graph needs.
 template <class T>
 struct Training {
   Arena arena;
@@ -17,7 +17,8 @@ struct Training {
   Graph<T> graph{device, values, gradients};
   std::uint64_t seed = 1;
 
-  /// A tracked input drawn from a standard normal; each call draws anew.
+  /// Returns an input of random numbers from the standard normal distribution, whose gradient will be computed. Each
+  /// call draws other numbers.
   Variable<T> normal(const Shape& shape) {
     const RandomStream stream(seed++, RandomUse::sampling);
     const Tensor<T> value = arena.template tensor<T>(shape);
@@ -26,7 +27,7 @@ struct Training {
     return graph.input(value, true);
   }
 
-  /// Runs the tape with these gradients of `y`.
+  /// Runs the backward pass from `y`, whose gradient is `dy`.
   void backward(const Variable<T>& y, Tensor<T> dy) {
     const Variable<T> loss = graph.result({});
     graph.record([y, dy] {
@@ -36,7 +37,7 @@ struct Training {
   }
 };
 
-/// Largest difference of two arrays; the shapes must agree.
+/// Returns the largest absolute difference of two tensors, element by element, or 1e9 where the shapes differ.
 template <class T>
 double largest_difference(Tensor<T> a, Tensor<T> b) {
   double worst = a.shape() == b.shape() ? 0 : 1e9;
