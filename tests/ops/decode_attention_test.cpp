@@ -49,8 +49,8 @@ TEST_CASE_TEMPLATE("cached_attention: as causal attention over the whole sequenc
     const Offsets offsets{0, length};
     const Tensor<T> expected =
         attention<T>(t.graph, {q, width}, {k}, {v}, width, {offsets}, {offsets}, {heads, true}).value;
-    // The keys and values of the sequence are scattered over a pool of twice the size. Query r attends to the first r
-    // + 1.
+    // The keys and values of the sequence are scattered over a pool of twice the size.
+    // Query r attends to the first r + 1 keys.
     const Tensor<T> key_pool = t.normal({2 * length, 2 * width}).value, value_pool = key_pool;
     Offsets slots(static_cast<std::size_t>(length * capacity), -1), lengths;
     for (int r = 0; r < length; ++r) lengths.push_back(r + 1);

@@ -7,20 +7,20 @@ namespace heed {
 // Elementary ops that work element by element. Models and tests compose them into functions that have no op of their
 // own.
 
-/// The sum y = a + b of two tensors of the same shape. Backward: da += dy, db += dy.
+/// Computes the sum y = a + b of two tensors of the same shape. Backward: da += dy, db += dy.
 template <class T>
 Variable<T> add(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b);
 
-/// The product y = a b, element by element, of two tensors of the same shape. Saved for the backward pass: a and b.
-/// Backward: da += dy b, db += dy a.
+/// Computes the product y = a b, element by element, of two tensors of the same shape. Saved for the backward pass: a
+/// and b. Backward: da += dy b, db += dy a.
 template <class T>
 Variable<T> multiply(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b);
 
-/// The product y = factor x with a constant factor. Backward: dx += factor dy.
+/// Computes the product y = factor x with a constant factor. Backward: dx += factor dy.
 template <class T>
 Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t<T> factor);
 
-/// The scalar y = sum of all elements of x. Backward: dy is added to every element of dx.
+/// Computes the scalar y = sum of all elements of x. Backward: dy is added to every element of dx.
 template <class T>
 Variable<T> sum(Graph<T>& graph, const Variable<T>& x);
 

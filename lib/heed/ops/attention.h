@@ -27,17 +27,17 @@ std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, i
 /// The sequences follow each other, and the matrices of a sequence's heads follow each other.
 std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys, int heads, int sequence, int head);
 
-/// Multi-head scaled dot-product attention within each sequence of a packed batch (Vaswani et al. 2017, sections 3.2.1
-/// and 3.2.2 without the projections). Each head has d = D / H columns and computes O = dropout(P) V with the
-/// probabilities P = softmax(Q K^T / sqrt(d)).
+/// Computes multi-head scaled dot-product attention within each sequence of a packed batch (Vaswani et al. 2017,
+/// sections 3.2.1 and 3.2.2 without the projections). Each head has d = D / H columns and computes O = dropout(P) V
+/// with the probabilities P = softmax(Q K^T / sqrt(d)).
 ///
 /// Shapes: query [Nq, ..], key and value [Nk, ..] -> [Nq, D]. `queries` and `keys` are the offsets of the same number
 /// of sequences. A query of a sequence without keys gives zeros. `weights_out`, where not null, receives P before the
 /// dropout, attention_weights_size() numbers. The offsets must stay in memory until the backward pass has ended.
 /// Saved for the backward pass: P of all heads and the mask of the dropout.
-/// Backward: with G = dO V^T after the dropout's mask and dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK += dS^T Q,
-/// dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients are
-/// skipped.
+/// Backward: with G = dO V^T, multiplied by the dropout's mask, and dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK
+/// += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients
+/// are skipped.
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
                       PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,

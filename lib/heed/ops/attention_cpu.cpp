@@ -56,8 +56,8 @@ HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
 }
 
 /// Copies the attention weights `s` of a query to `kept_weights`, where not null, and applies the dropout to `s`, where
-/// there is a mask. The copy is made in whole vectors; the elements after the row that this overwrites are written
-/// later.
+/// there is a mask. The copy is made in whole vectors and overwrites some elements after the row; these elements
+/// belong to later rows, which are copied later.
 template <class T>
 HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HWY_RESTRICT kept_weights,
                                   DropoutMask<T> mask) {

@@ -28,19 +28,19 @@ struct CrossEntropySums {
   }
 };
 
-/// The output layer and the loss as one op: p = softmax(h W^T + b) for each row h of `hidden`, and the result is scale
-/// times the sum over all tokens of (1 - e) (-log p(y)) + e / V sum_v (-log p(v)), where y is the token's target and e
-/// is label_smoothing (label smoothing of Szegedy et al. 2016, as in PyTorch).
+/// Computes the output layer and the loss as one op: p = softmax(h W^T + b) for each row h of `hidden`, and the result
+/// is scale times the sum over all tokens of (1 - e) (-log p(y)) + e / V sum_v (-log p(v)), where y is the token's
+/// target and e is label_smoothing (label smoothing of Szegedy et al. 2016, as in PyTorch).
 ///
 /// Shapes: hidden [N, D], weight [V, D], bias [V] or absent, targets [N] in 0 .. V-1 -> scalar. The op takes the rows
 /// in chunks, so that the logits [N, V] of a whole batch never exist. Throws Error where a target is outside the
 /// vocabulary.
 ///
 /// Where the graph is recording, the forward pass already adds the gradients of hidden, weight and bias, while a
-/// chunk's logits are in the cache. It assumes that the gradient of the result will be 1. This is true where backward()
-/// starts from the result (put all factors into `scale`), and the backward pass then has nothing to do. Where the
-/// result gets another gradient g, the backward pass computes everything again and adds g - 1 times the gradients.
-/// Nothing but the inputs is needed for that, so nothing is saved for the backward pass.
+/// chunk's logits are in the cache. The forward pass assumes that the gradient of the result will be 1. That is true
+/// where backward() starts from the result (put all factors into `scale`), and the backward pass then has nothing to
+/// do. Where the result gets another gradient g, the backward pass computes everything again and adds g - 1 times the
+/// gradients. Nothing but the inputs is needed for that, so nothing is saved for the backward pass.
 template <class T>
 Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden, const Variable<T>& weight,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,

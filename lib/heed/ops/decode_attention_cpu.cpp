@@ -138,8 +138,8 @@ void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t r
   });
 }
 
-/// Converts n numbers to integers of type Stored: each is divided by the scale, max |x| over the largest integer, and
-/// rounded. Returns the scale, or NaN where a number is not finite.
+/// Converts n numbers to integers of type Stored: each number is divided by the scale and rounded, where the scale
+/// is max |x| divided by the largest integer of the type. Returns the scale, or NaN where a number is not finite.
 template <class Stored>
 HWY_INLINE float store_integers(const float* from, std::int64_t n, Stored* to) {
   const hn::ScalableTag<float> d;

@@ -19,8 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Adds up the elements of each of the four vectors a, b, c and e, and writes the four sums, times `factor`, to out[0
-/// .. 4).
+/// Adds up the elements of each of the four vectors a, b, c and e. Writes the four sums, times `factor`, to `out`.
 template <class D, class V, class T>
 HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out) {
 #if HWY_TARGET != HWY_SCALAR

@@ -4,7 +4,8 @@
 
 namespace heed {
 
-/// Inverted dropout (Srivastava et al. 2014): y = x k / (1 - p), where k is 0 with probability p and otherwise 1.
+/// Applies inverted dropout (Srivastava et al. 2014): y = x k / (1 - p), where k is 0 with probability p and
+/// otherwise 1.
 ///
 /// Shapes: x any -> y the same. Returns x itself where p rounds to 0 or the graph is not recording.
 /// Saved for the backward pass: the mask k, one byte for each element. Backward: dx += dy k / (1 - p).

@@ -7,15 +7,16 @@
 
 namespace heed {
 
-/// The first layer of a Transformer (Vaswani et al. 2017, sections 3.4 and 3.5):
+/// Computes the first layer of a Transformer, the embeddings of tokens (Vaswani et al. 2017, sections 3.4 and 3.5):
 /// y = dropout(scale weight[id] + position_table[position]).
 ///
 /// Shapes: ids [N] in 0 .. V-1, positions [N] in 0 .. L-1, weight [V, D], position_table [L, D] -> y [N, D]. The
 /// position table may be absent (then `positions` is not read), a constant (sinusoids), or a learned parameter. `p` is
 /// the probability of the dropout. Throws Error with the id or position that is outside the table. The memory of ids
-/// and positions must stay valid until the backward pass has ended. Saved for the backward pass: ids, positions and the
-/// dropout mask. Backward, with g = dy * mask * 1 / (1 - p): dweight[id] += scale g and dposition_table[position] += g,
-/// row after row.
+/// and positions must stay valid until the backward pass has ended.
+///
+/// Saved for the backward pass: ids, positions and the dropout mask. Backward, with g = dy * mask * 1 / (1 - p):
+/// dweight[id] += scale g and dposition_table[position] += g, row after row.
 template <class T>
 Variable<T> embedding(Graph<T>& graph, std::span<const std::int32_t> ids, std::span<const std::int32_t> positions,
                       const Variable<T>& weight, const Variable<T>& position_table, T scale, double p);

@@ -16,9 +16,9 @@ namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Returns e^x for x <= 0, and NaN for NaN. In float, the result is 0 for x < -87, where e^x is a denormal number, and
-/// the function takes half the time of Highway's Exp, which covers all x. The formula for float, with n = round(x / ln
-/// 2) and r = x - n ln 2, is 2^n times the Taylor polynomial of e^r of degree 7; as |r| <= ln 2 / 2, the first term
-/// that is left out is r^8 / 8! < 6e-9.
+/// the function takes half the time of Highway's Exp, which covers all x. For float, let
+/// n = round(x / ln 2) and r = x - n ln 2. The result is 2^n times the Taylor polynomial of e^r of degree 7; since |r|
+/// <= ln 2 / 2, the first term that is left out is r^8 / 8! < 6e-9.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_nonpositive(D d, V x) {
   if constexpr (sizeof(hn::TFromD<D>) == 8) {

@@ -4,8 +4,8 @@
 
 namespace heed {
 
-/// Layer normalisation (Ba et al. 2016): y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the mean and
-/// the (biased) variance of each row.
+/// Computes layer normalisation (Ba et al. 2016): y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with the
+/// mean and the (biased) variance of each row.
 ///
 /// Shapes: x [N, D], scale [D], bias [D] -> y [N, D].
 /// Saved for the backward pass: x, and the mean and 1 / sqrt(variance + epsilon) of each row.

@@ -14,11 +14,12 @@
 //                      0 1                                                0 1               1 0
 //                      1 1
 //
-// A panel holds rows of W as columns; a zero row fills panel 1 up. Panel 0 gives (0, 0) + 1 * (1, 0) + 2 * (0, 1) = (1,
-// 2), and panel 1 gives (1, 0) + 1 * (1, 0) + 2 * (1, 0) = (4, 0), of which the zero row's element is dropped: y = (1,
-// 2, 4). A LinearInput rounds and lays out x once for several products: the output layer of a beam search multiplies
-// the same x by one block of columns after the other. With a shortlist of the vocabulary, only some rows of W are
-// packed: the rows 2 and 0 give y = (4, 1), the same bits as in the whole product.
+// A panel holds rows of W as columns; a zero row fills panel 1 up.
+//   Panel 0 gives y[0..1] = (0, 0) + 1 * (1, 0) + 2 * (0, 1) = (1, 2).
+//   Panel 1 gives (1, 0) + 1 * (1, 0) + 2 * (1, 0) = (4, 0), of which only y[2] = 4 is stored.
+// A LinearInput rounds and lays out x once for several products: the output layer of a beam search multiplies the same
+// x by one block of columns after the other. With a shortlist of the vocabulary, only some rows of W are packed: the
+// rows 2 and 0 give y = (4, 1), the same bits as in the whole product.
 //
 // Words: a packed weight is W in the form that the kernels of a precision read: panels (float32), tiles (bfloat16), or
 // panels of bytes with scales (int8). A piece is a range of rows of W (columns of y) that a thread of a ThreadTeam
@@ -45,15 +46,15 @@ enum class Activation { none, relu, gelu, swish };
 /// as bfloat16 (Variable::rounded) where linear() would round it to bfloat16 anyway.
 enum class ResultUse { any, linear };
 
-/// The op of a linear layer: y = f(z) with z = x W^T + b.
+/// Computes a linear layer: y = f(z) with z = x W^T + b, where f is the activation function.
 ///
 /// Shapes: x [N, I], weight [O, I], bias [O] or absent -> y [N, O].
 /// In inference (a graph that does not record) a row of y does not depend on the other rows, bit for bit, in any
 /// precision: a translated line must not change with the lines beside it.
 /// `use` says which ops will read y. x may be stored as bfloat16 (Variable::rounded).
-/// Saved for the backward pass: x; and y for relu, or z for gelu and swish. x and y are saved in the form, float32 or
-/// bfloat16, in which they are stored.
-/// Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz overwrites dy.
+/// Saved for the backward pass: x; and y for relu, or z for gelu and swish. No copy of x and y is made: the tensors
+/// stay as they are stored, in float32 or bfloat16. Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz
+/// over rows. dz overwrites dy.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);

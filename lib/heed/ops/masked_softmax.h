@@ -27,7 +27,7 @@ struct SoftmaxMask {
   Tensor<const T> additive = {};
 };
 
-/// The op y = softmax(x + additive mask) over the last axis, restricted to the keys that are not hidden. A hidden key
+/// Computes y = softmax(x + additive mask) over the last axis, restricted to the keys that are not hidden. A hidden key
 /// gets the probability 0. A query whose keys are all hidden gets zeros for all keys, so no gradient flows through that
 /// query.
 ///

@@ -4,14 +4,14 @@
 
 namespace heed {
 
-/// The matrix product y = a b, of two matrices or of each pair of matrices in two batches.
+/// Computes the matrix product y = a b, of two matrices or of each pair of matrices in two batches.
 ///
 /// Shapes: a [M, K], b [K, N] -> y [M, N]; or a [B, M, K], b [B, K, N] -> y [B, M, N].
 /// Saved for the backward pass: a and b. Backward: da += dy b^T, db += a^T dy.
 template <class T>
 Variable<T> matmul(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b);
 
-/// The transpose y of x: a copy of x with the last two axes exchanged.
+/// Computes the transpose y of x: a copy of x with the last two axes exchanged.
 ///
 /// Shapes: x [M, N] -> y [N, M]; or x [B, M, N] -> y [B, N, M]. Backward: dx += dy^T.
 template <class T>

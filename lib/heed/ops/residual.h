@@ -4,8 +4,8 @@
 
 namespace heed {
 
-/// The residual connection y = residual + dropout(branch), where `branch` is the output of a sublayer and p is the
-/// probability of the dropout.
+/// Computes the residual connection y = residual + dropout(branch), where `branch` is the output of a sublayer and p is
+/// the probability of the dropout.
 ///
 /// Shapes: residual any, branch the same -> y the same.
 /// Saved for the backward pass: the dropout mask. Backward: dresidual += dy, dbranch += dy * mask * 1 / (1 - p).

@@ -11,7 +11,7 @@ struct ResidualNorm {
   Variable<T> sum, normed;
 };
 
-/// A residual connection and the layer normalisation after it as one op, in one pass over the rows:
+/// Computes a residual connection and the layer normalisation that follows, in one pass over the rows:
 /// sum = residual + dropout(branch) and normed = layer_norm(sum), where p is the probability of the dropout.
 ///
 /// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D].

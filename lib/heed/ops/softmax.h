@@ -7,15 +7,15 @@
 
 namespace heed {
 
-/// The softmax over the last axis: y_i = exp(x_i) / sum_j exp(x_j). The row's maximum is subtracted from x first, so
-/// that exp does not overflow.
+/// Computes the softmax over the last axis: y_i = exp(x_i) / sum_j exp(x_j). The row's maximum is subtracted from x
+/// first, so that exp does not overflow.
 ///
 /// Shapes: x [.., D] -> y the same. A row of minus infinities gives zeros.
 /// Saved for the backward pass: y. Backward: dx += y (dy - sum(y dy)).
 template <class T>
 Variable<T> softmax(Graph<T>& graph, const Variable<T>& x);
 
-/// The logarithm of the softmax over the last axis: y_i = x_i - log sum_j exp(x_j).
+/// Computes the logarithm of the softmax over the last axis: y_i = x_i - log sum_j exp(x_j).
 ///
 /// Shapes: x [.., D] -> y the same. Saved for the backward pass: y. Backward: dx += dy - exp(y) sum(dy).
 template <class T>

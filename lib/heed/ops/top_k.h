@@ -16,7 +16,8 @@ namespace heed {
 /// Finds the k largest numbers of each row, the largest first; of equal numbers, the number with the lower index comes
 /// first. NaN counts as less than every other number.
 ///
-/// Shapes: scores [R, V], k in 1 .. V -> values [R, k], indices [R, k]. A row's result does not depend on the others.
+/// Shapes: scores [R, V], k in 1 .. V -> values [R, k], indices [R, k]. A row's result does not depend on the other
+/// rows.
 template <class T>
 void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std::int32_t* indices);
 

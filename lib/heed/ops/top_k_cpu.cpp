@@ -26,9 +26,9 @@ struct BestOfRow {
   std::int32_t* indices;
   std::int64_t k, count;
 
-  /// Returns the number that a new number must exceed.
+  /// Returns the number that a later number must exceed to be inserted.
   T threshold() const { return count < k ? -std::numeric_limits<T>::infinity() : values[k - 1]; }
-  /// Inserts x where x is large enough.
+  /// Inserts the number x of the row, at `index`, if x exceeds threshold().
   void offer(T x, std::int64_t index) {
     if (!(x > threshold())) return;
     std::int64_t at = count < k ? count++ : k - 1;

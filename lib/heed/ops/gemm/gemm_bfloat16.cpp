@@ -20,7 +20,7 @@
 //   C[1][0] = (5,6).(1,0) + (7,8).(2,0) = 5 + 14 = 19     C[1][1] = (5,6).(0,1) + (7,8).(0,2) = 6 + 16 = 22
 //
 // In memory the tiles of the same 16 rows of A, or of the same 16 columns of B, follow each other along k, 1 KB each.
-// Zeros fill the tiles at the edges up. C is computed in blocks of 2 x 2 tiles (32 x 32 elements), because each
+// Tiles at the edges are filled up with zeros. C is computed in blocks of 2 x 2 tiles (32 x 32 elements), because each
 // tile that is loaded then serves two products; therefore the number of tiles of rows (A) or columns (B) is always
 // even.
 #include "heed/ops/gemm/gemm_bfloat16.h"

@@ -76,8 +76,9 @@ constexpr std::int64_t kMostPart = 65'536;
 static_assert(kMostPart % kDepth == 0 && kMostPart * 255 * 127 <= std::numeric_limits<std::int32_t>::max());
 
 /// A function that computes a block of sums from the bytes of X [rows][depth] and from the two panels of the block's
-/// columns. It multiplies the first `part` numbers along k. `depth` and `part` are multiples of kDepth, `part` is at
-/// most kMostPart, and `rows` is at most kRows. The memory of X holds a multiple of 16 rows, which AMX may read.
+/// columns. The function multiplies the first `part` numbers along k. `depth` and `part` are multiples of kDepth,
+/// `part` is at most kMostPart, and `rows` is at most kRows. The memory of X holds a multiple of 16 rows, which AMX may
+/// read.
 using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                           const std::int8_t* panels, Block& block);
 
@@ -94,8 +95,8 @@ void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t de
     }
 }
 
-/// Converts a row of k numbers to `depth` bytes 128 + q, where q = x / scale, rounded to the nearest (ties to even),
-/// and 0 from k on. Returns the scale max |x| / 127, or NaN where a number is not finite.
+/// Converts a row of k numbers to `depth` bytes 128 + q, where q = x / scale, rounded to the nearest (ties to even);
+/// q is 0 from element k on. Returns the scale max |x| / 127, or NaN where a number is not finite.
 float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out) {
   float most = 0, zero = 0;
   for (std::int64_t i = 0; i < k; ++i) most = std::max(most, std::abs(x[i])), zero += x[i] * 0;
