@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
         std::printf("%s\n", std::string(instruction_set_name(set)).c_str());
       return 0;
     }
-    static_cast<void>(gemm_library());  // this call limits oneDNN to HEED_ISA; it must come before any use of oneDNN
+    static_cast<void>(gemm_library());  // limits oneDNN or OpenBLAS to HEED_ISA; must come before other uses of oneDNN
     ThreadPool one(1), all(available_threads());
     if (what == "peak") {
       print_peak(one);

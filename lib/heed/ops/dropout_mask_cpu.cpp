@@ -38,8 +38,9 @@ HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
 #endif
 }
 
-/// Writes one byte for each 16 bits of `words`: 1 (kept) where the 16 bits are not below `threshold`, else 0.
-/// `threshold` is from 1 to 65536.
+/// Decides which elements dropout keeps. Each 32-bit word of `words` decides two elements by 16 random bits each:
+/// writes the byte 1 (kept) where the 16 bits, as a number, are not below `threshold`, else 0. `threshold` is from 1 to
+/// 65536.
 template <class D, class V>
 HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to) {
 #if HWY_TARGET == HWY_SCALAR  // a vector of one 32-bit lane cannot be taken as two lanes of 16 bits

@@ -25,8 +25,8 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
     return hn::Exp(d, x);
   } else {
     const hn::RebindToSigned<D> d_int;
-    // Adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves n in the lowest bits of the float. Shifting these
-    // bits left by 23 makes n + 127 the exponent of the float 2^n.
+    // Adding 1.5 * 2^23 rounds x / ln 2 to the integer n and leaves n in the lowest bits of the float. Adding 127 to
+    // these bits and shifting the sum left by 23 gives the bits of the float 2^n, whose exponent field is n + 127.
     const V magic = hn::Set(d, 12582912.0f);
     const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
     const V n = hn::Sub(shifted, magic);

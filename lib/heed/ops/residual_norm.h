@@ -4,8 +4,8 @@
 
 namespace heed {
 
-/// The two results of residual_norm(). A post-norm Transformer uses `normed` alone, a pre-norm Transformer uses `sum`
-/// as well.
+/// The two results of residual_norm(), both [N, D]: the sum, and the normalised sum. A post-norm Transformer uses
+/// `normed` alone; a pre-norm Transformer uses `sum` as well.
 template <class T>
 struct ResidualNorm {
   Variable<T> sum, normed;

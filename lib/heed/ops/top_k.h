@@ -31,7 +31,8 @@ void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* 
 template <class T>
 class LogSoftmaxTopK {
  public:
-  /// k is at most kLargest. add() and finish() write to `values` and `indices`, both [rows, k].
+  /// Prepares the search for the k largest log-probabilities in each of `rows` rows; k is at most kLargest. add() and
+  /// finish() write to `values` and `indices`, both [rows, k].
   LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t k, T* values, std::int32_t* indices);
 
   static constexpr std::int64_t kLargest = 256;
