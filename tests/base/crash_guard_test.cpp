@@ -134,7 +134,7 @@ TEST_CASE("a call in a guard that does not end is a crash, and many calls are no
 TEST_CASE("crashes outside of guards are what they were") {
   const auto dies = [](const std::function<void()>& body) {
     const End end = end_of(body);
-    CHECK(end.said.empty());
+    CHECK(end.said.find("file.h5") == std::string::npos);  // an emulator of a CPU may name the signal
     return WIFSIGNALED(end.status) ? WTERMSIG(end.status) : 0;
   };
   const CrashReport report("file.h5: is damaged");

@@ -12,8 +12,8 @@ namespace {
 constexpr double kLongestDefaultWarmup = 4000;
 /// The default warm-up as a share of the updates of the whole training.
 constexpr double kDefaultWarmupShare = 0.1;
-/// The default peak is computed as if the warm-up had at least this many updates: at higher peaks, models that normalise
-/// after each sublayer diverged (transformer-mini with a warm-up of 99 updates).
+/// The default peak is computed as if the warm-up had at least this many updates: at higher peaks, models that
+/// normalise after each sublayer diverged (transformer-mini with a warm-up of 99 updates).
 constexpr double kLeastWarmupInRate = 4000;
 /// The default peak is lowered for a warm-up shorter than this many updates. Adam averages over 1 / (1 - beta2) = 50
 /// updates, and transformer-base did not learn at its full peak after a warm-up of 30.
