@@ -10,7 +10,8 @@ namespace heed {
 struct GradientWorkers::Worker {
   Worker(const ParameterLayout& layout, Precision precision) : device{arena, precision}, gradient(layout) {}
 
-  /// The graph records into `gradient` and reads `parameters`; made anew only when those change.
+  /// Returns the graph of this thread, emptied: the graph reads `parameters` and adds to `gradient`. Constructs a new
+  /// Graph only when `parameters` is another array than in the previous call.
   Graph<float>& graph(ParameterValues<float>& parameters) {
     if (&parameters != graph_parameters) {
       training = std::make_unique<Graph<float>>(device, parameters, gradient);
@@ -26,7 +27,7 @@ struct GradientWorkers::Worker {
   std::unique_ptr<Graph<float>> training;
   ParameterValues<float>* graph_parameters = nullptr;
   Batch batch;
-  bool used = false;  // false: `gradient` is all zeros
+  bool used = false;  // false while all elements of `gradient` are still zero
 };
 
 GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool)

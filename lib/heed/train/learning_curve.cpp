@@ -8,8 +8,10 @@
 namespace heed {
 namespace {
 
+/// The history is halved when it reaches this number of points.
 constexpr std::size_t kMostPoints = 1024;
 
+/// Returns the point for the updates of `a` and the following updates of `b`: the mean loss weighted by target tokens.
 LossPoint joined(const LossPoint& a, const LossPoint& b) {
   const std::int64_t tokens = a.tokens + b.tokens;
   return {
@@ -50,7 +52,8 @@ void plot_learning_curve(const TrainingState& state, const std::string& title, c
   plot.series.push_back(std::move(training));
   bool has_entropy = false;
   for (std::size_t i = 0; i < state.metrics.size(); ++i) {
-    // Perplexity is drawn as the cross-entropy it is the exponential of, on the axis of the training loss.
+    // The validation's perplexity is drawn as cross-entropy, its logarithm, so that it shares an axis with the training
+    // loss.
     const bool bleu = state.metrics[i] == enum_name(Metric::bleu);
     const bool perplexity = state.metrics[i] == enum_name(Metric::perplexity);
     if (!bleu && std::exchange(has_entropy, true)) continue;

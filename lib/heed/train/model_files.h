@@ -8,14 +8,15 @@
 
 namespace heed {
 
-/// "model.h5" and "best-bleu" give "model.best-bleu.h5".
+/// Returns the name of a file kept beside the model: "model.h5" and "best-bleu" give "model.best-bleu.h5".
 std::string model_file_variant(const std::string& path, const std::string& what);
 
-/// The file of the weights kept at an update: "model.update-1500.h5".
+/// Returns the name of the file that keeps the weights of one update: "model.update-1500.h5" for update 1500.
 std::string kept_model_file(const std::string& path, std::int64_t update);
 
-/// A checkpoint with the mean of the parameters of all files (checkpoint averaging, Vaswani et al. 2017), summed in
-/// double in the given order. Throws Error that names the first file whose config or vocabularies differ.
+/// Returns a checkpoint whose parameters are the mean of the parameters of all files (checkpoint averaging, Vaswani et
+/// al. 2017). The mean is summed in double precision in the order of `paths`. Throws Error naming the first file whose
+/// config or vocabularies differ from those of `paths[0]`.
 Checkpoint average_checkpoints(const std::vector<std::string>& paths);
 
 }  // namespace heed

@@ -20,11 +20,12 @@
 namespace heed {
 namespace {
 
-/// Returns what the names of a model's temporary files begin with; symbolic links are resolved.
+/// Returns the path that the names of a model's temporary files begin with. A symbolic link is resolved first.
 std::string stem_of_model(const std::string& path) {
   return temporary_stem(target_of_output(path));
 }
 
+/// Returns whether `path` still names the file that is open as `fd`.
 bool same_file(int fd, const std::string& path) {
   struct stat open {
   }, named{};
@@ -32,7 +33,8 @@ bool same_file(int fd, const std::string& path) {
          open.st_ino == named.st_ino;
 }
 
-/// " (process 1234)" where the lock's file says so; its owner may not have written it yet.
+/// Returns " (process 1234)", the process that holds the lock, as read from the lock file; "" when the process has not
+/// yet written its number into the file.
 std::string owner(int fd) {
   char text[32];
   const ssize_t size = ::pread(fd, text, sizeof text, 0);
@@ -41,19 +43,21 @@ std::string owner(int fd) {
   return number ? " (process " + std::string(read) + ")" : "";
 }
 
+/// Removes `begin` from the beginning of `text`. Returns false, and removes nothing, when `text` begins otherwise.
 bool take(std::string_view& text, std::string_view begin) {
   if (!text.starts_with(begin)) return false;
   text.remove_prefix(begin.size());
   return true;
 }
 
+/// Removes the digits at the beginning of `text`. Returns false when `text` does not begin with a digit.
 bool take_digits(std::string_view& text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   text.remove_prefix(digits);
   return digits > 0;
 }
 
-/// Whether `name` is `stem`, a number and ".tmp".
+/// Returns whether `name` is the name of a temporary file: `stem`, ".", a number and ".tmp".
 bool is_temporary(std::string_view name, std::string_view stem) {
   return take(name, stem) && take(name, ".") && take_digits(name) && name == ".tmp";
 }
@@ -77,19 +81,21 @@ ModelLock::ModelLock(const std::string& model, const std::string& option, Log& l
       fd_ = -1;
       return;
     }
-    // The owner removes the file before it unlocks: what was opened before that is not the lock any more.
+    // The previous owner removes the lock file before unlocking it. When that happened between open() and flock(), this
+    // process has locked a file that is no longer there, and tries again.
     if (same_file(fd_, file)) break;
     ::close(fd_);
   }
   file_.emplace(file);
-  // On a full disk the file stays empty; then the message has no process, and the lock is a lock all the same.
+  // On a full disk the lock file stays empty. Then the error message of other trainings names no process, but the model
+  // is locked nevertheless.
   const std::string process = std::to_string(::getpid());
   [[maybe_unused]] const bool written =
       ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, process.data(), process.size(), 0) > 0;
 }
 
 ModelLock::~ModelLock() {
-  file_.reset();  // removed before it is unlocked
+  file_.reset();  // The lock file is removed before close() unlocks it.
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -98,7 +104,7 @@ int remove_left_temporary_files(const std::string& model) {
   std::vector<fs::path> stems = {stem_of_model(model)};
   for (const std::string_view name : kValidationMetrics)
     stems.push_back(stem_of_model(model_file_variant(model, "best-" + std::string(name))));
-  // Of models kept at any update: "folder/.model.update-" N ".h5".
+  // The beginning of the names of models kept by --keep-last, whatever their update: "folder/.model.update-".
   const fs::path kept = fs::path(stem_of_model(model_file_variant(model, "update-"))).replace_extension();
   const auto is_left = [&](const fs::path& path) {
     const std::string name = path.filename();
@@ -109,12 +115,12 @@ int remove_left_temporary_files(const std::string& model) {
       return is_temporary(name, stem.filename().native()) && path.parent_path() == stem.parent_path();
     });
   };
-  // A model that is given as a symbolic link has its temporary files where the link leads to.
+  // When the model is given as a symbolic link, its temporary files are in the folder of the link's target.
   std::vector<fs::path> folders = {stems[0].parent_path(), kept.parent_path()};
   if (folders[0] == folders[1]) folders.pop_back();
   int removed = 0;
   for (const fs::path& folder : folders) {
-    std::error_code ignored;  // a file that stays is no reason not to train
+    std::error_code ignored;  // errors are ignored: a file that cannot be removed does not prevent training
     std::vector<fs::path> left;
     for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored))
       if (is_left(entry->path())) left.push_back(entry->path());

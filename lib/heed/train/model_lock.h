@@ -8,28 +8,29 @@
 
 namespace heed {
 
-/// While it lives, no other process writes the same model with train: two trainings would overwrite each other's
-/// checkpoints. It is a lock (flock) on the file `.MODEL.h5.lock` beside the model. The kernel releases the lock when
-/// the process ends, however it ends; the file is a TemporaryName, and one that `kill -9` leaves locks nothing. Where
-/// the file system has no such locks, it warns and locks nothing.
+/// Keeps other processes from training the same model while the ModelLock exists: two trainings would overwrite each
+/// other's checkpoints. The lock is a lock by flock(2) on the file `.MODEL.h5.lock` in the model's folder. The kernel
+/// releases the lock when the process ends, even by `kill -9`; a lock file that such a process leaves behind is not
+/// locked. On a file system without flock, the constructor warns and locks nothing.
 class ModelLock {
  public:
-  /// `option` is the one that names another model, for the message. Throws Error where another process has the lock.
+  /// Locks `model`. `option` is the name of the option that chooses another model, for the error message. Throws Error
+  /// when another process has the lock, or when the lock file cannot be created.
   ModelLock(const std::string& model, const std::string& option, Log& log);
   ~ModelLock();
-  /// False where the file system has no locks.
+  /// Returns whether the model is locked; false on a file system without flock.
   bool held() const { return fd_ >= 0; }
   ModelLock(const ModelLock&) = delete;
   ModelLock& operator=(const ModelLock&) = delete;
 
  private:
   int fd_ = -1;
-  std::optional<TemporaryName> file_;  // once it is locked
+  std::optional<TemporaryName> file_;  // the lock file, which the destructor removes; set once the file is locked
 };
 
 /// Removes the temporary files that killed trainings left of a model and of the models kept beside it (--keep-best,
-/// --keep-last). To be called under the model's lock: another training's temporary files look the same. Returns their
-/// number.
+/// --keep-last). Returns the number of files removed. The caller must hold the model's ModelLock, because the temporary
+/// files of a running training have the same names.
 int remove_left_temporary_files(const std::string& model);
 
 }  // namespace heed

@@ -8,7 +8,8 @@
 namespace heed {
 namespace {
 
-/// The columns of a TSV, besides event, update, epoch, tokens, seconds and text.
+/// The columns of the TSV format that hold measurements. The columns event, update, epoch, target_tokens and seconds
+/// stand before them, and text after them.
 constexpr const char* kColumns[] = {"loss",          "cross_entropy", "accuracy",
                                     "learning_rate", "gradient_norm", "tokens_per_second",
                                     "ce-mean-words", "perplexity",    "bleu"};
@@ -19,7 +20,7 @@ std::string number(const char* format, double value) {
   return text;
 }
 
-/// The shortest digits that read back the same.
+/// Returns the shortest decimal number that is read back as exactly `value`.
 std::string exact(double value) {
   return fields_detail::show_real(value);
 }

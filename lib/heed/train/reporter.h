@@ -13,32 +13,35 @@
 
 namespace heed {
 
-/// How training went since the last report.
+/// Measurements of the updates since the last report.
 struct UpdateReport {
   TrainingProgress progress;
-  double loss = 0;  ///< as minimised, with label smoothing: nats per target token
+  double loss = 0;  ///< the minimised loss, with label smoothing, in nats per target token
+  /// Without label smoothing, in nats per target token.
   double cross_entropy = 0;
-  double accuracy = 0;  ///< share of target tokens whose probability is the highest
+  double accuracy = 0;  ///< share of the target tokens to which the model gives the highest probability, 0 to 1
   double learning_rate = 0;
   double gradient_norm = 0;  ///< of the last update
   double tokens_per_second = 0;
-  double share = 0;         ///< of the whole training
-  double seconds_left = 0;  ///< below 0: unknown
+  double share = 0;         ///< the part of the whole training (--after) that is done, 0 to 1
+  double seconds_left = 0;  ///< estimated time until the end of training; negative when unknown
 };
 
-/// Tells how training goes: lines for people in the log, or one record an event on `out`, as TSV with a header or as
-/// JSON lines.
+/// Reports how training goes: as lines of text in the log, or as one record per event on `out`, in TSV with a header
+/// line or in JSON lines.
 class Reporter {
  public:
   Reporter(LogFormat format, std::ostream& out, Log& log) : format_(format), out_(out), log_(log) {}
 
+  /// Writes a line or a record about the updates since the last report.
   void update(const UpdateReport& report);
-  /// The line that is redrawn on a terminal.
+  /// Redraws the status line of a terminal: progress bar, perplexity, speed and time left.
   void status(const UpdateReport& report);
-  /// Scores of a validation; `better` says for each whether it is the best so far.
+  /// Reports the scores of a validation. `better[i]` says whether `scores[i]`, by `metrics[i]`, is the best so far.
   void validation(const TrainingProgress& progress, const std::vector<Metric>& metrics,
                   const std::vector<double>& scores, const std::vector<bool>& better, double seconds);
-  /// Anything else that happened: "saved", "rollback", "finished". As text, a `detail` is told only when verbose.
+  /// Reports any other event: `name` is "saved", "average", "rollback" or "finished". In the text format, an event with
+  /// `detail` is shown only with --verbose.
   void event(const TrainingProgress& progress, const std::string& name, const std::string& text, bool detail = false);
 
  private:
@@ -49,10 +52,10 @@ class Reporter {
   LogFormat format_;
   std::ostream& out_;
   Log& log_;
-  bool header_written_ = false;  // of a TSV
+  bool header_written_ = false;  // whether the header line of the TSV format has been written
 };
 
-/// A score with as many digits as people give it.
+/// Returns a score with the number of digits usual for its metric: "31.42" for BLEU, "12.35" for a perplexity.
 std::string format_score(Metric metric, double score);
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 namespace heed {
 namespace {
 
+// Names of the arrays in TrainingArrays.
 constexpr const char* kTrained = "trained";
 constexpr const char* kSmoothed = "smoothed";
 
@@ -71,7 +72,8 @@ void keep_after_rollback(TrainingState& abandoned, TrainingState& restored) {
     restored.best.assign(abandoned.best.size(), {});
   }
   for (std::size_t i = 0; i < restored.best.size(); ++i) {
-    // Where the best validation is an abandoned one, none has come after it yet.
+    // When the best validation was made after the saved state, no validation has followed the best one yet: stalled is
+    // 0.
     const BestScore& best = abandoned.best[i];
     if (best.update != restored.best[i].update || best.score != restored.best[i].score)
       restored.best[i] = {best.score, best.update, 0};
@@ -109,7 +111,8 @@ std::int64_t scaled_batch(std::int64_t batch, std::int64_t before, std::int64_t 
 
 TrainingArrays published_arrays(const ResumableCheckpoint& run) {
   TrainingArrays out = run.arrays;
-  // Smoothing: the trained ones are there already, and the model's are the smoothed ones.
+  // With exponential smoothing the array "trained" exists already, and checkpoint.parameters are the smoothed
+  // parameters.
   out.emplace(out.contains(kTrained) ? kSmoothed : kTrained, run.checkpoint.parameters);
   return out;
 }

@@ -9,40 +9,46 @@
 
 namespace heed {
 
-/// The first thing in which two checkpoints' configs or text models differ ("--dim-emb is 128 there, 256 here"), or
-/// nothing. `there` is the second one.
+/// Returns a description of the first difference between the configs or text models of two checkpoints, such as
+/// "--dim-emb is 128 there, 256 here", or an empty string. In the description, "there" means the checkpoint `there`.
 std::string describe_difference(const Checkpoint& here, const Checkpoint& there);
 
-/// What an interrupted run must find again, as TrainingState::settings holds it. `required` ones are part of what has
-/// been learnt (the training text, the optimiser); the others may change, but then the result is another one.
+/// One setting of a training that an interrupted training must find unchanged when it goes on; TrainingState::settings
+/// stores the settings. A different value of a `required` setting (the training text, the optimiser) is an error. Any
+/// other setting may change, but training then ends with another model than an uninterrupted training would.
 struct RunSetting {
   std::string name, value;
   bool required = false;
 };
 
-/// Compares a saved run with the present one. Throws Error naming `path` where config, text models or a required
-/// setting differ; warns of each other setting that differs. Then stores the present settings in the state.
+/// Compares a saved training with the present one. Throws Error naming `path` when the configs, the text models or a
+/// required setting differ. Warns of each other setting that differs. Then stores the present settings in
+/// `saved.state`.
 void check_resumable(const std::string& path, ResumableCheckpoint& saved, const Checkpoint& present,
                      const std::vector<RunSetting>& settings, Log& log);
 
-/// Takes over into `restored`, the state of the file that training goes back to, what stays true of the abandoned
-/// one: seed and settings, which are those of this run and not of the run that wrote the file; skipped updates, and
-/// one rollback more; the metrics, and the best scores, because the files of the best models (--keep-best) hold them.
+/// Prepares a rollback. `restored` is the state read from the file that training goes back to; `abandoned` is the state
+/// that training gives up. Moves what remains valid from `abandoned` into `restored`: the seed and the settings,
+/// because another run may have written the file; the number of skipped updates, and of rollbacks plus one; the
+/// metrics; and the best scores, because the files of the best models (--keep-best) still hold these models.
 void keep_after_rollback(TrainingState& abandoned, TrainingState& restored);
 
-/// Brings loaded arrays into the form in which training uses them, whatever form they were saved in (see
-/// training_parameters): a finished run's file holds averaged parameters beside the trained ones.
+/// Arranges loaded arrays as training uses them (see training_parameters), whether the file was saved during training
+/// or after the end of training, when it holds averaged parameters besides the trained ones. `smoothing` says whether
+/// this run has --exponential-smoothing.
 void restore_training_form(ResumableCheckpoint& run, bool smoothing);
 
-/// The parameters that the optimiser changes. With exponential smoothing they are the array "trained", and
-/// checkpoint.parameters are their moving average; else they are checkpoint.parameters.
+/// Returns the parameters that the optimiser changes. With exponential smoothing these are the array "trained", and
+/// checkpoint.parameters are the moving average of "trained"; without smoothing these are checkpoint.parameters.
 ParameterValues<float>& training_parameters(ResumableCheckpoint& run);
 
-/// Converts a number of finished batches after the number of batches in an epoch has changed from `before` to `now`, so
-/// that the same share of the epoch is done: batch * now / before, rounded, from 0 to `now`.
+/// Converts a number of finished batches when the epoch now has `now` batches instead of `before`, so that the same
+/// share of the epoch is finished: batch * now / before, rounded, from 0 to `now`.
 std::int64_t scaled_batch(std::int64_t batch, std::int64_t before, std::int64_t now);
 
-/// The arrays to save beside other parameters than those in `run`: restore_training_form finds everything in them.
+/// Returns the arrays to save in a file whose model is an average of checkpoints. The arrays contain the trained (and,
+/// with exponential smoothing, the smoothed) parameters, so that restore_training_form() can continue training from the
+/// file.
 TrainingArrays published_arrays(const ResumableCheckpoint& run);
 
 }  // namespace heed

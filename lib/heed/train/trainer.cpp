@@ -81,8 +81,8 @@ std::int64_t Trainer::batches_per_epoch() {
   return batches_.size();
 }
 
-/// Moves a state that was read to its place among the batches of this run. Other options may cut the epoch into more or
-/// fewer batches; then the same share of the epoch is done.
+/// Moves a loaded state to the right batch of the epoch. When other options give the epoch more or fewer batches than
+/// in the saved run, training goes on at the same share of the epoch.
 void Trainer::find_place_in_epoch() {
   const std::int64_t before = state().epoch_batches, now = batches_per_epoch();
   state().batch = before > 0 ? scaled_batch(state().batch, before, now) : std::min(state().batch, now);
@@ -174,7 +174,8 @@ void Trainer::roll_back(const std::string& why) {
     auto saved = load_resumable_checkpoint(parts_.path);
     if (!saved) throw Error(Position{parts_.path}, "holds no training state to go back to");
     restore_training_form(*saved, smoothing());
-    // Into the arrays in place: the optimiser and the workers hold on to them.
+    // The values are copied into the existing arrays, because the optimiser and the workers hold references to these
+    // arrays.
     const auto copy = [](ParameterValues<float>& to, const ParameterValues<float>& from) {
       std::copy(from.flat().begin(), from.flat().end(), to.flat().begin());
     };
@@ -202,15 +203,15 @@ std::string Trainer::best_file(Metric metric) const {
   return model_file_variant(parts_.path, "best-" + std::string(enum_name(metric)));
 }
 
-/// A best score stands for the model in its file. Where that file is missing, because it was removed or --keep-best is
-/// new, the next validation is the best one.
+/// Forgets each best score whose model file is missing, because the user removed the file or --keep-best is new. The
+/// next validation then counts as the best, and its model is kept.
 void Trainer::forget_missing_best() {
   const std::vector<Metric>& metrics = parts_.validator->metrics();
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     if (state().best[i].update < 0 || ::access(best_file(metrics[i]).c_str(), F_OK) == 0) continue;
     parts_.log.warn(best_file(metrics[i]) + ": is missing; the model of the next validation will be kept there");
     state().best[i].score = 0;
-    state().best[i].update = -1;  // it stays as many validations ago: early stopping counts them
+    state().best[i].update = -1;  // best[i].stalled keeps its value, since early stopping counts it
   }
 }
 
@@ -296,7 +297,8 @@ bool Trainer::save(bool keep) {
     parts_.reporter.event(progress(), "saved",
                           "saved " + parts_.path + " after update " + format_count(state().updates), !state().finished);
   }
-  // Only now: until the state that no longer needs them is safe, a killed run must find the old files again.
+  // The old files are removed only now. A run killed earlier continues from the previous state, which may need these
+  // files.
   drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
   return true;
 }
@@ -309,7 +311,7 @@ void Trainer::drop_old_kept(std::size_t keep) {
   }
 }
 
-/// Writes the average of the kept models as the model, with what training needs to go on beside it.
+/// Writes the average of the last kept models as the model file, together with the arrays that further training needs.
 void Trainer::publish_average() {
   std::vector<std::string> files;
   const auto& kept = state().kept_updates;
@@ -335,7 +337,7 @@ void Trainer::publish_average() {
       "saved " + parts_.path + ", the average of the last " + std::to_string(count) + " saved models");
 }
 
-/// Marks the end, if this is one, and says whether it is.
+/// Marks the training as finished when --after is reached or early stopping applies. Returns whether it is finished.
 bool Trainer::finish_if_done() {
   const bool reached = after_.reached(progress());
   if (!reached && !stalled()) return false;
@@ -356,7 +358,7 @@ bool Trainer::already_finished() {
   return before;
 }
 
-/// Saves; goes back to the last good state where there is nothing worth saving, and then returns false.
+/// Saves the model and the state. When a parameter is not finite, rolls back to the last saved state and returns false.
 bool Trainer::save_or_roll_back(bool keep) {
   if (save(keep)) return true;
   if (options_.on_divergence != OnDivergence::rollback)
@@ -393,7 +395,7 @@ double Trainer::measure_speed(int updates) {
     next_epoch_if_done();
     return tokens;
   };
-  update();  // takes the memory
+  update();  // the first update, which allocates memory, is not timed
   const auto start = Clock::now();
   std::int64_t tokens = 0;
   for (int i = 0; i < updates; ++i) tokens += update();

@@ -14,9 +14,9 @@
 
 namespace heed {
 
-/// Trains from wherever `run` stands until RunOptions::after is reached, validates, saves, keeps and averages. All that
-/// decides the result is in `run` and in the options, so that a run that was interrupted anywhere and loaded again ends
-/// with the same parameters, bit for bit.
+/// Trains from the state in `run` until RunOptions::after is reached. Validates, saves the model, keeps copies
+/// (--keep-best, --keep-last) and averages them. Only `run` and the options decide the result: a training that was
+/// interrupted anywhere and loaded again ends with the same parameters, bit for bit.
 class Trainer {
  public:
   struct Parts {
@@ -24,28 +24,30 @@ class Trainer {
     ResumableCheckpoint& run;
     const ParallelCorpus& corpus;
     GradientWorkers& workers;
-    Validator* validator = nullptr;  ///< null: no validation
+    Validator* validator = nullptr;  ///< null without --valid-sets
     ThreadPool& pool;
     Reporter& reporter;
     Log& log;
   };
 
-  /// Throws UsageError where the options do not fit together.
+  /// Throws UsageError when the options contradict each other, such as --keep-best without a validator.
   Trainer(const Parts& parts, const BatchOptions& batch_options, const RunOptions& options,
           const OptimizerSettings& optimizer);
 
-  /// Whether the saved run has reached its end and nothing is left to do. One that is to go on further than before is
-  /// opened again.
+  /// Returns whether the saved training has reached its end and nothing is left to do. Reopens a finished training when
+  /// the options ask for a longer one.
   bool already_finished();
 
   enum class Outcome { finished, interrupted };
-  /// Returns `interrupted` after a signal, with the state saved. Throws Error where training diverges for good.
+  /// Trains until the end or until a signal. Returns `interrupted` after a signal, with the state saved. Throws Error
+  /// when training diverges and neither skipped updates nor rollbacks help.
   Outcome run(const InterruptGuard& interrupts);
 
-  /// Tries updates without saving, validating or reporting: for measuring. Returns target tokens per second.
+  /// Computes `updates` updates, without saving, validating or reporting, to measure their speed. Returns target tokens
+  /// per second.
   double measure_speed(int updates);
 
-  /// Batches of an epoch.
+  /// Returns the number of batches in the present epoch. Sorts the epoch's pairs into batches when the epoch is new.
   std::int64_t batches_per_epoch();
 
  private:
@@ -89,10 +91,10 @@ class Trainer {
   TrainingLength after_, save_freq_, valid_freq_;
   std::optional<TrainingLength> disp_freq_;
 
-  Clock::time_point started_;        // when this run began: at construction
-  double seconds_before_;            // training time of the runs before this one
-  TrainingProgress first_progress_;  // of this run
-  CrossEntropySums shown_sums_;      // since the last report
+  Clock::time_point started_;        // when the constructor ran
+  double seconds_before_;            // training time of the earlier runs, as saved in the checkpoint
+  TrainingProgress first_progress_;  // the progress when this run began
+  CrossEntropySums shown_sums_;      // sums over the updates since the last report
   TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;

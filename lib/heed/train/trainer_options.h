@@ -34,15 +34,15 @@ struct EnumNames<LogFormat> {
   static constexpr std::pair<LogFormat, std::string_view> values[] = {
       {LogFormat::text, "text"}, {LogFormat::tsv, "tsv"}, {LogFormat::jsonl, "jsonl"}};
 };
-/// The metrics that a validation may compute.
+/// The metrics that a validation can compute.
 constexpr auto kValidationMetrics = enum_names(Metric::bleu, Metric::ce_mean_words, Metric::perplexity);
 
-/// Stands for a score that is not finite. A validation with it is never the best one.
+/// Returns the score that stands for a score that is not finite. A validation with such a score is never the best one.
 inline double worst_score(Metric metric) {
   return larger_is_better(metric) ? 0 : DBL_MAX;
 }
 
-/// The options of `train` that say how batches are made and an update is computed.
+/// The options of `train` that decide how pairs become batches and how an update is computed.
 struct BatchOptions {
   std::optional<std::int64_t> mini_batch, mini_batch_words;
   int optimizer_delay = 1;
@@ -98,7 +98,8 @@ struct BatchOptions {
   }
 };
 
-/// The options of `train` that say how long, how often, and what is kept and shown.
+/// The options of `train` that decide how long training lasts, how often it saves and validates, and what it keeps and
+/// reports.
 struct RunOptions {
   std::string after = "20e";
   std::optional<std::string> save_freq, disp_freq;

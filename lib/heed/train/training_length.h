@@ -5,7 +5,7 @@
 
 namespace heed {
 
-/// How much has been trained, in every unit in which a TrainingLength may count.
+/// How much has been trained so far, in each unit in which a TrainingLength may count.
 struct TrainingProgress {
   double epochs = 0;
   std::int64_t updates = 0;
@@ -13,13 +13,14 @@ struct TrainingProgress {
   double seconds = 0;
 };
 
-/// A length of training as options give it: 20e epochs, 100Ku updates, 1Gt target tokens, 8h hours.
+/// A length of training as the user gives it in an option: 20e (epochs), 100Ku (updates), 1Gt (target tokens), 8h
+/// (hours).
 class TrainingLength {
  public:
   enum class Unit { epochs, updates, tokens, hours };
 
-  /// Parses a number (K, M and G allowed) and a unit letter; updates without one. `option` is for the message of the
-  /// UsageError.
+  /// Parses a number, optionally followed by K, M or G, and a unit letter (e, u, t or h). Without a unit letter the
+  /// number counts updates. Throws UsageError naming `option` when `text` is not a length.
   TrainingLength(const std::string& option, const std::string& text);
   TrainingLength(double count, Unit unit) : count_(count), unit_(unit) {}
 
@@ -31,9 +32,10 @@ class TrainingLength {
   double updates(std::int64_t epoch_updates, std::int64_t epoch_tokens, double tokens_per_second) const;
 
   bool reached(const TrainingProgress& progress) const { return measure(progress) >= count_; }
-  /// The share that is done, 0 to 1.
+  /// Returns the part of this length that `progress` has done, 0 to 1.
   double share(const TrainingProgress& progress) const;
-  /// Whether a multiple of this lies behind `before` and not behind `after`: it is due again.
+  /// Returns whether training passed a multiple of this length between `before` and `after`, so that an action repeated
+  /// after each such length (saving, validating) is due.
   bool due(const TrainingProgress& before, const TrainingProgress& after) const;
 
  private:

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// Greedy translations of all source sentences of a corpus, in order, on all threads: as raw text, or as first-stage
-/// tokens where `tokens`.
+/// Returns greedy translations of all source sentences of `corpus`, in order, computed on all threads of `pool`. The
+/// translations are raw text, or first-stage tokens (before detokenising) when `tokens` is true.
 std::vector<std::string> translate_corpus(const Transformer<float>& model, ParameterValues<float>& parameters,
                                           Precision precision, const ParallelCorpus& corpus, const TextModel& target,
                                           bool tokens, ThreadPool& pool);

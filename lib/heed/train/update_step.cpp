@@ -17,7 +17,7 @@ UpdateStep::Result UpdateStep::run(const ParallelCorpus& corpus, std::span<const
       workers_.compute(parameters_, corpus, shards,
                        {.label_smoothing = label_smoothing, .scale = 1 / static_cast<double>(tokens)}, dropout);
   result.gradient_norm = workers_.reduce();
-  // The negative log-likelihood goes into the history.
+  // The negative log-likelihood must be finite too, because it goes into the loss history.
   result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.sums.negative_log_likelihood) &&
                    std::isfinite(result.gradient_norm);
 

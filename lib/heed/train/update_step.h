@@ -7,11 +7,13 @@
 
 namespace heed {
 
-/// One optimiser update: the gradient of a list of batches, normalised by their target tokens, clipped, applied, and
-/// averaged in. An update whose loss or gradient is not finite changes nothing.
+/// Computes one update: the gradient of several batches, divided by the number of their target tokens; clipping; the
+/// optimiser's update of the parameters; and the moving average of the parameters. An update whose loss or gradient is
+/// not finite changes no parameter.
 class UpdateStep {
  public:
-  /// All references must outlive the step. `smoothed` may be null.
+  /// All references must outlive the UpdateStep. `smoothed`, the moving average, is null without
+  /// --exponential-smoothing.
   UpdateStep(GradientWorkers& workers, const Optimizer& optimizer, ParameterValues<float>& parameters,
              ParameterValues<float>* smoothed, double smoothing_rate, ThreadPool& pool)
       : workers_(workers),
@@ -24,9 +26,10 @@ class UpdateStep {
   struct Result {
     CrossEntropySums sums;
     double gradient_norm = 0;  ///< before clipping
-    bool applied = false;      ///< false: loss or gradient not finite
+    bool applied = false;      ///< false when the loss or the gradient is not finite
   };
-  /// `step` is the number of this update among those applied, from 1. The shards must have target tokens, else Error.
+  /// `step` is the number of this update, counting applied updates only, from 1; the optimiser uses it. Throws Error
+  /// when the shards have no target tokens.
   Result run(const ParallelCorpus& corpus, std::span<const Shard> shards, double label_smoothing,
              const DropoutKey& dropout, std::int64_t step, double learning_rate);
 

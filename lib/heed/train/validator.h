@@ -11,23 +11,24 @@
 
 namespace heed {
 
-/// Translates all source sentences (ids without `</s>`) of a corpus with given parameters, to text.
+/// A function that translates all source sentences of a corpus with the given parameters and returns the text. The
+/// source sentences are ids without `</s>`.
 using TranslateCorpus = std::function<std::vector<std::string>(ParameterValues<float>&, const ParallelCorpus&)>;
 
-/// Scores parameters on held-out pairs.
+/// Computes the validation scores of parameters on held-out sentence pairs.
 class Validator {
  public:
-  /// `references` are the raw target lines of the corpus' pairs, for BLEU.
+  /// `references` are the raw target lines of the pairs in `corpus`, in order; BLEU compares translations with them.
   Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
             GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
-  /// One score for each metric, all finite, with worst_score in place of one that is not: cross-entropy in nats per
-  /// target token (`</s>` counts), without label smoothing; perplexity, its exponential; BLEU of greedy translations as
-  /// `bleu` computes it.
+  /// Returns one score for each metric. Cross-entropy is in nats per target token, with `</s>` counted and without
+  /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU compares greedy translations as the
+  /// program `bleu` does. A score that is not finite is replaced by worst_score.
   std::vector<double> run(ParameterValues<float>& parameters);
 
   const std::vector<Metric>& metrics() const { return metrics_; }
-  /// The translations of the last run(); empty without BLEU.
+  /// Returns the translations of the last run(); none when BLEU is not among the metrics.
   const std::vector<std::string>& translations() const { return translations_; }
   const ParallelCorpus& corpus() const { return corpus_; }
 
