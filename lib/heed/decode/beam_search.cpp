@@ -8,13 +8,13 @@
 namespace heed {
 namespace {
 
-/// One token of a hypothesis and where it continues from: hypotheses of one sentence share their beginnings.
+/// One token of a hypothesis, and the node of the preceding token (-1: none). Hypotheses that begin alike share nodes.
 struct Node {
   std::int32_t parent, token;
   float log_probability;
 };
 
-/// A hypothesis under way.
+/// An unfinished hypothesis: the node of its last token (-1: no token yet) and the sum of its log-probabilities.
 struct Alive {
   std::int32_t node = -1;
   double sum = 0;
@@ -26,6 +26,7 @@ struct Sentence {
   std::vector<Alive> alive;
 };
 
+/// A continuation of the hypothesis in `row` by `token`; `sum` includes the log-probability of `token`.
 struct Candidate {
   double sum;
   std::int32_t row, token;
@@ -50,7 +51,8 @@ class BeamSearch {
 
  private:
   void step() {
-    // 2K continuations a sentence are enough: at most K of them end. The forbidden ids come on top.
+    // 2K continuations of a sentence are enough, because at most K of them are </s>. The 3 forbidden ids, and </s>
+    // while the output is too short, may take further places among the k likeliest.
     const std::int64_t k = std::min<std::int64_t>(2 * options_.beam_size + 3 + (length_ <= options_.min_output_length),
                                                   model_.vocabulary());
     arena_.reset();
@@ -70,7 +72,7 @@ class BeamSearch {
     if (!sentences_.empty() && !unmoved(row)) model_.reorder(parents_);
   }
 
-  /// Whether every row only goes on: the greedy search's usual step.
+  /// Returns whether each row continues the same row, so that nothing needs to be reordered: usual in greedy search.
   bool unmoved(std::int32_t rows) const {
     if (static_cast<std::int32_t>(parents_.size()) != rows) return false;
     for (std::size_t i = 0; i < parents_.size(); ++i)
@@ -78,7 +80,8 @@ class BeamSearch {
     return true;
   }
 
-  /// The best 2K continuations of a sentence, best first; of equal ones the earlier row, then the better rank.
+  /// Sets candidates_ to the best 2K continuations of a sentence, best first. Of equal sums, the lower row comes first,
+  /// then the lower id.
   void rank(const Sentence& sentence, std::int32_t first_row, Tensor<float> values, Tensor<std::int32_t> ids) {
     candidates_.clear();
     for (std::size_t i = 0; i < sentence.alive.size(); ++i) {
@@ -103,6 +106,8 @@ class BeamSearch {
     candidates_.resize(count);
   }
 
+  /// Finishes the hypotheses of `sentence` that end with </s>, and continues the best K others with the candidates'
+  /// tokens.
   void advance(Sentence& sentence, std::int32_t first_row) {
     auto& finished = finished_[static_cast<std::size_t>(sentence.index)];
     const auto beam = static_cast<std::size_t>(options_.beam_size);
@@ -125,14 +130,15 @@ class BeamSearch {
       for (const Alive& alive : next) finish(finished, alive.node, alive.sum, nullptr);
     sentence.alive = std::move(next);
     if (at_limit || finished.size() >= beam || sentence.alive.empty()) {
-      if (finished.empty()) finished.push_back({});  // nothing could be said: an empty line
+      if (finished.empty()) finished.push_back({});  // no continuation is possible: the translation is empty
       sentence.alive.clear();
       parents_.resize(rows_before);
       tokens_.resize(rows_before);
     }
   }
 
-  /// `end`: the log-probability of </s>, absent where the length limit ended the hypothesis.
+  /// Adds the hypothesis that ends at `node` to `finished`. `end` is the log-probability of </s>, or null when the
+  /// hypothesis ended at the length limit.
   void finish(std::vector<Hypothesis>& finished, std::int32_t node, double sum, const float* end) {
     Hypothesis hypothesis;
     for (; node >= 0; node = nodes_[static_cast<std::size_t>(node)].parent) {
@@ -150,7 +156,7 @@ class BeamSearch {
   StepModel& model_;
   const SearchOptions& options_;
   std::vector<std::vector<Hypothesis>> finished_;
-  std::vector<Sentence> sentences_;  // still going on; their rows lie side by side in this order
+  std::vector<Sentence> sentences_;  // unfinished sentences; their rows follow each other in this order
   std::vector<Node> nodes_;
   std::vector<std::int32_t> tokens_, parents_;
   std::vector<Candidate> candidates_;

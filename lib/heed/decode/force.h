@@ -7,13 +7,15 @@
 
 namespace heed {
 
-/// log p of each target token (its </s> included) given source and the tokens before: [sentence][token]. With a
-/// trace, the attention weights go there. `packed`: see TransformerStepModel.
+/// Computes log p of each target token given the source and the earlier target tokens (forced decoding); `</s>` counts
+/// as a target token. Returns [sentence][token]. The attention weights go to `trace`, if given. `packed` holds the
+/// packed weights, as in TransformerStepModel; null packs the weights for this call.
 std::vector<std::vector<float>> force_decode(const Transformer<float>& model, ParameterValues<float>& parameters,
                                              Precision precision, const Batch& batch, Trace* trace = nullptr,
                                              PackedParameters<float>* packed = nullptr);
 
-/// A batch for teacher forcing from ids without </s>; appends </s> and <s> where they belong.
+/// Adds a sentence pair to a batch for teacher forcing. `source` and `target` are ids without `</s>`; the function adds
+/// `<s>` and `</s>`.
 void append_pair(Batch& batch, std::span<const std::int32_t> source, std::span<const std::int32_t> target);
 
 }  // namespace heed

@@ -5,21 +5,21 @@
 
 namespace heed {
 
-/// A translation in ids.
+/// A translation of one sentence as ids of target pieces.
 struct Hypothesis {
   std::vector<std::int32_t> ids;         ///< without </s>
-  std::vector<float> log_probabilities;  ///< of each id, and of </s> where it ended by itself
-  double sum = 0;                        ///< of the log-probabilities
-  double score = 0;                      ///< normalised
+  std::vector<float> log_probabilities;  ///< one for each id, and one for </s> if the hypothesis ended with </s>
+  double sum = 0;                        ///< sum of log_probabilities
+  double score = 0;                      ///< `sum` divided by the length penalty (SearchOptions::final_score)
 };
 
-/// Returns whether no search may produce an id: `<pad>`, `<unk>` and `<s>`.
+/// Returns whether a translation must not contain `id`: `<pad>`, `<unk>` and `<s>` are forbidden.
 bool is_forbidden(std::int32_t id);
 
-/// Sorts hypotheses by score, best first, of equal scores the one found first, and keeps the best `count` of them.
+/// Sorts hypotheses by falling score and keeps the first `count`. Hypotheses with equal scores keep their order.
 void keep_best(std::vector<Hypothesis>& hypotheses, int count);
 
-/// Throws the Error of a model whose scores are NaN.
+/// Throws the Error for a model that computes NaN scores.
 [[noreturn]] void fail_not_a_number();
 
 }  // namespace heed

@@ -10,7 +10,8 @@
 namespace heed {
 namespace {
 
-/// The stream of random numbers of a source: of its ids, so that its neighbours and its place do not matter.
+/// Returns a hash of a source's ids, which selects its stream of random numbers. The stream therefore depends neither
+/// on the other sentences nor on the line number.
 std::uint64_t hash_ids(std::span<const std::int32_t> ids) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const std::int32_t id : ids) hash = (hash ^ static_cast<std::uint32_t>(id)) * 0x100000001b3ULL;
@@ -22,8 +23,8 @@ struct Drawn {
   float log_probability;
 };
 
-/// Draws from softmax(scores / temperature), cut to the top k and the nucleus; log_probability is that of the
-/// unchanged model.
+/// Draws tokens from softmax(scores / temperature), restricted to the top k and to the nucleus. The log-probability of
+/// the drawn token is computed without temperature and restrictions.
 class Sampler {
  public:
   explicit Sampler(const SearchOptions& options) : options_(options) {}
@@ -37,14 +38,14 @@ class Sampler {
     order_.clear();
     for (std::size_t v = 0; v < scores.size(); ++v) {
       const auto id = static_cast<std::int32_t>(v);
-      const bool possible = std::isfinite(scores[v]);  // a shortlist leaves others out
+      const bool possible = std::isfinite(scores[v]);  // pieces outside of the shortlist have minus infinity
       if (possible && !is_forbidden(id) && (may_end || id != kEndId)) order_.push_back(id);
     }
     const auto better = [&](std::int32_t a, std::int32_t b) {
       const float x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
       return x != y ? x > y : a < b;
     };
-    if (order_.empty()) return {kEndId, 0};  // nothing can be said
+    if (order_.empty()) return {kEndId, 0};  // no token is possible: the translation ends
     const bool greedy = options_.temperature == 0;
     const bool cut = options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order_.size();
     const std::size_t keep = greedy ? 1 : cut ? static_cast<std::size_t>(options_.top_k) : order_.size();
@@ -55,7 +56,7 @@ class Sampler {
   }
 
  private:
-  /// One of order_ (best first) by the inverse of the cumulative distribution.
+  /// Returns one id of order_ (sorted, best first): the inverse of the cumulative distribution at `uniform` in [0, 1).
   std::int32_t pick(std::span<const float> scores, double uniform) {
     const float best = scores[static_cast<std::size_t>(order_[0])];
     weights_.clear();
@@ -65,7 +66,7 @@ class Sampler {
           std::exp(static_cast<double>(scores[static_cast<std::size_t>(id)] - best) / options_.temperature));
       sum += weights_.back();
     }
-    // The nucleus: as few as add up to P, at least one.
+    // The nucleus is the shortest beginning of order_ whose probabilities add up to top_p, at least one token.
     std::size_t count = 0;
     double nucleus = 0;
     while (count < weights_.size() && (count == 0 || nucleus < options_.top_p * sum)) nucleus += weights_[count++];

@@ -19,19 +19,19 @@ struct EnumNames<SearchKind> {
                                                                        {SearchKind::sample, "sample"}};
 };
 
-/// How translations are searched for.
+/// The options of a search for translations.
 struct SearchOptions {
   SearchKind search = SearchKind::beam;
   int beam_size = 4;
-  double normalize = 1;       ///< A of score / length^A
-  double length_penalty = 0;  ///< A of GNMT's score / ((5 + length) / 6)^A; replaces `normalize` where not 0
-  int n_best = 0;             ///< 0: the best one
+  double normalize = 1;       ///< exponent A: scores are divided by length^A
+  double length_penalty = 0;  ///< exponent A: if not 0, scores are divided by ((5 + length) / 6)^A instead (GNMT)
+  int n_best = 0;             ///< number of translations of each line; 0: one, printed as plain text
   double max_length_factor = 3;
   int max_output_length = 1000;
   int min_output_length = 0;
   double temperature = 1;
-  int top_k = 0;     ///< 0: all
-  double top_p = 1;  ///< nucleus (Holtzman et al. 2020)
+  int top_k = 0;     ///< 0: sample from all pieces
+  double top_p = 1;  ///< nucleus sampling (Holtzman et al. 2020); 1: no nucleus
   std::uint64_t seed = 1;
 
   template <class Visitor>
@@ -87,19 +87,21 @@ struct SearchOptions {
     visit(seed, {.name = "seed", .help = "of --search sample", .value = "N", .min = 0});
   }
 
-  /// Hypotheses a line asked for.
+  /// Returns how many hypotheses the user wants for each line.
   int results() const { return n_best > 0 ? n_best : 1; }
-  /// Throws UsageError where options do not fit together.
+  /// Throws UsageError when options contradict each other.
   void validate() const;
-  /// Longest output for a source of so many pieces (its </s> included), </s> not counted.
+  /// Returns the maximal output length in pieces, without `</s>`, for a source of `source_length` pieces, `</s>`
+  /// included.
   int longest(int source_length) const;
-  /// A finished hypothesis' score: the sum of its log-probabilities, normalised. `length` counts </s>.
+  /// Returns the score of a finished hypothesis: the sum of its log-probabilities, divided by the length penalty.
+  /// `length` counts `</s>`.
   double final_score(double sum, int length) const;
 };
 
-/// Translates a batch: for each source (ending with </s>) its hypotheses, best first, at most options.results() of
-/// them. What a source gives does not depend on the others of the batch. `<pad>`, `<unk>` and `<s>` are never produced.
-/// Throws Error where the model's scores are NaN.
+/// Translates a batch of sources that end with `</s>`. Returns for each source at most options.results() hypotheses,
+/// best first. The hypotheses of a source do not depend on the other sources of the batch, and never contain `<pad>`,
+/// `<unk>` or `<s>`. Throws Error when the model computes NaN scores.
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options);
 
 }  // namespace heed

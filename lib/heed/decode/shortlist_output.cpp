@@ -9,7 +9,8 @@
 namespace heed {
 namespace {
 
-/// Sentences that share a product: packing serves all of them, but each row is multiplied by the columns of all.
+/// The number of sentences in a group. A larger group packs shared columns fewer times, but multiplies each row by the
+/// columns of more sentences.
 constexpr std::size_t kGroup = 8;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 

@@ -10,42 +10,49 @@
 
 namespace heed {
 
-/// The output layer of a batch whose sentences may each use the pieces of a list only. Sentences side by side share a
-/// product with the columns of all their lists; from there on a row sees the columns of its own list, so that it does
-/// not depend on its neighbours.
+/// The output layer of a batch in which a shortlist names the target pieces that each sentence may use. Neighbouring
+/// sentences form a group, and each group computes one matrix product with the columns of all its sentences' pieces.
+/// Afterwards each row (hypothesis) reads the columns of its own sentence only, so that the result does not depend on
+/// the neighbours.
+///
+/// Example: sentence 0 may use the pieces 5 and 9, sentence 1 the pieces 5 and 7. The product of the group has the
+/// columns of the pieces 5, 7 and 9; sentence 0 reads the columns 0 and 2, sentence 1 the columns 0 and 1.
 class ShortlistOutput {
  public:
-  /// Chooses the lists of the sources and packs what they take of the output layer, weight [V, D] and bias [V] or
-  /// absent. Sentence s is row s.
+  /// Looks up the pieces of each source sentence in the shortlist, and packs the columns of these pieces, group by
+  /// group, from the output layer: weight [V, D] and bias [V], which may be absent. Afterwards row s belongs to
+  /// sentence s.
   void start(Graph<float>& graph, const Shortlist& shortlist, const PackedIds& source, Tensor<float> weight,
              Tensor<float> bias);
-  /// Row i becomes what row parents[i] was.
+  /// Reorders the rows: row i becomes a copy of the previous row parents[i].
   void select(std::span<const std::int32_t> parents);
 
-  /// Scores [R, V] of hidden [R, D], minus infinity outside of the lists; in the graph's arena.
+  /// Returns the scores [R, V] of hidden [R, D] in the graph's arena. The score of a piece outside of a sentence's list
+  /// is minus infinity.
   Tensor<float> scores(Graph<float>& graph, Tensor<float> hidden, std::int64_t vocabulary);
-  /// The k likeliest of each row under the softmax over its list, as StepModel::step() gives them; where a list is
-  /// shorter, ids of <pad> with minus infinity fill up.
+  /// Computes the k likeliest pieces of each row under the softmax over its sentence's list, in the format of
+  /// StepModel::step(). When a list has fewer than k pieces, `<pad>` with minus infinity fills the remaining places.
   void best(Graph<float>& graph, Tensor<float> hidden, std::int64_t k, float* log_probabilities, std::int32_t* ids);
 
  private:
   struct Sentence {
-    std::vector<std::int32_t> ids, columns;  // of the list, and where they are in the group's product; ascending
+    std::vector<std::int32_t> ids, columns;  // the pieces of the list, and their columns in the group's product; both
+                                             // ascending
     std::int32_t group = 0;
   };
   struct Group {
     PackedWeight<float> weight;
-    bool alone = false;  // one sentence: its columns are all
+    bool alone = false;  // the group has one sentence, which uses all columns
   };
 
-  /// Calls use(sentence, first row, scores [n, L]) for rows of a sentence that lie side by side, with the scores of its
-  /// list.
+  /// Calls use(sentence, first row, scores [n, L]) for each run of n neighbouring rows that belong to the same
+  /// sentence. L is the length of the sentence's list.
   template <class Use>
   void for_sentences(Graph<float>& graph, Tensor<float> hidden, Use use);
 
   std::vector<Sentence> sentences_;
   std::vector<Group> groups_;
-  std::vector<std::int32_t> rows_;  // the sentence of each
+  std::vector<std::int32_t> rows_;  // the sentence of each row
   Arena weights_;
 };
 

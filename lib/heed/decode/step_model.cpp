@@ -59,12 +59,13 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
   const LinearInput<float> product(graph, hidden);
   const PackedWeight<float> packed = product.packed_weight(weight, bias);
   if (k <= LogSoftmaxTopK<float>::kLargest) {
-    // What stays in the cache until it has been looked at is too little for a team to share, which makes all at once.
-    const std::int64_t together = graph.device().team ? all : LogSoftmaxTopK<float>::kColumns;
+    // One thread computes blocks of columns that stay in its cache until best.add() reads them. Such a block is too
+    // small to share, so a team computes all columns in one product.
+    const std::int64_t block = graph.device().team ? all : LogSoftmaxTopK<float>::kColumns;
     LogSoftmaxTopK<float> best(arena, rows, k, log_probabilities, ids);
-    for (std::int64_t begin = 0; begin < all; begin += together) {
+    for (std::int64_t begin = 0; begin < all; begin += block) {
       const ArenaScope scope(arena);
-      const std::int64_t end = std::min(all, begin + together);
+      const std::int64_t end = std::min(all, begin + block);
       const Tensor<float> scores = arena.tensor<float>({rows, end - begin});
       product.multiply(packed, begin, end, scores);
       best.add(scores, begin);
@@ -82,7 +83,7 @@ void EnsembleStepModel::start(const PackedIds& source) {
 
 namespace {
 
-/// log(sum(exp(x))) of a row.
+/// Returns log(sum(exp(x))) of a row.
 float log_sum_exp(std::span<const float> x) {
   const float top = *std::max_element(x.begin(), x.end());
   double sum = 0;

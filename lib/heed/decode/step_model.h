@@ -13,41 +13,45 @@
 
 namespace heed {
 
-/// All that a search knows of a model: rows of hypotheses that take one token a step. Models of any kind, and
-/// ensembles of them, decode through this.
+/// The interface through which a search uses a model. The model keeps rows, one for each hypothesis, and each step
+/// feeds one token to every row. Searches work with any class that implements StepModel, such as an ensemble.
 class StepModel {
  public:
   virtual ~StepModel() = default;
 
-  /// Size V of the target vocabulary.
+  /// Returns the size V of the target vocabulary.
   virtual std::int64_t vocabulary() const = 0;
-  /// Starts a batch of sources: one row each, in order.
+  /// Starts a batch: the rows become one empty hypothesis for each source, in order.
   virtual void start(const PackedIds& source) = 0;
-  /// Feeds a token to each row; returns scores [R, V] whose softmax is the next token's distribution. They live until
-  /// the next call.
+  /// Feeds tokens[i] to row i. Returns scores [R, V]; the softmax of a row is the distribution of the row's next token.
+  /// The scores are valid until the next call.
   virtual Tensor<float> step(std::span<const std::int32_t> tokens) = 0;
-  /// The same, but gives the k likeliest tokens only: their log-probabilities and ids [R, k], likeliest first, of equal
-  /// ones the one of lower id. `device` is scratch.
+  /// Feeds tokens[i] to row i, like step(tokens), but returns only the k likeliest next tokens of each row: their
+  /// log-probabilities and ids, both [R, k], likeliest first; of equal ones, the lower id comes first. `device`
+  /// provides temporary memory.
   virtual void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
                     std::int32_t* ids);
-  /// Row i becomes what row parents[i] was; the number of rows becomes parents.size().
+  /// Reorders the rows: row i becomes a copy of the previous row parents[i]. Then there are parents.size() rows.
   virtual void reorder(std::span<const std::int32_t> parents) = 0;
-  /// Threads that share the work of the next batches; null: none. The results stay the same, bit for bit.
+  /// Lets the threads of `team` share the work of the following batches; null: no sharing. The results are the same,
+  /// bit for bit.
   virtual void share_with(ThreadTeam* team) = 0;
 };
 
-/// The k likeliest of softmax(hidden W^T + b) for each row, likeliest first, of equal ones the one of lower index:
-/// log-probabilities and indices [R, k]. `device` is scratch for what is rare.
+/// Computes the k likeliest columns of softmax(hidden W^T + b) for each row: log-probabilities and indices, both [R,
+/// k], likeliest first; of equal ones, the lower index comes first. `device` provides temporary memory for the rare
+/// case that blocks of columns do not suffice.
 ///
 /// Shapes: hidden [R, D], weight [V, D], bias [V] or absent.
 void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
                   CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids);
 
-/// A Transformer with its weights, decoding on one thread.
+/// A StepModel of one Transformer, which computes on one thread.
 class TransformerStepModel : public StepModel {
  public:
-  /// Model and parameters must outlive this; they are only read, and may serve other threads at the same time, as may
-  /// `packed` (null: it packs for itself) and `shortlist` (null: every piece is allowed).
+  /// The model and the parameters are only read, may be used by other threads at the same time, and must outlive this
+  /// object. `packed` holds the packed weights and may be shared too; null packs the weights for this object alone.
+  /// `shortlist` may be shared too; null allows every piece.
   TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision,
                        std::shared_ptr<PackedParameters<float>> packed = nullptr,
                        std::shared_ptr<const Shortlist> shortlist = nullptr);
@@ -71,7 +75,8 @@ class TransformerStepModel : public StepModel {
   ShortlistOutput shortlist_output_;
 };
 
-/// Several models of one target vocabulary: the mean of their probabilities. Scores are log-probabilities.
+/// An ensemble of models with the same target vocabulary. The score of a token is the logarithm of the mean of the
+/// models' probabilities.
 class EnsembleStepModel : public StepModel {
  public:
   explicit EnsembleStepModel(std::vector<std::unique_ptr<StepModel>> models) : models_(std::move(models)) {}

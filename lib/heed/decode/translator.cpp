@@ -11,7 +11,7 @@
 namespace heed {
 namespace {
 
-/// Keeps the last layer's cross-attention, averaged over heads.
+/// Keeps the cross-attention weights of the last layer, averaged over heads.
 class LastCrossAttention : public Trace {
  public:
   void attention(AttentionKind kind, int, int heads, PackedOffsets queries, PackedOffsets keys,
@@ -46,8 +46,8 @@ void check_same_text(const std::string& first, const std::string& other, const c
 Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads,
                        const std::string& shortlist)
     : precision_(precision) {
-  static_cast<void>(instruction_set());  // a wrong HEED_ISA is said before models are read
-  checkpoints_.reserve(paths.size());    // their parameters stay where they are
+  static_cast<void>(instruction_set());  // reports a wrong HEED_ISA before any model is read
+  checkpoints_.reserve(paths.size());    // step models refer to the parameters, which must not move
   ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
   for (const std::string& path : paths) {
     checkpoints_.push_back(open_unread_checkpoint(path));
@@ -63,8 +63,9 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
   }
 }
 
-/// Packs all weights of layers (with a shortlist, not the output's), by a step of decoding that asks for each one,
-/// straight from the file; then reads the rest. What only has to be packed never takes memory as it is.
+/// Packs the weights of checkpoint i while reading them from the file: one decoding step asks for each weight of the
+/// layers and of the output layer (with a shortlist, not of the output layer). Then reads the remaining parameters. A
+/// weight that is used only in packed form is never held unpacked as well.
 void Translator::pack(std::size_t i, ThreadTeam& team) {
   auto& [checkpoint, reader] = checkpoints_[i];
   packed_.push_back(std::make_shared<PackedParameters<float>>(

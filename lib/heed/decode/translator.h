@@ -10,19 +10,20 @@
 
 namespace heed {
 
-/// A model with its weights, as decoding uses them.
+/// A model and its weights, in the form that decoding reads.
 struct LoadedModel {
   const Transformer<float>& model;
   ParameterValues<float>& parameters;
   PackedParameters<float>& packed;
 };
 
-/// One model or an ensemble, ready to decode on any number of threads over the same weights.
+/// One model or an ensemble that is ready for decoding. All threads read the same weights.
 class Translator {
  public:
-  /// Reads the checkpoints; throws Error where one cannot be read or where their vocabularies or text steps differ.
-  /// Weights are kept in the form that the precision wants alone, which `threads` threads bring them into. With the
-  /// path of a shortlist, step models produce what it allows for a source.
+  /// Reads the checkpoints in `paths`. Throws Error when a checkpoint cannot be read, or when the vocabularies or text
+  /// steps of the checkpoints differ. `threads` threads pack the weights; a packed weight is held only in the form that
+  /// `precision` needs. When `shortlist` is the path of a lexical shortlist, step models produce only the pieces that
+  /// the shortlist allows for a source.
   Translator(const std::vector<std::string>& paths, Precision precision, int threads = 1,
              const std::string& shortlist = {});
 
@@ -31,10 +32,11 @@ class Translator {
   std::size_t models() const { return checkpoints_.size(); }
   const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i].checkpoint; }
   Precision precision() const { return precision_; }
-  /// Null where there is none.
+  /// Returns the lexical shortlist; null when none was given.
   const Shortlist* shortlist() const { return shortlist_.get(); }
 
-  /// The most tokens (</s> or <s> included) of a sequence that all models take: learned positions end somewhere.
+  /// Returns the greatest number of tokens in a sequence (with `</s>` or `<s>`) that all models accept. Only models
+  /// with learned positions have such a limit.
   std::optional<int> longest_sequence() const;
 
   LoadedModel loaded_model(std::size_t i) {
@@ -42,20 +44,20 @@ class Translator {
     return {*one.model, one.parameters, *packed_[i]};
   }
 
-  /// For one thread; must not outlive the translator.
+  /// Returns a step model for one thread, which must not outlive the Translator.
   std::unique_ptr<StepModel> step_model();
 
-  /// log p of the target's tokens under the mean of the models' probabilities, [sentence][token].
+  /// Returns log p of the target tokens, [sentence][token], where p is the mean of the models' probabilities.
   std::vector<std::vector<float>> force(const Batch& batch);
-  /// For each sentence the first model's last cross-attention, mean over heads: [T, S] row-major with
-  /// </s> on both sides.
+  /// Returns for each sentence the cross-attention weights of the first model's last layer, averaged over heads: [T, S]
+  /// in row-major order, with `</s>` on both sides.
   std::vector<std::vector<float>> attention(const Batch& batch);
 
  private:
   void pack(std::size_t i, ThreadTeam& team);
 
   std::vector<UnreadCheckpoint> checkpoints_;
-  std::vector<std::shared_ptr<PackedParameters<float>>> packed_;  // of each checkpoint
+  std::vector<std::shared_ptr<PackedParameters<float>>> packed_;  // one for each checkpoint
   std::shared_ptr<const Shortlist> shortlist_;
   Precision precision_;
 };
