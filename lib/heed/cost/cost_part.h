@@ -11,16 +11,17 @@ inline double as_double(std::int64_t count) {
   return static_cast<double>(count);
 }
 
-/// A part of the time that all threads take, and what it is spent on. Amounts that are not counted are 0.
+/// One part of the predicted time (such as attention), with the work done in that time. Work that is not counted is 0.
 struct CostPart {
   std::string name;
-  double seconds = 0;  ///< of all threads together
+  double seconds = 0;  ///< sum over all threads
+  /// Floating-point operations; a multiply-add counts as two.
   double operations = 0;
-  double bytes = 0;  ///< read and written
+  double bytes = 0;  ///< bytes read and written
 };
 
-/// "41.7 %: 7.84 Mflop a target token at 288 Gflop/s": a part of `all` seconds, for so many tokens or pieces of that
-/// name. Rates are those of one thread.
+/// Describes a part of `all` seconds: "41.7 %: 7.84 Mflop a target token at 288 Gflop/s". The work is divided by
+/// `count`, the number of tokens or pieces; `unit` is their name. The rates (Gflop/s, GB/s) are per thread.
 std::string describe(const CostPart& part, double all, double count, std::string_view unit);
 
 }  // namespace heed

@@ -30,12 +30,13 @@ void KernelTimer::run(double seconds) {
     };
     try {
       round(false);
-      // None has its processor, or its half of one, for itself while it is timed.
+      // Every thread keeps running kernels until all threads have begun, and again until all have finished. Otherwise a
+      // thread would be measured while another thread leaves its processor, or its half of a processor core, idle.
       for (++begun; begun < pool_.size();) round(false);
       double all = 0;
       for (int i = 0; i < kLeastRounds || all < seconds; ++i) all += round(true);
       for (++ended; ended < pool_.size();) round(false);
-    } catch (...) {  // nobody waits for this one
+    } catch (...) {  // the other threads must not wait for this thread
       begun += pool_.size();
       ended += pool_.size();
       throw;

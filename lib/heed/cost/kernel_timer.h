@@ -8,14 +8,15 @@
 
 namespace heed {
 
-/// Seconds that the calling thread has had a processor.
+/// Returns the processor time of the calling thread in seconds.
 inline double processor_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Processor seconds of a call: what other programs take is not counted.
+/// Returns the processor time in seconds that `call` takes on the calling thread. Time during which other programs use
+/// the processor is not counted.
 template <class Call>
 double seconds_of(Call call) {
   const double start = processor_seconds();
@@ -23,23 +24,24 @@ double seconds_of(Call call) {
   return processor_seconds() - start;
 }
 
-/// What kernels cost as they run in a tool: on all threads at once and one after the other, round after round, so that
-/// they share memory, caches and the processor's clock with each other as in a step. A kernel that runs alone is up to
-/// twice as fast: it finds its operands in the cache, and AMX slows the clock of what comes after it.
+/// Measures how long kernels take while a tool runs: all threads run all kernels one after the other, round after
+/// round, so that the kernels compete for memory, caches and the processor's clock as in training or translation. A
+/// kernel measured alone would be up to twice as fast, because its operands would stay in the cache and because AMX
+/// slows the clock for the kernels that follow.
 class KernelTimer {
  public:
-  /// Does a kernel's work on this thread and returns the seconds that count.
+  /// A function that runs a kernel on thread `thread` and returns the seconds to count, without the preparation.
   using Kernel = std::function<double(int thread)>;
 
   explicit KernelTimer(ThreadPool& pool) : pool_(pool) {}
 
-  /// Returns the kernel's number, from 0.
+  /// Adds a kernel. Returns the number of the kernel, from 0, for seconds().
   std::size_t add(Kernel kernel);
-  /// Runs all kernels for about so many seconds, at least two rounds after one that does not count.
+  /// Runs all kernels for about `seconds` seconds: one round that is not counted, then at least two that are.
   void run(double seconds);
-  /// Of one call: the median over rounds, and the mean over threads.
+  /// Returns the seconds of one call of a kernel: the median over rounds, averaged over threads.
   double seconds(std::size_t kernel) const { return seconds_.at(kernel); }
-  /// Of a barrier: all threads are woken, and waited for.
+  /// Measures the seconds of one barrier of the pool: waking all threads and waiting for all.
   double barrier_seconds();
 
  private:

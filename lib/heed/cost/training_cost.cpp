@@ -21,37 +21,40 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kUpdates = 1000;  // enough to know the batches of an epoch by
-constexpr double kSeconds = 0.1;        // of calibration
-constexpr std::int64_t kRows = 256;     // enough for products that need no preparation
+constexpr std::size_t kUpdates = 1000;  // at most so many updates are counted; they are typical of an epoch
+constexpr double kSeconds = 0.1;        // duration of the measurement
+constexpr std::int64_t kRows = 256;     // rows of a measured product, when weights need no preparation
+// The greatest number of parameters that one thread updates in the measurement.
 constexpr std::int64_t kSlice = 1 << 20;
 
-/// One thread's memory, as in training: what a step reads and writes lies far apart.
+/// The memory and the graph of one thread of the measurement. The operands of different ops lie far apart, so that no
+/// op finds its operands in the cache, as in training.
 struct Worker {
   Worker(ParameterValues<float>& parameters, Precision precision)
       : device{arena, precision}, gradient(parameters.layout()), graph(device, parameters, gradient) {}
 
-  /// Takes memory and writes to it, so that the system has given it before anything is timed.
+  /// Allocates and writes `bytes` of memory, so that the system provides the pages before the measurement.
   void take(std::size_t bytes) {
     std::memset(arena.allocate(bytes + 2 * kApart), 0, bytes + 2 * kApart);
     graph.reset();
   }
 
-  /// Numbers as they come up in a step.
+  /// Returns an input [rows, columns] filled with a small number, as typical for a training step.
   Variable<float> some(std::int64_t rows, std::int64_t columns) {
     const Variable<float> x = graph.input(arena.tensor<float>({rows, columns}), true);
     std::fill_n(x.value.data(), x.value.size(), 0.01F);
     return x;
   }
 
-  /// The same of a result that is kept rounded.
+  /// Returns an input like some(), but stored as bfloat16, like the feed-forward layer's inner result.
   Variable<float> some_rounded(std::int64_t rows, std::int64_t columns) {
     const Variable<float> x = graph.rounded_result({rows, columns});
     std::fill_n(x.rounded.data(), x.rounded.size(), to_bfloat16(0.01F));
     return x;
   }
 
-  /// Seconds of forward and backward of one op: op(x) of x [rows, columns] gives the variable to go back from.
+  /// Returns the seconds that the forward and backward pass of one op take. `op` maps x [rows, columns] to the variable
+  /// from which the backward pass begins.
   template <class Op>
   double run(std::int64_t rows, std::int64_t columns, Op op, bool rounded = false) {
     graph.reset();
@@ -72,11 +75,12 @@ struct Worker {
   CpuContext device;
   ParameterValues<float> gradient;
   Graph<float> graph;
-  Variable<float> other;  // like the op's x, for ops of two
-  std::size_t begin = 0;  // of the next op's memory
+  Variable<float> other;  // a second operand of the shape of x, for ops with two
+  std::size_t begin = 0;  // offset of the next op's operands in the arena, in bytes
 };
 
-/// A thread's slice of parameters, gradients of two threads and the optimiser's memory.
+/// What one thread updates in the measurement: a slice of the parameters, the gradients of two threads, and the
+/// optimiser's moments.
 struct UpdatedSlice {
   UpdatedSlice(const ParameterLayout& layout, const OptimizerSettings& settings)
       : value(layout), sum(layout), other(layout), optimizer(settings, layout, memory) {}
@@ -86,27 +90,29 @@ struct UpdatedSlice {
   Optimizer optimizer;
 };
 
-/// Seconds of one thread for what a step is made of, forward and backward.
+/// Measured seconds that one thread takes, forward and backward pass together.
 struct Rates {
-  double source_token = 0, target_token = 0;                  ///< products of all layers, with bias and activation
-  double encoder_pair = 0, decoder_pair = 0, cross_pair = 0;  ///< a query and a key in all layers
-  double norm = 0;       ///< a token's residual, dropout and normalisation around one sublayer
-  double embedding = 0;  ///< a token's
-  double output = 0;     ///< logits, softmax and loss of a target token
-  double parameter = 0;  ///< gradients added up, their norm, the update, and zeros for the next ones
+  double source_token = 0, target_token = 0;  ///< per token, for the products of all layers with bias and activation
+  double encoder_pair = 0, decoder_pair = 0, cross_pair = 0;  ///< per pair of query and key, for all layers
+  double norm = 0;       ///< per token, for the residual, dropout and normalisation of one sublayer
+  double embedding = 0;  ///< per token
+  double output = 0;     ///< per target token, for logits, softmax and loss
+  double parameter = 0;  ///< per parameter: adding gradients up, their norm, the update, and clearing the gradients
   double barrier = 0;
 };
 
+/// Measures the Rates on this machine.
 class Calibration {
  public:
-  /// To be tried on the pairs of a typical shard.
+  /// `pairs` are the sentence pairs of a typical shard, on which the kernels are measured.
   Calibration(const Transformer<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
               const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, const BatchOptions& options,
               Precision precision, ThreadPool& pool)
       : model_(model), config_(model.config()), options_(options), pool_(pool), timer_(pool) {
     fill_batch(corpus, pairs, batch_);
     for (const std::int32_t pair : pairs) counts_.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
-    // Where a weight is prepared for all rows of a shard, it must be for as many here.
+    // With bfloat16 a weight is prepared once for all rows of a shard; the measured product needs as many rows as a
+    // shard, so that the preparation has its usual share of the time.
     const bool prepares = takes_bfloat16(precision);
     rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
     const std::int64_t widest = std::max(2 * config_.dim_ffn, 4 * config_.dim_emb);
@@ -137,7 +143,7 @@ class Calibration {
   }
 
  private:
-  /// A rate has so many times a kernel's seconds in it.
+  /// States that a rate contains `times` times the seconds of a kernel.
   struct Share {
     double* rate;
     double times;
@@ -146,14 +152,15 @@ class Calibration {
 
   Worker& worker(int thread) { return *workers_[static_cast<std::size_t>(thread)]; }
 
-  /// work(worker) does `count` of something, of which a rate has `times`.
+  /// Adds the kernel work(worker) to the timer. One call of the kernel does `count` operations; the rate needs `times`
+  /// operations.
   template <class Work>
   void add(double& rate, std::int64_t times, std::int64_t count, Work work) {
     const std::size_t kernel = timer_.add([this, work](int thread) { return work(worker(thread)); });
     shares_.push_back({&rate, static_cast<double>(times) / static_cast<double>(count), kernel});
   }
 
-  /// Each product's shape once; a norm after each, as in the layers.
+  /// Adds each shape of a product once, and a normalisation.
   void add_layers() {
     std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, std::vector<LayerProduct>> kinds;
     for (const LayerProduct& product : layer_products(model_))
@@ -188,7 +195,8 @@ class Calibration {
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
       return worker.run(rows_, config_.dim_emb, [&](const Variable<float>& x) {
-        // In place, as in training; what is left there is as good a branch the next time.
+        // residual_norm() writes to worker.other in place, as in training. The next call can use the written values as
+        // its input.
         return residual_norm(graph, x, worker.other, graph.parameter(scale), graph.parameter(bias),
                              config_.norm_epsilon, config_.dropout, worker.other.value)
             .normed;
@@ -267,7 +275,7 @@ class Calibration {
   Rates rates_;
 };
 
-/// What each thread gets in each of an epoch's first updates.
+/// The work of each thread in each of the first updates of an epoch.
 struct Plan {
   Plan(const ParallelCorpus& corpus, const BatchOptions& options, int threads) {
     EpochBatches batches(corpus, options.limits(), static_cast<std::uint64_t>(options.seed));
@@ -297,23 +305,25 @@ struct Plan {
 
   std::vector<std::vector<TokenCounts>> updates;  // [update][thread]
   TokenCounts all;
-  std::vector<std::int32_t> typical_shard;  // the one in the middle by what attention has to do
+  std::vector<std::int32_t> typical_shard;  // pairs of the shard with the median number of cross-attention pairs
 };
 
-/// Bytes that an update reads and writes of each parameter.
+/// Returns the bytes that an update reads and writes for each parameter.
 double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& options, int threads) {
   const int own = optimizer.kind != OptimizerKind::sgd ? 7 : optimizer.momentum > 0 ? 5 : 3;
   return 4 * as_double(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
 }
 
-/// Bytes that norms and embeddings read and write, forward and backward: ten numbers and two marks of dropout.
+/// Returns the bytes that norms and embeddings read and write in the forward and backward pass: ten floats and two
+/// bytes of dropout mask for each element.
 double norm_bytes(const TransformerConfig& config, const TokenCounts& counts) {
   return 42 * as_double(config.dim_emb) *
          (as_double(counts.source) * (2 * config.enc_depth + 1) +
           as_double(counts.target) * (3 * config.dec_depth + 1));
 }
 
-/// Seconds of one thread: products of the layers, output layer and loss, attention, norms and embeddings.
+/// Returns the seconds of one thread for the work `t`: products of the layers; output layer and loss; attention; norms
+/// and embeddings.
 std::array<double, 4> seconds_of_tokens(const TransformerConfig& config, const Rates& rate, const TokenCounts& t) {
   return {rate.source_token * as_double(t.source) + rate.target_token * as_double(t.target),
           rate.output * as_double(t.target),

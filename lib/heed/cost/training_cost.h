@@ -12,17 +12,18 @@
 
 namespace heed {
 
-/// What training will take by a model of its cost: the operations and bytes that the config and the corpus ask for,
-/// counted, times what one costs on this machine, measured on the library's own kernels at the model's sizes.
+/// The predicted cost of training: the counted operations and bytes that the config and the corpus require, times the
+/// measured cost of an operation on this machine. The measurement runs the library's own kernels at the model's sizes.
 struct TrainingCost {
-  std::int64_t target_tokens = 0;  ///< that were looked at
-  double seconds = 0;              ///< for these, by the clock
+  std::int64_t target_tokens = 0;  ///< target tokens of the updates that were counted
+  double seconds = 0;              ///< predicted wall-clock time for target_tokens
   std::vector<CostPart> parts;
 
   double tokens_per_second() const { return static_cast<double>(target_tokens) / seconds; }
 };
 
-/// Throws as the ops do. `parameters` are read; `pool` is what will train. Takes part of a second.
+/// Predicts the cost of training; the measurement takes part of a second. `parameters` are only read. `pool` must be
+/// the pool that will train. Throws the errors of the ops.
 TrainingCost training_cost(const Transformer<float>& model, ParameterValues<float>& parameters,
                            const OptimizerSettings& optimizer, const ParallelCorpus& corpus, const BatchOptions& batch,
                            Precision precision, ThreadPool& pool);

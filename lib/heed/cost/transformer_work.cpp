@@ -18,7 +18,7 @@ std::vector<LayerProduct> layer_products(const Transformer<float>& model) {
     const std::string_view module = name.substr(0, name.size() - kWeight.size());
     const bool cross = name.find("/cross_attention/") != name.npos;
     const bool query = module.ends_with("/query"), key = module.ends_with("/key"), value = module.ends_with("/value");
-    if (value || (key && !cross)) continue;  // lies behind the first one of its product
+    if (value || (key && !cross)) continue;  // the weight belongs to the product that begins with query or key
     LayerProduct product{.weight = layout.find(info.name), .bias = layout.find(std::string(module) + "/bias")};
     product.outputs = info.shape[0] * (query && !cross ? 3 : key ? 2 : 1);
     product.inputs = info.shape[1];
@@ -35,7 +35,7 @@ void TokenCounts::add(std::int64_t source_tokens, std::int64_t target_tokens) {
   source += source_tokens;
   target += target_tokens;
   encoder_pairs += source_tokens * source_tokens;
-  // A block of queries is compared with the keys up to its end.
+  // Causal attention compares each block of queries with the keys up to the end of the block.
   decoder_pairs += target_tokens * (target_tokens + std::min(target_tokens, kAttentionQueryBlock)) / 2;
   cross_pairs += source_tokens * target_tokens;
 }

@@ -20,21 +20,23 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kPages = std::size_t{16} << 20;  // bytes
-constexpr double kSeconds = 0.1;                       // of calibration
-constexpr std::int64_t kEncodedRows = 128;  // enough: an encoder's products are linear in the rows from there on
+constexpr std::size_t kPages = std::size_t{16} << 20;  // bytes of memory taken from the system to measure the cost of
+                                                       // new pages
+constexpr double kSeconds = 0.1;                       // duration of the measurement
+constexpr std::int64_t kEncodedRows = 128;  // from this number of rows on, the time of an encoder's product grows
+                                            // linearly
 
-/// Of a weight as inference keeps it.
+/// Returns the bytes that one element of a weight takes in inference.
 double bytes_of_weight(Precision precision) {
   if (precision == Precision::int8) return 1;
   return takes_bfloat16(precision) ? 2 : 4;
 }
 
-/// Parts of the time of one thread.
+/// The parts of the time of one thread.
 enum Part { kEncoder, kDecoder, kOutput, kAttention, kNorms, kParts };
 using Seconds = std::array<double, kParts>;
 
-/// One model's costs, for what was counted.
+/// Measures the kernels of one model and predicts the seconds of counted work.
 class ModelCalibration {
  public:
   ModelCalibration(const LoadedModel& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
@@ -58,7 +60,8 @@ class ModelCalibration {
     for (const std::int64_t r : row_counts_) add_step(r);
     add_attention(pool);
     timer_.run(kSeconds);
-    // The second time: a virtual machine may have to ask its host for the first pages.
+    // The pages are taken twice and the second time counts, because a virtual machine may first have to ask its host
+    // for memory.
     std::vector<double> seconds(static_cast<std::size_t>(pool.size()));
     pool.run([&](int index) {
       for (int i = 0; i < 2; ++i) {
@@ -69,6 +72,7 @@ class ModelCalibration {
     page_seconds_ = std::accumulate(seconds.begin(), seconds.end(), 0.0) / pool.size();
   }
 
+  /// Returns the predicted seconds of one thread for the work in `counts`.
   Seconds seconds(const DecodingCounts& counts) const {
     Seconds out{};
     const TokenCounts& t = counts.tokens;
@@ -90,8 +94,8 @@ class ModelCalibration {
     return out;
   }
 
-  /// Bytes that a thread takes from the system, once: the cache of keys and values, and an encoder sublayer's
-  /// activations for its largest batch. Moves to a larger place, with pages that were had before, are not counted.
+  /// Returns the bytes that a thread takes from the system once: for its cache of keys and values, and for the
+  /// activations of an encoder sublayer in the largest batch. Growing the cache by moving pages is not counted.
   double memory_taken(const DecodingCounts& counts) const {
     const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
     const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
@@ -100,7 +104,7 @@ class ModelCalibration {
   }
   double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
 
-  /// Weights that a step reads, whatever its rows.
+  /// Returns the number of weight elements of the decoder's layers, all of which each step reads.
   double step_weights() const {
     double out = 0;
     for (const auto& layer : decoder_)
@@ -139,7 +143,7 @@ class ModelCalibration {
                                     kEncodedRows);
   }
 
-  /// A few numbers of rows that steps had, between which costs are linear.
+  /// Sets row_counts_ to at most three numbers of rows that steps had. The time between these numbers is interpolated.
   void choose_rows() {
     const double all = as_double(counts_.tokens.target);
     std::vector<std::int64_t> chosen;
@@ -154,6 +158,7 @@ class ModelCalibration {
       if (row_counts_.empty() || rows > row_counts_.back()) row_counts_.push_back(rows);
   }
 
+  /// Returns the seconds of a kernel at `rows` rows by linear interpolation between its measurements at row_counts_.
   double at_rows(const std::vector<std::size_t>& kernels, std::int64_t rows) const {
     if (kernels.size() == 1) return timer_.seconds(kernels[0]) * as_double(rows) / as_double(row_counts_[0]);
     std::size_t i = 1;
@@ -164,7 +169,8 @@ class ModelCalibration {
                     0.5 * low * as_double(rows) / as_double(row_counts_[0]));
   }
 
-  /// The products of one layer after another, so that weights come from where they come from in a step.
+  /// Adds a kernel that computes the products of one layer per call and takes the next layer in the next call, so that
+  /// weights come from the same level of cache or memory as in a step.
   std::size_t add_products(const std::vector<std::vector<LayerProduct>>& layers, std::int64_t rows) {
     return timer_.add([this, &layers, rows](int index) {
       Thread& t = thread(index);
@@ -220,7 +226,8 @@ class ModelCalibration {
     }));
   }
 
-  /// A cache as search makes it: rows of a sentence side by side, which have their first positions in common.
+  /// Fills a thread's cache as a beam search would: the rows of a sentence are neighbours and share their first
+  /// positions.
   void fill(Thread& t, std::int64_t sentences) {
     const std::int64_t width = config_.dim_emb;
     std::vector<std::int32_t> offsets, parents, first_rows;
@@ -232,7 +239,8 @@ class ModelCalibration {
     t.cache.select(parents);
     for (std::size_t r = 0; r < parents.size(); ++r)
       first_rows.push_back(r > 0 && parents[r] == parents[r - 1] ? first_rows.back() : static_cast<std::int32_t>(r));
-    // As many positions in common that the step's keys are as many as they were: rows x own + sentences x common.
+    // The number of shared positions is chosen so that the step reads as many different keys as the average step did:
+    // keys = rows x (own positions) + sentences x (shared positions).
     const double keys =
         as_double(rows_ * length_) * as_double(counts_.decoder_keys) / as_double(counts_.tokens.decoder_pairs);
     const double own = rows_ == sentences ? as_double(length_)
@@ -266,7 +274,7 @@ class ModelCalibration {
                                 out.data());
       });
     });
-    // A row's embedding, and its keys and values into the cache of a layer.
+    // Measures the embedding of a row, and storing the row's keys and values in the cache of one layer.
     row_kernel_ = timer_.add([=, this](int index) {
       Thread& t = thread(index);
       t.arena.reset();
@@ -304,15 +312,17 @@ class ModelCalibration {
   const DecodingCounts& counts_;
   KernelTimer timer_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;  // of each layer
+  std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;  // [layer][product]; memory_: the
+                                                                       // cross-attention's key and value projections
   std::vector<std::int64_t> row_counts_;
-  std::int64_t rows_ = 1, length_ = 1, source_ = 1;  // of a typical step
+  std::int64_t rows_ = 1, length_ = 1, source_ = 1;  // rows, positions per row and source tokens per sentence of a
+                                                     // typical step
   std::int64_t encoder_pairs_ = 1;
   std::vector<std::int32_t> encoder_offsets_;
   std::size_t encoder_kernel_ = 0, memory_kernel_ = 0, encoder_norm_kernel_ = 0;
   double page_seconds_ = 0;
   std::size_t row_kernel_ = 0, encoder_attention_kernel_ = 0, self_kernel_ = 0, cross_kernel_ = 0;
-  std::vector<std::size_t> decoder_kernels_, output_kernels_, norm_kernels_;  // for each of row_counts_
+  std::vector<std::size_t> decoder_kernels_, output_kernels_, norm_kernels_;  // one for each of row_counts_
 };
 
 }  // namespace
