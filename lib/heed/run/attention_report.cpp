@@ -12,14 +12,17 @@
 namespace heed {
 namespace {
 
-constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross};  // as shown
-constexpr int kLongestHeading = 100;  // columns of a picture's heading
+constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder,
+                            AttentionKind::cross};  // the order of the report
+constexpr int kLongestHeading = 100;                // greatest width, in columns, of the heading above a picture
 
+/// Returns the format that the ending of the output file's name means, if any. Throws UsageError for other kinds of
+/// files.
 std::optional<AttentionFormat> format_of_name(const std::string& output) {
   using enum AttentionFormat;
   constexpr std::array<std::pair<std::string_view, AttentionFormat>, 4> endings{
       {{".svg", svg}, {".png", png}, {".jsonl", jsonl}, {".tsv", tsv}}};
-  // Kinds of files that a reader would not take these formats for.
+  // Endings of files that none of the formats fits.
   constexpr std::array<std::string_view, 16> foreign{".pdf",  ".eps",  ".ps",   ".jpg", ".jpeg", ".gif",
                                                      ".webp", ".bmp",  ".tiff", ".tif", ".htm",  ".html",
                                                      ".json", ".hdf5", ".h5",   ".csv"};
@@ -36,7 +39,7 @@ std::optional<AttentionFormat> format_of_name(const std::string& output) {
   return std::nullopt;
 }
 
-/// The T of `--alignment threshold T`; none for argmax.
+/// Returns the T of `--alignment threshold T`, or nothing for argmax.
 std::optional<float> parse_alignment(const std::vector<std::string>& words) {
   if (words.empty() || (words.size() == 1 && words[0] == "argmax")) return std::nullopt;
   if (words.size() == 2 && words[0] == "threshold") {
@@ -51,6 +54,7 @@ std::optional<float> parse_alignment(const std::vector<std::string>& words) {
   throw UsageError("--alignment '" + given + "': must be argmax, or threshold and a number from 0 to 1");
 }
 
+/// Returns the heading of a sentence: "line 3: source text → target text".
 std::string heading(const SentenceAttention& sentence, bool ascii = false) {
   std::string text = "line " + std::to_string(sentence.line);
   if (!sentence.source_text.empty()) text += ": " + sentence.source_text;
@@ -58,6 +62,7 @@ std::string heading(const SentenceAttention& sentence, bool ascii = false) {
   return visible_text(text);
 }
 
+/// Returns whether --head combines all heads of a layer into one map.
 bool is_reduced(const std::string& head) {
   return head == "mean" || head == "max";
 }
@@ -143,7 +148,7 @@ std::vector<int> AttentionReport::layers(AttentionKind kind) const {
   return out;
 }
 
-/// The maps that were asked for, by kind, layer and head.
+/// Returns the maps that the options choose, ordered by kind, layer and head.
 std::vector<AttentionMap> AttentionReport::select(const SentenceAttention& sentence) const {
   std::vector<AttentionMap> out;
   for (const AttentionKind kind : kKinds) {

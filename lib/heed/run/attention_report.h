@@ -14,7 +14,7 @@
 
 namespace heed {
 
-/// Whose attention is asked for.
+/// The kind of attention that the user wants to see.
 enum class AttentionChoice { cross, encoder, decoder, all };
 enum class AttentionFormat { heatmap, table, pharaoh, tsv, jsonl, svg, png };
 
@@ -46,7 +46,7 @@ struct EnumNames<ColorChoice> {
       {ColorChoice::automatic, "auto"}, {ColorChoice::always, "always"}, {ColorChoice::never, "never"}};
 };
 
-/// What of the attention is shown, and how.
+/// The options that choose attention weights and their presentation.
 struct AttentionReportOptions {
   AttentionChoice kind = AttentionChoice::cross;
   std::string layer = "last";
@@ -86,44 +86,44 @@ struct AttentionReportOptions {
   }
 };
 
-/// The tokens along one side of a map.
+/// The tokens along one side of an attention map.
 struct AttentionTokens {
   std::vector<std::string> pieces = {};
-  WordGroups words = {};  ///< over the pieces
+  WordGroups words = {};  ///< the words that the pieces form
 };
 
-/// All that a model looked at in one sentence.
+/// The attention weights of a model in one sentence, with the texts and tokens.
 struct SentenceAttention {
   std::int64_t line = 0;
-  std::string source_text = {}, target_text = {};  ///< raw
-  AttentionTokens source = {};                     ///< ends with `</s>`
-  AttentionTokens fed = {};                        ///< what the decoder was given: `<s>` and the target
-  AttentionTokens produced = {};                   ///< what it was to answer: the target and `</s>`
+  std::string source_text = {}, target_text = {};  ///< raw text
+  AttentionTokens source = {};                     ///< the encoder's tokens: pieces of the source and `</s>`
+  AttentionTokens fed = {};                        ///< the decoder's input: `<s>` and pieces of the target
+  AttentionTokens produced = {};                   ///< the decoder's output: pieces of the target and `</s>`
   struct Head {
     AttentionKind kind = AttentionKind::cross;
     int layer = 1, head = 1;
-    std::vector<float> weights;  ///< queries x keys
+    std::vector<float> weights;  ///< [queries, keys] in row-major order
   };
-  std::vector<Head> heads = {};  ///< may be empty for an empty line
+  std::vector<Head> heads = {};  ///< empty when source and target are empty lines
 };
 
-/// Turns sentences' attention into the format that was asked for.
+/// Writes the attention of sentences in the format that the user chose.
 class AttentionReport {
  public:
-  /// `output` is the output's name, which may tell the format; `environment` describes what `out` is connected to.
-  /// Throws UsageError where options contradict each other.
+  /// `output` is the name of the output file; its ending may choose the format. `environment` describes the terminal,
+  /// if any, that `out` is connected to. Throws UsageError when options contradict each other.
   AttentionReport(const AttentionReportOptions& options, const std::string& output, std::ostream& out,
                   const TerminalEnvironment& environment, int terminal_columns);
 
-  /// Throws UsageError where the model has not what was asked for.
+  /// Checks that the model has the layers and heads that the options name. Throws UsageError otherwise.
   void check_model(int encoder_layers, int decoder_layers, int heads);
-  /// Whether this kind of attention is needed at all.
+  /// Returns whether the report needs the weights of this kind of attention.
   bool wants(AttentionKind kind) const;
   AttentionFormat format() const { return format_; }
 
-  /// Writes the sentence, or keeps it for a picture.
+  /// Writes a sentence, or keeps the sentence for the picture that finish() writes.
   void add(const SentenceAttention& sentence);
-  /// Writes the picture, where there is one.
+  /// Writes the SVG or PNG picture of all sentences; with other formats, writes nothing but a missing header.
   void finish();
 
  private:

@@ -15,12 +15,12 @@ bool is_stdin(const std::string& path) {
   return path.empty() || path == "-";
 }
 
-/// Options that cannot stand together.
+/// Throws UsageError with `message` when `wrong` is true.
 void refuse(bool wrong, const std::string& message) {
   if (wrong) throw UsageError(message);
 }
 
-/// What is for a corpus only may not stand beside what scores lines.
+/// Throws UsageError when options of different modes are combined, such as a test of significance with scores of lines.
 void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
   const bool lines = options.sentence_level || options.d2l.has_value();
   const bool tested = options.confidence || plan.test;
@@ -56,6 +56,7 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
   refuse((options.worst || options.by_length) && options.score_only, "--score-only is for scores alone");
 }
 
+/// Throws UsageError when options for tests of significance contradict each other.
 void check_tests(const BleuToolOptions& options, const BleuPlan& plan) {
   refuse(options.paired_bs && options.paired_ar, "give one of --paired-bs and --paired-ar");
   refuse(plan.test && plan.systems.size() < 2,
@@ -65,7 +66,8 @@ void check_tests(const BleuToolOptions& options, const BleuPlan& plan) {
   refuse(options.fail_drop && options.baseline.empty(), "--fail-drop needs --baseline HYP");
 }
 
-/// Systems in their order; the baseline is not compared with itself.
+/// Returns the systems in their order, after the baseline. Leaves the baseline out of the systems that are compared
+/// with it.
 std::vector<std::string> systems_of(const BleuToolOptions& options, bool paired, Log& log) {
   std::vector<std::string> systems = options.input;
   if (systems.empty()) systems.push_back("-");
@@ -101,7 +103,7 @@ TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOption
   return metrics;
 }
 
-/// sacreBLEU prints paired tests in the order asked for, all else in that of the names.
+/// Sorts the metrics as sacreBLEU prints them: BLEU, chrF, TER. Paired tests keep the user's order.
 void sort_metrics(BleuPlan& plan) {
   if (plan.test) return;
   const auto rank = [](const auto& metric) { return metric->name()[0] == 'B' ? 0 : metric->name()[0] == 'c' ? 1 : 2; };
@@ -109,7 +111,7 @@ void sort_metrics(BleuPlan& plan) {
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
-/// Says which of the given options change nothing. They are no errors, since sacreBLEU takes them silently.
+/// Warns of given options that have no effect. They are not errors, because sacreBLEU accepts them silently.
 void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& log) {
   const auto has = [&](Metric kind) {
     return std::find(options.metrics.begin(), options.metrics.end(), kind) != options.metrics.end();
@@ -134,7 +136,7 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
       log.warn("--" + name + " does nothing without " + std::string(what));
 }
 
-/// The options made whole: the defaults that depend on other options, and what may not stand together.
+/// Checks the options and fills in the defaults that depend on other options.
 BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
   BleuPlan plan{options, {}, {}, 1, {}, {}};
   const bool lines = options.sentence_level || options.worst || options.by_length || options.d2l;
@@ -187,7 +189,7 @@ std::string BleuPlan::signature(const TranslationMetric& metric) const {
 std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {
   const auto limit = plan_.options.fail_under;
   if (!limit || !plan_.is_worse(score, *limit)) return {};
-  // Two decimals, or as many as it takes to tell the score from the limit.
+  // The message shows at least two decimals, and as many as needed to tell the score from the limit.
   int digits = std::max(2, plan_.width);
   while (digits < 17 && format_fixed(score, digits) == format_fixed(*limit, digits)) ++digits;
   const std::string message = whose() + plan_.metrics[0]->name() + " " + format_fixed(score, digits) +

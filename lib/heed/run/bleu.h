@@ -16,7 +16,7 @@
 
 namespace heed {
 
-/// The metrics that the tool computes.
+/// The metrics that the program `bleu` computes.
 constexpr auto kTranslationMetrics = enum_names(Metric::bleu, Metric::chrf, Metric::ter);
 
 enum class BleuFormat { text, json, tsv, junit };
@@ -27,7 +27,8 @@ struct EnumNames<BleuFormat> {
       {BleuFormat::text, "text"}, {BleuFormat::json, "json"}, {BleuFormat::tsv, "tsv"}, {BleuFormat::junit, "junit"}};
 };
 
-/// What the tool `bleu` is asked for. Defaults are sacreBLEU's; one that depends on other options is not given.
+/// The options of the program `bleu`. The defaults are sacreBLEU's. An empty optional means that the default depends on
+/// other options.
 struct BleuToolOptions {
   std::vector<std::string> references;
   int num_refs = 1;
@@ -36,12 +37,12 @@ struct BleuToolOptions {
   int threads = 0;
   std::vector<Metric> metrics = {Metric::bleu};
   bool sentence_level = false;
-  std::optional<MtevalMode> tokenize;  ///< 13a, but none with d2l
+  std::optional<MtevalMode> tokenize;  ///< default: 13a; with d2l: none
   bool lowercase = false;
   BleuSmoothing smooth_method = BleuSmoothing::exp;
   std::optional<double> smooth_value;
   int max_order = 4;
-  std::optional<bool> effective_order;  ///< on for single lines
+  std::optional<bool> effective_order;  ///< default: on for scores of single lines
   bool force = false;
   std::optional<int> d2l;
   bool multi_bleu = false;
@@ -54,8 +55,8 @@ struct BleuToolOptions {
   std::int64_t seed = 12345;
   std::string baseline;
   bool score_only = false;
-  std::optional<int> width;          ///< 1, but 3 with d2l
-  std::optional<BleuFormat> format;  ///< json for a corpus, text for lines and lengths
+  std::optional<int> width;          ///< decimals; default: 1; with d2l: 3
+  std::optional<BleuFormat> format;  ///< default: json for a corpus, text for lines and lengths
   bool signature = false;
   bool short_signature = false;
   std::optional<std::int64_t> worst;
@@ -63,7 +64,7 @@ struct BleuToolOptions {
   std::optional<double> fail_under, fail_drop;
   Utf8Options utf8;
   CommonOptions common;
-  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
+  std::vector<std::string> given;  ///< names of the options that the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -185,13 +186,13 @@ struct BleuToolOptions {
 };
 
 /// Scores hypotheses (options.input, or `in`) against options.references and writes the report to `out`. Reads all
-/// files side by side; memory does not grow with them, but for 8 bytes a statistic and line in tests of significance.
-/// Returns 0, 3 where a score is worse than options.fail_under or options.fail_drop allows, or 1 where multi-bleu has
-/// no reference text. Throws UsageError where options contradict each other, Error for unreadable, empty or unequally
-/// long files.
+/// files line by line at the same time. Memory does not grow with the files; only tests of significance keep 8 bytes
+/// for each statistic of each line. Returns the exit code: 0; 3 when a score is worse than options.fail_under or
+/// options.fail_drop allows; or 1 when multi-bleu finds no reference text. Throws UsageError when options contradict
+/// each other, and Error for unreadable, empty or unequally long files.
 int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out, Log& log);
 
-/// Name, purpose, usage and other toolkits' option names.
+/// Returns the name, purpose, usage and examples of `bleu`, and the option names of other toolkits.
 ToolInfo bleu_tool_info();
 
 }  // namespace heed

@@ -7,12 +7,12 @@
 namespace heed {
 namespace {
 
-/// As many lines that end in " ." as sacreBLEU takes before it speaks.
+/// From this number of lines that end in " ." on, sacreBLEU warns that the text looks tokenised.
 constexpr int kTokenizedLines = 100;
-/// From this p on a difference may be chance.
+/// A difference with a p-value of at least 0.05 may be chance.
 constexpr double kSignificant = 0.05;
 
-/// Warns of systems that look tokenised, as sacreBLEU does.
+/// Warns of systems whose lines look tokenised, as sacreBLEU does.
 class TokenizedCheck {
  public:
   explicit TokenizedCheck(const BleuPlan& plan) : lines_(plan.systems.size()) {
@@ -39,7 +39,7 @@ class TokenizedCheck {
   std::vector<std::int64_t> lines_;
 };
 
-/// Scores, intervals and p-values of all systems.
+/// Returns the scores, confidence intervals and p-values of all systems.
 std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatistics& statistics,
                                        const std::vector<double>& sums, const Segments& segments) {
   const std::size_t metrics = plan.metrics.size(), systems = segments.systems();
@@ -75,7 +75,7 @@ std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatis
   return reports;
 }
 
-/// Checks --fail-under and --fail-drop.
+/// Returns the failures by --fail-under and --fail-drop.
 std::vector<ScoreFailure> check_reports(const BleuPlan& plan, const std::vector<SystemReport>& reports,
                                         Threshold& threshold) {
   std::vector<ScoreFailure> failures;
@@ -105,7 +105,7 @@ void write_reports(const BleuPlan& plan, const std::vector<SystemReport>& report
     const bool list = plan.format == BleuFormat::json && reports.size() == 1 && plan.metrics.size() > 1;
     if (list) out << "[\n";
     for (const SystemReport& system : reports) {
-      std::size_t longest = 0;  // intervals of several metrics stand below each other
+      std::size_t longest = 0;  // intervals of several metrics are aligned
       for (const SystemScore& score : system.scores)
         longest = std::max(longest, format_fixed(score.score, plan.width).size());
       for (std::size_t m = 0; m < system.scores.size(); ++m) {
@@ -182,7 +182,7 @@ void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out
     std::vector<double> sums;
   };
   struct Block : CountedBlock {
-    std::vector<std::size_t> buckets;  // of each segment
+    std::vector<std::size_t> buckets;  // the bucket of each segment
   };
   CorpusCounter counter(plan);
   std::vector<Bucket> buckets(kBuckets, {0, std::vector<double>(counter.width())});

@@ -10,13 +10,14 @@
 namespace heed {
 namespace {
 
-/// Lines of a report and the scores in them.
+/// A block of segments with their scores and the text of the report.
 struct ScoredBlock : SegmentBlock {
   std::vector<double> scores;
   std::string report;
 };
 
-/// One score a line: `score` gives a segment's value and appends its line of the report, without the end.
+/// Reports one score for each line. `score` returns the score of a segment and appends the report line, without the
+/// line feed, to `report`.
 void score_lines(const BleuPlan& plan, Segments& segments,
                  const std::function<double(const SegmentBlock&, std::size_t segment, std::size_t thread,
                                             std::string& report)>& score,
@@ -38,11 +39,12 @@ void score_lines(const BleuPlan& plan, Segments& segments,
   run_segment_pipeline<ScoredBlock>(plan, segments, work, take, [&] { out.flush(); });
 }
 
-/// What Perl's split takes for white space in a string of bytes.
+/// Returns whether Perl's split treats `c` as white space in a string of bytes.
 bool is_ascii_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/// Sets `words` to the parts of `line` between white space.
 void split_bytes(std::string_view line, std::vector<std::string_view>& words) {
   words.clear();
   for (std::size_t at = 0; at < line.size();) {
@@ -135,7 +137,7 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
   };
   CorpusCounter counter(plan);
   const auto most = static_cast<std::size_t>(*plan.options.worst);
-  std::vector<Line> worst;  // a heap, the best of them in front
+  std::vector<Line> worst;  // heap of the worst lines so far; the best of them is at the front
   const auto work = [&](Block& block, int thread) {
     counter.count(block, thread);
     block.scores.clear();
@@ -192,7 +194,7 @@ int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out
   };
   struct alignas(64) Worker {
     NgramMatcher matcher{kOrders};
-    std::vector<std::string> lowered;  // the hypothesis, each reference
+    std::vector<std::string> lowered;  // lower-cased hypothesis and references
     std::vector<std::string_view> words;
   };
   std::vector<Worker> workers(static_cast<std::size_t>(plan.threads));

@@ -16,36 +16,41 @@
 
 namespace heed {
 
+/// The exit code when a score is worse than --fail-under or --fail-drop allows.
 constexpr int kBelowThreshold = 3;
 
-/// The options made whole.
+/// The options of `bleu` after checking, with all defaults filled in.
 struct BleuPlan {
   const BleuToolOptions& options;
   BleuOptions bleu;
-  TranslationMetrics metrics;        ///< in the order given, each once
-  std::size_t references = 1;        ///< of a segment
-  std::vector<std::string> systems;  ///< the baseline first where there is one
-  std::optional<Resampling> test;    ///< "bs" or "ar", of several systems against the first
+  TranslationMetrics metrics;        ///< in the order of the report, each metric once
+  std::size_t references = 1;        ///< number of references for each segment
+  std::vector<std::string> systems;  ///< names of the systems' files; the baseline first, if given
+  std::optional<Resampling> test;  ///< "bs" (bootstrap) or "ar" (approximate randomisation): paired test of each system
+                                   ///< against the first
   BleuFormat format = BleuFormat::json;
   int width = 1;
   int threads = 1;
 
+  /// Returns sacreBLEU's signature of a score by `metric`.
   std::string signature(const TranslationMetric& metric) const;
-  /// Whether `score` is worse than `limit` in the first metric.
+  /// Returns whether `score` is worse than `limit` by the first metric.
   bool is_worse(double score, double limit) const {
     return metrics[0]->lower_is_better() ? score > limit : score < limit;
   }
 };
 
-/// Remembers scores worse than --fail-under.
+/// Collects the scores that --fail-under or --fail-drop does not allow.
 class Threshold {
  public:
   explicit Threshold(const BleuPlan& plan) : plan_(plan) {}
 
-  /// What is wrong with a score of the first metric, or nothing.
+  /// Returns a message when `score`, by the first metric, is worse than --fail-under, and counts the failure; otherwise
+  /// returns nothing. `whose` returns the beginning of the message.
   std::optional<std::string> check(double score, const std::function<std::string()>& whose);
+  /// Counts a failure and keeps the first message.
   void fail(std::string message);
-  /// The exit code; says on the log why it is not 0.
+  /// Returns the exit code. Logs the first message when the exit code is not 0.
   int exit_code(Log& log) const;
 
  private:
@@ -54,8 +59,9 @@ class Threshold {
   std::string first_;
 };
 
-/// Reads all segments, works on blocks of them on the plan's threads and takes the blocks in order. A Block is a
-/// SegmentBlock with what `work` finds. `idle`: see PipelineStages.
+/// Reads all segments in blocks, calls `work` for blocks on the plan's threads, and calls `take` for each block in
+/// order. A Block is a SegmentBlock with further members for the results of `work`. `idle` is called as described at
+/// PipelineStages.
 template <class Block>
 void run_segment_pipeline(
     const BleuPlan& plan, Segments& segments, std::function<void(Block&, int thread)> work,
@@ -68,12 +74,12 @@ void run_segment_pipeline(
       .run();
 }
 
-/// Segments with the statistics of all systems and metrics, [size(), CorpusCounter::width()].
+/// A block of segments with the statistics of all systems and metrics: `rows` is [size(), CorpusCounter::width()].
 struct CountedBlock : SegmentBlock {
   std::vector<double> rows;
 };
 
-/// Counts the segments of a block.
+/// Computes the statistics of the segments of a block.
 class CorpusCounter {
  public:
   explicit CorpusCounter(const BleuPlan& plan);
@@ -83,16 +89,17 @@ class CorpusCounter {
 
  private:
   const BleuPlan& plan_;
-  SegmentStatistics statistics_;                                        // for its layout
+  SegmentStatistics statistics_;                                        // used for the layout of a row only
   std::vector<std::vector<std::unique_ptr<SegmentCounter>>> counters_;  // [thread, metric]
 };
 
+// The modes of `bleu`. Each function reads all segments and writes the report of a mode to `out`.
 void score_corpus(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold, Log& log);
 void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out);
 void score_sentences(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold);
 void score_d2l(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold);
 void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out);
-/// Returns the exit code: 1, as multi-bleu.perl does, where there is no reference text.
+/// Writes the line that multi-bleu.perl writes. Returns the exit code: 1, like multi-bleu.perl, without reference text.
 int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out);
 
 }  // namespace heed

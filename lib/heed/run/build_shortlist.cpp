@@ -13,8 +13,8 @@ std::string lines(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " line" : " lines");
 }
 
-/// Two or three texts, line by line beside each other. Where one ends before another, the Error gives the numbers of
-/// lines of both.
+/// Reads two or three texts line by line at the same time. When one text ends before another, throws an Error with the
+/// numbers of lines of both texts.
 class ParallelLines {
  public:
   ParallelLines(const std::vector<std::string>& paths, std::istream& in, InvalidUtf8 policy) : lines_(paths.size()) {
@@ -46,7 +46,8 @@ class ParallelLines {
   std::vector<std::string> lines_;
 };
 
-/// Appends the links of a line of an alignment: i-j, counted from 0 within the sentences.
+/// Appends the links of one line of an alignment file. A link i-j joins source piece i and target piece j, both from 0
+/// within the sentences.
 void read_links(const std::string& line, const LineReader& reader, const PieceText& source, const PieceText& target,
                 std::vector<AlignmentLink>& links) {
   const std::int64_t s = source.sentences() - 1;

@@ -11,9 +11,9 @@
 
 namespace heed {
 
-/// What `build-vocab --shortlist` is asked for.
+/// The options of `build-vocab --shortlist`.
 struct ShortlistOptions {
-  std::vector<std::string> texts;  ///< source and target
+  std::vector<std::string> texts;  ///< paths of the source text and the target text
   std::string alignments;
   std::int64_t best = 50, frequent = 100;
   int iterations = 5;
@@ -34,7 +34,7 @@ struct ShortlistOptions {
   }
 };
 
-/// Learns a shortlist and writes it to `out`; `in` is the text that is named -.
+/// Learns a lexical shortlist and writes it to `out`. `in` is read for a text whose path is "-". Returns the exit code.
 int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Options& utf8, std::istream& in,
                     std::ostream& out, Log& log);
 

@@ -31,13 +31,13 @@ const ToolInfo kBuildVocabTool{
 
 namespace {
 
-constexpr std::int64_t kDefaultSize = 8000;  // bpe and unigram
+constexpr std::int64_t kDefaultSize = 8000;  // default of --max-size for bpe and unigram
 
-/// A text to learn from, tokenised and counted.
+/// One text to learn from, with its words and their counts.
 struct Corpus {
   std::string path, language;
   WordCounts words;
-  std::int64_t lines = 0, sentences = 0;  // sentences: lines with words
+  std::int64_t lines = 0, sentences = 0;  // `sentences`: lines that have words
 };
 
 std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
@@ -60,6 +60,7 @@ std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
   return corpora;
 }
 
+/// Tokenises the text `corpus.path` and counts its words.
 void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
   steps.language = corpus.language;
   const TextPipeline pipeline(steps);
@@ -82,7 +83,7 @@ void count_words(Corpus& corpus, TextSteps steps, const BuildVocabOptions& optio
   reader.report(log);
 }
 
-/// Reads words with their counts, as get-vocab writes them.
+/// Reads words with their counts in the format of subword-nmt's get-vocab.
 void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream& in, Log& log) {
   LineReader reader = open_lines(corpus.path, in, options.utf8.on_invalid_utf8);
   for (std::string line; reader.next(line);) {
@@ -93,7 +94,8 @@ void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream&
   reader.report(log);
 }
 
-/// All corpora as one, in the order of first occurrence. Without `keep` none of theirs is left.
+/// Returns the counts of all corpora together; words are in the order of first occurrence. Empties the corpora unless
+/// `keep`.
 WordCounts join_counts(std::vector<Corpus>& corpora, bool keep) {
   if (corpora.size() == 1 && !keep) return std::exchange(corpora.front().words, {});
   WordCounts all;
@@ -106,7 +108,8 @@ WordCounts join_counts(std::vector<Corpus>& corpora, bool keep) {
   return all;
 }
 
-/// Occurrences of the pieces of words. In a character model all words but a sentence's first have a `<space>` before.
+/// Returns how often each piece occurs in the words. A character model has a `<space>` before each word but the first
+/// of a sentence.
 WordCounts count_pieces(const WordCounts& words, const Subwords& subwords, std::int64_t sentences) {
   WordCounts pieces;
   if (subwords.type() == SubwordType::characters) pieces.add(kSpacePiece, words.total() - sentences);
@@ -122,7 +125,8 @@ void write_counts(const WordCounts& pieces, const std::string& path) {
   file.commit();
 }
 
-/// Different characters within words, and different ones at their ends: what --total-symbols takes off.
+/// Returns the number of different characters within words plus the number of different characters at the ends of
+/// words, which --total-symbols subtracts from --merges.
 std::int64_t count_characters(const WordCounts& words) {
   StringIds inside, final;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -136,7 +140,7 @@ std::int64_t count_characters(const WordCounts& words) {
   return inside.size() + final.size();
 }
 
-/// `keep`: the words are needed later.
+/// Learns BPE merges from `words`. Leaves `words` intact when `keep`; otherwise learning frees them as it goes.
 BpeLearnt learn_merges(WordCounts& words, bool keep, const BuildVocabOptions& options, Log& log) {
   BpeLimits limits;
   limits.min_frequency = options.min_frequency.value_or(2);
@@ -161,7 +165,7 @@ BpeLearnt learn_merges(WordCounts& words, bool keep, const BuildVocabOptions& op
   return learnt;
 }
 
-/// Adds pieces that no text has until their number is a multiple.
+/// Adds pieces "<unused0>", "<unused1>", ... until the number of pieces is a multiple of `multiple`.
 void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
   std::int64_t number = 0;
   while (std::ssize(pieces) % multiple != 0) {
@@ -170,8 +174,9 @@ void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
   }
 }
 
-/// Leaves out the rarest characters: the rest covers a share of the text.
-void cover(double share, const WordCounts& counts, std::vector<std::size_t>& order) {
+/// Removes the rarest characters from the end of `order`, so that the remaining ones make up at least `share` of the
+/// text.
+void drop_rarest_characters(double share, const WordCounts& counts, std::vector<std::size_t>& order) {
   std::int64_t total = 0, covered = 0;
   const auto count = [&](std::size_t i) { return counts.word(i) == kSpacePiece ? 0 : counts.count(i); };
   for (const std::size_t i : order) total += count(i);
@@ -181,11 +186,12 @@ void cover(double share, const WordCounts& counts, std::vector<std::size_t>& ord
   order.resize(kept);
 }
 
-/// The pieces in id order: by falling count, equal counts in the order of their bytes. Single characters of a bpe
-/// model stay even where merges have used them all up, so that no word of known characters is unknown.
+/// Returns the pieces in the order of their ids: by falling count, and by their bytes when counts are equal. Single
+/// characters of a bpe model stay even when merges have used up all their occurrences, so that no word of known
+/// characters is unknown.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
   const std::int64_t least = options.type == SubwordType::bpe ? 0 : options.min_frequency.value_or(1);
-  std::vector<std::pair<std::int64_t, std::size_t>> ranked;  // counts beside the indices: they decide mostly
+  std::vector<std::pair<std::int64_t, std::size_t>> ranked;  // count and index: the count decides most comparisons
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts.count(i) >= least && Vocabulary::is_piece(counts.word(i))) ranked.emplace_back(counts.count(i), i);
   std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
@@ -193,7 +199,7 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   });
   std::vector<std::size_t> order;
   for (const auto& [count, index] : ranked) order.push_back(index);
-  if (options.character_coverage) cover(*options.character_coverage, counts, order);
+  if (options.character_coverage) drop_rarest_characters(*options.character_coverage, counts, order);
   const std::size_t found = order.size();
   const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
   if (found > most) {
@@ -212,6 +218,7 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   return pieces;
 }
 
+/// Throws UsageError for options that do not fit --type or each other.
 void check_options(const BuildVocabOptions& options) {
   const std::string type(enum_name(options.type));
   if (options.type != SubwordType::bpe) {
@@ -237,7 +244,7 @@ void check_options(const BuildVocabOptions& options) {
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
 }
 
-/// A shortlist and a vocabulary have no options in common but those of input and output.
+/// Throws UsageError for options of a vocabulary together with --shortlist, or options of a shortlist without it.
 void check_shortlist_options(const BuildVocabOptions& options) {
   const std::vector<std::string>& texts = options.shortlist.texts;
   const bool shortlist = !texts.empty();
@@ -263,15 +270,16 @@ void check_shortlist_options(const BuildVocabOptions& options) {
     throw UsageError("standard input (-) is named twice");
 }
 
-/// What the texts hold.
-struct Learning {
+/// The words of all texts to learn from.
+struct LearningData {
   std::vector<Corpus> corpora;
-  WordCounts words = {};  // of all of them
+  WordCounts words = {};  // words of all corpora together
   std::int64_t lines = 0, sentences = 0, occurrences = 0, different = 0;
 };
 
-Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
-  Learning read{.corpora = list_corpora(options)};
+/// Reads and counts all texts.
+LearningData read_texts(const TextSteps& steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
+  LearningData read{.corpora = list_corpora(options)};
   for (Corpus& corpus : read.corpora) {
     options.dict_input ? read_counts(corpus, options, in, log) : count_words(corpus, steps, options, in, log);
     if (corpus.words.size() == 0)
@@ -283,10 +291,11 @@ Learning read_texts(const TextSteps& steps, const BuildVocabOptions& options, st
   read.words = join_counts(read.corpora, !options.write_vocabulary.empty());
   read.occurrences = read.words.total();
   read.different = static_cast<std::int64_t>(read.words.size());
-  return_free_heap();  // what reading took; learning takes more than that
+  return_free_heap();  // frees the memory that reading used before learning begins
   return read;
 }
 
+/// Returns the symbols of the list "A,B,..." of --user-symbols.
 std::vector<std::string> split_symbols(const std::string& list) {
   std::vector<std::string> symbols;
   for (std::size_t at = 0; !list.empty() && at <= list.size();) {
@@ -301,7 +310,7 @@ std::vector<std::string> split_symbols(const std::string& list) {
   return symbols;
 }
 
-/// A unigram model: user-defined symbols, bytes, then pieces by falling probability.
+/// Learns a unigram model: user-defined symbols, bytes, then pieces by falling probability.
 TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, const BuildVocabOptions& options,
                               Log& log) {
   using Kind = SentencePieceModel::Kind;
@@ -337,8 +346,9 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
                    std::make_shared<const Vocabulary>(padded));
 }
 
-/// A model of the size options.max_size, with the counts of its pieces. Without `keep` a bpe model uses the words up.
-std::pair<TextModel, WordCounts> learn_model(Learning& learning, bool keep, const TextSteps& steps,
+/// Learns a model of the size options.max_size. Returns the model and the counts of its pieces. A bpe model frees the
+/// words of `learning` unless `keep`.
+std::pair<TextModel, WordCounts> learn_model(LearningData& learning, bool keep, const TextSteps& steps,
                                              const BuildVocabOptions& options, Log& log) {
   if (options.type == SubwordType::unigram) {
     TextModel model = learn_unigram_model(learning.words, steps, options, log);
@@ -358,10 +368,10 @@ std::pair<TextModel, WordCounts> learn_model(Learning& learning, bool keep, cons
   return {TextModel(steps, subwords, vocabulary), std::move(counts)};
 }
 
-/// How a vocabulary covers a text.
+/// Measures how a vocabulary covers a text.
 struct Coverage {
   std::int64_t size = 0, pieces = 0, words = 0, unknown = 0;
-  std::vector<std::int64_t> lengths;  // pieces of each line
+  std::vector<std::int64_t> lengths;  // the number of pieces in each line
 
   Coverage(const TextModel& model, const std::vector<std::string>& lines_of_tokens) : size(model.size()) {
     for (const std::string& tokens : lines_of_tokens) {
@@ -380,12 +390,12 @@ struct Coverage {
 
   double unknown_share() const { return pieces > 0 ? static_cast<double>(unknown) / static_cast<double>(pieces) : 0; }
   double pieces_a_word() const { return words > 0 ? static_cast<double>(pieces) / static_cast<double>(words) : 0; }
-  /// The smallest length that 99 of 100 lines do not exceed.
+  /// Returns the smallest length in pieces that 99 % of the lines do not exceed.
   std::int64_t length_99() const { return lengths.empty() ? 0 : lengths[(lengths.size() * 99 + 99) / 100 - 1]; }
 };
 
-/// Learns vocabularies of a quarter to twice the size and tells how each covers the raw lines of options.dev.
-void report_coverage(Learning& learning, const TextSteps& steps, const BuildVocabOptions& options,
+/// Learns vocabularies of a quarter, half, all and twice the size. Logs how each covers the raw `lines` of options.dev.
+void report_coverage(LearningData& learning, const TextSteps& steps, const BuildVocabOptions& options,
                      std::vector<std::string> lines, Log& log) {
   TextSteps dev_steps = steps;
   dev_steps.language = split_languages(steps.language).front();
@@ -400,7 +410,7 @@ void report_coverage(Learning& learning, const TextSteps& steps, const BuildVoca
     BuildVocabOptions one = options;
     one.max_size = std::max<std::int64_t>(asked, kReservedIds + 1);
     const TextModelParts learnt = learn_model(learning, true, steps, one, quiet).first.parts();
-    // As it will be read from a file: merges that lead to no piece are undone.
+    // The model is rebuilt as if it were read from a file, which undoes merges whose piece is not in the vocabulary.
     const Coverage coverage(TextModel::from_parts(learnt, "vocabulary"), lines);
     char text[160];
     std::snprintf(text, sizeof text,
@@ -428,7 +438,7 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   if (!options.dict_input) warn_of_unknown_languages(steps, log);
   std::vector<std::string> dev;
   if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
-  Learning learning = read_texts(steps, options, in, log);
+  LearningData learning = read_texts(steps, options, in, log);
   const auto [model, counts] = learn_model(learning, !options.dev.empty(), steps, options, log);
   if (!options.codes_output.empty()) {
     OutputFile file(options.codes_output);

@@ -14,7 +14,7 @@
 
 namespace heed {
 
-/// How --dev's table is written.
+/// The format of the table that --dev writes.
 enum class CoverageFormat { text, json };
 
 template <>
@@ -41,7 +41,7 @@ struct BuildVocabOptions {
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
-  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
+  std::vector<std::string> given;  ///< names of the options that the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -111,7 +111,8 @@ struct BuildVocabOptions {
 
 extern const ToolInfo kBuildVocabTool;
 
-/// The whole tool: learns from the files (or `in`) and writes the vocabulary, or the shortlist, to `out`.
+/// Runs the program `build-vocab`: learns from the files (or `in`) and writes the vocabulary, or the shortlist, to
+/// `out`. Returns the exit code.
 int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 }  // namespace heed

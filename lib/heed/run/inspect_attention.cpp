@@ -25,7 +25,7 @@ std::string line_count(std::int64_t count) {
   return format_count(count) + (count == 1 ? " line" : " lines");
 }
 
-/// Source lines, with their targets where these are given.
+/// Reads source lines and, with --target or --tsv, their target lines.
 class SentenceReader {
  public:
   SentenceReader(const InspectAttentionOptions& options, std::istream& in)
@@ -34,8 +34,8 @@ class SentenceReader {
   }
 
   bool has_target() const { return tsv_ || target_; }
-  /// The next line; false at the end. Throws Error where one file has more lines than the other, or where a line of a
-  /// TSV has not two columns.
+  /// Reads the next pair; returns false at the end. Without given targets, `target` stays unchanged. Throws Error when
+  /// one file has more lines than the other, or when a line of a TSV file does not have two columns.
   bool next(std::string& source, std::string& target) {
     const bool more = source_.next(source);
     if (target_ && target_->next(target) != more) fail_unequal();
@@ -67,7 +67,7 @@ class SentenceReader {
                                               " (each source line needs its target line)");
   }
 
-  /// An empty line is a pair of empty sentences.
+  /// Splits a TSV line at its TAB. An empty line gives two empty sentences.
   void split(std::string& source, std::string& target) const {
     target.clear();
     if (source.empty()) return;
@@ -86,7 +86,7 @@ class SentenceReader {
   std::optional<LineReader> target_;
 };
 
-/// Copies what is wanted of the attention of one sentence.
+/// Copies the attention weights that the report needs for one sentence.
 class TraceCopy : public Trace {
  public:
   TraceCopy(const AttentionReport& report, std::vector<SentenceAttention::Head>& heads)
@@ -105,7 +105,7 @@ class TraceCopy : public Trace {
   std::vector<SentenceAttention::Head>& heads_;
 };
 
-/// A sentence as the model and as the reader of a map sees it. `pieces` shows unknown pieces as they stand in the text.
+/// A sentence as ids for the model and as pieces for the report. `pieces` shows an unknown piece by its text.
 struct Sentence {
   std::vector<std::int32_t> ids;  // without <s> and </s>
   std::vector<std::string> pieces;
@@ -128,7 +128,7 @@ void add_word(AttentionTokens& tokens, const std::string& token) {
   tokens.words.words.push_back(token);
 }
 
-/// Pieces with their words, between the marks of a sentence's start and end where these are asked for.
+/// Returns pieces with the words they form; begins with `<s>` if `start`, ends with `</s>` if `end`.
 AttentionTokens tokens_of(const TextModel& model, const std::vector<std::string>& pieces, bool start, bool end) {
   AttentionTokens out;
   if (start) add_word(out, kStart);
@@ -212,7 +212,7 @@ class InspectRun {
     return out;
   }
 
-  /// Completes a sentence of which the texts are there.
+  /// Fills in the tokens and attention weights of a sentence whose texts are known.
   void inspect(SentenceAttention& sentence) {
     sentence.heads.clear();
     if (!reader_.has_target()) sentence.target_text.clear();
@@ -259,7 +259,7 @@ void check_options(const InspectAttentionOptions& options) {
 int run_inspect_attention(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
                           std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
-  static_cast<void>(instruction_set());  // a wrong HEED_ISA is said before the model is read
+  static_cast<void>(instruction_set());  // reports a wrong HEED_ISA before the model is read
   return InspectRun(options, environment, columns, in, out, log).run();
 }
 

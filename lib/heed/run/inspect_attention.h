@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// What the tool `inspect-attention` is asked for.
+/// The options of the program `inspect-attention`.
 struct InspectAttentionOptions {
   std::string model;
   std::string input = "-", output = "-";
@@ -57,8 +57,9 @@ struct InspectAttentionOptions {
 
 ToolInfo inspect_attention_tool_info();
 
-/// Shows what a model looks at, sentence by sentence, as soon as each has come. `environment` says what `out` is
-/// connected to, `columns` how wide that is. Returns the exit code.
+/// Runs the program `inspect-attention`: writes the attention weights of each sentence as soon as the sentence has been
+/// read. `environment` describes the terminal, if any, that `out` is connected to, and `columns` is the width of the
+/// terminal. Returns the exit code.
 int run_inspect_attention(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
                           std::istream& in, std::ostream& out, Log& log);
 

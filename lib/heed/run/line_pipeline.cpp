@@ -5,15 +5,15 @@
 namespace heed {
 namespace {
 
-/// Lines that a thread works on in one go, and what they become.
+/// A chunk: consecutive lines that a thread works on at once, and their output.
 struct Chunk {
   static constexpr std::size_t kLines = 512;
 
-  std::string text;  // the lines, one behind the other: threads read what another has written
+  std::string text;  // all lines one after the other, as one block of memory that moves between threads
   std::vector<std::size_t> ends;
   std::int64_t first = 1;  // number of the first line
   std::string out;
-  std::size_t worked = 0;  // lines
+  std::size_t worked = 0;  // number of lines whose output is in `out`
 
   std::size_t bytes() const { return text.size(); }
   void free() {

@@ -12,25 +12,28 @@
 
 namespace heed {
 
-/// The input that a tool's option names: the tool's standard input `in` for "-" and "", otherwise a file.
+/// Opens the input that an option names: `in` for "-" and "", otherwise the file `path`.
 LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 policy);
 
-/// What run_line_pipeline() is given.
+/// The functions that run_line_pipeline() calls.
 struct LineStages {
-  /// Appends what a line (number from 1) becomes to `out`. Called from several threads.
+  /// Appends the output for one input line to `out`. `number` is the line number, from 1. Called on several threads at
+  /// once.
   std::function<void(const std::string& line, std::int64_t number, std::string& out)> work;
-  /// Takes the output of `lines` lines, in input order, on the calling thread, while others may be at work already.
+  /// Receives the output of `lines` input lines, in input order, on the thread that called run_line_pipeline(), while
+  /// other threads may work on later lines.
   std::function<void(const std::string& text, std::int64_t lines)> take;
-  /// Takes the same of many chunks of lines at once, where threads can share that work too: `run` calls its argument
-  /// once for each thread. Nothing else is at work meanwhile.
+  /// Receives the outputs of many chunks of lines at once, for a step that threads share: `run` calls its argument once
+  /// on each thread. No other function of LineStages runs meanwhile.
   std::function<void(const std::vector<std::string_view>& texts, const RunOnThreads& run)> take_round = {};
-  /// Called when the input pauses, or fails, and everything before has been taken: the moment to flush.
+  /// Called when the input pauses or fails and `take` has received all earlier output, so that the program can flush
+  /// `out`.
   std::function<void()> idle = [] {};
 };
 
-/// Runs every line of `reader` through `job` on `threads` threads (0: all) in chunks, a bounded number at a time, so
-/// that memory is constant. Errors of lines and of the input are thrown in input order, after the output of the lines
-/// before.
+/// Calls `job.work` for every line of `reader` on `threads` threads (0: one for each processor). A bounded number of
+/// chunks of lines is in memory at any time. An error in a line or in the input is thrown after the output of all
+/// earlier lines has been taken.
 void run_line_pipeline(LineReader& reader, int threads, const LineStages& job);
 
 }  // namespace heed

@@ -8,20 +8,20 @@
 
 namespace heed {
 
-/// Numbers from 1 as a user lists them: "3,7-9"; "7-" has no end.
+/// A list of numbers from 1 in the form that users write: "3,7-9"; "7-" means 7 and all greater numbers.
 class NumberRanges {
  public:
-  /// Throws UsageError that names `option`.
+  /// Parses `text`. Throws UsageError naming `option` when `text` is not a list of numbers.
   static NumberRanges parse(std::string_view option, const std::string& text);
 
   bool contains(std::int64_t number) const;
-  /// The greatest number that is asked for by name (of "3,7-" the 7).
+  /// Returns the greatest number that the user wrote, such as 7 for "3,7-".
   std::int64_t greatest_named() const;
-  /// No number from `number` on is contained.
+  /// Returns whether all numbers of the list are less than `number`.
   bool all_before(std::int64_t number) const;
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // first and last
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // first and last number of each range
 };
 
 }  // namespace heed

@@ -6,8 +6,9 @@
 
 namespace heed {
 
-// The options of Marian, fairseq, OpenNMT-py, Sockeye, sacreBLEU, subword-nmt, SentencePiece and Moses that have
-// another name in heed, or that heed does not have: one table for each tool, for the message about an unknown option.
+// Tables of the options of Marian, fairseq, OpenNMT-py, Sockeye, sacreBLEU, subword-nmt, SentencePiece and Moses that
+// have another name in heed, or that heed does not have. Each program has a table; the message about an unknown option
+// uses it.
 
 std::span<const PeerOption> train_peer_options();
 std::span<const PeerOption> translate_peer_options();

@@ -13,7 +13,7 @@
 
 namespace heed {
 
-/// Some segments of a corpus, one after the other: of each, its references and what the systems make of it.
+/// A block of consecutive segments of a corpus. A segment has references and one hypothesis of each system.
 class SegmentBlock {
  public:
   SegmentBlock() = default;
@@ -21,7 +21,7 @@ class SegmentBlock {
   SegmentBlock& operator=(const SegmentBlock&) = delete;
 
   std::size_t size() const { return size_; }
-  /// The number, from 1, of a segment.
+  /// Returns the line number, from 1, of a segment of this block.
   std::int64_t line_number(std::size_t segment) const { return first_ + static_cast<std::int64_t>(segment); }
   std::span<const std::string_view> references(std::size_t segment) const {
     return std::span(lines_).subspan(segment * columns_, references_);
@@ -37,7 +37,7 @@ class SegmentBlock {
   friend class Segments;
   void find_lines();
 
-  std::string text_;  // all lines, one behind the other
+  std::string text_;  // all lines of the block, one after the other
   std::vector<std::size_t> ends_;
   std::vector<std::string_view> lines_;  // [segment, columns_]
   std::size_t size_ = 0, references_ = 0, columns_ = 0;

@@ -9,7 +9,7 @@ namespace heed {
 
 namespace {
 
-/// Steps that would do nothing are errors.
+/// Throws UsageError for a step that would have no effect, such as --skip-xml without --mode moses.
 void check_steps(const TextSteps& steps) {
   const auto check = [](bool given, bool useful, const std::string& name, const std::string& why) {
     if (given && !useful) throw UsageError("--" + name + ": " + why);

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// The first-stage options that `tokenize` and `build-vocab` share.
+/// The options of the first stage (text to tokens) that `tokenize` and `build-vocab` share.
 struct FirstStageOptions {
   TextSteps steps;
   std::string protected_file, truecase_file;
@@ -22,18 +22,20 @@ struct FirstStageOptions {
                           .value = "FILE"});
   }
 
-  /// The steps with what the files hold in place. Throws UsageError for steps that do not go together.
+  /// Returns the steps with the contents of the files (--protected, --truecase). Throws UsageError for steps that
+  /// contradict each other.
   TextSteps resolved() const;
 };
 
-/// Warns of each code of steps.language that no rules know, where the steps have rules for languages.
+/// Warns of each code in steps.language for which there are no rules, when a step uses rules of languages.
 void warn_of_unknown_languages(const TextSteps& steps, Log& log);
 
-/// The sides of a translation, where a file holds the text models of both.
+/// The side of a translation: a checkpoint holds a text model of each side.
 enum class Side { source, target };
 
-/// The text model of a vocabulary file, or of a side of a checkpoint. `language` picks one of several: of a
-/// vocabulary's (empty: there must be one only), or the checkpoint's side of that language whatever `side` says.
+/// Loads the text model of a vocabulary file, or of one side of a checkpoint. When a vocabulary serves several
+/// languages, `language` chooses one (empty: the vocabulary must serve a single language). When `path` is a checkpoint
+/// and `language` is the language of one side, that side is loaded instead of `side`.
 TextModel load_text_model(const std::string& path, const std::string& language, Side side);
 
 }  // namespace heed

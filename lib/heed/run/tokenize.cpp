@@ -87,7 +87,7 @@ void check_options(const TokenizeOptions& options) {
       throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
 }
 
-/// The columns of --output-format tsv, and what jsonl has in their place.
+/// Collects the columns of --output-format tsv, or the fields of jsonl.
 class PieceFields {
  public:
   explicit PieceFields(bool json) : json_(json) {}
@@ -118,10 +118,10 @@ class PieceFields {
   std::string pieces_, offsets_, words_, ids_;
 };
 
-/// The way of a line: with a model, what it stores; without, what the options say.
-class Way {
+/// Converts lines to tokens and back: with --model by the steps that the model stores, otherwise by the options.
+class LineConverter {
  public:
-  explicit Way(const TokenizeOptions& options)
+  explicit LineConverter(const TokenizeOptions& options)
       : ids_(options.output_format == TokenFormat::id),
         undo_{.uppercase_first = options.uppercase_first, .detruecase = options.detruecase} {
     if (!options.model.empty()) {
@@ -176,7 +176,8 @@ class Way {
       pipeline_->tokenize(line, out);
   }
 
-  /// Pieces or ids from first-stage tokens. Spaces around the line stay, as apply-bpe leaves them.
+  /// Appends the pieces or ids of first-stage tokens to `out`. Keeps spaces around the line, as subword-nmt's apply-bpe
+  /// does.
   void cut(const std::string& tokens, std::string& out, SubwordSampler* sampler) const {
     if (!ids_ && subwords_.type() == SubwordType::words) {
       out += tokens;
@@ -201,14 +202,15 @@ class Way {
       }
       return;
     }
-    const bool as_text = subwords_.sentencepiece() != nullptr;  // for which spaces are text
+    const bool as_text = subwords_.sentencepiece() != nullptr;  // spaces are part of SentencePiece's text
     const std::size_t first = as_text ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
     out.append(first, ' ');
     subwords_.append_pieces(tokens, out, sampler);
     if (!as_text && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
   }
 
-  /// The best segmentations, a line each: "0 ||| pieces ||| score" with the number of the input line, from 0.
+  /// Appends the `count` best segmentations, one per line: "0 ||| pieces ||| score" with the input line's number, from
+  /// 0.
   void n_best(const std::string& tokens, std::int64_t count, std::int64_t line_number, std::string& out) const {
     const SentencePiece& pieces = *subwords_.sentencepiece();
     const std::string normal = pieces.normalize(tokens);
@@ -225,7 +227,7 @@ class Way {
     }
   }
 
-  /// The pieces with where they come from in the raw line, as TSV or JSON.
+  /// Appends the pieces with their byte offsets in the raw line, as TSV or JSON.
   void cut_with_offsets(const std::string& raw, const std::string& tokens, TokenFormat format, SubwordSampler* sampler,
                         std::string& out) const {
     const TokenOffsets offsets(raw, tokens, steps().escape);
@@ -246,14 +248,14 @@ class Way {
     fields.write(model_ != nullptr, out);
   }
 
-  /// Appends the line with nothing but the normalisation of a SentencePiece model done to it, as spm_normalize.
+  /// Appends the line after the normalisation of a SentencePiece model, and without any other step, like spm_normalize.
   void normalize(std::string_view line, std::string& out) const {
     thread_local std::string normalized;
     normalizer_->normalize(line, normalized);
     out += normalized;
   }
 
-  /// Raw text from what cut() gives.
+  /// Returns the raw text for a line of pieces or ids that cut() has written.
   std::string back(const std::string& line, const Position& where) const {
     return detokenize(ids_ ? model_->join(parse_ids(line, where)) : join_pieces(line));
   }
@@ -329,21 +331,21 @@ class Way {
   std::unique_ptr<const TextPipeline> pipeline_;
   Subwords subwords_;
   ExtraOptions extra_;
-  std::optional<SentencePieceNormalizer> normalizer_;  // of --normalize-only
+  std::optional<SentencePieceNormalizer> normalizer_;  // set with --normalize-only
 };
 
-/// Counters of --stats and --check, for all threads.
+/// Counters of --stats and --check, shared by all threads.
 struct Counts {
   std::atomic<std::int64_t> tokens = 0, pieces = 0, unknown = 0, longest = 0, failed = 0;
 
-  void add(const Way& way, const std::string& line_of_tokens, SubwordSampler* sampler) {
+  void add(const LineConverter& converter, const std::string& line_of_tokens, SubwordSampler* sampler) {
     std::int64_t words = 0, parts = 0, strange = 0;
-    way.subwords().split(
+    converter.subwords().split(
         line_of_tokens,
         [&](std::string_view piece, int word) {
           words = word + 1;
           ++parts;
-          if (way.model() && piece != kSpacePiece) strange += !way.model()->vocabulary().contains(piece);
+          if (converter.model() && piece != kSpacePiece) strange += !converter.model()->vocabulary().contains(piece);
         },
         sampler);
     tokens += words;
@@ -366,23 +368,24 @@ struct Counts {
   }
 };
 
-/// What the tool does to a line.
+/// Returns the function that converts one line, as the options ask.
 std::function<void(const std::string&, std::int64_t, std::string&)> line_work(const TokenizeOptions& options,
-                                                                              const Way& way, const std::string& name,
-                                                                              Counts& counts, Log& log) {
+                                                                              const LineConverter& converter,
+                                                                              const std::string& name, Counts& counts,
+                                                                              Log& log) {
   if (options.detokenize)
-    return [&way, &name](const std::string& line, std::int64_t number, std::string& out) {
-      out.append(way.back(line, {name, number})).append(1, '\n');
+    return [&converter, &name](const std::string& line, std::int64_t number, std::string& out) {
+      out.append(converter.back(line, {name, number})).append(1, '\n');
     };
   if (options.normalize_only)
-    return [&way](const std::string& line, std::int64_t, std::string& out) {
-      way.normalize(line, out);
+    return [&converter](const std::string& line, std::int64_t, std::string& out) {
+      converter.normalize(line, out);
       out += '\n';
     };
   return [&](const std::string& line, std::int64_t number, std::string& out) {
     const bool with_offsets = tells_offsets(options.output_format);
     thread_local std::string tokens;
-    way.tokens_of(with_offsets ? replace_invalid_utf8(line) : line, tokens);
+    converter.tokens_of(with_offsets ? replace_invalid_utf8(line) : line, tokens);
     const auto with_sampler = [&](auto&& use) {
       if (options.dropout == 0 && !options.sample_alpha) return use(nullptr);
       SubwordSampler sampler{.dropout = options.dropout,
@@ -391,22 +394,23 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
                                                     static_cast<std::uint64_t>(number))};
       use(&sampler);
     };
-    if (options.n_best > 0) return way.n_best(tokens, options.n_best, number, out);
-    if (options.stats) with_sampler([&](SubwordSampler* sampler) { counts.add(way, tokens, sampler); });
+    if (options.n_best > 0) return converter.n_best(tokens, options.n_best, number, out);
+    if (options.stats) with_sampler([&](SubwordSampler* sampler) { counts.add(converter, tokens, sampler); });
     if (with_offsets) {
-      with_sampler(
-          [&](SubwordSampler* sampler) { way.cut_with_offsets(line, tokens, options.output_format, sampler, out); });
+      with_sampler([&](SubwordSampler* sampler) {
+        converter.cut_with_offsets(line, tokens, options.output_format, sampler, out);
+      });
       out += '\n';
       return;
     }
     if (!options.check) {
-      with_sampler([&](SubwordSampler* sampler) { way.cut(tokens, out, sampler); });
+      with_sampler([&](SubwordSampler* sampler) { converter.cut(tokens, out, sampler); });
       out += '\n';
       return;
     }
     std::string cut;
-    with_sampler([&](SubwordSampler* sampler) { way.cut(tokens, cut, sampler); });
-    const std::string back = way.back(cut, {name, number});
+    with_sampler([&](SubwordSampler* sampler) { converter.cut(tokens, cut, sampler); });
+    const std::string back = converter.back(cut, {name, number});
     if (back == line) return;
     ++counts.failed;
     out.append(std::to_string(number)).append(1, '\n');
@@ -414,15 +418,15 @@ std::function<void(const std::string&, std::int64_t, std::string&)> line_work(co
   };
 }
 
-/// Learns a truecase model of the tokens.
-void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader& reader, Log& log) {
+/// Learns a truecase model from the tokens and writes the model to the file that --train-truecaser names.
+void train_truecaser(const TokenizeOptions& options, const LineConverter& converter, LineReader& reader, Log& log) {
   TruecaseLearner learner(options.first_words);
   Progress progress(log, "learning", "lines", [&] { return reader.share(); });
   run_line_pipeline(reader, options.threads,
                     {.work =
                          [&](const std::string& line, std::int64_t, std::string& out) {
                            thread_local std::string tokens;
-                           way.tokens_of(line, tokens);
+                           converter.tokens_of(line, tokens);
                            out.append(tokens).append(1, '\n');
                          },
                      .take =
@@ -442,18 +446,18 @@ void train_truecaser(const TokenizeOptions& options, const Way& way, LineReader&
 
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
-  const Way way(options);
-  const bool stored = !options.model.empty();  // in the model, and none of the other files is read
+  const LineConverter converter(options);
+  const bool stored = !options.model.empty();  // the model stores all steps, and no other file is read
   for (const std::string& path : stored
                                      ? std::vector{options.model}
                                      : std::vector{options.codes, options.vocabulary, options.first_stage.truecase_file,
                                                    options.first_stage.protected_file})
     tell_of_byte_order_mark(path, log);
-  if (!way.model() && !options.detokenize) warn_of_unknown_languages(way.steps(), log);
+  if (!converter.model() && !options.detokenize) warn_of_unknown_languages(converter.steps(), log);
   LineReader reader = open_lines(options.input, in, options.utf8.on_invalid_utf8);
-  if (tells_offsets(options.output_format)) reader.leave_replacing();  // offsets count the line's own bytes
+  if (tells_offsets(options.output_format)) reader.leave_replacing();  // offsets count the bytes of the unchanged line
   if (!options.train_truecaser.empty()) {
-    train_truecaser(options, way, reader, log);
+    train_truecaser(options, converter, reader, log);
     reader.report(log);
     return 0;
   }
@@ -461,7 +465,7 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
   {
     Progress progress(log, options.detokenize ? "detokenising" : "tokenising", "lines", [&] { return reader.share(); });
     run_line_pipeline(reader, options.threads,
-                      {.work = line_work(options, way, reader.name(), counts, log),
+                      {.work = line_work(options, converter, reader.name(), counts, log),
                        .take =
                            [&](const std::string& text, std::int64_t lines) {
                              out << text;
@@ -474,7 +478,7 @@ int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream&
                            }});
   }
   reader.report(log);
-  if (options.stats) log.info(counts.text(reader.line_number(), way.model() != nullptr));
+  if (options.stats) log.info(counts.text(reader.line_number(), converter.model() != nullptr));
   if (counts.failed == 0) return 0;
   log.info(format_count(counts.failed) + " of " + format_count(reader.line_number()) +
            " lines do not come back the same (--verbose shows what they become)");

@@ -13,7 +13,7 @@
 
 namespace heed {
 
-/// What a line of tokens is written as (with --detokenize: read as, the first two).
+/// The format of a line of tokens in the output. With --detokenize, the format (piece or id) of the input.
 enum class TokenFormat { piece, id, tsv, jsonl };
 
 template <>
@@ -42,7 +42,7 @@ struct TokenizeOptions {
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
-  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
+  std::vector<std::string> given;  ///< names of the options that the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -123,8 +123,8 @@ struct TokenizeOptions {
 
 extern const ToolInfo kTokenizeTool;
 
-/// The whole tool: a line of the input (or `in`) becomes a line of the output (or `out`). Returns the exit code: 1 when
-/// --check finds lines that do not survive.
+/// Runs the program `tokenize`: each line of the input (or `in`) gives a line of the output (or `out`). Returns the
+/// exit code: 1 when --check finds lines that detokenising does not restore.
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 }  // namespace heed

@@ -20,14 +20,14 @@ Verbosity verbosity(const CommonOptions& common) {
   return common.quiet ? Verbosity::quiet : common.verbose ? Verbosity::verbose : Verbosity::normal;
 }
 
-/// Ends the process the way SIGPIPE would have, whatever our parent did to that signal.
+/// Ends the process as SIGPIPE does by default, even when the parent process has made this process ignore SIGPIPE.
 int end_by_sigpipe() {
   std::signal(SIGPIPE, SIG_DFL);
   std::raise(SIGPIPE);
   return 128 + SIGPIPE;
 }
 
-/// Whether `fd` is a terminal that can erase a line.
+/// Returns whether `fd` is a terminal that can erase a line.
 bool shows_status_lines(int fd) {
   const TerminalEnvironment environment = TerminalEnvironment::of(fd);
   return environment.terminal && environment.term != "dumb";

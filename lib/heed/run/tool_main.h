@@ -11,9 +11,10 @@
 
 namespace heed {
 
-/// The process around a tool: parses, opens stdin, stdout and the log, runs, and maps exceptions to exit codes
-/// (0 done, 1 bad data or failure, 2 usage; a closed pipe ends the process as SIGPIPE does). `output`: the option
-/// --output of a tool that has one; `run` writes to that file, which appears whole when it is done, or to stdout.
+/// Runs a program: parses the command line, opens stdin, stdout and the log, calls `run`, and returns the exit code: 0
+/// done, 1 bad data or failure, 2 wrong usage. A closed pipe ends the process as SIGPIPE would. `output` points to the
+/// value of the option --output, or is null when the program has no such option. `run` writes to the file --output,
+/// which appears under its name only when it is complete, or to stdout.
 int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions& common, const std::string* output,
               int argc, char** argv, const std::function<int(std::istream& in, std::ostream& out, Log& log)>& run);
 

@@ -28,11 +28,11 @@
 namespace heed {
 namespace {
 
-/// A line on its way through the tool.
+/// One input line with its ids and its output.
 struct Line {
   std::string text, reference;
   std::vector<std::int32_t> source, target;  // ids without </s>
-  bool translate = true;                     // false: `output` is settled already
+  bool translate = true;                     // false: `output` is complete without a translation
   std::string output;
 };
 
@@ -49,7 +49,7 @@ class TranslateRun {
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
-    if (const auto most = translator_.longest_sequence()) keep_within(*most);
+    if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
     for (int i = 0; i < pool_.size(); ++i) models_.push_back(step_model());
@@ -83,8 +83,8 @@ class TranslateRun {
  private:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
-  static constexpr std::size_t kFirstLines = 8;  // for each thread
-  static constexpr std::size_t kGrowth = 4;      // of the number of lines from one chunk to the next
+  static constexpr std::size_t kFirstLines = 8;  // lines of the first chunk, for each thread
+  static constexpr std::size_t kGrowth = 4;      // factor by which the number of lines grows from one chunk to the next
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -95,7 +95,8 @@ class TranslateRun {
     return std::optional<LineReader>(std::in_place, options.score, options.utf8.on_invalid_utf8);
   }
 
-  /// One that counts where --stats will say what that should have cost: the model of it knows whole vocabularies only.
+  /// Returns a step model for one thread. With --stats the step model counts the work, so that report_expected() can
+  /// compute the predicted cost; the prediction needs beam search over the whole vocabulary.
   std::unique_ptr<StepModel> step_model() {
     std::unique_ptr<StepModel> model = translator_.step_model();
     if (!options_.stats || references_ || search_.search != SearchKind::beam || translator_.shortlist()) return model;
@@ -105,13 +106,13 @@ class TranslateRun {
   }
 
   void take_counts() {
-    constexpr std::size_t kMostChunks = 1000;  // the last one stands for all that follow
+    constexpr std::size_t kMostChunks = 1000;  // the last element collects all further chunks
     if (chunks_.size() < kMostChunks) chunks_.emplace_back(counted_.size());
     for (std::size_t i = 0; i < counted_.size(); ++i) chunks_.back()[i] += counted_[i]->take();
   }
 
-  /// Learned positions end: no sequence of the model may have more tokens than `most`, its </s> included.
-  void keep_within(int most) {
+  /// Limits lengths for models with learned positions: no sequence may have more than `most` tokens, `</s>` included.
+  void limit_lengths(int most) {
     longest_ = std::min(longest_, static_cast<std::size_t>(most - 1));
     search_.max_output_length = std::min(search_.max_output_length, std::max(1, most - 1));
     if (search_.min_output_length > search_.max_output_length)
@@ -134,9 +135,10 @@ class TranslateRun {
               "; such lines: " + std::to_string(long_lines_) + " (--max-length and --on-long decide)");
   }
 
-  /// Reads the next lines to look at together: few at first, so that the first translations come soon, up to
-  /// --maxi-batch later; fewer where the input pauses or lines are huge. Returns false at the end of the input. What is
-  /// wrong with the input is kept in error_ until the lines before are written.
+  /// Reads the next chunk of lines, which are sorted by length and translated together: few lines at first, so that the
+  /// first translations appear soon, and later up to --maxi-batch; fewer when the input pauses or lines are very long.
+  /// Returns false at the end of the input. An error in the input is kept in error_ until the earlier lines have been
+  /// written.
   bool read_chunk() {
     lines_.clear();
     first_ = reader_.line_number() + 1;
@@ -161,7 +163,7 @@ class TranslateRun {
     return !lines_.empty();
   }
 
-  /// Returns the share of the input that is translated: the chunks before, and the finished lines of this chunk.
+  /// Returns the share of the input that is translated: earlier chunks, and the finished lines of this chunk.
   std::optional<double> share_done() const {
     if (!share_read_) return std::nullopt;
     const double before = share_before_.value_or(0);
@@ -169,12 +171,12 @@ class TranslateRun {
     return before + (*share_read_ - before) * here;
   }
 
-  /// Draws the progress. Called on the main thread only, while other threads may translate.
+  /// Draws the progress line. Called on the main thread only, while other threads may translate.
   void show_progress() {
     if (progress_) progress_->to(done_ + finished_);
   }
 
-  /// Counts both files to their ends.
+  /// Reads both files to their ends and throws an Error with their numbers of lines.
   [[noreturn]] void fail_unequal() {
     std::string rest;
     while (reader_.next(rest)) continue;
@@ -214,7 +216,7 @@ class TranslateRun {
 
   std::int64_t number_of(std::size_t i) const { return first_ + static_cast<std::int64_t>(i); }
 
-  /// The error of --on-long fail.
+  /// Returns the error of --on-long fail for line i of the chunk.
   Error too_long(std::size_t i) const {
     const bool source = lines_[i].source.size() > longest_;
     return Error(Position{source ? reader_.name() : references_->name(), number_of(i)},
@@ -223,7 +225,7 @@ class TranslateRun {
                      " (see --max-length; --on-long crop, copy or empty goes on)");
   }
 
-  /// A line without translation.
+  /// Sets the output of a line that is not translated.
   void settle(Line& line, std::int64_t number, const std::string& text) {
     line.translate = false;
     line.output = format_->plain(number, text);
@@ -245,7 +247,7 @@ class TranslateRun {
     }
   }
 
-  /// Cuts the lines, longest first, into batches for the threads.
+  /// Sorts the lines by length, longest first, forms batches, and translates the batches on all threads.
   void translate_all() {
     order_.clear();
     for (std::size_t i = 0; i < lines_.size(); ++i)
@@ -255,15 +257,16 @@ class TranslateRun {
     batches_.clear();
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
                                                     : std::max(256, 1024 / std::max(1, rows_per_sentence()));
-    // Batches of about as many tokens, as many for each thread, so that all threads end together: few lines (someone
-    // types, or a short file) are spread over them.
-    const auto times = [](std::int64_t all, std::int64_t some) {
+    // The number of batches is a multiple of the number of threads, and all batches have about the same number of
+    // tokens, so that all threads finish together and even a few lines are spread over the threads.
+    const auto divide_up = [](std::int64_t all, std::int64_t some) {
       return std::max<std::int64_t>(1, (all + some - 1) / some);
     };
     std::int64_t total = 0;
     for (std::size_t rank = 0; rank < order_.size(); ++rank) total += size_of(rank);
-    const std::int64_t rounds = std::max(times(std::ssize(order_), std::int64_t{options_.mini_batch} * pool_.size()),
-                                         times(total, std::int64_t{words} * pool_.size()));
+    const std::int64_t rounds =
+        std::max(divide_up(std::ssize(order_), std::int64_t{options_.mini_batch} * pool_.size()),
+                 divide_up(total, std::int64_t{words} * pool_.size()));
     const std::int64_t parts = rounds * pool_.size();
     std::int64_t before = 0;
     for (std::size_t begin = 0; begin < order_.size();) {
@@ -295,7 +298,7 @@ class TranslateRun {
     });
   }
 
-  /// The only batch there is, one line mostly: all threads share it.
+  /// Translates the only batch of a chunk, usually one line; all threads share its matrix products.
   void translate_alone() {
     if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
     models_.front()->share_with(team_ ? &*team_ : nullptr);
@@ -310,7 +313,7 @@ class TranslateRun {
     if (references_) return 1;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
-  /// Tokens that a sentence takes in a batch.
+  /// Returns the number of tokens that the sentence at this place of order_ has in a batch, with `</s>`.
   int size_of(std::size_t rank) const { return static_cast<int>(size_of(lines_[order_[rank]])); }
   static std::size_t size_of(const Line& line) { return std::max(line.source.size(), line.target.size()) + 1; }
 
@@ -354,7 +357,7 @@ class TranslateRun {
     if (!counted_.empty()) report_expected(seconds);
   }
 
-  /// Beside what was measured, what it should have been by the model of the cost.
+  /// Logs the speed and the parts of time that the cost model predicts, beside the measured ones.
   void report_expected(double seconds) {
     const bool alone = team_ && chunks_.size() <= alone_ * 2;
     TranslationCost cost = translation_cost(translator_, chunks_, pool_, alone ? &*team_ : nullptr);
@@ -374,35 +377,35 @@ class TranslateRun {
   const TranslateOptions& options_;
   std::ostream& out_;
   Log& log_;
-  // In this order: what is wrong with options and inputs is said before models are read.
+  // The order of the next three members matters: errors in options and inputs are reported before models are read.
   std::unique_ptr<TranslateFormat> format_;
   LineReader reader_;
   std::optional<LineReader> references_;
   Translator translator_;
-  SearchOptions search_;  // options_.search within what the models can do
-  std::size_t longest_;   // pieces of a source, or of a translation to score
+  SearchOptions search_;  // the user's options, limited to the lengths that the models allow
+  std::size_t longest_;   // maximal number of pieces of a source line, or of a reference to score
   ThreadPool pool_;
-  std::optional<ThreadTeam> team_;  // made when a batch is alone for the first time
+  std::optional<ThreadTeam> team_;  // created for the first batch that all threads share
   std::vector<std::unique_ptr<StepModel>> models_;
-  std::vector<CountedStepModel*> counted_;           // the same, where they count
+  std::vector<CountedStepModel*> counted_;           // the step models in models_, if they count their work
   std::vector<std::vector<DecodingCounts>> chunks_;  // [chunk][thread]
-  std::size_t alone_ = 0;                            // chunks that the team shared
-  double translating_ = 0;                           // seconds
+  std::size_t alone_ = 0;                            // number of chunks that the team shared
+  double translating_ = 0;                           // seconds spent in translate_all()
   std::vector<Line> lines_;
-  std::size_t look_ahead_ = 0;                       // the most lines of this chunk; 0 before the first
-  std::atomic<std::int64_t> finished_{0};            // of lines_
-  std::optional<double> share_before_, share_read_;  // of the input, before lines_ and with them
+  std::size_t look_ahead_ = 0;                       // maximal number of lines of this chunk; 0 before the first chunk
+  std::atomic<std::int64_t> finished_{0};            // number of finished lines in lines_
+  std::optional<double> share_before_, share_read_;  // share of the input read before and after this chunk
   std::optional<Progress> progress_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
   std::atomic<std::int64_t> pieces_{0};
   std::exception_ptr error_;
-  std::int64_t first_ = 1;  // number of lines_.front()
+  std::int64_t first_ = 1;  // line number of lines_.front()
   std::int64_t done_ = 0, long_lines_ = 0;
   Position first_long_;
 };
 
-/// Options that would do nothing beside the others are errors.
+/// Throws UsageError for options that have no effect together with the other options.
 void check_use(const TranslateOptions& options) {
   const auto given = [&](std::string_view name) {
     return std::find(options.given.begin(), options.given.end(), name) != options.given.end();

@@ -14,7 +14,7 @@
 
 namespace heed {
 
-/// What to do with a line of more than --max-length pieces.
+/// The treatment of a line with more than --max-length pieces.
 enum class OverlongLine { crop, copy, empty, fail };
 
 template <>
@@ -31,7 +31,7 @@ struct EnumNames<Precision> {
       {Precision::float32, "float32"}, {Precision::bfloat16, "bfloat16"}, {Precision::int8, "int8"}};
 };
 
-/// What the tool `translate` is asked for.
+/// The options of the program `translate`.
 struct TranslateOptions {
   std::vector<std::string> models;
   std::string input = "-", output = "-";
@@ -50,7 +50,7 @@ struct TranslateOptions {
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
-  std::vector<std::string> given;  ///< names of the options the user has set (FieldList::given)
+  std::vector<std::string> given;  ///< names of the options that the user has set (FieldList::given)
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -109,9 +109,9 @@ struct TranslateOptions {
 
 ToolInfo translate_tool_info();
 
-/// Translates line by line (or scores pairs): N lines in, N lines out, in order, in constant memory. What is there is
-/// translated and flushed when the input pauses; the first lines are not kept back for many others. Returns the exit
-/// code.
+/// Runs the program `translate`: translates line by line, or scores pairs with --score. Each input line gives one
+/// output line (--n-best: several), in order and in constant memory. When the input pauses, the lines read so far are
+/// translated and flushed. The first lines are translated soon, in small groups. Returns the exit code.
 int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log);
 
 }  // namespace heed

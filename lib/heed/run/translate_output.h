@@ -9,24 +9,24 @@
 
 namespace heed {
 
-/// How alignments are printed.
+/// The format of the alignments that --alignment prints.
 struct AlignmentStyle {
   enum class Kind { none, hard, soft, threshold } kind = Kind::none;
   double threshold = 0;
 };
 
-/// Turns hypotheses into what the user asked to see. Thread-safe.
+/// Formats hypotheses as output lines, as the options ask. Several threads may call the member functions at once.
 class TranslateFormat {
  public:
   explicit TranslateFormat(const TranslateOptions& options);
 
-  /// The output lines, each with its LF, of one input line: one, or --n-best ones.
+  /// Returns the output lines for one input line: one, or several with --n-best. Each ends with a line feed.
   std::string lines(Translator& translator, std::int64_t line_number, const std::vector<std::int32_t>& source,
                     const std::vector<Hypothesis>& hypotheses) const;
-  /// The output line of --score.
+  /// Returns the output line of --score for one pair.
   std::string score(Translator& translator, const std::vector<std::int32_t>& source,
                     const Hypothesis& hypothesis) const;
-  /// A line that was not translated, in the same form.
+  /// Returns the output line for an input line that was not translated; `text` takes the place of the translation.
   std::string plain(std::int64_t line_number, const std::string& text) const;
 
  private:
@@ -39,7 +39,7 @@ class TranslateFormat {
   AlignmentStyle alignment_;
 };
 
-/// Throws UsageError where --alignment is none of its words.
+/// Returns the format for `options`. Throws UsageError when the value of --alignment is not allowed.
 std::unique_ptr<TranslateFormat> make_format(const TranslateOptions& options);
 
 }  // namespace heed
