@@ -44,8 +44,9 @@ TEST_CASE("work follows the formulas of the paper") {
   CHECK(counts.cross_pairs == 7 * 5 + 11 * 60);
   CHECK(counts.decoder_pairs == 5 * 5 + 60 * (60 + 48) / 2);
   const TransformerWork work = forward_work(model, counts);
-  // An encoder layer has 4 D^2 + 2 D F of a token, a decoder layer the same of a target token, and over the memory
-  // 2 D^2 of either side.
+  // Per source token, an encoder layer has 4 D^2 + 2 D F multiply-adds; per target token, a decoder layer has the same
+  // and 2 D^2 for cross-attention's query and output; per source token, a decoder layer has 2 D^2 for cross-attention's
+  // keys and values.
   const std::int64_t layer = 4 * d * d + 2 * d * f;
   CHECK(work.layers == 3 * layer * source + 2 * ((layer + 2 * d * d) * target + 2 * d * d * source));
   CHECK(work.attention == 2 * d * (3 * counts.encoder_pairs + 2 * (counts.decoder_pairs + counts.cross_pairs)));

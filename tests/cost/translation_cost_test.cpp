@@ -8,7 +8,7 @@ using namespace heed;
 
 namespace {
 
-/// Takes everything and answers nothing.
+/// A step model that accepts all calls and computes nothing.
 class Silent : public StepModel {
  public:
   std::int64_t vocabulary() const override { return 9; }
@@ -32,7 +32,7 @@ TEST_CASE("what a search asks for is counted, row by row") {
   CpuContext device{arena};
   const std::vector<std::int32_t> tokens(4, 2);
   model.step(std::span(tokens).first(2), device, 5, nullptr, nullptr);
-  model.reorder(std::vector<std::int32_t>{0, 0, 1});  // two hypotheses of the first sentence, one of the second
+  model.reorder(std::vector<std::int32_t>{0, 0, 1});  // now two rows belong to the first sentence, one to the second
   model.step(std::span(tokens).first(3), device, 7, nullptr, nullptr);
   model.reorder(std::vector<std::int32_t>{2});
   model.step(std::span(tokens).first(1));

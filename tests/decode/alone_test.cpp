@@ -1,4 +1,5 @@
-// A line's translation must not depend on its neighbours: every bit of every score, alone and in any batch.
+// Checks that the translation of a line does not depend on its neighbours: every bit of every score is the same alone
+// and in any batch.
 
 #include <doctest/doctest.h>
 
@@ -17,10 +18,10 @@ struct Fixture : RandomModel {
 }  // namespace
 
 TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
-  const Fixture narrow, wide(512);  // whose caches have 8 bits in int8
+  const Fixture narrow, wide(512);  // the wide model's decoder cache has 8 bits with int8
   struct Case {
     Precision precision;
-    int beam;  // 0: sampled
+    int beam;  // beam size; 0: sampling
     const Fixture& f;
   };
   for (const Case& c : {Case{Precision::float32, 1, narrow},

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// A small model of random weights for tests of searches.
+/// A small model with random weights for tests of searches.
 struct RandomModel {
   TransformerConfig config;
   std::unique_ptr<Transformer<float>> model;
@@ -24,11 +24,13 @@ struct RandomModel {
     model = std::make_unique<Transformer<float>>(config);
     parameters = std::make_unique<ParameterValues<float>>(model->layout());
     parameters->initialise(seed);
-    for (float& x : parameters->flat()) x *= 2;  // far from uniform, so that searches end at different lengths
+    for (float& x : parameters->flat())
+      x *= 2;  // sharpens the distributions, so that hypotheses end at different
+               // lengths
   }
 };
 
-/// Source ids, 1 to 11 and </s>.
+/// Returns a random source sentence: 1 to 11 ids and </s>.
 inline std::vector<std::int32_t> random_sentence(int seed) {
   std::vector<std::int32_t> ids;
   for (int i = 0; i < 1 + seed % 11; ++i) ids.push_back(4 + (seed * 31 + i * i * 7) % 79);

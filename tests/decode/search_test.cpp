@@ -13,8 +13,8 @@ using namespace heed;
 
 namespace {
 
-/// A model given as a table: the next token's log-probabilities after each prefix. Sources are ignored but for their
-/// first id, which is added to the key, so that sentences of a batch differ.
+/// A model given as a table that maps each prefix to the log-probabilities of the next token. The prefix begins with
+/// the first id of the source, so that the sentences of a batch differ; the other source ids are ignored.
 class TableModel : public StepModel {
  public:
   using Table = std::map<std::vector<std::int32_t>, std::map<std::int32_t, double>>;
@@ -30,7 +30,7 @@ class TableModel : public StepModel {
     scores_.assign(rows_.size() * static_cast<std::size_t>(vocabulary_), -std::numeric_limits<float>::infinity());
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       if (tokens[r] != kStartId) rows_[r].push_back(tokens[r]);
-      const auto known = table_.find(rows_[r]);  // what is not in the table ends
+      const auto known = table_.find(rows_[r]);  // a prefix that is not in the table is followed by </s>
       for (const auto& [token, p] :
            known == table_.end() ? std::map<std::int32_t, double>{{kEndId, 1.0}} : known->second)
         scores_[r * static_cast<std::size_t>(vocabulary_) + static_cast<std::size_t>(token)] =
@@ -58,7 +58,8 @@ PackedIds sources(const std::vector<std::int32_t>& first) {
   return out;
 }
 
-/// The textbook's example of where greedy search goes wrong: 4 looks best at first, 5 leads to more.
+/// The textbook example in which greedy search fails: token 4 is likelier at first, but token 5 has a likelier
+/// continuation.
 TableModel::Table garden_path() {
   return {{{9}, {{4, 0.5}, {5, 0.4}, {3, 0.1}}},
           {{9, 4}, {{4, 0.4}, {5, 0.35}, {3, 0.25}}},
@@ -162,7 +163,7 @@ TEST_CASE("sampling follows the distribution, and its cuts") {
   options.top_p = 1;
   options.temperature = 0;
   CHECK(count(options)[4] == 3000);
-  options.temperature = 0.5;  // probabilities squared: 36 : 9 : 1
+  options.temperature = 0.5;  // temperature 0.5 squares the probabilities: 36 : 9 : 1
   CHECK(count(options)[4] == doctest::Approx(3000 * 36 / 46.0).epsilon(0.06));
   options.temperature = 1;
   options.seed = 2;

@@ -1,5 +1,5 @@
-// A shortlist changes which pieces there are, and nothing else: neither the bits of a score nor what a line owes to its
-// neighbours.
+// Checks that a shortlist changes only which pieces may be produced. The scores of these pieces stay the same, bit for
+// bit, and a line's translation does not depend on its neighbours.
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ using namespace heed;
 
 namespace {
 
-constexpr int kPieces = 700;  // more than a block of columns of the output layer
+constexpr int kPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 
 struct Fixture : RandomModel {
   explicit Fixture(std::uint64_t seed = 5) : RandomModel(kPieces, 1, seed) {}
@@ -39,7 +39,7 @@ Vocabulary vocabulary(const std::string& letter, int size) {
   return Vocabulary(pieces);
 }
 
-/// `frequent` pieces for all sources and `best` for each source piece, which all differ.
+/// Returns a shortlist with `frequent` pieces for all sources and `best` different pieces for each source piece.
 std::shared_ptr<const Shortlist> shortlist(int frequent, int best) {
   const std::string path = std::filesystem::temp_directory_path() / ("heed_decode_" + std::to_string(::getpid()));
   std::ofstream file(path);

@@ -19,7 +19,7 @@ AttentionTokens tokens(const std::vector<std::string>& pieces) {
   return {pieces, group_by_continuation(pieces)};
 }
 
-/// "lost ." -> "perdu", two heads in one layer of each stack.
+/// Returns the attention of "lost ." translated to "perdu", with two heads in one layer of encoder and decoder.
 SentenceAttention example() {
   SentenceAttention sentence;
   sentence.line = 1;

@@ -21,7 +21,7 @@ struct Outcome {
   std::string out, log;
 };
 
-/// Files that go when the test does.
+/// A folder of files that the destructor removes.
 class Files {
  public:
   Files() : folder_(std::filesystem::temp_directory_path() / ("heed_bleu_test_" + std::to_string(::getpid()))) {
@@ -43,7 +43,7 @@ class Files {
   std::filesystem::path folder_;
 };
 
-/// The tool as its command line would run it.
+/// Runs `bleu` with the arguments `words`, as the program would.
 Outcome bleu(std::vector<std::string> words, const std::string& standard_input = "") {
   BleuToolOptions options;
   const FieldList fields = FieldList::of(options);
@@ -330,13 +330,13 @@ TEST_CASE("what sacreBLEU's command line prints of metrics, intervals, systems a
   for (const int i : {0, 1, 2})
     write(std::vector<std::string>{"one", "two", "three"}[static_cast<std::size_t>(i)], corpus["systems"][i]);
   const auto before = std::filesystem::current_path();
-  std::filesystem::current_path(files.folder());  // the names are part of the output
+  std::filesystem::current_path(files.folder());  // the reports contain the files' names
   for (const auto& test : reference["reports"]) {
     CAPTURE(test["arguments"].dump());
     auto words = test["arguments"].get<std::vector<std::string>>();
     words.insert(words.end(), {"-j", "2"});
     std::string out = bleu(words).out, expected = test["output"];
-    // Whose version, and how a test is explained, differ.
+    // sacreBLEU writes another version, and explains tests in other words; these parts are not compared.
     out = std::regex_replace(out, std::regex("heed\\.[0-9.]+"), "2.6.0");
     const auto explained = out.find("\n---");
     if (const auto signatures = out.find("\n-----------------\nMetric"); signatures != std::string::npos)
@@ -383,7 +383,9 @@ TEST_CASE("--multi-bleu prints multi-bleu.perl's line") {
         "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=10, ref_len=10)\n");
   CHECK(bleu({ref, "--multi-bleu"}, "the\u00a0cat\n\n").out ==
         "BLEU = 0.00, 0.0/0.0/0.0/0.0 (BP=0.000, ratio=0.100, hyp_len=1, ref_len=10)\n");
-  CHECK(bleu({ref, "--multi-bleu"}, "a \u00a0\u2003\nb\n").out.find("hyp_len=3") != std::string::npos);  // ASCII's only
+  CHECK(bleu({ref, "--multi-bleu"}, "a \u00a0\u2003\nb\n").out.find("hyp_len=3") !=
+        std::string::npos);  // multi-bleu.perl splits at
+                             // ASCII white space only
   const Outcome nothing = bleu({files.add("nothing", "\n\n"), "--multi-bleu"}, kHypothesis);
   CHECK(nothing.out == "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n");
   CHECK(nothing.code == 1);
@@ -417,7 +419,7 @@ TEST_CASE("--fail-drop fails where the loss is larger and significant") {
   CHECK(junit.out.find("<testsuite name=\"bleu\" tests=\"2\" failures=\"1\">") != std::string::npos);
   CHECK(bleu({ref, "-i", bad, "-m", "ter", "--fail-under", "10"}).log.find(" is above --fail-under 10.0") !=
         std::string::npos);
-  // A system given twice is compared once.
+  // The second "good" is left out: a system is compared only once.
   CHECK(bleu({ref, "-i", good, bad, good, "--paired-bs", "-b"}).out.find('\n') != std::string::npos);
 }
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder with an untrained model of two layers and two heads, which goes away at the end.
+/// A folder with an untrained model of two layers and two heads; the destructor removes the folder.
 struct Folder {
   fs::path path;
 
@@ -109,7 +109,7 @@ TEST_CASE("inspect-attention: every head of every layer looks at all it may look
     o.report.kind = AttentionChoice::all;
     o.report.layer = o.report.head = "all";
   }));
-  // Source: c@@ b . </s>; fed: <s> a b; produced: a b </s>.
+  // The source is c@@ b . </s>; the decoder's input is <s> a b, its output a b </s>.
   CHECK(all.size() == 2 * 2 * (4 * 4 + 3 * 3 + 3 * 4));
   std::map<std::string, double> sums;
   for (const Cell& cell : all) {

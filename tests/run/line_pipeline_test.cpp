@@ -97,7 +97,7 @@ TEST_CASE("many chunks are taken at once, each once and in order, then by all th
 }
 
 TEST_CASE("where the input pauses, everything before has been taken and is flushed") {
-  // Nothing is ever there until it is asked for, then enough for all threads.
+  // An input that never has a line ready, but returns enough lines for all threads when it is read.
   constexpr int kLines = 3000;
   class Slow : public std::streambuf {
    public:
@@ -137,7 +137,7 @@ TEST_CASE("where the input pauses, everything before has been taken and is flush
 }
 
 TEST_CASE("where the input fails, everything before is handed out and flushed, on any number of threads") {
-  // Says that there is more after its lines, and fails when that is asked for.
+  // An input that reports more data after its lines as ready, but fails when these data are read.
   class Failing : public std::streambuf {
    public:
     explicit Failing(int lines) {
@@ -153,7 +153,7 @@ TEST_CASE("where the input fails, everything before is handed out and flushed, o
     std::string text_;
   };
   for (const int threads : {1, 3})
-    for (const int lines : {0, 1, 511, 512, 513, 20000}) {  // at the end of a chunk, and within
+    for (const int lines : {0, 1, 511, 512, 513, 20000}) {  // ends at the end of a chunk (512 lines) and within a chunk
       CAPTURE(threads);
       CAPTURE(lines);
       Failing source(lines);

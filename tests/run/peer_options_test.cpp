@@ -27,7 +27,8 @@ std::string refused(const ToolInfo& tool, const FieldList& fields, const std::st
   return "";
 }
 
-/// Checks that each option named as ours exists, takes the value shown, and that the message is as promised.
+/// Checks for each option of another toolkit that heed's option named as its equal exists and takes the value shown,
+/// and that the message about the unknown option names heed's option.
 template <class Options>
 void check_peers(const ToolInfo& tool) {
   Options options;
@@ -57,7 +58,8 @@ void check_peers(const ToolInfo& tool) {
     REQUIRE(field);
     if (negated) CHECK(field->kind == Field::Kind::flag);
     if (field->kind == Field::Kind::flag) CHECK(ours.size() == peer.ours.size());
-    if (ours.size() < peer.ours.size() && field->kind == Field::Kind::choice) {  // "pre|post", or one of the choices
+    if (ours.size() < peer.ours.size() && field->kind == Field::Kind::choice) {  // a choice shows "pre|post", or one of
+                                                                                 // the values
       std::istringstream values{std::string(peer.ours.substr(ours.size() + 1))};
       for (std::string value; std::getline(values, value, '|');) {
         value = value.substr(0, value.find(' '));

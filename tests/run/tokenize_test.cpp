@@ -17,7 +17,7 @@ using namespace heed;
 
 namespace {
 
-/// A folder that goes away again.
+/// A folder that the destructor removes.
 struct Folder {
   std::filesystem::path path;
   Folder() : path(std::filesystem::temp_directory_path() / ("heed_tokenize_" + std::to_string(::getpid()))) {
@@ -42,7 +42,7 @@ struct Result {
   std::string out, log;
 };
 
-/// A tool's run function as the command line would call it.
+/// Runs a program's function with the arguments `words`, as the program would.
 template <class Options, class Run>
 Result call(const ToolInfo& tool, Run run, std::vector<std::string> words, const std::string& input) {
   Options options;
@@ -145,11 +145,11 @@ TEST_CASE("a bpe vocabulary: pieces, ids and back; its size; unknown characters"
   CHECK_THROWS_WITH_AS(tokenize({"-d", "-m", vocabulary, "--output-format", "id"}, "4 5\n4 x\n"),
                        "standard input:2:3: 'x' is no id (--output-format id reads numbers)", Error);
   CHECK_THROWS_AS(tokenize({"-d", "-m", vocabulary, "--output-format", "id"}, "4 9999\n"), Error);
-  // Counts are of the pieces that occur, and the same pieces lead the vocabulary.
+  // The counts file has only pieces that occur, and the vocabulary begins with the same pieces.
   CHECK(slurp(folder / "counts").find(" 0\n") == std::string::npos);
   const auto listed = pieces_of(built.out);
   CHECK(std::find(listed.begin(), listed.end(), "l@@") != listed.end());
-  // The same bytes for any number of threads.
+  // Any number of threads gives the same bytes.
   CHECK(build_vocab({"--merges", "20", "-j", "3", text}).out == built.out);
   CHECK(build_vocab({"--merges", "20"}, kEnglish).out == built.out);
 }
@@ -217,7 +217,7 @@ TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
   CHECK(cut.log.find("warning: --max-size leaves out 1 of 3 pieces") != std::string::npos);
   CHECK(build_vocab({"-s", "500"}, kEnglish).log.find("merges only, fewer than asked for") != std::string::npos);
   CHECK(pieces_of(build_vocab({"-s", "30"}, kEnglish).out).size() == 30);
-  // Names of reserved pieces in the text are text, and unknown.
+  // Names of reserved pieces in the text, such as <s>, are ordinary text and therefore unknown.
   CHECK(pieces_of(build_vocab({"--type", "words", "--mode", "words"}, "<s> a\n").out).size() == 5);
 }
 
@@ -286,7 +286,7 @@ TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone
   CHECK(tokenize({"-d", "--detruecase"}, "the dog . us !\n").out == "The dog. Us!\n");
   CHECK(tokenize({"-d", "--mode", "none", "--detruecase"}, "the dog . us !\n").out == "The dog . Us !\n");
   CHECK(tokenize({"--check", "--truecase", folder / "model"}, text).code == 0);
-  // Many lines, any number of threads: the same model.
+  // For a text of many lines, any number of threads learns the same model.
   std::string many;
   for (int i = 0; i < 5000; ++i) many += text;
   tokenize({"--train-truecaser", folder / "one", "-j", "1"}, many);
@@ -419,7 +419,7 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
   CHECK(dict.code == 0);
   CHECK(slurp(codes) == slurp(again));
   CHECK(vocab_error({"--dict-input"}, "low 3\nnew\n").starts_with("standard input:2: 'new' is no piece with a count"));
-  // Within words l o w e n s, at their ends w r: eight characters.
+  // The characters l o w e n s occur within words and w r at their ends: eight characters.
   build_vocab({"--mode", "words", "--merges", "12", "--total-symbols", "--codes-output", again}, text);
   CHECK(slurp(codes) == slurp(again));
   CHECK(vocab_error({"--mode", "words", "--merges", "7", "--total-symbols"}, text)
@@ -441,7 +441,7 @@ TEST_CASE("--dev tells how sizes cover a text") {
   with_json.insert(with_json.end(), {"--format", "json"});
   const Result json = build_vocab(with_json, text);
   CHECK(json.out == table.out);
-  // Sizes 5, 8, 16 and 25 (all words): common alone, then the most frequent words in the order of their bytes.
+  // The sizes are 5, 8, 16 and 25 (25 holds all words): first `common`, then the most frequent words in byte order.
   const auto start = json.log.find("[\n");
   REQUIRE(start != std::string::npos);
   CHECK(json.log.substr(start) ==
@@ -458,7 +458,7 @@ TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
   const RandomStream stream(5, RandomUse::shuffle);
   std::string bytes;
   for (std::uint64_t i = 0; i < 60000; ++i) {
-    // A third line feeds, white space and ASCII marks; the rest anything.
+    // Of nine kinds of bytes one is a line feed, and one is white space or an ASCII mark; the others are random bytes.
     const std::uint64_t kind = stream.below(9, 2 * i), value = stream.below(256, 2 * i + 1);
     bytes += kind == 0 ? '\n' : kind == 1 ? " \t\r\v\f\0'\"-.&<"[value % 13] : static_cast<char>(value);
   }

@@ -24,7 +24,7 @@ TextModel text_model(const Words& words) {
   return {TextSteps{}, Subwords(SubwordType::words), std::make_shared<const Vocabulary>(pieces)};
 }
 
-/// A folder of models that goes away again.
+/// A folder of models that the destructor removes.
 struct Models {
   std::filesystem::path path;
   Models() : path(std::filesystem::temp_directory_path() / ("heed_translate_" + std::to_string(::getpid()))) {
@@ -55,7 +55,8 @@ struct Result {
   std::string out, log;
 };
 
-/// The tool as the command line would call it; short outputs, so that tests are quick.
+/// Runs `translate` with the arguments `options`, as the program would. The outputs are short, so that the tests are
+/// quick.
 void translate(const Words& options, std::istream& in, std::ostream& out, std::ostream& messages) {
   TranslateOptions parsed;
   Words words = {"--max-output-length", "12"};
@@ -98,7 +99,7 @@ std::vector<double> numbers(const std::string& text, const std::string& separato
   return out;
 }
 
-/// Lines of all lengths, with empty and blank ones among them.
+/// Returns lines of many lengths; some are empty or blank.
 std::string many_lines(int count) {
   const Words words = {"the", "a", "cat", "dog", "sat", "ran", "home", "unknown", "?", "."};
   std::string out;
@@ -109,8 +110,8 @@ std::string many_lines(int count) {
   return out;
 }
 
-/// An input that is made as it is read. `next` gives a line, or nothing at the end; `idle` says that no line is there
-/// yet whenever somebody asks.
+/// An input whose lines are computed when they are read. `next` returns a line, or nothing at the end. With `idle` the
+/// input never reports a line as ready.
 class Source : public std::streambuf {
  public:
   Source(std::function<std::string()> next, bool idle) : next_(std::move(next)), idle_(idle) {}
@@ -257,7 +258,9 @@ TEST_CASE("translate: --score gives what the search said") {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Words said = split(found[i], " ||| "), now = split(scores[i], " ||| ");
     const auto pieces = numbers(said.at(2).substr(11), " ");
-    if (pieces.empty() || pieces.size() != split(said[0], " ").size() + 1) continue;  // the length limit ended it
+    if (pieces.empty() || pieces.size() != split(said[0], " ").size() + 1)
+      continue;  // the hypothesis ended at the
+                 // length limit, without </s>
     ++ended;
     CHECK(std::stod(now.at(0)) == doctest::Approx(std::stod(said[1])).epsilon(0.001));
     CHECK(numbers(now.at(1).substr(11), " ").size() == pieces.size());
@@ -396,7 +399,7 @@ TEST_CASE("translate: a line of a megabyte, and bytes that are no text") {
   const auto found = translate(model, "a dog\n" + big + "\nran\n");
   CHECK(lines_of(found.out).size() == 3);
   CHECK(found.log.find("standard input:2: a line of more than 1000 pieces") != std::string::npos);
-  CHECK(translate(model, std::string(1 << 20, 'x') + "\n").log.empty());  // one piece, if a long one
+  CHECK(translate(model, std::string(1 << 20, 'x') + "\n").log.empty());  // one long piece
 
   const std::string bad = "a dog\nthe \xFF cat\n";
   const auto replaced = translate(model, bad);
@@ -406,7 +409,7 @@ TEST_CASE("translate: a line of a megabyte, and bytes that are no text") {
   std::istringstream in(bad);
   std::ostringstream out, log;
   CHECK_THROWS_AS(translate(model + Words{"--on-invalid-utf8", "fail"}, in, out, log), Error);
-  CHECK(count_lines(out) == 1);  // what came before is not lost
+  CHECK(count_lines(out) == 1);  // the lines before the error are written
 }
 
 TEST_CASE("translate: when the input pauses, all that came is answered") {
@@ -425,7 +428,7 @@ TEST_CASE("translate: when the input pauses, all that came is answered") {
 }
 
 TEST_CASE("translate: the first lines of a long input come soon, then more at once, --maxi-batch at most") {
-  /// Keeps the number of lines that each flush hands on.
+  /// Records the number of lines at each flush.
   struct FlushedLines : std::stringbuf {
     std::vector<std::int64_t> counts;
     std::size_t flushed = 0;

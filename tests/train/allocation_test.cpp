@@ -6,7 +6,7 @@
 #include "heed/ops/gemm/gemm.h"
 #include "small_run.h"
 
-// Counts every allocation of this executable, libraries included, while `counting`.
+// Counts every allocation of this program, libraries included, while `counting` is true.
 namespace {
 std::atomic<bool> counting = false;
 std::atomic<long> allocations = 0;
@@ -67,7 +67,7 @@ using namespace heed;
 
 namespace {
 
-/// Whether the library's matrix products themselves take memory from the heap, as oneDNN 3 does on SSE2.
+/// Returns whether the library's matrix products allocate heap memory themselves, as oneDNN 3 does with SSE2.
 bool products_allocate() {
   constexpr std::int64_t kSize = 48;
   const std::vector<float> a(kSize * kSize, 1);
@@ -77,7 +77,7 @@ bool products_allocate() {
   const auto multiply = [&] {
     gemm(device, kSize, kSize, kSize, 1.0F, {a.data(), kSize}, {a.data(), kSize}, 0.0F, c.data(), kSize);
   };
-  multiply();  // sets the library up
+  multiply();  // the library initialises itself
   counting = true;
   multiply();
   counting = false;

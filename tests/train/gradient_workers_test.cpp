@@ -8,7 +8,7 @@ using namespace heed;
 
 namespace {
 
-/// Shards of `pairs` pairs each, over the whole corpus.
+/// Cuts the pairs of the corpus, in the order `order`, into `parts` shards.
 std::vector<Shard> shards_of(const ParallelCorpus& corpus, const std::vector<std::int32_t>& order, std::size_t parts) {
   std::vector<Shard> shards;
   const std::size_t size = (order.size() + parts - 1) / parts;
@@ -36,7 +36,7 @@ Outcome gradient_of(int threads, std::size_t parts, double dropout = 0) {
   ThreadPool pool(threads);
   GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
   Outcome out;
-  // Twice: what clear() leaves must be zero.
+  // The second round checks that clear() has set all gradients to zero.
   for (int round = 0; round < 2; ++round) {
     workers.clear({0, model.layout().storage_size()});
     out.sums = workers.compute(parameters, corpus, shards_of(corpus, batches[0], parts),

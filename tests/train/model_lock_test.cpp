@@ -39,7 +39,7 @@ TEST_CASE("a model is written by one training at a time, and the lock leaves no 
   const std::string taken = model + ": another training (process " + std::to_string(::getpid()) +
                             ") is writing it (wait for it, stop it, or name another model with -m)";
   CHECK(message(model) == taken);
-  std::filesystem::create_symlink("m.h5", folder / "link.h5");  // the same model under another name
+  std::filesystem::create_symlink("m.h5", folder / "link.h5");  // another name for the same model
   CHECK(message(folder / "link.h5") == (folder / "link.h5") + taken.substr(model.size()));
   CHECK(message(folder / "other.h5").empty());
   lock.reset();
@@ -58,7 +58,8 @@ TEST_CASE("a lock's file that a killed training left locks nothing") {
 TEST_CASE("a lock that was removed while it was waited for is not taken for the lock") {
   const TemporaryFolder folder("heed_lock_race");
   const std::string model = folder / "m.h5";
-  // Many processes in turn: at no time two of them have the lock. The file "inside" exists as long as one has it.
+  // Many processes lock the model in turn. The file "inside" exists while a process has the lock; two processes must
+  // never have the lock at once.
   std::vector<pid_t> children;
   for (int child = 0; child < 4; ++child) {
     const pid_t pid = ::fork();

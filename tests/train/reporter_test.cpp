@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-constexpr int kNoTerminal = 1000;  // no such descriptor is open
+constexpr int kNoTerminal = 1000;  // a file descriptor that is not open
 
 struct Written {
   std::string out, messages;
@@ -37,7 +37,7 @@ Written write(LogFormat format) {
 }  // namespace
 
 TEST_CASE("the status line of a training fits the terminal: what is left and the perplexity stay longest") {
-  // Widths are asked of the terminal; without one the variable COLUMNS counts.
+  // Without a terminal, the environment variable COLUMNS gives the width.
   UpdateReport report;
   report.progress = {.epochs = 12.25, .updates = 120000, .target_tokens = 5000, .seconds = 2.5};
   report.cross_entropy = 2;

@@ -15,7 +15,7 @@
 
 namespace heed {
 
-/// A vocabulary of the words a, b, c, ... h.
+/// Returns a text model whose vocabulary has the words a to h.
 inline TextModel letters() {
   TextSteps steps;
   steps.mode = TokenMode::none;
@@ -24,7 +24,7 @@ inline TextModel letters() {
   return TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(pieces));
 }
 
-/// Pairs whose target is the source backwards.
+/// Returns sentence pairs whose target is the source in reverse order.
 inline ParallelCorpus mirrored(int pairs) {
   ParallelCorpus corpus;
   for (int i = 0; i < pairs; ++i) {
@@ -69,7 +69,7 @@ struct TemporaryFolder {
   std::filesystem::path path;
 };
 
-/// A whole training in memory, as the tool sets it up, of a model that learns to write backwards.
+/// A complete training in memory, set up like the program `train`, of a model that learns to reverse sentences.
 struct SmallRun {
   explicit SmallRun(std::string model_path, int threads = 2) : path(std::move(model_path)), pool(threads) {
     batch.mini_batch_words = 60;
@@ -82,7 +82,7 @@ struct SmallRun {
     optimizer.lr_warmup = 0;
   }
 
-  /// From the file where it is there.
+  /// Prepares the trainer, with the state in the model file if the file exists.
   Trainer& prepare(const BatchLoss& loss = {}) {
     if (std::filesystem::exists(path)) {
       state = load_resumable_checkpoint(path);

@@ -10,7 +10,8 @@ using namespace heed;
 
 namespace {
 
-/// A loss that calls `before` for each batch first; it may throw, raise a signal, or spoil the result.
+/// Returns the model's loss with a hook: the loss calls `spoil` for each training batch. `spoil` may throw or raise a
+/// signal; when `spoil` returns true, the loss becomes NaN.
 BatchLoss hooked(const ResumableCheckpoint& run, std::function<bool()> spoil) {
   const auto model = run.checkpoint.model;
   return [model, spoil = std::move(spoil)](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
@@ -65,7 +66,7 @@ TEST_CASE("interrupted anywhere and started again, it ends with the same bits") 
     int starts = 0;
     for (; starts < 100; ++starts) {
       cut.prepare();
-      // The signal comes in the middle of some update.
+      // The signal arrives in the middle of an update.
       int calls = 0;
       const BatchLoss loss = hooked(*cut.state, [&, starts] {
         if (++calls == 3 + starts * 2) std::raise(SIGTERM);
@@ -103,7 +104,7 @@ TEST_CASE("a run that is killed goes on from the last save and ends with the sam
   CHECK(cut.go() == Trainer::Outcome::finished);
   CHECK(saved_parameters(cut.path) == saved_parameters(whole.path));
   CHECK(cut.state->state.kept_updates == whole.state->state.kept_updates);
-  CHECK(folder.files().size() == 6);  // two models and two kept ones of each
+  CHECK(folder.files().size() == 6);  // each of the two trainings has its model and two kept models
 }
 
 TEST_CASE("what is finished stays so; a longer goal opens it again, as if there had been no stop") {
@@ -125,7 +126,7 @@ TEST_CASE("a goal in hours counts the hours of training, not those since the mac
   const TemporaryFolder folder("heed_trainer_hours");
   SmallRun run(folder / "m.h5");
   run.go();
-  run.state->state.seconds = 36;  // the goal of 0.01 hours was just reached
+  run.state->state.seconds = 36;  // the goal, 0.01 hours, is reached
   save_checkpoint(run.path, run.state->checkpoint, run.state->state, run.state->arrays);
   for (const auto& [after, finished] :
        {std::pair<std::string, bool>{"0.01h", true}, {"0.02h", false}, {"0.03h", false}}) {
@@ -133,7 +134,7 @@ TEST_CASE("a goal in hours counts the hours of training, not those since the mac
     run.run.after = after;
     CHECK(run.prepare().already_finished() == finished);
   }
-  // The hours of an earlier run count in full.
+  // The hours of the earlier run count too.
   run.run.after = "0.0100001h";
   run.run.save_freq = "1000u";
   CHECK(run.go() == Trainer::Outcome::finished);
@@ -159,7 +160,7 @@ TEST_CASE("other batches on resume: the same share of the epoch is done") {
       std::filesystem::copy_file(first.path, run.path, std::filesystem::copy_options::overwrite_existing);
       run.batch.mini_batch_words = words;
       run.run.after = "7u";
-      if (old_file) {  // as heed wrote them before it counted the batches of an epoch
+      if (old_file) {  // files of older versions of heed do not have the number of batches in an epoch
         run.prepare();
         run.state->state.batch = 6;
         run.state->state.epoch = 0;
@@ -174,7 +175,7 @@ TEST_CASE("other batches on resume: the same share of the epoch is done") {
       CHECK(state.epoch == (place == now ? 1 : 0));
       CHECK(state.batch == (place == now ? 0 : place));
       CHECK(run.go() == Trainer::Outcome::finished);
-      // Each update has tokens, and what was saved can be read.
+      // Each update has tokens, and the saved state can be loaded.
       CHECK(state.history.size() == 7);
       CHECK(state.history.back().tokens > 0);
       CHECK(state.target_tokens == done + state.history.back().tokens);
@@ -273,7 +274,7 @@ TEST_CASE("a finished average still holds what training needs to go on") {
 TEST_CASE("early stopping waits for as many validations as it was told") {
   const TemporaryFolder folder("heed_trainer_early");
   SmallRun run(folder / "m.h5");
-  run.optimizer.learn_rate = 0;  // nothing ever gets better
+  run.optimizer.learn_rate = 0;  // the model never improves
   run.run.after = "50e";
   run.run.early_stopping = 3;
   run.run.keep_best = true;
@@ -336,7 +337,8 @@ TEST_CASE("after a rollback no worse model takes the place of the best one") {
     std::vector<float> before;
     BestScore best;
     const auto model = run.state->checkpoint.model;
-    // Updates 9 to 11 diverge, after a good validation at 8; then learning goes wrong, so that all others are worse.
+    // Updates 9 to 11 diverge after a good validation at update 8. Later validations are worse, because the learning
+    // goes wrong.
     run.go([&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
                       CrossEntropySums* sums) {
       const Variable<float> loss = model->loss(graph, batch, options, sums);
@@ -356,7 +358,7 @@ TEST_CASE("after a rollback no worse model takes the place of the best one") {
     const TrainingState& state = run.state->state;
     CHECK(state.rollbacks == 1);
     CHECK(run.messages.str().find(saved ? "back to update 6 with" : "back to update 0 with") != std::string::npos);
-    // The validations since then were worse than that at 8.
+    // The later validations are worse than the validation at update 8.
     CHECK(state.validations.back().scores[0] > best.score);
     CHECK(state.best[0].score == best.score);
     CHECK(state.best[0].update == 8);
