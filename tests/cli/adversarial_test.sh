@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Hard lines (adversarial.txt) through every text step: as many lines out as in, and the bytes of adversarial.sums.
+# Runs the difficult lines of adversarial.txt through every text step. Checks that each output has as many lines as the
+# input, and the checksums of adversarial.sums.
 #
-# The sums were taken when all lines were equal to what Moses' scripts print: tokenizer.perl 1.1 with the rules of later
-# releases put in and our abbreviations (plain, -a, -penn, -x, -protected), detokenizer.perl (plain, -u, -penn; Korean
-# apart).
-# `adversarial_test.sh update` takes them anew, for a change that is meant to change bytes; compare with the scripts first.
+# The checksums were taken when all lines were equal to the output of Moses' scripts: tokenizer.perl 1.1 with the rules
+# of later releases and heed's abbreviations (plain, -a, -penn, -x, -protected), and detokenizer.perl (plain, -u, -penn;
+# Korean separately). `adversarial_test.sh update` takes new checksums after an intended change of the output; compare
+# the output with Moses' scripts first.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=${HEED_BIN:-$here/../../build/release/bin}

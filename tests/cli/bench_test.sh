@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/bench on toy work, heed alone: its sections run, their tables and the TSV hold what was measured.
+# Checks that the sections of scripts/bench run on very small work, without peers, and that the tables and the TSV hold
+# the measurements.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
 bench=$HEED_SOURCE/scripts/bench

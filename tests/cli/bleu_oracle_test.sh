@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bleu against sacreBLEU on an adversarial text, where Python has the version that is compared with.
+# Compares bleu with sacreBLEU on adversarial text. Needs a Python with the right version of sacreBLEU.
 python=${PYTHON:-python3}
 if ! command -v "$python" >/dev/null; then
   echo "skipped: no $python"

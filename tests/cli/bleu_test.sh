@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bleu through pipes and files: exit codes, messages, full disk, closed pipe.
+# Tests bleu with pipes and files: exit codes, messages, a full disk, a closed pipe.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 bleu=$HEED_BIN/bleu
 
@@ -9,7 +9,7 @@ printf 'one\n' >short
 gzip -c ref >ref.gz
 : >empty
 
-# The number, from a pipe and from files.
+# The score is the same from a pipe and from files.
 expect 0 53.9 '' bash -c "cat hyp | '$bleu' ref -b"
 expect 0 53.90 '' "$bleu" ref.gz -i hyp -b -w 2
 expect 0 'BLEU|nrefs:2|case:lc|eff:no|tok:intl|smooth:floor*0.10*version:heed.* = *' '' \
@@ -27,14 +27,14 @@ expect 0 '*|seed:7|*' '' "$bleu" ref -i hyp ref --paired-ar --paired-ar-n 50 --s
 expect 0 'BLEU = 53.90, *hyp_len=10, ref_len=10)' '' "$bleu" ref -i hyp --multi-bleu
 expect 0 $'line 1: TER = *' '' "$bleu" ref -i hyp --worst 1 -m ter
 
-# sacreBLEU's other names.
+# sacreBLEU's other names of the options are accepted.
 expect 0 '*' '' "$bleu" ref -i hyp ref --paired-bs --paired-bs-n 9 --paired-jobs 2 -f text
 expect 0 'BLEU|#:1|c:mixed|e:no|tok:13a|s:exp|v:heed.* = *' '' "$bleu" ref -i hyp -sh -f text
 paste ref hyp >both
 expect 0 'BLEU|nrefs:2|* = 100.0 *' '' "$bleu" both -nr 2 -i hyp -f text
 expect 1 '' 'bleu: both:1: 2 references instead of 3 (TABs stand between them)' "$bleu" both -nr 3 -i hyp
 
-# JUnit's XML, read by a parser, with a name that XML cannot hold as it is.
+# A parser accepts the JUnit XML, also when a name has characters that XML must escape.
 if command -v python3 >/dev/null; then
   name=$'a&b<"\x01\xff\xef\xbf\xbf>.txt'
   cp hyp "$name"
@@ -48,13 +48,13 @@ print(suite.getAttribute("tests"), suite.getAttribute("failures"), len(cases), l
   [ "$parsed" = "4 2 4 2 'a&b<\"\\ufffd\\ufffd\\ufffd>.txt' TER" ] || fail "--format junit: $parsed"
 fi
 
-# A CI gate.
+# --fail-under and --fail-drop as a check in continuous integration: exit 3.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
 expect 3 53.9 'bleu: warning: BLEU 53.90 is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
 expect 3 '' 'bleu: warning: *' "$bleu" ref -i hyp -b --fail-under 54 -o gate.txt
 [ "$(cat gate.txt)" = 53.9 ] || fail "a score below the threshold is still written"
 
-# Bad data: exit 1.
+# Wrong data: exit 1.
 expect 1 '' 'bleu: short: 1 line, but ref has 2 lines (*)' "$bleu" ref -i short
 expect 1 '' 'bleu: standard input: 0 lines, but ref has 2 lines (*)' "$bleu" ref </dev/null
 expect 1 '' 'bleu: standard input: no lines (nothing to score)' "$bleu" empty </dev/null
@@ -66,7 +66,7 @@ expect 0 '*' 'bleu: warning: *invalid:2:1*' "$bleu" ref -i invalid -b
 head -c 20 ref.gz >cut.gz
 expect 1 '' 'bleu: cut.gz*' "$bleu" cut.gz -i hyp
 
-# Bad usage: exit 2.
+# Wrong usage: exit 2.
 expect 2 '' 'bleu: no reference (*)' "$bleu"
 expect 2 '' 'bleu: unknown option --tokenise: did you mean --tokenize?' "$bleu" ref --tokenise 13a
 expect 2 '' "bleu: --metrics 'blue': must be one of bleu, chrf, ter" "$bleu" ref --metrics blue
@@ -75,7 +75,7 @@ expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, zh, none"
 expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high
 expect 2 '' 'bleu: standard input can be read only once (*)' "$bleu" - -i -
 
-# A full disk is an error, a closed pipe is silence.
+# A full disk is an error; a closed pipe ends the program without a message.
 expect_full_disk bleu ref -i hyp
 expect 1 '' 'bleu: /dev/full: *No space left on device' "$bleu" ref -i hyp -o /dev/full
 for _ in $(seq 20000); do echo 'a line'; done >many
@@ -84,7 +84,7 @@ ended=${PIPESTATUS[0]}
 [ "$ended" -eq 141 ] || fail "a closed pipe ends with $ended instead of SIGPIPE"
 [ -s stderr ] && fail "a closed pipe is not silent: $(cat stderr)"
 
-# A coprocess: each line is answered before the next is written.
+# As a coprocess, bleu answers each line before the next line is written.
 printf 'a line\na line\n' >lines
 expect_coprocess "$bleu" lines -sl -b
 

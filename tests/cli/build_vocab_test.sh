@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# build-vocab through pipes and files: exit codes, messages, bad input, full disk.
+# Tests build-vocab with pipes and files: exit codes, messages, wrong input, a full disk.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 build_vocab=$HEED_BIN/build-vocab
 tokenize=$HEED_BIN/tokenize
@@ -7,7 +7,7 @@ en=$HEED_SOURCE/data/valid.en fr=$HEED_SOURCE/data/valid.fr
 
 gzip -c "$en" >en.gz
 
-# The same bytes from a file, a pipe and gzip, with any number of threads.
+# A file, a pipe and a gzip file give the same vocabulary, with any number of threads.
 "$build_vocab" -q -s 400 "$en" >vocab || fail "build-vocab failed"
 [ "$(sed -n 1p vocab)" = 'heed-vocabulary 1' ] || fail "the first line is '$(sed -n 1p vocab)'"
 grep -qx 'pieces: 400' vocab || fail "a size of 400 gives $(grep '^pieces' vocab)"
@@ -18,7 +18,7 @@ cmp out vocab || fail "-o gives another vocabulary"
 "$tokenize" -m vocab -i "$en" | "$tokenize" -d -m vocab | cmp - "$en" || fail "the corpus does not come back"
 [ "$("$tokenize" -m vocab --output-format id -i "$en" | tr ' ' '\n' | grep -cx 1)" -eq 0 ] || fail "the corpus has unknown pieces"
 
-# Joint, with the rules of two languages; merges and counts for subword-nmt.
+# A joint vocabulary of two languages; merges and counts in the formats of subword-nmt.
 expect 0 '' 'build-vocab: * pieces from * lines, * words (* different)' \
   "$build_vocab" --merges 300 -l en,fr "$en" "$fr" -o joint --codes-output codes --counts-output counts --write-vocabulary v.en v.fr
 grep -qx 'language: en,fr' joint || fail "the languages are not stored"
@@ -30,7 +30,7 @@ for language in en fr; do
 done
 cat pieces.en pieces.fr | tr ' ' '\n' | sort | uniq -c | awk '{print $2, $1}' | LC_ALL=C sort | cmp - <(LC_ALL=C sort counts) || fail "wrong counts"
 
-# A shortlist: the same bytes from a file, a pipe and gzip, with any number of threads.
+# A file, a pipe and a gzip file give the same shortlist, with any number of threads.
 "$build_vocab" -q --shortlist pieces.en pieces.fr >list || fail "build-vocab --shortlist failed"
 [ "$(sed -n 1p list)" = 'heed-shortlist 1' ] || fail "the first line is '$(sed -n 1p list)'"
 [ "$(grep -c '^ ' list)" -eq 100 ] || fail "$(grep -c '^ ' list) frequent pieces"
@@ -42,12 +42,12 @@ expect 2 '' 'build-vocab: --merges: has no use with --shortlist' "$build_vocab" 
 expect 2 '' 'build-vocab: --frequent: needs --shortlist' "$build_vocab" --frequent 5 "$en"
 expect_full_disk build-vocab -q --shortlist pieces.en pieces.fr
 
-# Fewer pieces than asked for are a warning, even when quiet.
+# Fewer pieces than the user asked for are a warning, even with --quiet.
 expect 0 '*' 'build-vocab: warning: the text gives * merges only, fewer than asked for*' "$build_vocab" -q -s 500K "$en"
 expect 0 '*' 'build-vocab: warning: the text gives * pieces only, fewer than --max-size 500000' "$build_vocab" -q --type words -s 500K "$en"
 expect 0 '*' 'build-vocab: warning: --max-size leaves out * pieces*' "$build_vocab" -q --type char -s 10 "$en"
 
-# Bad data: exit 1, and no output.
+# Wrong data: exit 1, and no output file.
 : >empty
 printf '\n  \n' >blank
 expect 1 '' 'build-vocab: standard input: there are no words in it (*' "$build_vocab" -i - <empty
@@ -63,7 +63,7 @@ expect 1 '' 'build-vocab: cut.gz*' "$build_vocab" cut.gz
 head -c 1000000 /dev/zero | tr '\0' 'x' >long
 expect 0 '*' '*' "$build_vocab" --merges 10 long
 
-# Bad usage: exit 2.
+# Wrong usage: exit 2.
 expect 2 '' 'build-vocab: unknown option --max-sise: did you mean --max-size?' "$build_vocab" --max-sise 5
 expect 2 '' 'build-vocab: unknown option --symbols: did you mean --merges? (subword-nmt)' "$build_vocab" --symbols 5
 expect 2 '' 'build-vocab: --byte-fallback: --type bpe has no such thing (--type unigram has)' "$build_vocab" --byte-fallback

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Completion for bash: options, choices and files of the real tools.
+# Tests the completion for bash with the real programs: options, choices and file names.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 source "$HEED_SOURCE/scripts/completion/heed.bash" || fail "heed.bash cannot be sourced"
 PATH=$HEED_BIN:$PATH
 
-# completes EXPECTED WORD...: what the last word, after a tool and other words, becomes
+# completes EXPECTED WORD...: WORD... are a program and its arguments; checks the completions of the last WORD
 completes() {
   local expected=$1
   shift
@@ -46,7 +46,7 @@ completes '--version' bleu --versi
 completes '--help' tokenize --he
 completes '' missing-tool --he
 
-# Every option of every tool is offered.
+# The completion offers every option of every program.
 for source in "$HEED_SOURCE"/tools/*.cpp; do
   tool=$(basename "$source" .cpp)
   COMP_WORDS=("$tool" --) COMP_CWORD=1
@@ -58,7 +58,7 @@ for source in "$HEED_SOURCE"/tools/*.cpp; do
   complete -p "$tool" >/dev/null || fail "$tool has no completion"
 done
 
-# Installed under a tool's name it completes that tool.
+# Installed under a program's name, the completion script completes that program.
 cp "$HEED_SOURCE/scripts/completion/heed.bash" my-tokenize
 (source ./my-tokenize && complete -p my-tokenize >/dev/null) || fail "an installed copy completes nothing"
 finish

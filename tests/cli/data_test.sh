@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The corpus in data/: what its README promises, and that data/generator/make-data writes the same bytes again.
+# Checks what data/README.md says about the corpus in data/, and that data/generator/make-data writes the same bytes
+# again.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 source=${HEED_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -12,7 +13,7 @@ fail() {
   exit 1
 }
 
-# The textbook form of a file: lower case, sentence punctuation split off.
+# textbook FILE: prints the file in lower case, with a space before punctuation, as the textbook's exercise needs it
 textbook() { sed -E 's/ ?([.,!?])/ \1/g' "$1" | sed -e 's/.*/\L&/'; }
 
 for part in train valid test; do
@@ -21,7 +22,7 @@ for part in train valid test; do
     [ -s "$file" ] || fail "$file is missing or empty"
     iconv -f UTF-8 -t UTF-8 "$file" > /dev/null || fail "$file is not UTF-8"
     ! LC_ALL=C grep -nP '\xCC[\x80-\xBF]|\xCD[\x80-\xAF]' "$file" || fail "$file has a combining mark: it is not NFC"
-    # shellcheck disable=SC1112  # the quote is what is looked for
+    # shellcheck disable=SC1112  # the typographic quote is intended
     ! grep -nE '^$|^ | $|  |	|’|@|~' "$file" || fail "$file has an empty line, a stray space or a stray mark"
     ! grep -nvE '[.!?]$' "$file" || fail "$file has a line without final punctuation"
   done
@@ -53,7 +54,7 @@ he's calm .	il est calme .
 i'm home .	je suis chez moi .
 PAIRS
 
-# Every held-out word is known from the training part.
+# Each word of the held-out sentences occurs in the training sentences.
 for side in 1 2; do
   cut -f "$side" "$scratch/train" | tr ' ' '\n' | sort -u > "$scratch/known"
   unknown=$(cat "$scratch"/{valid,test} | cut -f "$side" | tr ' ' '\n' | sort -u | comm -23 - "$scratch/known")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Files that begin with a byte-order mark give what they give without it, and are named once on stderr; UTF-16 and
-# compressed files get advice.
+# Checks that files with a byte-order mark give the same results as files without it, and that stderr names each such
+# file once. For UTF-16 and compressed files the message says what to do.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 head -n 100 "$HEED_SOURCE/data/train.en" >en
@@ -17,7 +17,8 @@ for file in en fr vocab codes counts cases config patterns tsv; do
 done
 note='starts with a byte-order mark (U+FEFF), which is left out'
 
-# same FILES COMMAND...: the command says the same with marked files, and names each of them once
+# same FILES COMMAND...: checks that COMMAND writes the same with a byte-order mark in FILES, and names each of FILES
+# once
 same() {
   local files=$1 file
   shift
@@ -49,7 +50,7 @@ same config "$HEED_BIN/train" --config config --dump-config
   fail "offsets count the mark"
 expect 0 'a' "tokenize: standard input: $note" bash -c "printf '\357\273\277a\n' | '$HEED_BIN/tokenize'"
 
-# A training, its validation and a translation with every file marked: the parameters and the lines of the plain one.
+# A training with validation, and a translation: with marks in all files, the parameters and translations are the same.
 run() {
   "$HEED_BIN/train" -j 1 --tsv "tsv$1" --valid-sets "en$1" "fr$1" -v "vocab$1" -m "m$1.h5" "${tiny[@]}" --after 3u --valid-freq 3u 2>train.err ||
     fail "train: $(cat train.err)"

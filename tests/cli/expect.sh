@@ -1,4 +1,4 @@
-# For the tests of the tools: a folder of its own to work in, and what every such test needs. Sourced by them.
+# Functions for the tests of the programs, which source this file. Changes into a new temporary folder.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -10,7 +10,8 @@ fail() {
   failures=$((failures + 1))
 }
 
-# expect CODE OUT-PATTERN ERR-PATTERN COMMAND...: patterns are bash globs over the whole text
+# expect CODE OUT-PATTERN ERR-PATTERN COMMAND...: runs COMMAND and checks the exit code and the complete stdout and
+# stderr, which must match the patterns (bash globs)
 expect() {
   local code=$1 out=$2 err=$3 got
   shift 3
@@ -23,7 +24,7 @@ expect() {
   [[ $(cat stderr) == $err ]] || fail "$*: stderr '$(head -c 2000 stderr)' is not like '$err'"
 }
 
-# expect_full_disk TOOL ARGUMENT...: writing to a full disk is an error
+# expect_full_disk TOOL ARGUMENT...: checks that writing to a full disk is an error
 expect_full_disk() {
   local tool=$1
   [ -w /dev/full ] || return 0
@@ -32,7 +33,7 @@ expect_full_disk() {
   [[ $(cat stderr) == *"$tool: standard output: cannot write: No space left on device" ]] || fail "full disk: $(cat stderr)"
 }
 
-# expect_coprocess COMMAND...: each line is answered before the next is written
+# expect_coprocess COMMAND...: checks that COMMAND answers each line before the next line is written
 expect_coprocess() {
   rm -f questions answers
   mkfifo questions

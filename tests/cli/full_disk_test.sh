@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# train on a disk that is too small: a message that names the file, exit 1, and what was on the disk stays as it was.
+# Runs train on a disk that is too small: the message names the file, the exit code is 1, and the files that were on the
+# disk are unchanged.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 train=$HEED_BIN/train
 
@@ -16,7 +17,7 @@ common=("$train" -q -j 1 -t a.en a.fr -v vocab --after 3u --task transformer-tin
 "${common[@]}" -m large.h5 || fail "train failed"
 cp disk/old.h5 old.h5
 
-# Nothing is left beside the old model, and the message names the model, not a temporary file.
+# Checks that no new file is left beside the old model, and that the message names the model and no temporary file.
 full() {
   expect 1 '' "train: $1: */weight: cannot write: No space left on device" "${@:2}"
   cmp -s old.h5 disk/old.h5 || fail "$1: the model on the disk was changed"
@@ -25,7 +26,7 @@ full() {
 full disk/new.h5 "${common[@]}" -m disk/new.h5
 full disk/new.h5 "$train" --average large.h5 large.h5 -o disk/new.h5
 full disk/old.h5 "$train" --average large.h5 large.h5 -o disk/old.h5
-# In the middle of a training: the one before is whole, and the same command goes on from it.
+# The disk becomes full during a training: the previous checkpoint is complete, and the same command continues from it.
 mv disk/old.h5 disk/m.h5
 free=$(df -k --output=avail disk | tail -n 1)
 dd if=/dev/zero of=disk/filler bs=1k count=$((free - 80)) 2>/dev/null

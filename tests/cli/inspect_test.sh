@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# inspect-attention through pipes and files, with a model trained for a moment: formats, exit codes, messages, bad
-# input, full disk, closed pipe, idle input.
+# Tests inspect-attention with pipes and files and a model after a very short training: formats, exit codes, messages,
+# wrong input, a full disk, a closed pipe, an idle input.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 inspect=$HEED_BIN/inspect-attention
 
@@ -13,7 +13,7 @@ printf "i'm home.\nhe's calm.\n" >src
 printf "je suis chez moi.\nil est calme.\n" >ref
 header=$'line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight'
 
-# Into a pipe: TSV; a target that is translated, from a file, from standard input, or beside the source.
+# TSV into a pipe. The target is translated, or comes from a file, from standard input, or from the second column.
 expect 0 "$header"$'\n1\tcross\t2\tmean\t0\t*\n2\tcross\t2\tmean\t0\t*' '' "$inspect" -m m.h5 -i src
 expect 0 "$header"$'\n1\tcross\t2\tmean\t0\t*' '' "$inspect" -m m.h5 -i src -t ref
 cp stdout given
@@ -24,11 +24,11 @@ expect 0 $'{"line":2,"kind":"encoder","layer":1,"head":2,"rows":*' '' "$inspect"
 "$HEED_BIN/translate" -q -m m.h5 -i src >translated || fail "translate failed"
 "$inspect" -m m.h5 -i src -f table | sed -nE 's/^line .* → //p' | cmp - translated || fail "what it translates is not what translate gives"
 
-# Links: N lines in, N lines out, empty ones too.
+# Pharaoh links: one output line for each input line, also for empty lines.
 expect 0 $'[0-9]*-0 *\n\n[0-9]*-0 *' '' bash -c "sed '1a\\\\' src | '$inspect' -m m.h5 -f pharaoh -t <(sed '1a\\\\' ref)"
 [ "$(wc -l <stdout)" -eq 3 ] || fail "pharaoh: $(wc -l <stdout) lines of 3"
 
-# Heat maps and tables; pictures by the output's name, whole or not at all.
+# Heat maps, tables and pictures. The output's name chooses the format, and a picture appears only when it is complete.
 expect 0 $'line 1: i\'m home. -> je suis chez moi.\ncross attention, layer 2, mean of heads\n*weight 0 *' '' \
   "$inspect" -m m.h5 -i src -t ref --lines 1 -f heatmap --ascii
 expect 0 $'line 1: *\ndecoder attention, layer 1, head 1\n*<s>*1.00  0.00*' '' \
@@ -44,7 +44,7 @@ expect 0 '' '' "$inspect" -m m.h5 -i src -t ref -o map.SVG
 [[ $(head -c 5 map.SVG) == '<?xml' ]] || fail "map.SVG is no SVG"
 expect 2 '' 'inspect-attention: -o map.pdf: there is no format for .pdf files (*' "$inspect" -m m.h5 -i src -t ref -o map.pdf
 
-# Bad input.
+# Wrong input.
 expect 1 '' 'inspect-attention: missing.h5: cannot open*' "$inspect" -m missing.h5 -i src
 head -c 3000 m.h5 >cut.h5
 expect 1 '' 'inspect-attention: cut.h5: *' "$inspect" -m cut.h5 -i src

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# README's Makefile loses nothing: interrupted by Ctrl-C or killed, the next make goes on and ends with the same model and
-# translation. Only names and sizes are changed here: a small vocabulary, and a small model that trains for some seconds
-# and is saved often.
+# Checks that README's Makefile loses no work: after Ctrl-C or a kill, the next make continues and ends with the same
+# model and translation. The test changes only names and sizes: a small vocabulary, and a small model that trains for
+# some seconds and is saved often.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 PATH=$HEED_BIN:$PATH
 command -v make >/dev/null || { echo "no make"; exit 77; }
-# Each make runs in a process group of its own, as a terminal's commands do, so that a signal reaches its programs, too.
+# Each make runs in its own process group, as commands in a terminal do, so that a signal reaches its programs too.
 set -m
 
-# The indented block behind the paragraph "A Makefile", without the four blanks.
+# Prints the indented block after the paragraph "A Makefile", without the four spaces of indentation.
 awk '/^\*\*A Makefile\.\*\*/ { found = 1 } found && /^    / { print substr($0, 5); block = 1 } block && /^$/ { exit }' \
   "$HEED_SOURCE/README.md" >readme.mk
 [ "$(grep -c '^[^[:space:]].*:' readme.mk)" -eq 3 ] || fail "README.md's Makefile has not three rules: $(cat readme.mk)"
@@ -24,7 +24,7 @@ done
 for folder in whole interrupted killed; do mkdir $folder && cp -- Makefile *.en *.fr $folder; done
 make -s -C whole test.hyp >whole.log 2>&1 || fail "the uninterrupted make: $(cat whole.log)"
 
-# stop FOLDER SIGNAL: runs make and sends it a signal as soon as the model has been saved once
+# stop FOLDER SIGNAL: runs make and sends SIGNAL as soon as the model has been saved once
 stop() {
   env --default-signal=INT make -s -C "$1" test.hyp >"$1.log" 2>&1 &
   for _ in $(seq 600); do
@@ -34,7 +34,7 @@ stop() {
   kill -"$2" -- -$!
   wait $!
   [ $? -ne 0 ] || fail "SIG$2: make ended before the signal"
-  # After SIGINT train goes on for as long as it takes to save.
+  # After SIGINT, train continues until the model is saved.
   for _ in $(seq 100); do
     kill -0 -- -$! 2>/dev/null || break
     sleep 0.1

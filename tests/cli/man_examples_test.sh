@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every example of the man pages runs, in a folder with the files they name.
+# Runs every example of the man pages in a folder with the files that the examples name.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 PATH=$HEED_BIN:$PATH
 
-# The examples of a page, one file each: what stands between .EX and .EE.
+# Writes each example of a man page, the lines between .EX and .EE, into a file.
 examples_of() {
   sed -n '/^\.SH EXAMPLES/,$p' "$1" | sed -n '/^\.EX/,/^\.EE/p' |
     sed -E 's/\\-/-/g; s/\\\(aq/'"'"'/g; s/\\e/\\/g; s/--after [0-9]+[A-Za-z]*/--after 2u/' |
@@ -15,7 +15,7 @@ for side in en fr; do
   head -n 20 "$HEED_SOURCE/data/valid.$side" >valid.$side
   head -n 30 "$HEED_SOURCE/data/test.$side" >test.$side
 done
-# German enough for a test of commands.
+# Copies of the French files stand for German text.
 for part in train valid test; do cp $part.fr $part.de; done
 gzip -c train.de >corpus.de.gz
 cp test.en raw.en && cp test.de raw.de
@@ -42,7 +42,7 @@ for example in *-example-*; do
     (cd try && bash -eu -o pipefail "../$example") >out 2>err </dev/null
   fi
   case $?,$(cat "$example") in
-    0,* | 1,"tokenize "*--check*) ;;  # --check tells by its exit code that there are such lines
+    0,* | 1,"tokenize "*--check*) ;;  # exit 1 of --check means that some lines are not restored
     *) fail "$example: $(cat "$example"): $(cat err)" ;;
   esac
 done

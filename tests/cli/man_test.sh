@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The OPTIONS of every tool's man page are those of its --help, both ways, with the same short options.
+# Checks that the OPTIONS of each man page are exactly the options of --help, with the same short options.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
-# "-s --long" or "--long", one option a line.
+# Prints the options of --help, one per line, as "-s --long" or "--long".
 options_of_help() {
   "$1" --help | sed -nE 's/^  (-([[:alnum:]]), |    )(--[[:alnum:]-]+).*/\2 \3/p' | sed -E 's/^ //; s/^([[:alnum:]]) /-\1 /' | LC_ALL=C sort
 }
@@ -38,7 +38,7 @@ for source in "$HEED_SOURCE"/tools/*.cpp; do
 done
 [ "$tools" -gt 0 ] || fail "no tools found"
 
-# What a tool does unlike the program that it follows stands in its page.
+# Each man page describes how the program differs from the programs that it replaces.
 while read -r tool section; do
   grep -qx "\.SH $section" "$HEED_SOURCE/man/$tool.1" || fail "man/$tool.1 has no section $section"
 done <<'SECTIONS'
@@ -49,7 +49,7 @@ tokenize SENTENCEPIECE
 bleu DIFFERENCES FROM SACREBLEU
 SECTIONS
 
-# The comparison itself can fail.
+# Checks that the comparison itself detects a difference.
 printf '.SH OPTIONS\n.TP\n\\fB\\-x\\fR, \\fB\\-\\-extra\\fR \\fIN\\fR\nText.\n.SH EXIT STATUS\n' >page
 [ "$(options_of_man page)" = '-x --extra' ] || fail "options of a man page are not found: $(options_of_man page)"
 finish

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tokenize against the output of the real Moses scripts, where that lies beside the project.
+# Compares tokenize with the recorded output of the real Moses scripts, if the recordings lie beside the project.
 if ! command -v python3 >/dev/null; then
   echo "skipped: no python3"
   exit 77

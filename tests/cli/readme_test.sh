@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# The commands of README's tour run as they stand, one block after the other, after scripts/demo. The Makefile is makefile_test's.
+# Runs the commands of README's tour, one block after the other, after scripts/demo. makefile_test.sh tests the
+# Makefile.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 if [ ! -f "$HEED_SOURCE/build/demo/model.h5" ]; then
   echo "skipped: there is no build/demo/model.h5 (scripts/demo makes it)"
   exit 77
 fi
-# The folder of the project as a user has it, so that the tour writes nothing into the source tree.
+# Links to the project's files, so that the tour writes nothing into the source tree.
 for name in data man scripts tests README.md; do ln -s "$HEED_SOURCE/$name" .; done
 mkdir -p build/demo build/release && cp "$HEED_SOURCE/build/demo/model.h5" build/demo/ && ln -s "$HEED_BIN" build/release/bin
 
-# Blocks of indented lines from "Five minutes" to the next section; one with a tab is a Makefile.
+# Prints the indented blocks from "Five minutes" to the next section. A block with a tab is a Makefile and is left out.
 awk '
   /^## / { tour = /^## Five minutes/ }
   !tour { next }
@@ -26,7 +27,7 @@ for block in $(seq "$blocks"); do
   [ -s out ] || fail "README: no output from: $(cat "block-$block")"
 done
 
-# Installing puts everything where README says.
+# `cmake --install` puts every file where README says.
 expect 0 '*' '*' cmake --install "$HEED_BIN/.." --prefix "$PWD/installed"
 for file in bin/translate share/man/man1/translate.1 share/man/man5/heed-checkpoint.5 share/bash-completion/completions/train; do
   [ -f "installed/$file" ] || fail "cmake --install puts no $file"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# train, killed at any instant and started again, ends with the parameters of the uninterrupted run, bit for bit.
+# Checks that a training that was killed at any moment and started again ends with the parameters of an uninterrupted
+# training, bit for bit.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 train=$HEED_BIN/train
 data=$HEED_SOURCE/data
@@ -11,7 +12,8 @@ head -n 20 "$data/valid.en" >valid.en
 head -n 20 "$data/valid.fr" >valid.fr
 cat train.en train.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 500 >vocab || fail "build-vocab failed"
 
-# Everything that has a state: smoothing, accumulation, a schedule with an end, kept models, an average at the end.
+# Options that give the training every kind of state: exponential smoothing, gradient accumulation, a schedule with an
+# end, kept models, and an average at the end.
 options=(-q -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -j 2 --task transformer-tiny --enc-depth 1
   --dec-depth 1 --dim-emb 32 --transformer-dim-ffn 64 --mini-batch-words 300 --optimizer-delay 2 --dropout 0.2
   --optimizer adamw --weight-decay 0.01 --lr-schedule cosine --lr-warmup 10 --exponential-smoothing 0.01 --after 12e
@@ -26,7 +28,7 @@ same() {
   diff <(cd whole && ls -A) <(cd "$1" && ls -A) || fail "$1: other files"
 }
 
-# kill -9, at instants that have nothing to do with what the program does.
+# kill -9 at moments that do not depend on what the program is doing.
 kills=0
 for delay in 0.30 0.12 0.47 0.21 0.63 0.08 0.39 0.55 0.17 0.71; do
   "$train" "${options[@]}" -m killed/m.h5 &
@@ -35,12 +37,12 @@ for delay in 0.30 0.12 0.47 0.21 0.63 0.08 0.39 0.55 0.17 0.71; do
   wait $! 2>/dev/null && break
 done
 [ "$kills" -gt 1 ] || fail "it ended before it could be killed twice"
-# What kill -9 may leave behind, here for certain; the next start removes it.
+# Files that kill -9 can leave behind; the next start removes them.
 touch killed/.m.h5.12.tmp killed/.m.best-bleu.h5.12.tmp killed/.m.update-5.h5.12.tmp killed/.m.h5.lock
 "$train" "${options[@]}" -m killed/m.h5 || fail "after kill -9: exit $?"
 same killed
 
-# SIGTERM: the state is saved, the exit code says that it can go on.
+# After SIGTERM the state is saved, and the exit code 75 says that the training can be continued.
 interruptions=0
 for _ in $(seq 30); do
   "$train" "${options[@]}" -m stopped/m.h5 &
@@ -55,7 +57,7 @@ done
 [ "$code" -eq 0 ] || "$train" "${options[@]}" -m stopped/m.h5 || fail "after SIGTERM: exit $?"
 same stopped
 
-# What is finished is finished.
+# A finished training does nothing when it is started again.
 expect 0 '' 'train: killed/m.h5: training is finished already: --after 12e is reached' "$train" "${options[@]}" --no-quiet -m killed/m.h5
 
 finish

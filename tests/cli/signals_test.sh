@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tools that are killed by a signal die of it, and leave neither their output file nor a temporary one.
+# Checks that programs killed by a signal end by that signal, and leave neither an output file nor a temporary file.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 head -n 60 "$HEED_SOURCE/data/train.en" >a.en
@@ -9,7 +9,8 @@ cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab || fail "bui
   --transformer-dim-ffn 16 --after 2u || fail "train failed"
 mkfifo input
 
-# killed SIGNAL COMMAND...: the command waits for its input when the signal comes. A shell's background jobs ignore SIGINT.
+# killed SIGNAL COMMAND...: sends SIGNAL to COMMAND while it waits for input, and checks how it ends. The background
+# jobs of a shell ignore SIGINT, therefore the test restores the default.
 killed() {
   local signal=$1 number process
   number=$(kill -l "$signal")
@@ -42,7 +43,7 @@ killed INT "$HEED_BIN/bleu" a.en
 killed TERM "$HEED_BIN/inspect-attention" -m m.h5
 killed INT "$HEED_BIN/inspect-attention" -m m.h5
 
-# With nohup, the end of a terminal is no matter.
+# With nohup, a program continues when its terminal is closed.
 mkdir out
 nohup "$HEED_BIN/tokenize" -o out/file <input 2>stderr &
 exec 3>input
@@ -56,7 +57,7 @@ exec 3>&-
 wait $! || fail "nohup tokenize: exit $?"
 [ "$(cat out/file)" = 'a line .' ] || fail "nohup tokenize: no output"
 
-# A file that may not grow that long is an error as a full disk is, and no signal.
+# A file that exceeds the limit of `ulimit -f` is an error like a full disk, not a death by SIGXFSZ.
 rm -r out
 mkdir out
 expect 1 '' 'tokenize: out/file: cannot write: File too large' bash -c "ulimit -f 1; exec '$HEED_BIN/tokenize' -i '$HEED_SOURCE/data/train.en' -o out/file"
@@ -64,7 +65,7 @@ expect 1 '' 'train: out/m.h5: *: File too large' bash -c "ulimit -f 20; exec '$H
   -m out/m.h5 --task transformer-tiny --after 1u"
 [ -z "$(ls -A out)" ] || fail "files that were too long leave $(ls -A out)"
 
-# Ctrl-C also ends the reader of the messages (train 2>&1 | tee log). The training is saved all the same.
+# Ctrl-C also ends the reader of the messages (train 2>&1 | tee log). train saves the model nevertheless.
 mkfifo messages
 env --default-signal=INT "$HEED_BIN/train" -j 1 -t a.en a.fr -v vocab -m piped.h5 --task transformer-tiny --after 100000e \
   --save-freq 100000e 2>messages &
@@ -77,7 +78,7 @@ got=$?
 [ "$got" -eq 75 ] || fail "Ctrl-C with a broken pipe for messages: train: exit $got"
 [ -s piped.h5 ] || fail "Ctrl-C with a broken pipe for messages: train has not saved"
 
-# The first Ctrl-C saves a training, the second ends it, even where it is saving; neither leaves a temporary file.
+# The first Ctrl-C saves a training, the second ends it, even during saving. Neither leaves a temporary file.
 for delay in 0 0.03 0.06 0.1; do
   rm -rf training
   mkdir training

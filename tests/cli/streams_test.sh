@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What every tool does with standard streams that are closed, and with outputs that are symbolic links.
+# Tests every program with closed standard streams, and with outputs that are symbolic links.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 head -n 60 "$HEED_SOURCE/data/train.en" >a.en
@@ -8,7 +8,8 @@ cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab || fail "bui
 train=("$HEED_BIN/train" -q -j 1 --task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16)
 "${train[@]}" -t a.en a.fr -v vocab -m m.h5 --after 2u || fail "train failed"
 
-# A closed input or output is an error, not an empty one; the files that a tool opens do not take its number.
+# A closed input or output is an error, not an empty file; no file that a program opens takes the closed stream's
+# number.
 closed_input() {
   expect 1 '' "${1##*/}: standard input: cannot read: Bad file descriptor" bash -c '"$@" <&-' - "$@"
 }
@@ -28,7 +29,7 @@ expect 0 '' '' bash -c "'$HEED_BIN/tokenize' -i a.en -o out <&- >&- 2>&-"
 "$HEED_BIN/tokenize" <a.en | cmp -s - out || fail "a closed stdin, stdout and stderr change what is written to a file"
 expect 1 '' '' bash -c "'$HEED_BIN/tokenize' -m missing.h5 -o out 2>&-"
 
-# The file that a link leads to is replaced, or made; the link stays.
+# A program replaces or creates the file to which a link leads; the link stays.
 mkdir files
 echo old >files/file
 for name in file new; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tools on a terminal: status lines that fit any width, also when it changes, and leave nothing behind; the first
-# Ctrl-C of a training is acknowledged.
+# Tests the programs on a terminal. Status lines fit any width, also when the width changes, and leave nothing behind.
+# The first Ctrl-C of a training is acknowledged.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
 head -n 200 "$HEED_SOURCE/data/train.en" >en
@@ -23,22 +23,23 @@ def fail(what):
     print("FAILED: " + what, file=sys.stderr)
 
 
-STEP = 3  # status lines in each width
+STEP = 3  # number of status lines in each width
 
 
 def run(command, widths, interrupt=0, out=None):
-    """Runs a command on a terminal that changes its width after some status lines. Returns the status lines with the
-    most columns that each may have, all that was written, and the exit status. Ctrl-C comes after `interrupt` lines."""
+    """Runs a command on a terminal whose width changes after every STEP status lines. Sends Ctrl-C after `interrupt`
+    status lines (0: never). Returns [(status line, greatest width that the line may have)], the whole output, and the
+    exit status."""
     pid, fd = pty.fork()
     if pid == 0:
         os.environ["TERM"] = "xterm"
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job ignores it
-        time.sleep(0.2)  # until the terminal has its width
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job would ignore SIGINT
+        time.sleep(0.2)  # the parent sets the terminal's width first
         if out:
             os.dup2(os.open(out, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), 1)
         os.execvp(command[0], command)
     whole, shown, at = b"", [], 0
-    current, before, changed = None, None, 0  # widths, and the number of status lines before the change
+    current, before, changed = None, None, 0  # widths; number of status lines before the last change
     while True:
         if current is None or (at + 1 < len(widths) and len(shown) >= changed + STEP):
             at = 0 if current is None else at + 1
@@ -52,7 +53,7 @@ def run(command, widths, interrupt=0, out=None):
             break
         whole += got
         for line in re.findall(rb"\r\x1b\[J([^\r\n\x1b]+)\r(?!\n)", whole)[len(shown):]:
-            late = len(shown) <= changed + 1  # may have been drawn before the change
+            late = len(shown) <= changed + 1  # the program may have drawn this line before the change
             shown.append((line.decode(), (max(before, current) if late else current) - 1))
         if interrupt and len(shown) >= interrupt:
             os.write(fd, b"\x03")
@@ -61,8 +62,8 @@ def run(command, widths, interrupt=0, out=None):
 
 
 def check(name, command, widths, must_show, interrupted=None, out=None):
-    """Checks the status lines of a command that is left alone, or, where it exits with `interrupted` then, gets Ctrl-C
-    once every width has been seen."""
+    """Checks the status lines of a command. With `interrupted`, sends Ctrl-C after all widths and expects this exit
+    status."""
     interrupt = 0 if interrupted is None else STEP * len(widths) + 1
     shown, whole, code = run(command, widths, interrupt, out)
     if code != (interrupted or 0):
@@ -81,7 +82,7 @@ def check(name, command, widths, must_show, interrupted=None, out=None):
 bin = os.environ["HEED_BIN"]
 with open("many", "w") as many, open("endless", "w") as endless, open("en") as en:
     lines = en.readlines()
-    many.writelines(lines * 19)  # 3,800: fewer than are read ahead at most
+    many.writelines(lines * 19)  # 3,800 lines: fewer than the greatest look-ahead, --maxi-batch
     endless.writelines(lines * 1000)
 translate = [bin + "/translate", "-j", "1", "-m", "m.h5", "-i"]
 for width in (80, 40, 20):
@@ -91,12 +92,12 @@ for width in (80, 40, 20):
     shares = [int(re.search(r"(\d+)%", line).group(1)) for line, _ in shown]
     if shares != sorted(shares) or shares[0] == shares[-1]:
         fail("translate: the share does not rise: %s" % shares)
-# Ctrl-C takes the status line away.
+# Ctrl-C removes the status line.
 whole, _ = check("translate, changing", translate + ["endless"], [80, 20, 40], ["translating [", " left"], -2, "none")
 if not whole.endswith(b"\r\x1b[J"):
     fail("translate leaves its status line when interrupted: %r" % whole[-100:])
 
-# Translations on the same terminal: what stays is they alone.
+# With translations on the same terminal, only the translations stay.
 whole, _ = check("translate, all on the terminal", translate + ["many"], [80], ["%"])
 rest = re.sub(rb"\r\x1b\[J[^\r\n\x1b]*\r(?=\r\x1b\[J)", b"", whole).replace(b"\r\x1b[J", b"").replace(b"\r\n", b"\n")
 with open("out", "rb") as out:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tokenize through pipes and files: exit codes, messages, bad input, full disk, closed pipe, idle input.
+# Tests tokenize with pipes and files: exit codes, messages, wrong input, a full disk, a closed pipe, an idle input.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 tokenize=$HEED_BIN/tokenize
 
@@ -8,7 +8,7 @@ printf 'Hello , world !\nHe said : " fine . "\n' >tokens
 printf '#version: 0.2\nl o\nlo w</w>\n' >codes
 gzip -c text >text.gz
 
-# There and back, through pipes, files and gzip.
+# Tokenising and detokenising, through pipes, files and gzip.
 expect 0 "$(cat tokens)" '' "$tokenize" -i text
 expect 0 "$(cat tokens)" '' "$tokenize" -i text.gz -j 1
 expect 0 "$(cat text)" '' bash -c "'$tokenize' <text | '$tokenize' -d"
@@ -20,13 +20,13 @@ expect 1 '2' 'tokenize: 1 of 2 lines do not come back the same (*)' bash -c "pri
 expect 0 '*' 'tokenize: 2 lines, 11 tokens, 11 pieces *' "$tokenize" --stats -i text
 expect 0 '*' '' "$tokenize" --stats -q -i text
 
-# A model does what it stores.
+# With --model, tokenize performs the steps that the model stores.
 "$HEED_BIN/build-vocab" -q --type words --lowercase text >vocab || fail "build-vocab failed"
 expect 0 $'hello , world !\nhe said : " fine . "' '' "$tokenize" -m vocab -i text
 expect 0 $'hello, world!\nhe said: "fine."' '' \
   bash -c "'$tokenize' -m vocab --output-format id -i text | '$tokenize' -d -m vocab --output-format id"
 
-# The line contract: only LF ends a line, CRLF loses its CR, a last line without LF counts, empty lines stay empty.
+# Only LF ends a line, CRLF loses its CR, a last line without LF counts, and empty lines stay empty.
 printf 'a\r\n\n\xe2\x80\xa8b\xc2\x85c\x0bd\n e\tf\0g' >odd
 [ "$("$tokenize" --mode none -i odd | wc -l)" -eq 4 ] || fail "odd line ends change the number of lines"
 printf 'a\n\n\xe2\x80\xa8b\xc2\x85c\x0bd\n e\tf\0g\n' | cmp - <("$tokenize" --mode none -i odd) || fail "--mode none changes text"
@@ -48,7 +48,7 @@ for file in long words; do
   done
 done
 
-# A file without lines is refused at 64 MiB, not read into memory until there is none.
+# A file without line feeds is refused at 64 MiB, before it fills the memory.
 head -c 70000000 /dev/zero | tr '\0' 'x' >endless
 for tool in tokenize build-vocab "bleu text"; do
   # shellcheck disable=SC2086
@@ -56,7 +56,7 @@ for tool in tokenize build-vocab "bleu text"; do
 done
 rm endless
 
-# Bad data: exit 1.
+# Wrong data: exit 1.
 expect 1 '' 'tokenize: missing: cannot open: No such file or directory' "$tokenize" -i missing
 expect 1 '' 'tokenize: .: is a folder (name a file)' "$tokenize" -i .
 expect 1 '' 'tokenize: missing: cannot open: No such file or directory' "$tokenize" -c missing -i text
@@ -73,7 +73,7 @@ cp text.gz disguised
 expect 1 '' 'tokenize: disguised:1: looks like gzip data (*' "$tokenize" -i disguised
 expect 1 '' 'tokenize: nowhere/out: *No such file or directory' "$tokenize" -i text -o nowhere/out
 
-# Bad usage: exit 2.
+# Wrong usage: exit 2.
 expect 2 '' 'tokenize: unknown option --langauge: did you mean --language?' "$tokenize" --langauge de
 expect 2 '' 'tokenize: unknown option --num-workers: did you mean --threads? (subword-nmt)' "$tokenize" --num-workers 2
 expect 2 '' 'tokenize: --dropout: needs --codes*' "$tokenize" --dropout 0.1
@@ -86,7 +86,7 @@ expect 2 '' "tokenize: 'text' belongs to no option (-i text or < text reads a fi
 expect 2 '' "tokenize: the protected pattern '(' is no regular expression*" "$tokenize" --protect '(' -i text
 expect 2 '' 'tokenize: --lowercase: --model says this already*' "$tokenize" -m vocab --lowercase -i text
 
-# The rules every tool keeps.
+# The rules that every program keeps: a full disk, a closed pipe, an idle input.
 expect_full_disk tokenize -i text
 expect 1 '' 'tokenize: /dev/full: *No space left on device' "$tokenize" -i text -o /dev/full
 yes 'a line' | head -n 200000 | "$tokenize" -q 2>stderr | head -n 1 >/dev/null
@@ -99,10 +99,10 @@ expect 0 'tokenize (heed) *' '' "$tokenize" --version
 "$tokenize" --dump-config --lowercase -l fr >config
 expect 0 'hello !' '' bash -c "echo 'Hello!' | '$tokenize' --config config"
 
-# Order is kept with threads, and memory does not grow with the input.
+# The lines keep their order with several threads, and memory does not grow with the input.
 for i in $(seq 60000); do echo "line $i, of text."; done >many
 "$tokenize" -j 4 -i many | cmp - <("$tokenize" -j 1 -i many) || fail "threads change the output"
-# A language that no rules know.
+# A language without rules gives a warning.
 expect 0 'a b' 'tokenize: warning: --language english: there are no rules for this language (*' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l english"
 expect 0 'a b' '' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l fr"
 expect 0 'a b' '' bash -c "echo 'a b' | '$HEED_BIN/tokenize' -l english --mode none"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# train from the outside: what it writes where, exit codes, and a clear message for each kind of bad input.
+# Tests train from the outside: which files it writes, exit codes, and a clear message for each kind of wrong input.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 train=$HEED_BIN/train
 
@@ -12,7 +12,7 @@ gzip -c a.fr >a.fr.gz
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab || fail "build-vocab failed"
 small=(--task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 --mini-batch-words 200 -j 2)
 
-# Data on stdout, the rest on stderr; files, TSV and gzip give the same model.
+# stdout has only data, and stderr all messages. Files, TSV and gzip give the same model.
 expect 0 '' '*train: saved m.h5 after update *finished: --after 2e is reached' \
   "$train" "${small[@]}" -t a.en a.fr.gz -v vocab -m m.h5 --after 2e --plot curve.svg
 [ -s curve.svg ] || fail "no curve.svg"
@@ -27,7 +27,7 @@ expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in t
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
 expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
 
-# The instruction set is said, and can be named; a wrong one is said before anything is read.
+# train names the instruction set, and HEED_ISA can choose one; a wrong name is an error before any file is read.
 if [ "$(uname -m)" = x86_64 ]; then
   expect 0 '*, float32 on 2 threads with sse2 and *' '' env HEED_ISA=sse2 \
     "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --dry-run
@@ -38,7 +38,7 @@ expect 2 '' 'train: HEED_ISA=mmx: unknown instruction set (this machine has: *)'
 expect 2 '' 'inspect-attention: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx \
   "$HEED_BIN/inspect-attention" -m missing.h5 -i a.en
 
-# Usage: exit 2.
+# Wrong usage: exit 2.
 expect 2 '' 'train: no text to train on (*' "$train" -v vocab -m x.h5
 expect 2 '' 'train: no vocabulary (*' "$train" -t a.en a.fr -m x.h5
 expect 2 '' 'train: no name for the model (*' "$train" -t a.en a.fr -v vocab
@@ -58,7 +58,7 @@ expect 2 '' 'train: --valid-freq: needs something to validate on (give --valid-s
 expect 2 '' 'train: --max-positions: needs --transformer-positions learned' \
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --max-positions 64
 
-# Bad data: exit 1, before anything is trained.
+# Wrong data: exit 1, before the training begins.
 bad() {
   local err=$1
   shift
@@ -82,7 +82,7 @@ expect 1 '' 'train: no/such/folder/x.h5: cannot be written: No such file or dire
   "$train" "${small[@]}" -t a.en a.fr -v vocab -m no/such/folder/x.h5
 expect 1 '' 'train: /dev/full: *' "$train" "${small[@]}" -t a.en a.fr -v vocab -m /dev/full
 
-# Files that are no training to go on with are left alone.
+# there ERR ARGUMENT...: checks that train does not continue from the file x.h5, and leaves it unchanged
 there() {
   local err=$1 before
   shift
@@ -103,13 +103,14 @@ there 'cannot go on with this training: --optimizer is adam there, sgd here (*' 
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type words >vocab
 there 'cannot go on with this training: the source vocabulary has *' -t a.en a.fr
 
-# A forged /training/state is an error that names the field: here the batch is -1. (The last line is the checksum.)
+# A forged /training/state is an error that names the field (batch is -1). The last 20 bytes of the file are the
+# checksum.
 "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m forged.h5 --after 3u || fail "train: exit $?"
 LC_ALL=C sed -E 's/(serialization::archive [0-9]+ 0 1 1 3 3 3 )0 [0-9]/\1-1 /' forged.h5 | head -c -20 >x.h5
 cmp -s <(head -c -20 forged.h5) x.h5 && fail "the forged state is the old one"
 there '/training/state: batch is -1, not 0 to 1 (the file is damaged or forged; *' -t a.en a.fr
 
-# Other batches on resume, and then on again.
+# A training can be continued with batches of another size, also twice.
 words() {
   "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m words.h5 --mini-batch-words "$1" --after "$2" --disp-freq 1u --log-format tsv 2>/dev/null
 }
@@ -117,7 +118,8 @@ words 100 15u >one.tsv && words 40000 20u >two.tsv && words 40000 25u >three.tsv
 awk -F '\t' '$1 == "update" && !($6 > 0 && $6 < 100) { bad = 1 } $1 == "update" { ++n } END { exit bad || n != 25 }' one.tsv two.tsv three.tsv ||
   fail "other batches: $(cat one.tsv two.tsv three.tsv)"
 
-# One training at a time writes a model; looking at it is free; kill -9 locks nothing and leaves nothing for long.
+# Only one training at a time writes a model; --dry-run and --check are allowed meanwhile. After kill -9 the model is
+# not locked, and the next training removes the temporary files.
 long=("$train" "${small[@]}" -q -t a.en a.fr -v vocab -m l.h5 --after 100Ku --save-freq 1e)
 saved() {
   for _ in $(seq 300); do
@@ -144,19 +146,20 @@ done
 expect 0 '' '*' "${long[@]}" --after 1u
 [ "$(echo .l.*)" = '.l.*' ] || fail "the training after kill -9 leaves $(echo .l.*)"
 
-# What another training is writing, which may have the same process number on another machine, is left alone.
+# --dry-run leaves the temporary files of other processes alone, even those of the same process number (which a training
+# on another machine may have).
 expect 0 '*until*100Ku*' '' bash -c 'echo partly >.l.h5.$$.tmp; exec "$@" --dry-run' - "${long[@]}"
 [ "$(cat .l.h5.*.tmp)" = partly ] || fail "train --dry-run removes a temporary file of another process"
 rm .l.h5.*.tmp
 
-# A training that early stopping has ended stays so, also where the best model's file is gone.
+# A training that ended by early stopping stays finished, also when the file of the best model is missing.
 early=("$train" "${small[@]}" -t a.en a.fr -v vocab --valid-sets a.en a.fr -m early.h5 -l 1e-30 --valid-freq 1u --after 100u
   --early-stopping 2 --keep-best)
 expect 0 '' '*finished: no better perplexity in 2 validations*' "${early[@]}" --valid-metrics perplexity
 rm early.best-perplexity.h5 || fail "no file of the best model"
 expect 0 '' '*is missing*training is finished already: no better*' "${early[@]}" --valid-metrics perplexity
 
-# The reader of the records is gone: a silent end, as any tool's.
+# When the reader of the records ends, train ends without a message, like every program.
 rm -f x.h5
 cat a.en a.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 110 >vocab
 { "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m x.h5 --after 50e --disp-freq 1u --log-format jsonl; echo "$?" >code; } 2>stderr | head -n 1 >/dev/null

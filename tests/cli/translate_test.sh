@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# translate through pipes and files, with a model trained for a moment: exit codes, messages, bad models, full disk,
-# closed pipe, idle input.
+# Tests translate with pipes and files and a model after a very short training: exit codes, messages, wrong models, a
+# full disk, a closed pipe, an idle input.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 translate=$HEED_BIN/translate
 
@@ -12,7 +12,7 @@ head -n 200 "$HEED_SOURCE/data/train.fr" >fr
 head -n 40 "$HEED_SOURCE/data/test.en" >source
 short=(--max-output-length 10)
 
-# Lines in, lines out, from anywhere to anywhere.
+# One output line for each input line, from a file or a pipe to a file or a pipe.
 expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source
 [ "$(wc -l <stdout)" -eq 40 ] || fail "$(wc -l <stdout) lines of 40"
 mv stdout expected
@@ -30,13 +30,13 @@ expect 0 $'0 |||  ||| F0= 0.0000 ||| 0.0000 ||| \n1 ||| * ||| F0= -* ||| -* ||| 
 expect 0 '*' 'translate: 40 lines, * pieces in *lines/s, * pieces/s, 2 threads, *translate: expected * pieces/s, of which:*products *Mflop a piece at *attention *' "$translate" -m m.h5 "${short[@]}" -i source --stats -j 2
 expect 2 '' 'translate: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx "$translate" -m missing.h5 -i source
 
-# An output file appears whole or not at all.
+# An output file appears only when it is complete.
 expect 1 '' 'translate: source:*: has * pieces, more than the longest that is translated, 4 (*' \
   "$translate" -m m.h5 -i source -o none --max-length 4 --on-long fail
 [ ! -e none ] || fail "a failed run leaves its output"
 [ -z "$(find . -name '.*.tmp')" ] || fail "a failed run leaves its temporary file"
 
-# Models that are none, each with what it is and what to do.
+# Files that are not models: the message says what the file is, and what to do.
 expect 2 '' 'translate: needs a model: -m MODEL.h5 (train makes one)' "$translate" -i source
 expect 1 '' 'translate: missing.h5: cannot open: No such file or directory' "$translate" -m missing.h5 -i source
 expect 1 '' 'translate: vocab: is a vocabulary, not a checkpoint (train -v vocab makes a checkpoint with it)' "$translate" -m vocab -i source
@@ -50,7 +50,7 @@ cmp -s m.h5 flipped.h5 && fail "nothing was flipped"
 expect 1 '' 'translate: flipped.h5: is damaged: its checksum does not match its contents (restore it from a copy)' \
   "$translate" -m flipped.h5 -i source
 
-# A shortlist learnt from the model's pieces: other translations at most of its own pieces; every piece changes nothing.
+# A shortlist learnt from the model's pieces restricts the translations; a shortlist with all pieces changes nothing.
 for language in en fr; do "$HEED_BIN/tokenize" -m m.h5 -l $language -i $language >pieces.$language; done
 "$HEED_BIN/build-vocab" -q --shortlist pieces.en pieces.fr -o list || fail "build-vocab --shortlist failed"
 expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --shortlist list
@@ -76,7 +76,7 @@ for option in '--top-k 5' '--top-p 0.5' '--temperature 2'; do
   expect 2 '' "translate: ${option% *}: needs --search sample" "$translate" -m m.h5 -i source $option
 done
 expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --search sample --top-k 5
-expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --seed 3  # every tool takes --seed
+expect 0 '?*' '' "$translate" -m m.h5 "${short[@]}" -i source --seed 3  # every program accepts --seed
 expect 2 '' 'translate: --beam-size: has no use with --search sample' "$translate" -m m.h5 -i source --search sample -b 3
 expect 2 '' 'translate: --normalize: --length-penalty takes its place (leave one of them out)' \
   "$translate" -m m.h5 -i source -n 1 --length-penalty 1
@@ -91,7 +91,7 @@ expect 0 '-*' '' "$translate" -m m.h5 -i source --score source
 expect 0 '*usage: translate*--beam-size*' '' "$translate" --help
 expect 0 'translate (heed) *' '' "$translate" --version
 
-# Bad text.
+# Invalid text.
 printf 'ok\na \377 b\n' >invalid
 expect 0 '*' 'translate: warning: invalid:2:3: invalid UTF-8 replaced by U+FFFD; *' "$translate" -m m.h5 -i invalid "${short[@]}"
 expect 1 '?*' 'translate: invalid:2:3: invalid UTF-8 (*' "$translate" -m m.h5 -i invalid --on-invalid-utf8 fail "${short[@]}"
@@ -101,7 +101,7 @@ expect 0 '*' 'translate: warning: long:1: a line of more than 1000 pieces, only 
 head -c 300 source.gz >cut.gz
 expect 1 '*' 'translate: cut.gz:*: the gzip data is damaged or cut short *' "$translate" -m m.h5 -i cut.gz "${short[@]}"
 
-# The rules every tool keeps.
+# The rules that every program keeps: a full disk, a closed pipe, an idle input.
 expect_full_disk translate -m m.h5 -i source "${short[@]}"
 expect 1 '' 'translate: /dev/full: *No space left on device' "$translate" -m m.h5 "${short[@]}" -i source -o /dev/full
 yes 'a line' | head -n 20000 | "$translate" -q -m m.h5 -b 1 --max-output-length 3 --maxi-batch 100 2>stderr | head -n 1 >/dev/null

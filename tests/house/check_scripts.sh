@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The checks of the house find what they are for: each rule is broken in a small tree of its own.
+# Checks that the scripts that check the project's rules find every violation: breaks each rule in a small source tree.
 set -euo pipefail
 scripts=$1/scripts
 work=$(mktemp -d)
@@ -10,27 +10,27 @@ fail() {
   exit 1
 }
 
-# expect SCRIPT MESSAGE: it exits with 1 and prints exactly that line
+# expect SCRIPT MESSAGE: checks that SCRIPT exits with 1 and prints exactly MESSAGE
 expect() {
   local out
   if out=$("$scripts/$1" "$work"); then fail "$1 accepts: $2"; fi
   [ "$out" = "$2" ] || fail "$1 prints '$out', expected '$2'"
 }
 
-# file PATH LINE...: writes the lines
+# file PATH LINE...: writes the lines to the file PATH of the small source tree
 file() {
   mkdir -p "$(dirname "$work/$1")"
   printf '%s\n' "${@:2}" > "$work/$1"
 }
 
-# --- includes
+# --- check-layers: include directives
 file tools/train.cpp '#include "heed/run/train.h"'
 file lib/heed/ops/add.h '#pragma once' '#include "heed/tensor/tensor.h"' '#include <vector>'
 file lib/heed/checkpoint/h5.cpp '#include <hdf5.h>'
 file lib/heed/text/steps.h '#include "heed/text/bpe/bpe.h"' '#include "heed/text/subwords.h"'
 file lib/heed/text/unigram/unigram.h '#include "heed/text/bpe/bpe.h"' '#include "heed/text/unigram/piece_trie.h"'
 "$scripts/check-layers" "$work" || fail "check-layers refuses a good tree"
-broken() {  # PATH INCLUDE MESSAGE
+broken() {  # broken PATH INCLUDE MESSAGE: a file PATH that includes INCLUDE
   file "$1" '' "#include $2"
   expect check-layers "$1:2: $3"
   rm "$work/$1"
@@ -56,7 +56,7 @@ rm "$work/lib/heed/cellar/wine.h"
 file lib/heed/text/cellar/wine.h '#pragma once'
 expect check-layers 'lib/heed/text/cellar/wine.h:1: the room text/cellar has no place yet (give it one in scripts/check-layers)'
 
-# --- the map's table "To change this, open that" names files that are there
+# --- lib/heed/README.md: the table "To change this, open that" names existing files
 named=$(sed -n '/^## To change this/,/^## Decisions/p' "$1/lib/heed/README.md" | grep -oE '`[a-z0-9_/.-]+/[a-zA-Z0-9_.-]+\.?[a-z0-9]+`' | tr -d '\`' | sort -u)
 [ "$(wc -l <<< "$named")" -ge 60 ] || fail "the map names few files: $named"
 for name in $named; do
@@ -64,12 +64,12 @@ for name in $named; do
   [ -f "$file" ] || fail "lib/heed/README.md names $name, which is not there"
 done
 
-# --- fresh machines
+# --- fresh-machine
 status=0
 out=$("$scripts/fresh-machine" potato 2>&1) || status=$?
 case "$status:$out" in 2:"usage: scripts/fresh-machine bookworm|trixie"*) ;; *) fail "fresh-machine potato: $status: $out" ;; esac
 install -D -m 755 "$scripts/fresh-machine" "$work/scripts/fresh-machine"
-chmod 755 "$work"  # the user nobody must reach the script
+chmod 755 "$work"  # the user nobody must be able to run the script
 as_nobody=()
 [ "$(id -u)" -ne 0 ] || as_nobody=(setpriv --reuid=65534 --clear-groups)
 status=0
@@ -83,7 +83,7 @@ if [ "$(id -u)" -eq 0 ]; then
     fail "fresh-machine in /: $status: $out"
 fi
 
-# --- gradient checks
+# --- check-ops: gradient checks
 file lib/heed/ops/add.h 'template <class T>' 'Variable<T> add(Graph<T>& graph, const Variable<T>& a);' \
   'template <class T>' 'Pair<T> split(Graph<T>& graph, const Variable<T>& a);'
 expect check-ops 'lib/heed/ops/add.h: the op add has no tests/ops/add_test.cpp (write one with require_gradients)
@@ -95,8 +95,8 @@ file tests/ops/add_test.cpp 'require_gradients({{2}}, [](auto& graph, auto& in) 
   '  return add(graph, split(graph, in[0]).a);' '});'
 "$scripts/check-ops" "$work" || fail "check-ops refuses a good tree"
 
-# --- lambdas of SIMD kernels
-kernel() {  # LINE...: a file of kernels with these lines in it; lambdas before and behind them do as they like
+# --- check-ops: lambdas in SIMD kernels
+kernel() {  # LINE...: writes a kernel file with these lines; lambdas outside of the HWY_* macros are allowed
   file lib/heed/ops/add_cpu.cpp 'const auto before = [](int i) { return i; };' 'HWY_BEFORE_NAMESPACE();' "$@" \
     'HWY_AFTER_NAMESPACE();' 'const auto behind = [] { return 1; };'
 }
