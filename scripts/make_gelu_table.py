@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes lib/heed/ops/gelu_table.inc: polynomials for the normal distribution in gelu, by Chebyshev interpolation.
 
-Needs mpmath from PyPI. Run from the top of the source tree: python3 scripts/make_gelu_table.py
-The tail of the normal distribution is 1 - Phi(w sqrt 2) = erfc(w) / 2 = exp(-w^2) t Q(u) / 2 for w >= 0, with
-t = 1 / (1 + w / 2) and u = 2 t - 1; Q is smooth on -1 <= u <= 1 and this fits it.
+Needs mpmath from PyPI. Run from the top of the source tree: python3 scripts/make_gelu_table.py The tail of the normal
+distribution is 1 - Phi(w sqrt 2) = erfc(w) / 2 = exp(-w^2) t Q(u) / 2 for w >= 0, with t = 1 / (1 + w / 2) and u = 2 t
+- 1. Q is smooth on -1 <= u <= 1, and the polynomials approximate Q.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ mp.mp.dps = 60
 
 def q(u):
     t = (u + 1) / 2
-    if t < mp.mpf(10) ** -3:  # erfc(w) exp(w^2) by its asymptotic series
+    if t < mp.mpf(10) ** -3:  # asymptotic series of erfc(w) exp(w^2)
         w = 2 / t - 2 if t > 0 else None
         if w is None:
             return 1 / (2 * mp.sqrt(mp.pi))
@@ -26,7 +26,7 @@ def q(u):
 
 
 def fit(degree):
-    """Coefficients in powers of u, lowest first, of the interpolant at Chebyshev's nodes."""
+    """Returns the coefficients of the interpolant at Chebyshev's nodes, in powers of u, lowest first."""
     n = degree + 1
     nodes = [mp.cos(mp.pi * (k + mp.mpf(1) / 2) / n) for k in range(n)]
     values = [q(x) for x in nodes]

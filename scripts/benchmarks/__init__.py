@@ -1,1 +1,2 @@
-"""heed measured beside the field's programs: a module a subject, `command` in front of them, `peers/` the other side."""
+"""Measurements of heed beside other programs: one module for each subject, `command` for the command line, `peers/`
+for the programs that run the other toolkits."""

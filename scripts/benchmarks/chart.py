@@ -1,14 +1,14 @@
-"""Line charts as SVG, side by side."""
+"""Draws line charts as SVG, side by side."""
 
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 360, 300  # of a panel
-LEFT, RIGHT, TOP, BOTTOM = 64, 28, 52, 48  # around its axes
+WIDTH, HEIGHT = 360, 300  # size of one chart, in pixels
+LEFT, RIGHT, TOP, BOTTOM = 64, 28, 52, 48  # margins around the axes, in pixels
 COLOURS = ["#1f6fb2", "#d1722c", "#3a9150"]
 
 
 def ticks(greatest):
-    """About five round numbers from 0 to the first one that is not below `greatest`."""
+    """Returns about five round numbers from 0 to the first round number that is at least `greatest`."""
     power = 1.0
     while power * 10 <= greatest:
         power *= 10
@@ -26,7 +26,8 @@ def text(x, y, what, anchor="middle", size=12, more=""):
 
 
 def panel(title, x_label, y_label, curves):
-    """Axes from 0 and the curves {name: [[(x, y)]]}, those of a name alike, dashed where it begins with '-'."""
+    """Returns the SVG of one chart: axes from 0 and the curves {name: [[(x, y)]]}. Curves of the same name have the
+    same colour; a name that begins with '-' means dashed curves."""
     points = [point for alike in curves.values() for curve in alike for point in curve]
     x_ticks, y_ticks = ticks(max(x for x, _ in points)), ticks(max(y for _, y in points))
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
@@ -60,7 +61,7 @@ def panel(title, x_label, y_label, curves):
 
 
 def chart(panels):
-    """The SVG of [(title, x label, y label, curves)], side by side."""
+    """Returns the SVG of several charts [(title, x label, y label, curves)], side by side."""
     width = WIDTH * len(panels)
     drawn = "".join(f'<g transform="translate({WIDTH * i} 0)">{panel(*part)}</g>\n' for i, part in enumerate(panels))
     return (

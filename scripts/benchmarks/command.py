@@ -14,7 +14,7 @@ from .chart import chart
 from .materials import HERE, ROOT, Materials
 from .measure import PeerError, ProgramError, Row, alternate, run
 
-# Name: the function, its share of the time, the peers it wants, what it measures.
+# Name of a section: (function, share of the total time, peers that the section needs, description for --help).
 SECTIONS = {
     "gemm": (gemm.measure, 1, [], "the machine's peak in matrix products, in GFLOP/s; other sections give shares of it"),
     "train": (training.measure, 10, ["torch"], "target tokens a second beside PyTorch, tuned for the processor"),
@@ -73,7 +73,8 @@ def parser():
 
 
 class Bench:
-    """What every section gets: the options, heed's programs, the peers, the materials, and the rows measured so far."""
+    """What every section receives: the options, heed's programs, the peers, the materials, and the rows measured so
+    far."""
 
     def __init__(self, options, tools, peers, work):
         self.options, self.tools, self.peers, self.work = options, tools, peers, work
@@ -97,11 +98,11 @@ class Bench:
         print(f"bench: {message}", file=sys.stderr, flush=True)
 
     def note(self, text):
-        """A paragraph below the section's table."""
+        """Adds a paragraph below the section's table."""
         self.notes.append(text)
 
     def peer(self, program, *arguments, source=None, environment=None):
-        """Runs one of peers/ with the peers' Python."""
+        """Runs one of the programs in peers/ with the Python in which the peers are installed."""
         command = [self.peers.python, os.path.join(HERE, "peers", program), *arguments]
         try:
             return run(command, source=source, environment={"PYTHONWARNINGS": "ignore", **(environment or {})})
@@ -113,7 +114,8 @@ class Bench:
         return self.rows[-1]
 
     def compare(self, what, unit, programs, more=False):
-        """Rows for heed (the first of the programs) beside each of the others, taken in turn; without others one row."""
+        """Measures heed (the first program) and the other programs in turn, and adds a row for heed beside each of
+        the others; without others, adds one row."""
         values, failed = alternate(programs, self.repeat, lambda: time.monotonic() > self.until)
         heed, *others = programs
         rows = [self.add(what, unit, values[heed], more, peer=name, theirs=values[name], note=failed.get(name, "")) for name in others]
@@ -124,7 +126,7 @@ class Bench:
 
 
 def built_tools(chosen, say):
-    """The folder of heed's programs, built where none is named."""
+    """Returns the folder of heed's programs; builds the programs when the user has not chosen a folder."""
     if chosen:
         missing = [name for name in ("train", "translate") if not os.access(os.path.join(chosen, name), os.X_OK)]
         if missing:
@@ -150,7 +152,7 @@ def get_peers(options, sections, say):
 
 
 def measure(bench, sections, minutes):
-    """Runs the sections, each within its share of the time that is left, and prints each as it ends."""
+    """Runs the sections, each within its share of the remaining time, and prints the table of each section at once."""
     end = time.monotonic() + 60 * minutes if minutes else float("inf")
     for at, name in enumerate(sections):
         function, weight, _, help = SECTIONS[name]
@@ -178,7 +180,7 @@ def main():
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
     say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the folder it works in goes away then too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM too removes the working folder
     start = time.monotonic()
     work = tempfile.mkdtemp(prefix="heed-bench-")
     try:

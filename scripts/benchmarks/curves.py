@@ -1,4 +1,4 @@
-"""The loss of training in bfloat16 beside float32: several seeds of each, on the same text."""
+"""Measures the loss of training in bfloat16 and in float32: several seeds of each, on the same text."""
 
 import json
 import os
@@ -10,7 +10,7 @@ CONFIG, SEEDS, POINTS = "tiny", (1, 2, 3), 10
 
 
 def curve(bench, precision, seed, updates):
-    """[(update, cross-entropy of a word of the validation set)] of one run."""
+    """Trains once and returns [(update, cross-entropy per word of the validation set)]."""
     model = bench.path("curve.h5")
     step = max(1, updates // POINTS)
     more = ["--precision", precision, "--seed", seed, "--after", f"{updates}u", "-l", 0.003, "--lr-warmup", max(1, updates // 5)]

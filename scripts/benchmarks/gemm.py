@@ -1,4 +1,5 @@
-"""The peak in matrix products on each instruction set, the library's and heed's; the other sections' shares are of it."""
+"""Measures the peak of matrix products on each instruction set, for the library and for heed. Other sections state
+shares of this peak."""
 
 import os
 
@@ -9,8 +10,9 @@ PRECISIONS = ("float32", "bfloat16", "int8")
 
 
 def add_products(bench, printed):
-    """Rows of `heed_gemm_bench peak`: instruction set, threads, then for each precision the library's GFLOP/s, heed's and
-    its share; empty where there is no such product. The greatest of all are the machine's peaks."""
+    """Adds a row for each line of `heed_gemm_bench peak`: instruction set, number of threads, then for each
+    precision the library's GFLOP/s, heed's GFLOP/s and heed's share; empty where a product does not exist. The
+    greatest numbers become the machine's peaks."""
     for line in printed.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         for precision, library, own in zip(PRECISIONS, cells[2::3], cells[3::3]):

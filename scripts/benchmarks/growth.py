@@ -1,4 +1,4 @@
-"""How heed's time grows with the size of a batch, the length of sentences and the size of the vocabulary."""
+"""Measures how heed's time grows with the size of a batch, the length of sentences and the size of the vocabulary."""
 
 import math
 import re
@@ -12,8 +12,9 @@ LINES = 800
 
 
 def translating(bench, model, source, target):
-    """A function that gives the milliseconds of a sentence of so many source and target pieces, measured and expected by
-    heed's model of the cost: sentences of as many words, which are as many pieces or more, are cut."""
+    """Returns a function that measures the milliseconds of one sentence with `source` and `target` pieces, and the
+    milliseconds that heed's cost model predicts. The sentences have at least as many words, and are cut to the number
+    of pieces."""
     text, cut = joined(bench, source), ["--max-length", source, "--on-long", "crop", "--no-detokenize", "--precision", "float32"]
     command = [bench.tool("translate"), "-m", model, "-b", 1, "--stats", "-j", bench.threads, "-i", text]
 
@@ -32,7 +33,7 @@ def number(pattern, said):
 
 
 def exponent(points):
-    """E of y = c x^E, by least squares of the logarithms; no number where there is one size only."""
+    """Returns the exponent E of y = c x^E by least squares of the logarithms, or no number when all x are equal."""
     if len({x for x, _ in points}) < 2:
         return math.nan
     logs = [(math.log(x), math.log(y)) for x, y in points]
@@ -41,7 +42,8 @@ def exponent(points):
 
 
 def compare(bench, what, unit, program):
-    """Runs program() for (measured, expected); their medians, of which the first is a row of the report."""
+    """Runs program(), which returns (measured, predicted), several times. Adds a row with the median of the measured
+    values, and returns both medians."""
     expected = []
 
     def measured():
@@ -55,7 +57,7 @@ def compare(bench, what, unit, program):
 
 
 def joined(bench, words):
-    """A file of lines of so many words of the training text."""
+    """Writes a file whose lines have `words` words each, taken from the training text, and returns its path."""
     path = bench.path(f"words.{words}")
     with open(path, "wb") as out:
         line, written = [], 0
@@ -70,7 +72,7 @@ def joined(bench, words):
 
 
 def batches(bench):
-    """Milliseconds of an update against target tokens of the batch."""
+    """Measures the milliseconds of an update for several numbers of target tokens in a batch."""
     for words in [512, 2048, 4096] if bench.quick else [512, 1024, 2048, 4096, 8192]:
         updates = 4 if bench.quick else 8
 
@@ -84,7 +86,7 @@ def batches(bench):
 
 
 def lengths(bench):
-    """Milliseconds of a sentence against its length in pieces, on both sides."""
+    """Measures the milliseconds of a sentence for several lengths in pieces, equal on both sides."""
     model = bench.materials.untrained("tiny")
     for length in [8, 32, 64] if bench.quick else [8, 16, 32, 64, 128]:
         what = f"translating tiny greedily, {length} pieces to {length}"
@@ -92,14 +94,14 @@ def lengths(bench):
 
 
 def vocabularies(bench):
-    """Milliseconds of a sentence of 16 pieces against the pieces of the vocabulary."""
+    """Measures the milliseconds of a sentence of 16 pieces for several sizes of the vocabulary."""
     last = None
     for merges in [500, 4000] if bench.quick else [1000, 2000, 4000, 8000, 16000]:
         path = bench.path(f"vocabulary.{merges}")
         command = [bench.tool("build-vocab"), "--merges", merges, "--language", ",".join(bench.materials.languages)]
         size = int(number(r"([\d,]+) pieces", run([*command, "-o", path, *bench.materials.train]).messages))
         if size == last:
-            break  # the text has no more merges
+            break  # the text gives no further merges
         last = size
         model = bench.materials.untrained("tiny", path, f"tiny-{merges}")
         yield size, *compare(bench, f"translating tiny greedily, a vocabulary of {size}", "ms/sentence", translating(bench, model, 16, 16))

@@ -1,4 +1,4 @@
-"""Learning BPE from Moses' tokens, and applying it, in MB of input a second."""
+"""Measures learning BPE merges from Moses' tokens, and applying the merges, in MB of input per second."""
 
 from .measure import run
 from .text import library, megabytes, per_second, tokenize

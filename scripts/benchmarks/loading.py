@@ -1,4 +1,4 @@
-"""Waiting: for a model to load, and for the translation of one sentence."""
+"""Measures waiting times: until a model is loaded, and for the translation of one sentence."""
 
 import subprocess
 import time
@@ -9,7 +9,7 @@ from .translation import LENGTH, Peer, fixed, has_peer
 
 
 class Coprocess:
-    """`translate` as a program that answers each line before it gets the next."""
+    """Runs `translate` as a coprocess, which answers each line before it receives the next line."""
 
     def __init__(self, bench, model, precision, threads, length):
         command = [bench.tool("translate"), "-q", "-m", model, "-b", 1, "--precision", precision, "-j", threads, *fixed(length)]
@@ -24,7 +24,7 @@ class Coprocess:
         self.process.wait()
 
     def ask(self, line):
-        """Seconds until the answer."""
+        """Returns the seconds until the answer to `line`."""
         start = time.perf_counter()
         self.process.stdin.write(line)
         self.process.stdin.flush()
@@ -48,7 +48,8 @@ def heed_latency(bench, model, text, precision, threads, length):
 
 
 def latency(bench):
-    """Both percentiles come from the same run: one row each."""
+    """Measures the median and the 95th percentile of the time of one sentence. Both come from the same run; each has
+    a row."""
     materials = bench.materials
     models = [("the model given" if materials.model_given else "tiny", materials.tiny, None, 100 if bench.quick else 300)]
     if not bench.quick:
@@ -77,8 +78,9 @@ def latency(bench):
 
 
 def load(bench):
-    """Two rows for a model and precision: until it is ready, with nothing to translate (for the peer, opening the model
-    alone), and until the first translation. There the peer's process starts Python and imports the library too."""
+    """Adds two rows for each model and precision: the time until the model is loaded, without a line to translate
+    (CTranslate2: only opening the model), and the time until the first translation, in which the peer's process also
+    starts Python and imports the library."""
     for config in ["tiny"] if bench.quick else ["tiny", "base"]:
         load_model(bench, config)
 
@@ -113,7 +115,7 @@ def load_model(bench, config):
             return {"heed": ours, **({"CTranslate2": lambda: call_peer()[part]} if peer else {})}
 
         if peer:
-            peer.folder(precision)  # is made before the clock starts
-        nothing()  # the file is in memory from here on, for the peer too, and the system has memory at hand
+            peer.folder(precision)  # converts the model before the measurement
+        nothing()  # from now on, the file is in the page cache, also for the peer, and the system has free memory
         bench.compare(f"{config}, {precision}, ready", "ms", peer_programs(nothing, 0))
         bench.compare(f"{config}, {precision}, {LENGTH} pieces", "ms", peer_programs(first, 1))

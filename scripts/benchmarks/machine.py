@@ -1,4 +1,4 @@
-"""What was measured on: the head of a report."""
+"""Describes the machine and the programs at the head of a report."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ import subprocess
 
 
 def processors():
-    """Processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -24,14 +24,16 @@ def cpu_flags():
 
 
 def vector_instructions():
-    """What the processor offers, as heed names the levels; which of them heed takes it says itself where it can."""
+    """Returns the instruction sets that the processor has, by heed's names. Whether heed uses one, heed itself
+    reports."""
     flags = cpu_flags()
     levels = [("AMX", "amx_bf16"), ("AVX-512 BF16", "avx512_bf16"), ("AVX-512 VNNI", "avx512_vnni"), ("AVX-512", "avx512f"), ("AVX2", "avx2")]
     return ", ".join(name for name, flag in levels if flag in flags) or "the baseline"
 
 
 def head(tools, peers):
-    """Lines of Markdown: processor, load, versions of heed and of the peers, and which peers are missing and why."""
+    """Returns lines of Markdown: the processor, its load, the versions of heed and of the peers, and why peers are
+    missing."""
     version = subprocess.run([os.path.join(tools, "translate"), "--version"], capture_output=True, text=True, check=True).stdout.split()
     with open("/proc/meminfo", encoding="utf-8") as file:
         memory = int(re.search(r"MemTotal:\s*(\d+)", file.read()).group(1)) / 1e6

@@ -1,4 +1,4 @@
-"""Texts, vocabularies and models to measure with, each made once, when a section first asks for it."""
+"""Texts, vocabularies and models for the measurements. Each is made once, when a section first asks for it."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes behind `train --task transformer-NAME`."""
+    """The sizes of `train --task transformer-NAME`."""
 
     layers: int
     width: int
@@ -24,8 +24,9 @@ class Config:
     dropout: float
 
     def flops(self, pieces, source, target, hypotheses=1):
-        """Of the matrix products of one sentence pair, forwards: 2 for each multiplication; lengths with </s>. Keys and
-        values of the source are made once for all hypotheses."""
+        """Returns the floating-point operations of the matrix products in the forward pass of one sentence pair; a
+        multiply-add counts as 2. Lengths include </s>. The keys and values of the source are computed once for all
+        hypotheses."""
         d, f = self.width, self.ffn
         encoder = source * (4 * d * d + 2 * d * f + 2 * source * d)
         decoder = hypotheses * target * (6 * d * d + 2 * d * f + target * d + 2 * source * d) + source * 2 * d * d
@@ -47,7 +48,8 @@ def unpacked(path):
 
 
 class Materials:
-    """Everything lies in the folder `work`; `tool` gives the path of one of heed's programs, `say` tells what is done."""
+    """Makes the materials in the folder `work`. `tool` returns the path of one of heed's programs; `say` reports
+    what is being made."""
 
     def __init__(self, work, tool, say, multi30k=None, model=None, source=None, text=None, unseen=None, language=None):
         self.work, self.tool, self.say, self.model_given = work, tool, say, model
@@ -73,17 +75,17 @@ class Materials:
 
     @property
     def vocabulary(self):
-        """Joint merges of both sides, 10,000 where the text has as many."""
+        """Returns the path of a vocabulary with joint merges of both sides: 10,000, or as many as the text has."""
         return self._vocabulary[0]
 
     @property
     def pieces(self):
-        """How many pieces the vocabulary has, special ones included."""
+        """Returns the number of pieces in the vocabulary, reserved pieces included."""
         return self._vocabulary[1]
 
     @cached_property
     def ids(self):
-        """Files with the ids of the training text's two sides."""
+        """Returns the two files with the ids of the training text's sides."""
         files = [self.path(f"ids.{language}") for language in self.languages]
         for language, text, file in zip(self.languages, self.train, files):
             command = [self.tool("tokenize"), "-q", "-m", self.vocabulary, "-l", language, "--output-format", "id"]
@@ -92,12 +94,13 @@ class Materials:
 
     @cached_property
     def lengths(self):
-        """(source, target) lengths of the training pairs in pieces, </s> included."""
+        """Returns the lengths (source, target) of the training pairs in pieces, </s> included."""
         with open(self.ids[0], "rb") as source, open(self.ids[1], "rb") as target:
             return [(len(s.split()) + 1, len(t.split()) + 1) for s, t in zip(source, target)]
 
     def first_lines(self, path, count):
-        """A file with the first lines of another, repeated where it has fewer."""
+        """Returns a file with the first `count` lines of another file, whose lines are repeated if there are too
+        few."""
         result = self.path(f"{count}.{os.path.basename(path).removesuffix('.gz')}")
         if not os.path.exists(result):
             written = 0
@@ -112,7 +115,8 @@ class Materials:
 
     @cached_property
     def text(self):
-        """A raw text of 2 MB or more: the one given, or the training text's target side, repeated where it is short."""
+        """Returns a raw text of at least 2 MB: the user's text, or the target side of the training text; a short
+        text is repeated."""
         result, size = self.path("text"), 0
         with open(result, "wb") as out:
             while size < 2_000_000:
@@ -122,7 +126,7 @@ class Materials:
 
     @cached_property
     def unseen(self):
-        """Another raw text, or None."""
+        """Returns another raw text of the user, or None."""
         if not self.unseen_given:
             return None
         with open(self.path("unseen"), "wb") as out:
@@ -135,7 +139,8 @@ class Materials:
         return [*command, "--dropout", CONFIGS[config].dropout, "--save-freq", "1Gu", "-j", processors(), *more]
 
     def untrained(self, config, vocabulary=None, name=None):
-        """A model after one update, without what training needs to go on: for speed with a fixed number of pieces."""
+        """Returns a model after one update, without the training state, for speed measurements with a fixed number
+        of output pieces."""
         path, raw = self.path(f"untrained-{name or config}.h5"), self.path("raw.h5")
         if not os.path.exists(path):
             self.say(f"making a model of the {config} configuration")
@@ -146,7 +151,8 @@ class Materials:
 
     @cached_property
     def tiny(self):
-        """The model given, or one of the tiny configuration trained for a minute or two: its output ends by itself."""
+        """Returns the user's model, or a tiny model that is trained for a minute or two, so that its hypotheses end
+        with </s>."""
         if self.model_given:
             return self.model_given
         self.say("training a tiny model for 300 updates")

@@ -1,4 +1,4 @@
-"""Programs run one after the other, and what their runs took."""
+"""Runs programs one after the other and measures the runs."""
 
 import ctypes
 import os
@@ -11,17 +11,17 @@ from statistics import median
 
 
 class ProgramError(Exception):
-    """A measured program that ended with an error; says which and why."""
+    """Raised when a measured program ends with an error; the text names the program and the error."""
 
 
 class PeerError(ProgramError):
-    """The same of another program than heed's: what needs it is left out."""
+    """Raised when another program than heed's ends with an error. The rows that need the program are left out."""
 
 
 @dataclass
 class Run:
-    """One run of a program: its output as text, seconds of the processor (user and system) and of the wall clock, and
-    the most memory it had in MB (10^6 bytes)."""
+    """One run of a program: its output as text, the processor seconds (user and system), the wall-clock seconds, and
+    the peak of its memory in MB (10^6 bytes)."""
 
     output: str
     messages: str
@@ -34,9 +34,9 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def start_small(command, **streams):
-    """Starts a command as the orphan of a shell; gives its process id. A process has at least the peak memory of the one
-    that started it: a shell's is small, this one's is not. The command begins when the shell has ended, or the shell might
-    collect what is left of it."""
+    """Starts a command as the orphan of a small shell and returns its process id. The system reports for a process
+    at least the peak memory of the process that started it; a shell has little memory, this Python has much. The
+    command begins after the shell has ended, because otherwise the shell might wait for the command's end itself."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans become children of this process
     wait, go = os.pipe()
     try:
@@ -51,8 +51,8 @@ def start_small(command, **streams):
 
 
 def run(command, source=None, target=None, environment=None, small=False):
-    """Runs a command with the file `source` as its input; its output goes into the file `target`, else into the result.
-    With `small` its peak of memory is right even where that is less than this process's own."""
+    """Runs a command with the file `source` as input. The output goes to the file `target`, or else into the result.
+    With `small`, the peak memory is right even when it is less than this process's own."""
     with (
         open(source or os.devnull, "rb") as standard_input,
         open(target, "wb") if target else tempfile.TemporaryFile() as output,
@@ -89,7 +89,7 @@ def run(command, source=None, target=None, environment=None, small=False):
 
 @dataclass
 class Row:
-    """A measurement of heed, beside one other program's where there is one."""
+    """A measurement of heed, and of one other program if `peer` is set."""
 
     section: str
     what: str
@@ -98,7 +98,7 @@ class Row:
     heed: list
     peer: str = ""
     theirs: list = field(default_factory=list)
-    share: float | None = None  # of the machine's peak in matrix products
+    share: float | None = None  # share of the machine's peak of matrix products
     note: str = ""
 
     def best(self, values):
@@ -106,7 +106,7 @@ class Row:
 
     @property
     def ratio(self):
-        """How many times better heed's median is than the peer's; None without a peer."""
+        """Returns how many times better heed's median is than the peer's, or None without a peer."""
         if not self.theirs or not self.heed:
             return None
         ours, theirs = median(self.heed), median(self.theirs)
@@ -115,9 +115,11 @@ class Row:
 
 
 def alternate(programs, repeat, enough):
-    """Runs the programs {name: function giving a number} in turn, `repeat` times, or once and until enough() says so.
+    """Runs the programs {name: function that returns a number} in turn, `repeat` times; stops after a round when
+    enough().
 
-    Gives {name: numbers} and {name: why} of the ones that failed; the first of them (heed) must not.
+    Returns {name: numbers} and {name: reason} for the programs that failed. A failure of the first program (heed) is
+    an error.
     """
     values, failed = {name: [] for name in programs}, {}
     for turn in range(repeat):

@@ -1,4 +1,4 @@
-"""The most memory that training and translating take, in MB (10^6 bytes)."""
+"""Measures the peak of memory in training and translating, in MB (10^6 bytes)."""
 
 from . import training, translation
 

@@ -1,4 +1,4 @@
-"""Speed beside a foreign program that keeps one processor busy, as a share of the quiet speed."""
+"""Measures the speed while another program keeps one processor busy, as a share of the undisturbed speed."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from . import training, translation
 
 @contextmanager
 def neighbour():
-    """A program that computes for ever, on the last of the processors."""
+    """Runs a program that computes without end on the last processor."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
@@ -27,7 +27,8 @@ def beside_neighbour(program):
 
 
 def compare(bench, what, unit, programs):
-    """Rows without and with a neighbour; each of the latter's notes gives the shares that are left."""
+    """Adds rows without and with the busy program. A note in each of the latter rows gives the remaining shares of
+    the speed."""
     quiet = bench.compare(what, unit, programs, more=True)
     busy = bench.compare(f"{what}, busy neighbour", unit, {name: (lambda p=p: beside_neighbour(p)) for name, p in programs.items()}, more=True)
     for before, after in zip(quiet, busy):
@@ -42,7 +43,7 @@ def measure(bench):
     precision = training.fast_precision(bench)
     programs = {"heed": lambda: training.heed(bench, "tiny", updates, precision)[0]}
     if bench.peers.has("torch"):
-        # A barrier that spins makes a step take many seconds: few of them, and an end.
+        # PyTorch's threads spin at barriers, so that a step takes many seconds: few steps, and a time limit.
         programs["PyTorch"] = lambda: training.pytorch(bench, "tiny", 4, precision, seconds=20)["tokens_per_second"]
     compare(bench, f"training tiny, {precision}", "tokens/s", programs)
     text = materials.first_lines(materials.test, 200 if bench.quick else 1000)

@@ -1,4 +1,5 @@
-"""Unigram and BPE pieces of a raw text beside SentencePiece, whose own models heed reads; one thread."""
+"""Measures cutting raw text into unigram and BPE pieces beside SentencePiece, with SentencePiece's own models; one
+thread."""
 
 from .measure import run
 from .text import different_lines, library, megabytes, per_second, tokenize

@@ -1,4 +1,4 @@
-"""Rows as Markdown and as TSV."""
+"""Formats rows as Markdown and as TSV."""
 
 from statistics import median
 
@@ -6,7 +6,8 @@ COLUMNS = ["measurement", "unit", "heed best", "heed median", "peer", "peer best
 
 
 def number(x):
-    """A number with three significant digits or all before the point, thousands apart."""
+    """Returns a number with three significant digits, or with all digits before the decimal point, and commas at
+    thousands."""
     if x == 0:
         return "0"
     if abs(x) >= 100:
@@ -34,7 +35,7 @@ def cells(row, show):
 
 
 def markdown(rows):
-    """A table; columns that no row fills are left out."""
+    """Returns a Markdown table of the rows, without columns that are empty in all rows."""
     table = [cells(row, number) for row in rows]
     used = [c for c in range(len(COLUMNS)) if any(line[c] for line in table)]
     right = {c for c in used if COLUMNS[c] not in ("measurement", "unit", "peer", "note")}
@@ -43,6 +44,6 @@ def markdown(rows):
 
 
 def tsv(rows):
-    """All rows with a line of names; numbers with six digits."""
+    """Returns all rows as TSV with a line of column names; numbers have six digits."""
     lines = [["section", *COLUMNS], *([row.section, *cells(row, "{:.6g}".format)] for row in rows)]
     return "".join("\t".join(line).replace("\n", " ") + "\n" for line in lines)

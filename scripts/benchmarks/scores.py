@@ -1,9 +1,9 @@
-"""`bleu` beside sacreBLEU in processor seconds on one thread, start of the process included.
+"""Measures `bleu` beside sacreBLEU in processor seconds on one thread, with the start of the process.
 
-The text is repeated and corrupted with a fixed seed: `short` pairs of single sentences, `long` pairs of two or three joined
-with a third of the words wrong, `few` the first twentieth of these (sacreBLEU's TER takes a second for 70 of them),
-`systems` of 3,004 joined lines. Both programs must print the same; a signature's version and the explanation of a paired
-test are left out of that.
+The text is repeated and corrupted with a fixed seed: `short` has pairs of single sentences; `long` has pairs of two or
+three joined sentences with a third of the words wrong; `few` is the first twentieth of `long` (sacreBLEU's TER takes a
+second for 70 of these lines); `systems` have 3,004 joined lines. Both programs must print the same text, except the
+version in a signature and the explanation of a paired test.
 """
 
 import filecmp
@@ -36,7 +36,7 @@ SYSTEM_LINES = 3004
 
 
 def corrupted(rng, line, words, rate):
-    """A line with words replaced, inserted, moved in groups of up to five, or lost."""
+    """Returns the line with words replaced, inserted, removed, or moved in groups of up to five."""
     parts, out, at = line.split(" "), [], 0
     while at < len(parts):
         kind = rng.random() / rate
@@ -56,7 +56,7 @@ def corrupted(rng, line, words, rate):
 
 
 def write_inputs(text, folder, count, systems):
-    """Writes the pairs of `count` lines and the systems of `systems` lines, and 3000.{ref,hyp}."""
+    """Writes the pairs of `count` lines, the systems of `systems` lines, and 3000.{ref,hyp}."""
     with open(text, encoding="utf-8", newline="\n") as file:
         lines = [line for line in file.read().split("\n") if line]
     words = [word for line in lines for word in line.split(" ")]
@@ -88,7 +88,8 @@ def write_inputs(text, folder, count, systems):
 
 
 def apart(function, *arguments):
-    """Runs a function in a process of its own, since a process that is started inherits its parent's peak of memory."""
+    """Runs a function in its own process, because a new process inherits the peak memory of the process that starts
+    it."""
     process = multiprocessing.get_context("fork").Process(target=function, args=arguments)
     process.start()
     process.join()

@@ -1,4 +1,5 @@
-"""Moses' steps on a raw text on one thread, in MB of input a processor second; and what threads and a longer text do."""
+"""Measures Moses' steps on a raw text with one thread, in MB of input per processor second, and the effect of
+threads and of a longer text."""
 
 import filecmp
 import os
@@ -6,7 +7,7 @@ import os
 from .measure import run
 from .report import counted
 
-# What Moses users protect: tags, e-mail addresses, URLs.
+# Patterns that Moses users protect: tags, e-mail addresses, URLs.
 PATTERNS = r"""<\/?\S+\/?>
 <\S+( [a-zA-Z0-9]+\=\"?[^\"]\")+ ?\/?>
 <\S+( [a-zA-Z0-9]+\=\'?[^\']\')+ ?\/?>
@@ -22,12 +23,13 @@ def megabytes(path):
 
 
 def per_second(command, source, output=None):
-    """A function that runs a command from a file and gives MB of it a processor second."""
+    """Returns a function that runs `command` on the file `source` and returns MB of input per processor second."""
     return lambda: megabytes(source) / max(run(command, source=source, target=output or os.devnull).cpu, 1e-9)
 
 
 def library(bench, source, *arguments, environment=None):
-    """The same with a Python library; its own clock, without Python's start."""
+    """Returns a function that runs a Python library on the file `source` and returns MB of input per second; the
+    time is measured inside Python, without the start of Python."""
     return lambda: megabytes(source) / float(bench.peer("text_libraries.py", *arguments, source=source, environment=environment).output)
 
 
@@ -36,7 +38,7 @@ def tokenize(bench, *arguments):
 
 
 def different_lines(ours, theirs):
-    """Lines that differ by more than white space at their ends."""
+    """Returns the number of lines that differ in more than white space at their ends."""
     if filecmp.cmp(ours, theirs, shallow=False):
         return 0
     with open(ours, "rb") as one, open(theirs, "rb") as other:
@@ -45,7 +47,7 @@ def different_lines(ours, theirs):
 
 
 def perl_steps(bench, raw, tokens, truecaser):
-    """(what, input, heed's arguments, the Perl program and its arguments)"""
+    """Returns [(step, input, heed's arguments, Perl program with its arguments)]."""
     language, patterns = bench.materials.language, bench.path("patterns")
     with open(patterns, "w", encoding="utf-8") as file:
         file.write(PATTERNS)
@@ -84,7 +86,7 @@ def measure(bench):
 
 
 def threads(bench, raw, language):
-    """Twenty times the text, by the wall clock."""
+    """Measures twenty times the text with several threads, by the wall clock."""
     long = bench.path("long")
     with open(raw, "rb") as file, open(long, "wb") as out:
         text = file.read()

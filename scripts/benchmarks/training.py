@@ -1,4 +1,4 @@
-"""Training: target tokens a second of the same pairs, model and batch size, dropout and Adam included."""
+"""Measures training: target tokens per second for the same pairs, model and batch size, dropout and Adam included."""
 
 import json
 import os
@@ -10,12 +10,12 @@ from .materials import CONFIGS
 from .measure import ProgramError, run
 
 UPDATES = {"tiny": 20, "mini": 10, "small": 5, "base": 4, "big": 2}
-WARM_UP = 3  # updates of heed's that are not counted: memory is taken in them
+WARM_UP = 3  # the first updates allocate memory and are not measured
 WORDS = 4096
 
 
 def train(bench, config, after, precision, seed=1, words=WORDS):
-    """Runs `train`; (what it says of each update, peak in MB)"""
+    """Runs `train` and returns (its records of the updates, peak memory in MB)."""
     model = bench.path("speed.h5")
     more = ["--precision", precision, "--mini-batch-words", words, "--after", after, "--disp-freq", "1u"]
     done = run(bench.materials.train_command(config, *more, "--seed", seed, "--log-format", "jsonl", model=model))
@@ -25,19 +25,20 @@ def train(bench, config, after, precision, seed=1, words=WORDS):
 
 
 def speed(updates):
-    """Target tokens a second from the first update's end to the last one's."""
+    """Returns target tokens per second from the end of the first update to the end of the last."""
     first, last = updates[0], updates[-1]
     return (last["target_tokens"] - first["target_tokens"]) / (last["seconds"] - first["seconds"])
 
 
 def heed(bench, config, updates, precision, seed=1, words=WORDS):
-    """Runs `train`; (target tokens a second, peak in MB)"""
+    """Runs `train` and returns (target tokens per second, peak memory in MB)."""
     said, peak = train(bench, config, f"{updates + WARM_UP}u", precision, seed, words)
     return speed([update for update in said if update["update"] >= WARM_UP]), peak
 
 
 def first_epoch(bench, config, precision):
-    """A row: speed of the first epoch, its first update included, beside the second's, where no batch's shape is new."""
+    """Adds a row with the speed of the first epoch, whose batches have new shapes, beside the speed of the second
+    epoch."""
     said, _ = train(bench, config, "2e", precision)
     epochs = [[update for update in said if first < update["epoch"] <= first + 1] for first in (0, 1)]
     first, second = epochs[0][-1]["target_tokens"] / epochs[0][-1]["seconds"], speed(epochs[1])
@@ -46,7 +47,7 @@ def first_epoch(bench, config, precision):
 
 
 def pytorch(bench, config, updates, precision, seed=1, seconds=60):
-    """Runs PyTorch on the same pairs; what it printed"""
+    """Trains the same pairs with PyTorch and returns what the program printed."""
     c = CONFIGS[config]
     sizes = ["--layers", c.layers, "--width", c.width, "--heads", c.heads, "--ffn", c.ffn, "--dropout", c.dropout]
     work = ["--updates", updates, "--seconds", seconds, "--batch-words", WORDS, "--threads", bench.threads, "--seed", seed]
@@ -56,7 +57,7 @@ def pytorch(bench, config, updates, precision, seed=1, seconds=60):
 
 @cache
 def description(bench):
-    """What `train` says of a tiny model and of itself where it is free to choose."""
+    """Returns what `train --dry-run` prints about a tiny model and the automatic choices."""
     said = run([part for part in bench.materials.train_command("tiny", "--dry-run") if part != "-q"])
     found = re.search(r"Transformer with .* parameters .*(?:float32|bfloat16) on .*", said.output + said.messages)
     if not found:
@@ -65,12 +66,13 @@ def description(bench):
 
 
 def fast_precision(bench):
-    """What `train` takes where it is free to choose."""
+    """Returns the precision that `train` chooses automatically."""
     return "bfloat16" if "bfloat16" in description(bench) else "float32"
 
 
 def flops_of_a_token(bench, config):
-    """Of a target token in training, forwards and backwards, without padding."""
+    """Returns the floating-point operations per target token in training, forward and backward pass, without
+    padding."""
     lengths = bench.materials.lengths
     total = sum(CONFIGS[config].flops(bench.materials.pieces, source, target) for source, target in lengths)
     return 3 * total / sum(target for _, target in lengths)

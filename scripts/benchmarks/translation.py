@@ -1,4 +1,4 @@
-"""Translating: output pieces a second with the same weights, beam and text."""
+"""Measures translating: output pieces per second for the same weights, beam and text."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from statistics import median
 from .materials import CONFIGS
 from .measure import ProgramError, run
 
-LENGTH = 30  # output pieces of every line of a model that was not trained
+LENGTH = 30  # number of output pieces of each line of an untrained model
 
 
 def fixed(length):
@@ -22,8 +22,8 @@ def run_heed(bench, model, text, beam, precision, length=None, output=None, more
 
 
 def heed(bench, *arguments, more=(), **options):
-    """Runs `translate`; (pieces a second, pieces). The clock is heed's own: reading, tokenising, translating and writing,
-    without the start of the process."""
+    """Runs `translate` and returns (pieces per second, pieces). The time is measured by heed: reading, tokenising,
+    translating and writing, without the start of the process."""
     done = run_heed(bench, *arguments, more=["--stats", *more], **options)
     found = re.search(r"([\d,]+) pieces in .*?([\d.]+) pieces/s", done.messages)
     if not found:
@@ -32,19 +32,19 @@ def heed(bench, *arguments, more=(), **options):
 
 
 def heed_memory(bench, *arguments):
-    """Its peak in MB: without --stats, which times kernels in memory of its own."""
+    """Returns the peak memory of `translate` in MB. --stats is left out, because its kernels need additional memory."""
     return run_heed(bench, *arguments).peak_mb
 
 
 class Peer:
-    """CTranslate2 with the weights of a heed model, and the text in pieces."""
+    """CTranslate2 with the weights of a heed model, and the text as pieces."""
 
     def __init__(self, bench, model, text):
         self.bench, self.model, self.pieces, self.tuned = bench, model, bench.path("source.pieces"), {}
         run([bench.tool("tokenize"), "-q", "-m", model, "-i", text, "-o", self.pieces])
 
     def folder(self, precision):
-        """The converted model: weights as this precision keeps them."""
+        """Returns the folder of the converted model, with weights in the form that the precision needs."""
         folder = self.bench.path(f"ct2-{os.path.basename(self.model)}-{precision}")
         if not os.path.isdir(folder):
             quantization = [] if precision == "float32" else ["--quantization", precision]
@@ -57,7 +57,7 @@ class Peer:
         return json.loads(self.bench.peer("translate_ctranslate2.py", *arguments).output)
 
     def settings(self, precision, beam, length):
-        """Threads and batch that a short sweep finds fastest."""
+        """Returns the threads and the batch size that a short sweep finds fastest."""
         key = (precision, beam)
         if key not in self.tuned:
             lines = 64 if length else 256
@@ -74,14 +74,15 @@ def has_peer(bench):
 
 
 def differing(ours, theirs):
-    """(lines that differ, lines) of two files; theirs is in pieces."""
+    """Returns (number of lines that differ, number of lines) for two files; `theirs` is text in pieces."""
     with open(ours, encoding="utf-8", newline="\n") as one, open(theirs, encoding="utf-8", newline="\n") as other:
         pairs = [(a.rstrip("\n"), b.rstrip("\n").replace("@@ ", "")) for a, b in zip(one, other, strict=True)]
     return sum(a != b for a, b in pairs), len(pairs)
 
 
 def share_of_peak(bench, config, rate, precision, count, text, beam, length):
-    """From heed's pieces a second; source lengths are those of the training text."""
+    """Returns the share of the machine's peak at heed's speed in pieces per second. Source lengths are those of the
+    training text."""
     if precision not in bench.peaks or config is None:
         return None
     with open(text, "rb") as file:

@@ -1,11 +1,12 @@
-"""The peers' programs: a Python environment that has them."""
+"""The Python environment in which the peers are installed."""
 
 import json
 import os
 import subprocess
 import sys
 
-# Module, and pip's arguments that install it. torch has no processor-only build on pip's normal index.
+# Name of a module: the arguments with which pip installs it. pip's normal index has no build of torch for the processor
+# only.
 PACKAGES = {
     "sacrebleu": ["sacrebleu==2.6.0"],
     "subword_nmt": ["subword-nmt==0.3.8"],
@@ -22,7 +23,8 @@ DISTRIBUTION = {"subword_nmt": "subword-nmt"}
 
 
 class Peers:
-    """A Python with peers in it: `python` runs them, `versions` says which are there, `missing` why others are not."""
+    """A Python in which peers are installed: `python` runs them, `versions` lists them, `missing` says why others
+    are not there."""
 
     def __init__(self, python, wanted):
         self.python, self.versions, self.missing = python, {}, {}
@@ -44,7 +46,7 @@ class Peers:
 
 
 def existing(folder, wanted):
-    """Those of the wanted modules that a virtual environment has."""
+    """Returns the wanted modules that a virtual environment already has."""
     python = os.path.join(folder, "bin", "python")
     if not os.access(python, os.X_OK):
         raise FileNotFoundError(f"{folder}: no bin/python in it (name a virtual environment, or leave --venv out and one is made)")
@@ -52,8 +54,8 @@ def existing(folder, wanted):
 
 
 def fetched(folder, wanted, say):
-    """The peers of the virtual environment in `folder`, which is made where it is not there; the modules in `wanted` that
-    are not in it are installed, each by itself, so that one that cannot be had takes no other with it."""
+    """Returns the peers of the virtual environment in `folder`, which is created if necessary. Installs each missing
+    module of `wanted` separately, so that a module that cannot be installed does not prevent the others."""
     python = os.path.join(folder, "bin", "python")
     if not os.access(python, os.X_OK):
         say(f"making the virtual environment {folder}")
@@ -72,11 +74,11 @@ def fetched(folder, wanted, say):
 
 
 def install(python, module):
-    """Installs one peer; gives the reason where that fails."""
+    """Installs one peer. Returns the reason when the installation fails."""
     tries = [PACKAGES[module]]
     if module == "torch":
         tries.insert(0, ["--index-url", TORCH_INDEX, *PACKAGES[module]])
-    if module == "youtokentome":  # built from source, with what is in the environment
+    if module == "youtokentome":  # youtokentome is built from source with the build tools of the environment
         subprocess.run([python, "-m", "pip", "install", "-q", "Cython", "setuptools", "wheel"], capture_output=True)
     for arguments in tries:
         pip = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments], capture_output=True, text=True)

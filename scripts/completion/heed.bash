@@ -1,7 +1,7 @@
-# Completion of heed's tools for bash. It asks `TOOL --help`, so it knows what the installed tool knows.
-# Installed once under each tool's name, where bash-completion finds it; or: source scripts/completion/heed.bash
+# Completion of heed's programs for bash. Reads the options from `TOOL --help` of the installed program. Installed once
+# under the name of each program, where bash-completion finds it; or: source scripts/completion/heed.bash
 
-# What --help writes for an option's value: nothing for a flag.
+# _heed_value HELP OPTION: prints the value that HELP shows for OPTION; prints nothing for a flag
 _heed_value() {
   local help=$1 option=$2 pattern
   case $option in
@@ -11,17 +11,19 @@ _heed_value() {
   sed -nE "s/$pattern( \[?([^ ]+)( .*)?)?\$/\3/p" <<<"$help" | head -n 1
 }
 
-# Sets COMPREPLY to those of the words that begin as the current one.
+# _heed_words WORDS CURRENT: sets COMPREPLY to those of WORDS that begin with CURRENT
 _heed_words() {
   mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
 }
 
-# The values that are words, out of "hard|soft|T" or "bleu|chrf|ter...": single capitals stand for numbers.
+# _heed_choices VALUE: prints the words of a value such as "hard|soft|T" or "bleu|chrf|ter..."; single capitals are
+# numbers
 _heed_choices() {
   tr '|[]' '\n' <<<"${1%...}" | grep -vxE '[A-Z]?'
 }
 
-# Sets COMPREPLY to files that begin as the current word: those that end as asked, where there are any, and folders.
+# _heed_files CURRENT ENDING: sets COMPREPLY to folders and files with ENDING that begin with CURRENT, or else to all
+# files
 _heed_files() {
   compopt -o filenames 2>/dev/null
   COMPREPLY=()
@@ -29,7 +31,7 @@ _heed_files() {
   [ ${#COMPREPLY[@]} -gt 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
-# The option whose list the current word goes on with: the last one before it, where that takes all words behind it.
+# _heed_list HELP: prints the last option before the current word if that option takes a list, which the word continues
 _heed_list() {
   local at
   for ((at = COMP_CWORD - 1; at > 0; at--)); do
@@ -40,7 +42,7 @@ _heed_list() {
 
 _heed() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} help value
-  # bash makes three words of --option=value.
+  # bash splits --option=value into three words.
   if [ "$current" = = ]; then
     current=
   elif [ "$previous" = = ]; then
@@ -63,7 +65,7 @@ _heed() {
   if [[ $current == -* ]]; then
     local all
     all=$(sed -nE 's/^  (-., |    )(--[[:alnum:]-]+).*/\2/p' <<<"$help")
-    # Negations only once they are asked for: they double the list.
+    # Completions of --no-OPTION are offered only after --no, because they double the list.
     if [[ $current == --no* ]]; then
       all+=" $(sed -nE 's/^  (-., |    )--([[:alnum:]-]+)(  .*)?$/--no-\2/p' <<<"$help" | grep -vxE -- '--no-(help|version|dump-config)')"
     fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/text/reference/mteval.json and tests/metrics/reference/bleu.json with sacreBLEU's own answers.
+"""Writes tests/text/reference/mteval.json and tests/metrics/reference/bleu.json with the results of sacreBLEU.
 
-Needs sacrebleu 2.6.0 from PyPI (the versions are recorded inside the files). Run from the top of the source tree:
+Needs sacrebleu 2.6.0 from PyPI (the files record the versions). Run from the top of the source tree:
     python3 scripts/reference/make_bleu_reference.py
 """
 import argparse
@@ -45,7 +45,7 @@ LOWER = [
 
 
 def random_lines(count):
-    """Lines over an alphabet that makes the rules collide."""
+    """Returns random lines over an alphabet for which several rules of the tokenisers apply at the same place."""
     rng = random.Random(13)
     alphabet = list("aB1290..,,--  '()&$%/") + ["é", "—", "…", "€", "½", "٣", "中", "\u00a0", "&amp;", "&lt;", "«", "\t"]
     return ["".join(rng.choice(alphabet) for _ in range(rng.randint(1, 24))) for _ in range(count)]
@@ -67,7 +67,7 @@ WORDS = ["the", "cat", "sat", "on", "a", "mat", ".", ",", "Dog", "dog", "1,000",
 
 
 def corpora():
-    """(name, hypotheses, reference streams)"""
+    """Yields (name, hypotheses, reference streams)."""
     rng = random.Random(4)
 
     def sentence(length):
@@ -125,7 +125,7 @@ def score_case(options, hyps, refs):
     signature = metric.get_signature().format()
     case = {"options": options, "score": score.score, "precisions": score.precisions, "bp": score.bp,
             "text": score.format(2, False, signature, False)}
-    if options in ({}, {"lowercase": True}):  # the formats do not depend on the settings
+    if options in ({}, {"lowercase": True}):  # the output formats do not depend on the settings
         case["json"] = {width: score.format(width, False, signature, True) for width in [0, 1, 4, 15]}
         case["score_only"] = {width: score.format(width, True, signature, False) for width in [0, 3, 9]}
     sentence = BLEU(force=True, **{**options, "effective_order": True})
@@ -134,7 +134,7 @@ def score_case(options, hyps, refs):
 
 
 def table(names, width, form):
-    """What the command line prints of several systems."""
+    """Returns what sacreBLEU's command line prints for several systems."""
     metric = BLEU()
     hyps = [["the cat sat on the mat"], ["the cat sat"], ["the cat sat on a mat ."]]
     refs = [["the cat sat on the mat"]]

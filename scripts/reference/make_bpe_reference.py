@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/text/reference/bpe.json: merges learnt and applied by subword-nmt itself.
+"""Writes tests/text/reference/bpe.json: merges that subword-nmt has learnt and applied.
 
-Needs subword-nmt 0.3.8 from PyPI (the version is recorded inside the file). Run from the top of the source tree:
+Needs subword-nmt 0.3.8 from PyPI (the file records the version). Run from the top of the source tree:
     python3 scripts/reference/make_bpe_reference.py
 """
 import contextlib
@@ -38,7 +38,8 @@ def apply(codes, lines, merges=-1, separator="@@", counts=None, threshold=None, 
     bpe = apply_bpe.BPE(io.StringIO(codes), merges, separator, vocabulary, glossaries)
     try:
         return [bpe.process_line(line + "\n")[:-1] for line in lines]
-    except RecursionError:  # text that reads like the end-of-word mark, with a vocabulary
+    # With a vocabulary, text that contains the end-of-word mark makes subword-nmt recurse without end.
+    except RecursionError:
         return None
 
 
@@ -80,7 +81,8 @@ def learnt_cases(rng):
 
 
 def counted_cases(rng):
-    """Words with their counts: frequencies far apart, symbols made again of other parts, words that occur 0 times."""
+    """Yields words with counts: very different frequencies, symbols that come from several merges, words with count
+    0."""
     for name, alphabet, length, merges, least in (("two letters", "ab", 25, 400, 1), ("three letters", "abc", 12, 300, 1),
                                                   ("words that occur 0 times", "abc", 20, 300, 0)):
         words = sorted({"".join(rng.choice(alphabet) for _ in range(rng.randint(1, length))) for _ in range(120)})
@@ -105,7 +107,8 @@ def applied_cases():
 
 
 def glossary_cases():
-    """Literals, expressions, several at once, matches of nothing, with and without a vocabulary."""
+    """Yields cases of glossaries: literals, regular expressions, several at once, empty matches, with and without a
+    vocabulary."""
     lines = ["low 1934USABUSA lower USA lowUSA newUSAer", "<en> a<en>b <fr>x <b> aa baab lowest", "12:30 3.14 low12low x y"]
     codes = "#version: 0.2\nl o\nlo w</w>\ne r</w>\n1 2\na a\nU S\nUS A</w>\nlo w\n"
     for glossaries in (["USA"], ["USA", "B"], ["<en>", "<fr>"], ["<\\w+>"], ["\\d+", "low"], ["a*"], ["USA|low", "er"],
@@ -117,7 +120,7 @@ def glossary_cases():
 
 
 def bytes_case():
-    """Merges of bytes: subword-nmt sees every byte as the character of that number."""
+    """Returns a case with merges of bytes: subword-nmt gets each byte as the character with the byte's number."""
     lines = (ROOT / "data" / "valid.fr").read_text(encoding="utf-8").split("\n")[:60] + ["语言 é😀é", "x"]
     seen = [line.encode("utf-8").decode("latin-1") for line in lines]
     codes = learn(seen, 120)

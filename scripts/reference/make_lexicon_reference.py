@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/text/reference/lexicon.json: IBM Model 1 by the textbook's loop over dictionaries, in double precision.
+"""Writes tests/text/reference/lexicon.json: IBM Model 1 by the textbook's loop over dictionaries, in double
+precision.
 
-Brown et al. 1993, "The mathematics of statistical machine translation", Model 1 with a NULL word and from equal
-probabilities. Needs Python only (the version is recorded inside the file). Run from the top of the source tree:
+The source is Brown et al. 1993, "The mathematics of statistical machine translation": Model 1 with a NULL word, from
+equal initial probabilities. Needs only Python (the file records the version). Run from the top of the source tree:
     python3 scripts/reference/make_lexicon_reference.py
 """
 import collections
@@ -16,7 +17,8 @@ SEED = 7
 
 
 def make_texts(rng):
-    """Sentences of frequent and rare words with their translations in another order, some with words too many."""
+    """Returns sentences of frequent and rare words with translations in another word order; some have additional
+    words."""
     source, target = [], []
     for _ in range(60):
         words = [min(int(rng.paretovariate(0.8)), 30) for _ in range(rng.randrange(0, 9))]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/metrics/reference/scores.json: sacreBLEU's chrF and TER, what its command line prints of resampled and
-tested systems, and NumPy's random numbers.
+"""Writes tests/metrics/reference/scores.json: sacreBLEU's chrF and TER, the output of its command line for resampled
+and tested systems, and NumPy's random numbers.
 
-Needs sacrebleu 2.6.0 and numpy from PyPI (the versions are recorded inside the file). Run from the top of the source tree:
+Needs sacrebleu 2.6.0 and numpy from PyPI (the file records the versions). Run from the top of the source tree:
     python3 scripts/reference/make_score_reference.py
 """
 import itertools
@@ -84,7 +84,7 @@ def cases(corpora):
 
 
 def arguments():
-    """Command lines; ref, ref2, one, two and three are the files of the corpus "mixed"."""
+    """Yields command lines; ref, ref2, one, two and three are the files of the corpus "mixed"."""
     every = ["-m", "ter", "chrf", "bleu"]
     for form in (["-f", "text"], ["-f", "json"]):
         yield ["ref", "-i", "one", "-ci", "-w", "9", *every, *form]
@@ -104,7 +104,7 @@ def arguments():
 
 
 def reports(corpus):
-    """What the command line prints, the explanation of a test left out."""
+    """Returns what sacreBLEU's command line prints, without the explanation of a test."""
     with tempfile.TemporaryDirectory() as folder:
         files = dict(zip(["ref", "ref2", "one", "two", "three"], corpus["references"] + corpus["systems"]))
         for name, lines in files.items():
@@ -124,8 +124,9 @@ def numpy_numbers():
 
 
 def shuffled_fractions():
-    """p-values of edits and mean lengths that are no whole numbers, which the test computes from the same formulas: they
-    depend on the rounding of NumPy's matrix products (here: OpenBLAS on a CPU with AVX-512)."""
+    """Returns p-values for statistics that are not whole numbers: edits and mean lengths. The C++ test computes them
+    by the same formulas. They depend on the rounding of NumPy's matrix products (here: OpenBLAS on a CPU with
+    AVX-512)."""
     for segments, trials in ((100, 9999), (901, 2000)):
         i = numpy.arange(segments)
         baseline, system = (numpy.stack([edits, (20 + i * 13 % 31) / 3], 1) for edits in (i * 7 % 5, i * 11 % 5 + (i % 37 == 0)))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/text/reference/sentencepiece/: small models trained on data/, how SentencePiece cuts hard lines, and what
-its extra options and its normaliser alone (spm_normalize) make of them.
+"""Writes tests/text/reference/sentencepiece/: small models trained on data/, how SentencePiece cuts difficult lines, and
+what SentencePiece's extra options and its normaliser alone (spm_normalize) make of these lines.
 
-Needs sentencepiece 0.2.3 from PyPI (the version is recorded inside pieces.json). The models normalise by a few rules of
-their own, because the maps that come with SentencePiece take 240 KB each. Run from the top of the source tree:
+Needs sentencepiece 0.2.3 from PyPI (pieces.json records the version). The models have a few normalisation rules of
+their own, because each rule map of SentencePiece takes 240 KB. Run from the top of the source tree:
     python3 scripts/reference/make_sentencepiece_reference.py [MODEL...]
-With names of models, the script makes these models and their answers only (unigram_spaces, which is trained on a random
-part of the text, is another model in every run).
+With names of models, the script makes only these models and their results. The model unigram_spaces is different in every
+run, because it is trained on a random part of the text.
 """
 import json
 import pathlib
@@ -19,7 +19,7 @@ import sentencepiece
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEED = 20
 
-# Some of what NFKC and nmt_nfkc do: code points, and what they become.
+# Some rules of NFKC and nmt_nfkc: code points, and their replacements.
 RULES = [("\u00a0", " "), ("\u3000", " "), ("\t", " "), ("\x01", ""), ("\x7f", ""), ("\u200b", " "), ("\ufeff", ""),
          ("\ufb01", "fi"), ("\u00bd", "1\u20442"), ("\u2026", "..."), ("e\u0301", "\u00e9"), ("a\u0300", "\u00e0"),
          ("\uff76\uff9e", "\u30ac"), ("\uff76", "\u30ab"), ("\u0301", " \u0301"), ("\ufdfa", "\u0635\u0644 \u0639")]
@@ -82,7 +82,7 @@ def read_varint(data, at):
 
 
 def with_unused_pieces(model):
-    """The model with every third piece of several bytes marked as unused: `type` (field 3) becomes 5."""
+    """Returns the model with every third piece of several bytes marked as unused: field 3, `type`, becomes 5."""
     out, at, count = b"", 0, 0
     while model[at] == 0x0A:
         size, start = read_varint(model, at + 1)
@@ -111,7 +111,7 @@ def train(folder, name, options, out):
     sentencepiece.SentencePieceTrainer.train(
         input=str(text), model_prefix=str(folder / name), vocab_size=600, num_threads=1, minloglevel=2,
         hard_vocab_limit=False, **options)
-    # The specification of the training names the files of this run.
+    # The training specification in the model names temporary files of this run, which are removed.
     model = (folder / f"{name}.model").read_bytes()
     if unused:
         model = with_unused_pieces(model)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes tests/ops/reference/*.json: inputs, outputs and gradients of heed's ops as PyTorch computes them (in double).
+"""Writes tests/ops/reference/*.json: inputs, outputs and gradients of heed's ops as PyTorch computes them in double.
 
 Run by hand with PyTorch installed, from the top of the repository:
     python3 scripts/reference/make_torch_reference.py tests/ops/reference
-Each file: {"torch": version, "cases": [{"name", "options", "inputs", "outputs", "output_gradients", "gradients"}]};
-a tensor is {"shape", "data"}. Gradients are those of the sum of outputs times output_gradients.
+Each file: {"torch": version, "cases": [{"name", "options", "inputs", "outputs", "output_gradients", "gradients"}]}; a
+tensor is {"shape", "data"}. The gradients are those of the sum of outputs times output_gradients.
 """
 
 import json
@@ -19,7 +19,8 @@ torch.set_default_dtype(torch.float64)
 
 
 def draw(generator, *shape, scale=1.0):
-    """Normal numbers with four decimals: short in the file and nearly the same in float."""
+    """Returns normally distributed numbers with four decimals, which are short in the file and nearly exact as
+    float."""
     return (torch.randn(shape, generator=generator) * scale * 1e4).round() / 1e4
 
 
@@ -28,7 +29,8 @@ def tensor(x):
 
 
 def case(name, inputs, function, generator, options=None, constant=()):
-    """One case: `function(**inputs)` gives a dict of outputs; all inputs but `constant` get gradients."""
+    """Returns one case: `function(**inputs)` returns a dictionary of outputs; all inputs except `constant` get
+    gradients."""
     leaves = {k: v.clone().requires_grad_(k not in constant) for k, v in inputs.items()}
     outputs = function(**leaves)
     weights = {k: draw(generator, *v.shape) for k, v in outputs.items()}
@@ -116,7 +118,7 @@ def adam(g):
 
 
 def attention(g):
-    """Packed: sequences end to end; query [Nq, D], key and value [Nk, D]."""
+    """Yields cases of packed attention, with sequences one after the other: query [Nq, D], key and value [Nk, D]."""
     for name, heads, causal, queries, keys in (("self", 2, False, [0, 3, 4, 9], [0, 3, 4, 9]),
                                                ("causal", 3, True, [0, 3, 4, 9], [0, 3, 4, 9]),
                                                ("cross", 2, False, [0, 2, 5], [0, 4, 7])):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes tests/model/reference/transformer.json: outputs and gradients of small Transformers in PyTorch (float64).
 
-Parameters are not stored: element i of parameter number j (in heed's order of definition) is
-0.3 * sin(1 + 0.7 j + 0.91 i), plus 1 for norm scales; the test computes the same.
+The file stores no parameters. Element i of parameter number j (in heed's order of definition) is 0.3 * sin(1 + 0.7 j +
+0.91 i), plus 1 for the scales of norms; the C++ test computes the same numbers.
 
 usage: make_transformer_reference.py > tests/model/reference/transformer.json
 """
@@ -24,7 +24,7 @@ TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
 
 
 def parameter_names(case):
-    """(name, shape) in heed's order of definition."""
+    """Returns [(name, shape)] of all parameters in heed's order of definition."""
     names = []
     if case["tied"] == "all":
         names.append(("embeddings/shared/weight", (V, D)))
@@ -146,7 +146,7 @@ def run(case):
     return dict(
         case, vocabulary=V, dim=D, heads=H, ffn=FF, layers=LAYERS, max_positions=MAX,
         memory=flat(torch.cat(memories)), hidden=flat(torch.cat(hiddens)), loss=loss.item(), nll=nll.item(),
-        # of each parameter: the norm of its gradient, and its first elements
+        # for each parameter: the norm of its gradient, and the gradient's first elements
         gradients={name: dict(norm=p.grad.norm().item(), first=flat(p.grad.reshape(-1)[:6])) for name, p in w.items()})
 
 

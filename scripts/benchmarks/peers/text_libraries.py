@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs one piece of work with a Python library for text and prints its seconds, without Python's start, the import, or the
-reading of the text from standard input.
+"""Runs one task with a Python library for text and prints its seconds, without the start of Python, the import and
+the reading of the text from standard input.
 
-usage: text_libraries.py [--wall] WORK ARGUMENT...       processor seconds, or those of the wall clock
+usage: text_libraries.py [--wall] WORK ARGUMENT...       processor seconds; with --wall, wall-clock seconds
 """
 
 import sys
@@ -13,7 +13,8 @@ def lines():
     return sys.stdin.buffer.read().decode().split("\n")[:-1]
 
 
-# Each work is a generator that stops twice: ready to begin, and done. What comes after is not measured.
+# Each task is a generator that yields twice: when it is ready to begin, and when it is done. Only the time between
+# counts.
 
 
 def huggingface_learn(text, size, model):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Trains a Transformer with PyTorch on the processor, as fast as we can make it go, and prints its speed as JSON.
+"""Trains a Transformer with PyTorch on the processor, as fast as we can make PyTorch run, and prints the speed as
+JSON.
 
-SOURCE and TARGET hold ids between spaces, a sentence a line, as `tokenize --output-format id` writes them. The model is
-that of "Attention Is All You Need" with norms behind the sublayers, one matrix for both embeddings and the output layer,
-label smoothing 0.1 and Adam. What makes it fast: few distinct shapes, each seen before the clock starts; attention as two
-batched products; dropout from bytes of 64-bit random words; a loss that never holds the scores of a whole batch; the fused
-Adam; memory that is never given back to the system.
+SOURCE and TARGET hold ids between spaces, one sentence per line, as `tokenize --output-format id` writes them. The
+model is the Transformer of "Attention Is All You Need" with normalisation after each sublayer, one matrix for both
+embeddings and the output layer, label smoothing 0.1 and Adam. Measures for speed: few different shapes, each of which
+is computed once before the measurement; attention as two batched products; dropout from the bytes of 64-bit random
+words; a loss that never holds the scores of a whole batch; the fused Adam; memory that is never returned to the
+system.
 """
 
 import argparse
@@ -17,11 +19,12 @@ import random
 import resource
 import time
 
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")  # kernels are kept for more shapes than 1024
+# OneDNN caches kernels for more shapes than its default of 1024.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")
 
 PADDING, START, END = 0, 2, 3
-MULTIPLE = 4  # lengths are padded to multiples of it
-ROWS = 128  # of the loss at a time
+MULTIPLE = 4  # lengths are padded to multiples of this
+ROWS = 128  # the loss is computed for this many rows at a time
 
 
 def arguments():
@@ -44,7 +47,7 @@ def arguments():
 options = arguments()
 libc = ctypes.CDLL("libc.so.6")
 libc.mallopt(-4, 0)  # M_MMAP_MAX: large tensors come from the heap
-libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: and stay there
+libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD: freed memory stays in the heap
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
@@ -57,7 +60,7 @@ BFLOAT16 = options.precision == "bfloat16"
 with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
     AMX = "amx_bf16" in cpuinfo.read()
 if not BFLOAT16 and not AMX:
-    # Products through oneDNN. With AMX it would round to bfloat16 inside; there MKL multiplies, which is in its element.
+    # Uses oneDNN for products. With AMX, oneDNN would round to bfloat16 inside; MKL multiplies in float32 there.
     torch.set_float32_matmul_precision("medium")
 
 
@@ -71,8 +74,8 @@ def read_ids(path):
 
 
 def make_batches(pairs, words):
-    """Pairs sorted by rounded target length, cut into lists that `words` padded target tokens bound. A list that a greater
-    length would make wider stays as it is once it is a quarter full."""
+    """Sorts pairs by rounded target length and cuts them into batches of at most `words` padded target tokens. A
+    batch that is at least a quarter full is not continued with longer sentences."""
     result, batch, width = [], [], 0
     for length, pair in sorted(((round_up(len(p[1]), MULTIPLE), p) for p in pairs), key=lambda x: (x[0], len(x[1][0]))):
         if batch and ((len(batch) + 1) * length > words or (length > width and len(batch) * width > words // 4)):
@@ -88,13 +91,14 @@ def padded(rows, lines, width):
 
 
 class Batch:
-    """Ids of a batch in one of few shapes: lines to an eighth of a full batch, lengths to `MULTIPLE`."""
+    """The ids of a batch, padded to one of few shapes: the number of lines to an eighth of a full batch, lengths to
+    `MULTIPLE`."""
 
     def __init__(self, pairs, words):
         source_width, target_width = (round_up(max(len(pair[side]) for pair in pairs), MULTIPLE) for side in (0, 1))
         lines = round_up(len(pairs), max(words // target_width // 8, 1))
         self.source = padded([pair[0] for pair in pairs], lines, source_width)
-        self.source[len(pairs) :, 0] = END  # no line without a key
+        self.source[len(pairs) :, 0] = END  # each line has at least one key
         self.mask = (self.source == PADDING).float().mul(-1e9)[:, None, None, :]
         self.decoder_input = padded([[START] + pair[1][:-1] for pair in pairs], lines, target_width)
         wanted = padded([pair[1] for pair in pairs], lines, target_width).flatten()
@@ -106,7 +110,7 @@ class Batch:
 
 
 class Dropout(torch.autograd.Function):
-    """Eight elements a random word: an element stays where its byte is not below 256 p."""
+    """Dropout for eight elements from each random word: an element is kept when its byte is at least 256 p."""
 
     @staticmethod
     def forward(context, x, p):
@@ -126,7 +130,8 @@ def drop(x):
 
 
 class SmoothedLoss(torch.autograd.Function):
-    """The sum of the label-smoothed cross-entropy of hidden W^T, made with its gradients a few rows at a time."""
+    """The sum of the label-smoothed cross-entropy of hidden W^T, computed together with its gradients, a few rows at
+    a time."""
 
     @staticmethod
     def forward(context, hidden, weight, wanted, smoothing):
@@ -163,7 +168,8 @@ class SmoothedLoss(torch.autograd.Function):
 
 
 class Attention(nn.Module):
-    """Heads over keys and values of `memory`, or of the input itself: then one product makes all three."""
+    """Multi-head attention over keys and values of `memory`, or of the input itself; then one product computes
+    queries, keys and values."""
 
     def __init__(self, width, heads, cross):
         super().__init__()
@@ -172,7 +178,7 @@ class Attention(nn.Module):
         self.output = nn.Linear(width, width)
 
     def split(self, x, parts):
-        """[lines, length, parts x width] as `parts` arrays [lines x heads, length, size]"""
+        """Splits [lines, length, parts x width] into `parts` arrays [lines x heads, length, size]."""
         lines, length, _ = x.shape
         x = x.view(lines, length, parts, self.heads, self.size).permute(2, 0, 3, 1, 4)
         return x.reshape(parts, lines * self.heads, length, self.size).unbind(0)
@@ -225,7 +231,7 @@ class Transformer(nn.Module):
         return drop(F.embedding(ids, self.embedding) * math.sqrt(width) + self.positions[: ids.shape[1]])
 
     def forward(self, batch):
-        """Hidden states of the target positions that count: [rows, width]"""
+        """Returns the hidden states [rows, width] of the target positions that are not padding."""
         memory = self.embed(batch.source)
         for layer in self.encoder:
             memory = layer(memory, batch.mask)
@@ -263,7 +269,7 @@ def main():
     model = Transformer(options.pieces, options.layers, options.width, options.heads, options.ffn, longest)
     trainer = Trainer(model)
     start = time.perf_counter()
-    for batch in batches:  # makes the kernels of all shapes
+    for batch in batches:  # compiles the kernels of all shapes
         first_loss = trainer.update(batch)
         if time.perf_counter() - start > options.seconds:
             break

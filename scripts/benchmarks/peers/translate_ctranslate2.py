@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Translates with CTranslate2, with the weights of a heed checkpoint, and prints what it took as JSON.
+"""Translates with CTranslate2 and the weights of a heed checkpoint, and prints the measured times as JSON.
 
 usage: translate_ctranslate2.py convert MODEL.h5 FOLDER [--quantization int8]
-       translate_ctranslate2.py tune FOLDER PIECES [options]        the fastest threads and batch, by a short sweep
+       translate_ctranslate2.py tune FOLDER PIECES [options]        finds the fastest threads and batch, by a short sweep
        translate_ctranslate2.py translate FOLDER PIECES [options]   pieces per second of a text
        translate_ctranslate2.py latency FOLDER PIECES [options]     milliseconds of one sentence after the other
        translate_ctranslate2.py first FOLDER PIECES [options]       the first sentence only; measure the process
@@ -19,7 +19,7 @@ import ctranslate2
 
 
 def convert(checkpoint, folder, quantization):
-    """Writes the CTranslate2 model of a heed checkpoint (man heed-checkpoint) that has sinusoidal positions."""
+    """Writes the CTranslate2 model of a heed checkpoint (see heed-checkpoint(5)) with sinusoidal positions."""
     import h5py
     import numpy as np
 
@@ -106,7 +106,8 @@ def seconds(translator, text, how):
 
 
 def tune(options):
-    """One sentence's threads times batches at a time is the number of processors; the fastest on some lines wins."""
+    """Finds the fastest setting on some lines. The threads of one sentence times the batches at a time are the
+    number of processors."""
     text = read(options.pieces, options.lines)
     cores = options.threads
     best = None
