@@ -1,1 +1,2 @@
-"""A small bilingual grammar: one lexicon, one set of clause builders and a list of topics that yield (English, French) pairs."""
+"""A small bilingual grammar: a lexicon, functions that build clauses, and topics that return (English, French)
+pairs."""

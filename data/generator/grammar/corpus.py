@@ -1,4 +1,5 @@
-"""All pairs: the expressions written by hand, then the topics. An English sentence keeps its first translation."""
+"""Collects all pairs: the expressions written by hand, then the topics. An English sentence keeps its first
+translation."""
 
 import os
 
@@ -8,7 +9,7 @@ TOPICS = (states, actions, places, things, daily, food, people, pronouns, questi
 
 
 def expressions():
-    """The fixed expressions of expressions.tsv: English, a tab, French."""
+    """Returns the fixed expressions of expressions.tsv, whose lines are English, a tab, French."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "expressions.tsv"), encoding="utf-8") as file:
         found = [tuple(line.rstrip("\n").split("\t")) for line in file]
     for pair in found:
@@ -18,7 +19,8 @@ def expressions():
 
 
 def build():
-    """(pairs, fixed): every pair once by its English and once by its French, and the set of those that stay in train."""
+    """Returns (pairs, fixed). Each English and each French sentence occurs once in `pairs`; `fixed` is the set of
+    pairs that must stay in train."""
     fixed = expressions()
     seen = (set(), set())
     pairs = []

@@ -59,7 +59,7 @@ def have(subject):
 
 
 def bind(text, subject):
-    """Replaces @my and @myself's owner by the form that goes with the subject."""
+    """Replaces @my (also in @myself) by the possessive pronoun that fits the subject."""
     if subject.en in POSSESSIVE:
         owner = POSSESSIVE[subject.en]
     else:
@@ -72,7 +72,8 @@ def words(*parts):
 
 
 def with_be(subject, rest, negated=False):
-    """ "he's tired", "my brother is tired", "I'm not tired", "she isn't tired"."""
+    """Returns a clause with be in the present: "he's tired", "my brother is tired", "I'm not tired", "she isn't
+    tired"."""
     rest = bind(rest, subject)
     if negated and subject.slot == 0:
         return words("I'm not", rest)
@@ -86,7 +87,7 @@ def with_was(subject, rest, negated=False):
 
 
 def simple(subject, base, rest="", negated=False, adverb=""):
-    """The simple present; the adverb stands before the verb."""
+    """Returns a clause in the simple present. The adverb stands before the verb."""
     if negated:
         return words(subject.en, do(subject) + "n't", adverb, base, bind(rest, subject))
     return words(subject.en, adverb, third(base) if is_third(subject) else base, bind(rest, subject))

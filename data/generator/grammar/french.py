@@ -1,7 +1,7 @@
 """French word forms and clauses: conjugation, agreement, elision, contraction, negation and inversion.
 
-A phrase is written with whole words ("je ai", "de le bus", "ma amie"); `spell` turns it into French spelling at the very end
-("j'ai", "du bus", "mon amie"), so that no template has to think about the next word.
+Templates write a phrase with whole words ("je ai", "de le bus", "ma amie"). `spell` turns the finished phrase into
+French spelling ("j'ai", "du bus", "mon amie"), so that no template depends on the next word.
 """
 
 from .lexicon import FRENCH_IRREGULAR, FRENCH_STEM_CHANGES, MOVEMENT_VERBS
@@ -14,13 +14,14 @@ FEMININE_POSSESSIVES = {"ma": "mon", "ta": "ton", "sa": "son"}
 
 
 def starts_with_vowel(word):
-    """True when the words before `word` elide: a vowel or a mute h."""
+    """Returns whether a preceding word like "je" or "le" elides: `word` begins with a vowel or a mute h."""
     word = word.lower()
     return word not in ASPIRATED and (word[0] in VOWELS or word[0] == "h")
 
 
 def spell(phrase):
-    """Elision, contraction of articles, and the forms before a vowel (cet, mon amie). `~le` marks a pronoun, which never contracts."""
+    """Returns the phrase in French spelling: elision, contracted articles, and the forms before a vowel (cet, mon
+    amie). `~le` marks a pronoun, which is never contracted."""
     words = phrase.split()
     merged = []
     position = 0
@@ -59,7 +60,8 @@ def spell(phrase):
 
 
 class Verb:
-    """A conjugated verb: present[6], participle, future stem, imperfect stem; reflexive verbs are given as "se laver"."""
+    """A conjugated verb: present[6], participle, future stem and imperfect stem. The infinitive of a reflexive verb
+    is written "se laver"."""
 
     def __init__(self, infinitive):
         self.reflexive = infinitive.startswith("se ")
@@ -100,7 +102,7 @@ class Verb:
         return self.imperfect_stem + ("ais", "ais", "ait", "ions", "iez", "aient")[slot]
 
     def imperative(self, slot):
-        """Slots 1 (tu), 3 (nous), 4 (vous). The -s of -es and of vas is dropped for tu."""
+        """Returns the imperative for slot 1 (tu), 3 (nous) or 4 (vous). For tu, the -s of -es and of vas is dropped."""
         special = {"être": {1: "sois", 3: "soyons", 4: "soyez"}, "avoir": {1: "aie", 3: "ayons", 4: "ayez"}}
         if self.infinitive in special:
             return special[self.infinitive][slot]
@@ -123,7 +125,7 @@ def agree_participle(participle, gender, plural):
 
 
 def agree(adjective, gender, plural):
-    """The form of an Adjective for a gender and a number."""
+    """Returns the form of an Adjective for a gender and a number."""
     return adjective.forms[(1 if gender == "f" else 0) + (2 if plural else 0)]
 
 
@@ -149,7 +151,7 @@ POSSESSIVE = (
 
 
 def bind(text, subject):
-    """Replaces @mon, @ma, @mes, @moi, @me and @e by the forms that go with the subject (@e: the agreement of an adjective)."""
+    """Replaces @mon, @ma, @mes, @moi, @me and @e by the forms that fit the subject (@e: the ending of an adjective)."""
     mon, ma, mes = POSSESSIVE[subject.slot]
     tonic = TONIC.get(subject.fr, "lui" if subject.gender == "m" else "elle")
     if subject.fr not in TONIC and subject.plural:
@@ -171,15 +173,16 @@ def bind(text, subject):
 
 
 def clause(subject, infinitive, rest="", tense="present", negation="", clitic="", adverb="", object_agreement=None):
-    """subject + verb group + rest. negation: pas, plus, jamais, rien, "pas encore"; clitic: le, lui, y ...; adverb stands after the
-    conjugated verb; tense: present, past, going, future, imperfect, conditional; object_agreement (gender, plural) is that of a direct object before avoir.
+    """Returns the clause: subject, verb group, rest. negation: pas, plus, jamais, rien, "pas encore"; clitic: le,
+    lui, y ...; adverb: stands after the conjugated verb; tense: present, past, going, future, imperfect, conditional;
+    object_agreement: (gender, plural) of a direct object before avoir.
     """
     before, after = verb_group(subject, infinitive, tense, negation, clitic, adverb, object_agreement)
     return " ".join(part for part in (subject.fr, *before, *after, bind(rest, subject)) if part)
 
 
 def verb_group(subject, infinitive, tense, negation, clitic, adverb, object_agreement):
-    """(words up to and with the finite verb, words after it)."""
+    """Returns (words up to the finite verb, words after the finite verb)."""
     v = verb(infinitive)
     slot = subject.slot
     own = REFLEXIVE[slot] if v.reflexive else ""
@@ -207,7 +210,7 @@ def verb_group(subject, infinitive, tense, negation, clitic, adverb, object_agre
 def question(
     subject, infinitive, rest="", tense="present", negation="", clitic="", adverb="", object_agreement=None, wh=""
 ):
-    """Inversion: "a-t-il mangé". Only for pronoun subjects."""
+    """Returns a question with inversion: "a-t-il mangé". Works only for pronoun subjects."""
     before, after = verb_group(subject, infinitive, tense, negation, clitic, adverb, object_agreement)
     before[-1] = invert(before[-1], subject)
     return " ".join(part for part in (wh, *before, *after, bind(rest, subject)) if part)
@@ -237,7 +240,7 @@ def command(infinitive, rest="", negated=False, slot=1):
 
 
 def without_quantity(rest):
-    """The direct object after a negation: un, une, du, de la, des become de ("pas de pain", "pas d'eau")."""
+    """Returns the direct object after a negation: un, une, du, de la, des become de ("pas de pain", "pas d'eau")."""
     for article in ("un ", "une ", "du ", "de la ", "de l'", "des "):
         if rest.startswith(article):
             return "de " + rest[len(article) :]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-# ---- verbs. English: base past participle. Regular verbs are not listed.
+# ---- verbs. Each English line is: base, past, participle. Regular verbs are not listed.
 
 ENGLISH_IRREGULAR = {line.split()[0]: tuple(line.split()[1:]) for line in """
 eat ate eaten
@@ -54,7 +54,7 @@ ENGLISH_DOUBLING = {"swim", "run", "get", "put", "win", "sit", "stop", "shop", "
 
 MOVEMENT_VERBS = {"aller", "venir", "revenir", "partir", "arriver", "rester", "rentrer", "sortir", "tomber", "devenir"}
 
-# French -er verbs whose stem changes before a silent e.
+# French verbs in -er whose stem changes before a silent e.
 FRENCH_STEM_CHANGES = {
     "acheter": "achèt",
     "appeler": "appell",
@@ -75,7 +75,7 @@ def _french(table):
     return verbs
 
 
-# infinitive : present : participle : future stem
+# Each line is: infinitive : present : participle : future stem.
 FRENCH_IRREGULAR = _french("""
 être : suis es est sommes êtes sont : été : ser
 avoir : ai as a avons avez ont : eu : aur
@@ -116,7 +116,8 @@ recevoir : reçois reçois reçoit recevons recevez reçoivent : reçu : recevr
 
 @dataclass(frozen=True)
 class Adjective:
-    """forms: masculine, feminine, masculine plural, feminine plural; `vowel` is the masculine before a vowel (bel, nouvel, vieil)."""
+    """`forms` are masculine, feminine, masculine plural and feminine plural. `vowel` is the masculine form before a
+    vowel (bel, nouvel, vieil)."""
 
     en: str
     forms: tuple
@@ -125,7 +126,8 @@ class Adjective:
 
 
 def _adjectives(table):
-    """Lines "english = masculine [feminine [masculine plural [feminine plural]]] [< before the noun] [~vowel form]"."""
+    """Reads lines "english = masculine [feminine [masculine plural [feminine plural]]] [< before the noun] [~vowel
+    form]"."""
     adjectives = {}
     for line in table.strip().split("\n"):
         en, fr = [part.strip() for part in line.split("=")]
@@ -140,7 +142,7 @@ def _adjectives(table):
     return adjectives
 
 
-# what a person is for the moment
+# Adjectives for the state of a person at a moment.
 MOODS = _adjectives("""
 tired = fatigué
 happy = heureux heureuse
@@ -156,7 +158,7 @@ nervous = nerveux nerveuse
 free = libre
 """)
 
-# what a person is like
+# Adjectives for the character of a person.
 CHARACTERS = _adjectives("""
 rich = riche
 poor = pauvre
@@ -178,7 +180,7 @@ patient = patient
 famous = célèbre
 """)
 
-# what a thing is
+# Adjectives for things.
 QUALITIES = _adjectives("""
 new = nouveau nouvelle nouveaux nouvelles < ~nouvel
 old = vieux vieille < ~vieil
@@ -210,7 +212,7 @@ hot = chaud
 cold = froid
 """)
 
-# "The car is new" (just made) against "a new car" (another one).
+# In "the car is new" (just made), "new" is neuf; in "a new car" (another car), "new" is nouveau.
 BRAND_NEW = Adjective("new", ("neuf", "neuve", "neufs", "neuves"))
 
 # ---- nouns
@@ -244,7 +246,7 @@ def _french_plural(noun):
 
 
 def _nouns(table):
-    """Lines "english[/plural] = french[/plural] gender"."""
+    """Reads lines "english[/plural] = french[/plural] gender"."""
     nouns = {}
     for line in table.strip().split("\n"):
         en, right = [part.strip() for part in line.split("=")]
@@ -342,7 +344,7 @@ flower = fleur f
 
 @dataclass(frozen=True)
 class Subject:
-    """slot: 0 je, 1 tu, 2 il/elle, 3 nous, 4 vous, 5 ils/elles."""
+    """The subject of a clause. slot: 0 je, 1 tu, 2 il/elle, 3 nous, 4 vous, 5 ils/elles."""
 
     en: str
     fr: str

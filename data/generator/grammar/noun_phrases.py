@@ -1,4 +1,5 @@
-"""Noun phrases with their agreement: the, a, this, my, two ... with or without an adjective, in both languages at once."""
+"""Noun phrases with their agreement (the, a, this, my, two ...), with or without an adjective, in both languages at
+once."""
 
 from . import english, french
 from .lexicon import Subject
@@ -18,7 +19,7 @@ OWNERS = (("my", 0), ("your", 1), ("his", 2), ("her", 2), ("our", 3), ("their", 
 
 
 def bare(noun, adjective=None, plural=False):
-    """(english, french) without a determiner."""
+    """Returns (English, French) of the noun phrase without a determiner."""
     en = noun.en_plural if plural else noun.en
     fr = noun.fr_plural if plural else noun.fr
     if adjective is None:
@@ -47,7 +48,8 @@ def this(noun, adjective=None, plural=False):
 
 
 def own(owner, noun, adjective=None, plural=False):
-    """owner is one of OWNERS. `spell` later turns "ma amie" into "mon amie"."""
+    """Returns (English, French) of the noun phrase with a possessive pronoun. `owner` is one of OWNERS. `spell`
+    later turns "ma amie" into "mon amie"."""
     en, fr = bare(noun, adjective, plural)
     column = 2 if plural else 0 if noun.gender == "m" else 1
     return f"{owner[0]} {en}", f"{french.POSSESSIVE[owner[1]][column]} {fr}"

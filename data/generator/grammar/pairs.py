@@ -1,4 +1,4 @@
-"""From phrases to written pairs, and the choice of a fixed sample of them."""
+"""Turns phrases into written pairs, and picks fixed samples of them."""
 
 import hashlib
 
@@ -10,8 +10,8 @@ def capital(text):
 
 
 class Pairs(list):
-    """(English, French) as written: phrases come in, get French spelling, a capital and their punctuation. A command ends with a
-    full stop in English and with an exclamation mark in French."""
+    """A list of (English, French) sentences. The methods take phrases and add French spelling, a capital letter and
+    punctuation. A command ends with a full stop in English and with an exclamation mark in French."""
 
     def say(self, en, fr):
         self._end(en, fr, ".", ".")
@@ -30,19 +30,20 @@ class Pairs(list):
 
 
 def digest(text):
-    """A fixed pseudo-random order that depends on the text alone."""
+    """Returns a sort key that gives a fixed pseudo-random order, which depends only on the text."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def pick(count, items, salt=""):
-    """`count` of the items, always the same ones, in their own order; an item is a pair or begins with an English text."""
+    """Returns `count` of the items, always the same ones, in their order. An item is a pair or begins with an
+    English text."""
     items = list(items)
     chosen = sorted(range(len(items)), key=lambda index: digest(f"{salt}|{items[index]}"))[:count]
     return [items[index] for index in sorted(chosen)]
 
 
 def table(text, separator="="):
-    """Lines "english = french [= more]" as tuples."""
+    """Reads lines "english = french [= more]" as tuples."""
     return [
         tuple(field.strip() for field in line.split(separator)) for line in text.strip().split("\n") if line.strip()
     ]

@@ -1,4 +1,5 @@
-"""The choice of the pairs and their split: held-out pairs are drawn from the built sentences only, and every word of theirs stays frequent in the training part."""
+"""Chooses the pairs and splits them into train, valid and test. Only built sentences are held out, never fixed
+expressions, and each of their words stays frequent in the training part."""
 
 from collections import Counter
 
@@ -6,17 +7,18 @@ from .pairs import digest
 
 
 def words(line):
-    """The words of a written line as the split counts them: lower-case, without punctuation at their ends."""
+    """Returns the words of a sentence as the split counts them: in lower case, without punctuation at their ends."""
     return [word for word in (part.strip(".,!?") for part in line.lower().split()) if word]
 
 
 def sort_key(pair):
-    """Short sentences first, as in a textbook; then by the text."""
+    """Returns a sort key: short sentences first, as in a textbook; then by the text."""
     return len(words(pair[0])), len(words(pair[1])), pair[0].lower(), pair[0]
 
 
 def thin(pairs, fixed, wanted, least):
-    """The pairs without as many built ones as are over `wanted`; a pair goes only while each of its words stays in `least` others."""
+    """Drops built pairs until only `wanted` pairs are left. A pair is dropped only while each of its words stays in
+    at least `least` other pairs."""
     counts = count_words(pairs)
     dropped = set()
     for pair in sorted(pairs, key=lambda one: digest("thin|" + one[0])):
@@ -31,7 +33,7 @@ def thin(pairs, fixed, wanted, least):
 
 
 def count_words(pairs):
-    """For each side, in how many of its sentences a word stands."""
+    """Returns for each side the number of sentences in which each word occurs."""
     counts = [Counter(), Counter()]
     for pair in pairs:
         for side in (0, 1):
@@ -40,8 +42,8 @@ def count_words(pairs):
 
 
 def split(pairs, fixed, held_out, least):
-    """(train, valid, test). `fixed` pairs stay in train; valid and test get `held_out` pairs each. A pair is held out only while
-    each of its words is still in at least `least` training sentences of its language."""
+    """Returns (train, valid, test). `fixed` pairs stay in train; valid and test get `held_out` pairs each. A pair is
+    held out only while each of its words stays in at least `least` training sentences of its language."""
     counts = count_words(pairs)
     held = []
     for pair in sorted(pairs, key=lambda one: digest("held out|" + one[0])):

@@ -4,7 +4,7 @@ namespace heed {
 
 std::span<const PeerOption> train_peer_options() {
   static constexpr PeerOption options[] = {
-      // Texts, vocabularies, model
+      // Options for texts, vocabularies and the model file.
       {"train-src", "train-sets SRC TGT", "OpenNMT-py"},
       {"train-tgt", "train-sets SRC TGT", "OpenNMT-py"},
       {"data", "train-sets SRC TGT", "OpenNMT-py"},
@@ -49,7 +49,7 @@ std::span<const PeerOption> train_peer_options() {
       {"overwrite", "", "Marian", "the model file is always replaced (--keep-last N keeps older ones)"},
       {"data-weighting", "", "Marian", "weights of sentences are not built"},
       {"guided-alignment", "", "Marian", "guided alignment is not built"},
-      // The model
+      // Options for the sizes of the model.
       {"arch", "task transformer-base", "fairseq"},
       {"type", "task transformer-base", "Marian"},
       {"encoder-type", "task transformer-base", "OpenNMT-py"},
@@ -120,7 +120,7 @@ std::span<const PeerOption> train_peer_options() {
       {"right-left", "", "Marian", "right-to-left models are not built"},
       {"param-init", "", "OpenNMT-py", "the distribution of the first weights cannot be chosen"},
       {"param-init-glorot", "", "OpenNMT-py", "the distribution of the first weights cannot be chosen"},
-      // Batches and updates
+      // Options for batches and updates.
       {"batch-size", "mini-batch", "fairseq, OpenNMT-py, Sockeye"},
       {"max-sentences", "mini-batch", "fairseq"},
       {"max-tokens", "mini-batch-words", "fairseq"},
@@ -180,7 +180,7 @@ std::span<const PeerOption> train_peer_options() {
       {"quantize-bits", "", "Marian", "translate --precision int8 translates with 8 bits"},
       {"check-nan", "on-divergence", "Marian"},
       {"check-gradient-nan", "on-divergence", "Marian"},
-      // How long, and what is kept
+      // Options for the length of training, validation and kept models.
       {"after-epochs", "after 20e", "Marian"},
       {"max-epoch", "after 20e", "fairseq"},
       {"epochs", "after 20e", "OpenNMT-py"},
@@ -227,7 +227,7 @@ std::span<const PeerOption> train_peer_options() {
       {"tensorboard", "plot FILE.svg", "OpenNMT-py"},
       {"tensorboard-logdir", "plot FILE.svg", "fairseq"},
       {"wandb-project", "log-format jsonl", "fairseq"},
-      // The machine
+      // Options for threads, processors and messages.
       {"cpu-threads", "threads", "Marian"},
       {"num-workers", "threads", "fairseq, OpenNMT-py"},
       {"cpu", "", "fairseq", "heed computes on the CPU (--threads N)"},

@@ -4,7 +4,7 @@ namespace heed {
 
 std::span<const PeerOption> translate_peer_options() {
   static constexpr PeerOption options[] = {
-      // Models and text
+      // Options for models and texts.
       {"path", "models", "fairseq"},
       {"checkpoints", "models", "Sockeye"},
       {"src", "input", "OpenNMT-py"},
@@ -39,7 +39,7 @@ std::span<const PeerOption> translate_peer_options() {
       {"unkpen", "", "fairseq", "<unk> is never produced"},
       {"phrase-table", "", "OpenNMT-py", "<unk> is never produced (--alignment shows what each token looks at)"},
       {"port", "", "Marian", "a server is not built (translate answers line by line on a pipe)"},
-      // Search
+      // Options for the search.
       {"beam", "beam-size", "fairseq"},
       {"lenpen", "normalize", "fairseq"},
       {"alpha", "length-penalty", "OpenNMT-py"},
@@ -76,7 +76,7 @@ std::span<const PeerOption> translate_peer_options() {
       {"max-input-length", "max-length", "Sockeye"},
       {"max-length-crop", "on-long crop", "Marian"},
       {"skip-invalid-size-inputs-valid-test", "on-long empty", "fairseq"},
-      // Speed, machine, messages
+      // Options for speed, processors and messages.
       {"batch-size", "mini-batch", "fairseq, OpenNMT-py, Sockeye"},
       {"max-sentences", "mini-batch", "fairseq"},
       {"max-tokens", "mini-batch-words", "fairseq"},

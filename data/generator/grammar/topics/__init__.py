@@ -1,1 +1,2 @@
-"""The topics. Each module has `pairs()`, a list of (English, French) built from the lexicon and the grammar."""
+"""The topics. Each module has `pairs()`, which returns a list of (English, French) built from the lexicon and the
+grammar."""

@@ -1,11 +1,12 @@
-"""What people do, did and will do: the same activities through tenses, negation, questions, modal verbs and commands."""
+"""What people do, did and will do: the same activities in all tenses, negation, questions, modal verbs and commands."""
 
 from .. import english as en
 from .. import french as fr
 from ..lexicon import EVERYONE, HE, I, SHE, THEY, WE, YOU
 from ..pairs import Pairs, pick, table
 
-# Activities that can be going on, be over, be planned, be wanted: English verb | French verb | English rest = French rest; ...
+# Activities that can be going on, be over, be planned or be wanted. English verb | French verb | English rest = French
+# rest; ...
 ACTIVITIES = """
 eat | manger | an apple = une pomme; some bread = du pain; some fish = du poisson; the soup = la soupe; in the kitchen = dans la cuisine
 drink | boire | some water = de l'eau; some coffee = du café; some tea = du thé; some milk = du lait
@@ -38,7 +39,7 @@ travel | voyager | by train = en train; with @my parents = avec @mes parents; in
 talk | parler | to the teacher = au professeur; with @my friends = avec @mes amis; about @my work = de @mon travail
 sell | vendre | @my car = @ma voiture; the house = la maison; @my bike = @mon vélo; flowers = des fleurs
 """
-# Things that happen: told in the past only.
+# Events, which are told only in the past.
 EVENTS = """
 lose | perdre | = ; @my keys = @mes clés; @my passport = @mon passeport; @my phone = @mon téléphone; a lot of money = beaucoup d'argent; the game = le match
 find | trouver | @my keys = @mes clés; a job = un travail; the answer = la réponse; a good hotel = un bon hôtel; a solution = une solution
@@ -60,7 +61,7 @@ miss | rater | the bus = le bus; the train = le train
 
 
 def _read(text):
-    """(English verb, English rest, French verb, French rest) for each line's items."""
+    """Returns (English verb, English rest, French verb, French rest) for each item of each line."""
     found = Pairs()
     for base, infinitive, rests in table(text, "|"):
         for rest in rests.split(";"):
@@ -120,7 +121,8 @@ def _subjects(count, action, salt):
 
 
 def _past_time(action, index):
-    """When it was: nothing, yesterday, this morning in turn; what takes long was last year."""
+    """Returns the time of a past action: in turn none, yesterday, this morning; for actions that take long, last
+    year."""
     if action in EVENT and not action[1] or action[0] in NO_TIME:
         return "", ""
     if action[0] in ("travel", "learn"):

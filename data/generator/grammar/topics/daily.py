@@ -5,7 +5,8 @@ from .. import french as fr
 from ..lexicon import EVERYONE, HE, PRONOUNS, SHE, THEY, YOU
 from ..pairs import Pairs, pick, table
 
-# object agreement "none": the participle does not agree because a direct object follows ("elle s'est lavé les mains")
+# Reflexive verbs. Object agreement "none": the participle does not agree, because a direct object follows ("elle s'est
+# lavé les mains").
 REFLEXIVE = """
 get up | se lever | early = tôt; at seven o'clock = à sept heures; late = tard; at six o'clock = à six heures
 go to bed | se coucher | early = tôt; at ten o'clock = à dix heures; late = tard; at eleven o'clock = à onze heures
@@ -53,7 +54,7 @@ AGES = (
     ("forty", "quarante"),
     ("fifty", "cinquante"),
 )
-# English verb | French verb | rest; generic objects that go with a frequency
+# Habits: English verb | French verb | rest. The objects are general, so that they fit "often" or "always".
 HABITS = """
 eat | manger | meat = de la viande; fish = du poisson; vegetables = des légumes; at the restaurant = au restaurant; too much = trop
 drink | boire | coffee = du café; wine = du vin; milk = du lait; tea = du thé
@@ -139,7 +140,7 @@ def _reflexive_past(found, key, verb, after, infinitive, rest):
 
 
 def _reflexive_plan(found, key, verb, after, infinitive, rest, unwise):
-    """Going to; and must, want and commands for what one would want."""
+    """Adds sentences with "going to", and, for actions that people want, with must, want and commands."""
     plain = en.words("@me " + fr.verb(infinitive).infinitive, rest)
     for who in pick(2, EVERYONE, "going" + key):
         found.say(en.with_be(who, en.words("going to", verb, after)), fr.clause(who, infinitive, rest, tense="going"))
@@ -165,7 +166,8 @@ TIMED = ("eat", "drink", "read", "play", "watch", "go", "listen", "take", "call"
 
 
 def _people_for(rest):
-    """Everybody of whom a habit can be told: "my mother calls her mother" would puzzle."""
+    """Returns the people of whom a habit can be told. Leaves out combinations that would be odd, such as "my mother
+    calls her mother"."""
     people = [who for who in EVERYONE if who.en != "the children" or rest not in NOT_FOR_CHILDREN]
     people = [who for who in people if not any(who.en == name and word in rest for name, word in THEMSELVES)]
     return [who for who in people if who.slot not in (0, 3)] if "my name" in rest else people

@@ -5,7 +5,7 @@ from .. import french as fr
 from ..lexicon import EVERYONE, HE, I, PRONOUNS, SHE, THEY, WE, YOU
 from ..pairs import Pairs, pick, table
 
-# English = some ... = the ...; D drink, F food
+# English = French with "some" = French with "the" = kind: D drink, F food, S seasoning or other ingredient.
 FOODS = table("""
 bread = du pain = le pain = F
 cheese = du fromage = le fromage = F

@@ -1,11 +1,11 @@
-"""Two clauses: because, when, if, but, that, where, and knowing how to."""
+"""Sentences of two clauses: because, when, if, but, that, where, and knowing how to."""
 
 from .. import english as en
 from .. import french as fr
 from ..lexicon import CHARACTERS, EVERYONE, HE, MOODS, PEOPLE, PRONOUNS, QUALITIES, SHE, THEY, YOU
 from ..pairs import Pairs, pick, table
 
-# small clauses with a pronoun: English after the subject (be or verb), French verb and rest
+# Short clauses with a pronoun: English after the subject (be or verb), French verb and rest.
 BECAUSE = table(
     """
 stay at home | rester à la maison | sick = être malade; tired = être fatigué; cold = avoir froid
@@ -37,7 +37,7 @@ STATES = (
     "sad",
     "lucky",
 )
-# indirect questions: English word | how the English verb stands | base | French word | verb | rest | tense
+# Indirect questions: English word | form of the English verb | English base | French word | French verb | rest | tense.
 INDIRECT = table(
     """
 where | simple | live | où | habiter | | present
@@ -78,7 +78,7 @@ GOOD = ("happy", "right", "ready", "at home", "lucky")
 
 
 def _state(who, state):
-    """(English after be, French verb, French rest) for a word of STATES."""
+    """Returns (English after be, French verb, French rest) for a word of STATES."""
     avoir = {
         "hungry": "faim",
         "right": "raison",

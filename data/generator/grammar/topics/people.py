@@ -1,4 +1,4 @@
-"""Families, jobs, languages, comparisons, and what one thinks of people."""
+"""Families, jobs, languages, comparisons, and opinions about people."""
 
 from .. import english as en
 from .. import french as fr

@@ -5,7 +5,7 @@ from .. import french as fr
 from ..lexicon import HE, PEOPLE, PRONOUNS, SHE, THEY, YOU
 from ..pairs import Pairs, pick, table
 
-# English, person slot, direct object, indirect object, gender, plural, after a command
+# Each object: English, person slot, direct object, indirect object, gender, plural, form after a command.
 OBJECTS = (
     ("me", 0, "me", "me", "m", False, "moi"),
     ("you", 1, "te", "te", "m", False, "toi"),
@@ -14,7 +14,7 @@ OBJECTS = (
     ("us", 3, "nous", "nous", "m", True, "nous"),
     ("them", 5, "les", "leur", "m", True, "les"),
 )
-# s: a state (simple present), a: an action (be + -ing); d: direct, i: indirect
+# English | French | s: state (simple present), a: action (be + -ing) | d: direct object, i: indirect object.
 VERBS = table(
     """
 see | voir | s | d
@@ -63,7 +63,7 @@ finish = finir
 
 
 def _options(people):
-    """Every subject with every object that is somebody else."""
+    """Returns every subject with every object that is another person."""
     same = ((0, 3), (3, 0))
     return [
         (who, what)

@@ -10,7 +10,7 @@ ASKERS = (YOU, HE, SHE, THEY)
 NEAR = (YOU, HE, SHE, WE, THEY)
 SOMEONE = tuple(who for who in PEOPLE if who.slot == 2)
 
-# question word | French | verb | French verb; "do" questions in the simple present
+# Questions with "do" in the simple present: question word | French | verb | French verb.
 PRESENT = table(
     """
 where | où | live | habiter

@@ -1,11 +1,11 @@
-"""How people are: adjectives, avoir expressions, places where one is, feelings."""
+"""States of people: adjectives, expressions with avoir, places where a person is, feelings."""
 
 from .. import english as en
 from .. import french as fr
 from ..lexicon import CHARACTERS, EVERYONE, HE, I, MOODS, PEOPLE, PRONOUNS, SHE, THEY, WE, YOU
 from ..pairs import Pairs, pick, table
 
-# been with avoir in French: "I'm hungry" = "j'ai faim"
+# Expressions with be in English and avoir in French: "I'm hungry" = "j'ai faim".
 AVOIR = table("""
 hungry = faim
 thirsty = soif
@@ -17,7 +17,7 @@ wrong = tort
 lucky = de la chance
 sleepy = sommeil
 """)
-# the same words after être for everybody
+# Expressions with être that have the same form for all subjects.
 INVARIABLE = table("""
 late = en retard
 early = en avance

@@ -1,4 +1,4 @@
-"""Things: having them, whose they are, what they are like, how many there are."""
+"""Things: having them, their owners, their qualities, their number."""
 
 from .. import english as en
 from .. import french as fr
@@ -218,7 +218,7 @@ def describing(found):
 
 
 def of_kind(found, name, adjective):
-    """The adjective beside its noun: "it's a good idea", "they have a big garden"."""
+    """Adds sentences with the adjective beside its noun: "it's a good idea", "they have a big garden"."""
     noun = NOUNS[name]
     thing = a(noun, adjective)
     if pick(1, (0, 1), name + adjective.en)[0]:
