@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A folder with 120 pairs of lines, eight pairs to a batch and so 15 updates to an epoch, and a vocabulary.
+/// A folder with a vocabulary and 120 sentence pairs. Batches of eight pairs make 15 updates per epoch.
 struct Lessons {
   TemporaryFolder folder;
   std::string model = folder / "m.h5", source = folder / "source", target = folder / "target",

@@ -18,9 +18,10 @@
 namespace heed {
 namespace {
 
+/// The exit code after a signal that interrupted the training; the state is saved.
 constexpr int kInterrupted = 75;
 
-/// Throws UsageError where an option that the user has set would change nothing.
+/// Throws UsageError when an option that the user has set would have no effect.
 void check_useless(const TrainOptions& options) {
   TrainOptions copy = options;
   const FieldList common = FieldList::of(copy.common);
@@ -52,7 +53,7 @@ int run_average(const TrainOptions& options, Log& log) {
   return 0;
 }
 
-/// What can be said without reading anything.
+/// Throws UsageError for everything that is wrong with the options themselves, before any file is read.
 void check_options(const TrainOptions& options) {
   if (!options.output.empty()) throw UsageError("--output is for --average (the model's name is given to -m)");
   if (options.train_sets.empty() && options.tsv.empty())
@@ -72,7 +73,7 @@ void check_options(const TrainOptions& options) {
   if (options.run.disp_freq) TrainingLength("--disp-freq", *options.run.disp_freq);
 }
 
-/// Hours of training must not end at a folder that cannot be written.
+/// Throws Error when the folder of `path` cannot be written, so that hours of training do not end with this error.
 void check_writable(const std::string& path) {
   const std::string folder = folder_of(target_of_output(path));
   if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(Position{path}, "cannot be written: " + errno_text());

@@ -13,7 +13,7 @@
 
 namespace heed {
 
-/// What the tool `train` is asked for.
+/// The options of the program `train`.
 struct TrainOptions {
   std::vector<std::string> train_sets, valid_sets, vocabularies;
   std::string tsv, model;
@@ -70,12 +70,13 @@ struct TrainOptions {
   }
 };
 
-/// Trains, or goes on training, options.model; or checks, or averages. Reports of --log-format tsv and jsonl, --check
-/// and --dry-run go to `out`, the rest to the log. Returns 0 when done, 75 when a signal interrupted it and the state
-/// is saved. Throws UsageError where options contradict each other, Error for bad data.
+/// Runs the program `train`: trains options.model, or continues its training; or checks, or averages models. Records of
+/// --log-format tsv and jsonl, --check and --dry-run go to `out`, all other messages to the log. Returns 0 when the
+/// training is finished, and 75 when a signal has interrupted the training and the state is saved. Throws UsageError
+/// when options contradict each other, and Error for bad data.
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log);
 
-/// Name, purpose, usage and other toolkits' option names.
+/// Returns the name, purpose, usage and examples of `train`, and the option names of other toolkits.
 ToolInfo train_tool_info();
 
 }  // namespace heed

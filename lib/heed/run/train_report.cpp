@@ -12,6 +12,7 @@
 namespace heed {
 namespace {
 
+/// The number of updates in the speed measurement of --check.
 constexpr int kUpdates = 20;
 
 template <class... Arguments>
@@ -25,7 +26,7 @@ std::string percent(std::int64_t part, std::int64_t whole) {
   return text("%.2f %%", whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
 }
 
-/// "label   value" lines, with a mark where the user should look.
+/// Writes lines "label   value". A mark "!" at the beginning of a line draws the user's attention.
 class Table {
  public:
   explicit Table(std::ostream& out) : out_(out) {}

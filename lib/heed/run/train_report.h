@@ -7,13 +7,13 @@
 
 namespace heed {
 
-/// "12,345,678 parameters, 3+3 layers of width 128, ...".
+/// Describes the model: "Transformer with 12,345,678 parameters (3 + 3 layers, width 128, ...".
 std::string describe_model(TrainSession& session);
 
-/// What would be done: model, data, batches, files.
+/// Writes the report of `train --dry-run`: model, data, batches, learning rate, files and predicted speed.
 void print_plan(TrainSession& session, std::ostream& out);
 
-/// The preflight of `train --check`: data, vocabulary, model, memory, speed over 20 updates, time until the end.
+/// Writes the report of `train --check`: data, vocabulary, model, memory, speed over 20 updates, time until the end.
 void print_check(TrainSession& session, Log& log, std::ostream& out);
 
 }  // namespace heed

@@ -16,6 +16,7 @@ namespace {
 constexpr int kNoLengthLimit = 1 << 30;
 constexpr const char* kNotSet = "not set";
 
+/// Returns the precision of training. `automatic` chooses bfloat16 on processors that compute bfloat16 fast.
 Precision resolve(PrecisionChoice choice) {
   const bool fast =
       has_fast_bfloat16();  // asked for every choice, so that a wrong HEED_ISA is said before text is read
@@ -34,7 +35,7 @@ PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, I
   return files.size() == 2 ? PairReader(files[0], files[1], policy) : PairReader(files.at(0), in, policy);
 }
 
-/// Warns where the learning rate spends more than a third of the training on its way up.
+/// Warns when the learning rate rises for more than a third of the training.
 void warn_of_long_warmup(const Schedule& schedule, double planned_updates, Log& log) {
   const auto warmup = static_cast<double>(schedule.warmup);
   if (3 * warmup <= planned_updates) return;
@@ -83,7 +84,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
 }
 
 void TrainSession::read_validation(std::istream& in) {
-  // Held-out text is taken as it is, as far as the model can.
+  // Validation text is taken completely; only models with learned positions limit the length of its sentences.
   const bool learned = config_.positions == PositionEncoding::learned;
   const EncodeOptions encode{learned ? config_.max_positions : kNoLengthLimit, OnLong::crop, options_.pretokenized};
   PairReader reader = open_pairs(options_.valid_sets, in, options_.utf8.on_invalid_utf8);
@@ -98,7 +99,7 @@ Checkpoint TrainSession::new_checkpoint() const {
   return {std::move(model), std::move(parameters), source_, target_};
 }
 
-/// Every option that decides the result, and what it was learnt from.
+/// Returns the settings that decide the result: options, and the fingerprint of the training text.
 std::vector<RunSetting> TrainSession::settings() const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(corpus_.fingerprint()));
@@ -125,7 +126,7 @@ std::int64_t TrainSession::epoch_updates() const {
   return (epoch_batches_ + delay - 1) / delay;
 }
 
-/// Finds out how many updates an epoch and the whole training have.
+/// Computes how many updates an epoch and the whole training have.
 void TrainSession::plan() {
   EpochBatches batches(corpus_, options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
   batches.prepare(0);
@@ -134,7 +135,7 @@ void TrainSession::plan() {
   double speed = 0;
   if (after.unit() == TrainingLength::Unit::hours) {
     OptimizerOptions optimizer = options_.optimizer;
-    optimizer.set_default_rates(config_.dim_emb, 0);  // rates cost nothing
+    optimizer.set_default_rates(config_.dim_emb, 0);  // the rates do not change the speed
     speed = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch,
                           precision_, pool_)
                 .tokens_per_second();
@@ -142,8 +143,9 @@ void TrainSession::plan() {
   planned_updates_ = after.updates(epoch_updates(), corpus_.target_tokens(), speed);
 }
 
-/// Gives the options that are not set the warm-up and the peak of a training that goes on, however long it is to last
-/// now. Where its file is from before they were stored, they are what was the default for every length then.
+/// Takes the warm-up and the peak of the learning rate from the saved training, unless the user has set these options.
+/// A prolonged training thus keeps the values of its first part. A file of an older heed does not store the values;
+/// then the values are the older heed's defaults, which were the same for every length.
 void TrainSession::take_rates_from(TrainingState& state) {
   const auto stored = [&](const Field& field) -> std::string* {
     for (auto& [name, value] : state.settings)
@@ -171,7 +173,7 @@ void TrainSession::take_rates_from(TrainingState& state) {
     if (std::string* const value = stored(*field)) *value = joined(field->get_text());
 }
 
-/// Completes the settings of the optimiser; says so where the training is too short for its warm-up.
+/// Completes the settings of the optimiser, and warns when the training is too short for its warm-up.
 void TrainSession::set_rates() {
   optimizer_options_.set_default_rates(config_.dim_emb, planned_updates_);
   optimizer_ = optimizer_options_.resolve();
@@ -217,7 +219,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     const auto translate = [this, transformer](ParameterValues<float>& parameters, const ParallelCorpus& corpus) {
       return translate_corpus(*transformer, parameters, precision_, corpus, target_, options_.pretokenized, pool_);
     };
-    // A model that speaks in small letters is compared in small letters.
+    // If the model writes lower case only, BLEU compares in lower case.
     BleuOptions bleu;
     bleu.lowercase = target_.steps().lowercase;
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;

@@ -14,18 +14,18 @@
 
 namespace heed {
 
-/// Everything `train` works with, read and made from the options: text models, corpora, model, threads.
+/// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:
-  /// Reads vocabularies and text. Throws as run_train does.
+  /// Reads the vocabularies and the texts. Throws the same errors as run_train().
   TrainSession(const TrainOptions& options, std::istream& in, Log& log);
 
-  /// Takes up the training in the model file where there is one, else starts anew. Throws Error where the file is of
-  /// another training.
+  /// Continues the training in the model file if the file exists; otherwise calls start(). Throws Error when the file
+  /// holds a different training.
   void resume_or_start();
-  /// Starts anew whatever files there are.
+  /// Starts a new training with initial parameters, even if the model file exists.
   void start();
-  /// To be called after one of the two.
+  /// Returns the trainer. Call resume_or_start() or start() first.
   Trainer make_trainer(Reporter& reporter);
 
   const TrainOptions& options() const { return options_; }
@@ -34,9 +34,11 @@ class TrainSession {
   ResumableCheckpoint& run() { return *run_; }
   const ParallelCorpus& corpus() const { return corpus_; }
   const CorpusReport& report() const { return report_; }
-  /// To be called after resume_or_start() or start(), as the next two.
+  /// Returns the optimiser's settings. Call resume_or_start() or start() first; the same applies to the next three
+  /// functions.
   const OptimizerSettings& optimizer() const { return optimizer_; }
-  /// Batches and updates of an epoch, and about how many updates the whole training has by --after.
+  /// The number of batches and of updates in an epoch, and about how many updates the whole training has (until
+  /// --after).
   std::int64_t epoch_batches() const { return epoch_batches_; }
   std::int64_t epoch_updates() const;
   double planned_updates() const { return planned_updates_; }
@@ -45,7 +47,7 @@ class TrainSession {
   int threads() const { return pool_.size(); }
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1; }
-  /// Bytes of parameters, gradients, moments, activations (as large as they have become) and text.
+  /// Returns the number of bytes of parameters, gradients, moments, activations (the largest so far) and text.
   std::int64_t memory() const;
 
  private:
@@ -61,7 +63,8 @@ class TrainSession {
   ThreadPool pool_;
   TextModel source_, target_;
   TransformerConfig config_;
-  OptimizerOptions optimizer_options_;  // with the default rates, once they are known
+  OptimizerOptions optimizer_options_;  // the user's options, with the default warm-up and peak once the length of the
+                                        // training is known
   OptimizerSettings optimizer_;
   std::int64_t epoch_batches_ = 0;
   double planned_updates_ = 0;

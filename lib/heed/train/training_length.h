@@ -27,8 +27,9 @@ class TrainingLength {
   Unit unit() const { return unit_; }
   double count() const { return count_; }
 
-  /// Returns about how many updates this takes where an epoch has `epoch_updates` updates and `epoch_tokens` target
-  /// tokens, and `tokens_per_second` of them are trained on (only hours depend on the speed).
+  /// Returns about how many updates this length has, if an epoch has `epoch_updates` updates and `epoch_tokens` target
+  /// tokens and training processes `tokens_per_second` target tokens per second. The speed matters only for a length in
+  /// hours.
   double updates(std::int64_t epoch_updates, std::int64_t epoch_tokens, double tokens_per_second) const;
 
   bool reached(const TrainingProgress& progress) const { return measure(progress) >= count_; }
