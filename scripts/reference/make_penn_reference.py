@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/text/reference/penn_detokenizer.json: lines of Penn Treebank tokens, and what Moses' script
-detokenizer.perl -penn prints of them.
+"""Writes tests/text/reference/penn_detokenizer.json: lines of Penn Treebank tokens, and the output of Moses' script
+detokenizer.perl -penn for these lines.
 
-Needs perl and the script, which PyPI's package mosestokenizer 1.2.1 carries (the versions are recorded inside the
-file). Run from the top of the source tree:
+Needs perl and detokenizer.perl, which is part of PyPI's package mosestokenizer 1.2.1 (the file records the versions).
+Run from the top of the source tree:
     python3 scripts/reference/make_penn_reference.py PATH/detokenizer.perl
 """
 import hashlib

@@ -13,15 +13,15 @@ struct PieceWithId {
   std::int32_t id;
 };
 
-/// SentencePiece's extra options (SetEncodeExtraOptions, SetDecodeExtraOptions): changes of the list of pieces that a
-/// line is encoded to or decoded from, made one after the other in the order in which they are named. `reverse` turns
-/// the list round, `bos` puts the model's start piece in front, `eos` puts its end piece behind, and `unk` replaces the
-/// text of unknown pieces by the model's unknown piece.
+/// Implements SentencePiece's extra options (SetEncodeExtraOptions, SetDecodeExtraOptions). Each option changes the
+/// list of pieces that encoding has produced or that will be decoded; the options apply in the order in which the user
+/// names them. `reverse` reverses the list, `bos` adds the model's start piece at the beginning, `eos` adds the model's
+/// end piece at the end, and `unk` replaces the text of unknown pieces by the model's unknown piece.
 class ExtraOptions {
  public:
   ExtraOptions() = default;
-  /// Reads a list such as "reverse:bos:eos"; `pieces` must outlive this object. Throws UsageError for an unknown name,
-  /// and Error that names `where`, the model's file, where the model lacks the piece that an option needs.
+  /// Parses a list such as "reverse:bos:eos". `pieces` must outlive this object. Throws UsageError for an unknown name.
+  /// Throws Error naming `where`, the model's file, when the model lacks the piece that an option needs.
   ExtraOptions(const std::string& list, const SentencePiece& pieces, const std::string& where);
 
   bool empty() const { return steps_.empty(); }

@@ -261,7 +261,8 @@ class LineConverter {
   }
 
  private:
-  /// Makes spm_normalize's normaliser of a model: no space in front, spaces as such, and always single ones.
+  /// Makes the normaliser that spm_normalize uses for a model: adds no space in front, does not replace spaces by
+  /// U+2581, and reduces several spaces to one.
   void make_normalizer(const SentencePieceModel& model, const std::string& where) {
     SentencePieceRules rules = model.normalizer;
     rules.add_dummy_prefix = rules.escape_whitespaces = false;
@@ -269,7 +270,7 @@ class LineConverter {
     normalizer_.emplace(rules, false, PieceTrie(), where);
   }
 
-  /// Applies the extra options to a list of pieces and appends the pieces or ids.
+  /// Applies the extra options to the list of pieces, and appends the resulting pieces or ids to `out`.
   void write_changed(std::vector<PieceWithId>& list, std::string& out) const {
     extra_.apply(list);
     std::string_view space;
