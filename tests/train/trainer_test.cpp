@@ -375,7 +375,7 @@ TEST_CASE("where the file of the best model is missing, the next validation's mo
   SmallRun run(folder / "m.h5");
   run.go();
   const double before = run.state->state.best[0].score;
-  run.optimizer.learn_rate = 0.5;  // makes the model worse
+  run.optimizer.learn_rate = 0.5;  // this learning rate makes the model worse
   run.run.after = "4e";
   run.run.keep_best = true;
   run.go();

@@ -14,7 +14,7 @@ inline double as_double(std::int64_t count) {
 /// One part of the predicted time (such as attention), with the work done in that time. Work that is not counted is 0.
 struct CostPart {
   std::string name;
-  double seconds = 0;  ///< sum over all threads
+  double seconds = 0;  ///< predicted seconds, summed over all threads
   /// Floating-point operations; a multiply-add counts as two.
   double operations = 0;
   double bytes = 0;  ///< bytes read and written

@@ -14,7 +14,7 @@ std::size_t KernelTimer::add(Kernel kernel) {
 void KernelTimer::run(double seconds) {
   constexpr int kLeastRounds = 2;
   const auto threads = static_cast<std::size_t>(pool_.size());
-  // [thread][kernel][round]
+  // Seconds of each call: [thread][kernel][round].
   std::vector<std::vector<std::vector<double>>> times(threads);
   std::atomic<int> begun = 0, ended = 0;
   pool_.run([&](int thread) {

@@ -75,7 +75,7 @@ std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatis
   return reports;
 }
 
-/// Returns the failures by --fail-under and --fail-drop.
+/// Returns the systems whose scores --fail-under or --fail-drop does not allow.
 std::vector<ScoreFailure> check_reports(const BleuPlan& plan, const std::vector<SystemReport>& reports,
                                         Threshold& threshold) {
   std::vector<ScoreFailure> failures;

@@ -39,27 +39,29 @@ class SegmentBlock {
 
   std::string text_;  // all lines of the block, one after the other
   std::vector<std::size_t> ends_;
-  std::vector<std::string_view> lines_;  // [segment, columns_]
+  std::vector<std::string_view> lines_;  // [segment, column]: references, then hypotheses
   std::size_t size_ = 0, references_ = 0, columns_ = 0;
   std::int64_t first_ = 1;
 };
 
-/// References and hypotheses of a corpus, read side by side: line N of one belongs to line N of the others.
+/// Reads the references and hypotheses of a corpus line by line at the same time: line N of each file belongs to
+/// segment N.
 class Segments {
  public:
-  /// Reads the files; "-" and "" are `in`. `strip` takes the white space off the lines' ends, as sacreBLEU does. A line
-  /// of a reference file holds `fields` references with TABs between; the last of them may hold further TABs.
+  /// Opens the files; "-" and "" mean `in`. With `strip`, white space at the ends of lines is removed, as in sacreBLEU.
+  /// Each line of a reference file holds `fields` references with TABs between them; the last reference may contain
+  /// further TABs.
   Segments(const std::vector<std::string>& references, const std::vector<std::string>& systems, InvalidUtf8 policy,
            bool strip, std::istream& in, std::size_t fields = 1);
 
-  /// Reads the next segments that are there, up to a block full; waits for the first. False at the end of all files.
-  /// Throws Error where one file ends before another, or all are empty or a line has too few references; the block
-  /// holds the segments before.
+  /// Reads the segments that are ready, at most a full block; waits until at least one is ready. Returns false at the
+  /// end of all files. Throws Error when one file ends before another, when all files are empty, or when a line has too
+  /// few references; the block then holds the segments before the error.
   bool read(SegmentBlock& block);
-  /// Whether one more segment could be read without waiting for the writer of a pipe.
+  /// Returns whether one more segment can be read without waiting for the program that writes into a pipe.
   bool ready();
 
-  /// Segments read so far.
+  /// Returns the number of segments read so far.
   std::int64_t count() const { return count_; }
   std::size_t systems() const { return readers_.size() - references_; }
   std::string system_name(std::size_t system) const { return readers_[references_ + system]->name(); }
@@ -74,12 +76,12 @@ class Segments {
 
   std::size_t references_, fields_;
   bool strip_;
-  std::vector<std::unique_ptr<LineReader>> readers_;  // the references, then the systems
-  std::vector<std::string> lines_;                    // of each reader
+  std::vector<std::unique_ptr<LineReader>> readers_;  // the readers of the references, then of the systems
+  std::vector<std::string> lines_;                    // the present line of each reader
   std::int64_t count_ = 0;
 };
 
-/// "1 line", "2,000 lines".
+/// Returns a count with its noun: "1 line", "2,000 lines".
 std::string count_of(std::int64_t count, const std::string& what);
 
 }  // namespace heed

@@ -168,7 +168,7 @@ class LineConverter {
   const Subwords& subwords() const { return subwords_; }
   const TextSteps& steps() const { return model_ ? model_->steps() : pipeline_->steps(); }
 
-  /// Replaces `out` by the first-stage tokens.
+  /// Sets `out` to the first-stage tokens of `line`.
   void tokens_of(const std::string& line, std::string& out) const {
     if (model_)
       model_->tokens_of(line, out);

@@ -19,7 +19,7 @@ constexpr const char* kNotSet = "not set";
 /// Returns the precision of training. `automatic` chooses bfloat16 on processors that compute bfloat16 fast.
 Precision resolve(PrecisionChoice choice) {
   const bool fast =
-      has_fast_bfloat16();  // asked for every choice, so that a wrong HEED_ISA is said before text is read
+      has_fast_bfloat16();  // called for every choice, so that a wrong HEED_ISA is an error before any text is read
   switch (choice) {
     case PrecisionChoice::float32:
       return Precision::float32;

@@ -257,13 +257,14 @@ class TranslateRun {
     batches_.clear();
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
                                                     : std::max(256, 1024 / std::max(1, rows_per_sentence()));
-    // The number of batches is a multiple of the number of threads, and all batches have about the same number of
-    // tokens, so that all threads finish together and even a few lines are spread over the threads.
+    // Returns `all` / `some`, rounded up, and at least 1.
     const auto divide_up = [](std::int64_t all, std::int64_t some) {
       return std::max<std::int64_t>(1, (all + some - 1) / some);
     };
     std::int64_t total = 0;
     for (std::size_t rank = 0; rank < order_.size(); ++rank) total += size_of(rank);
+    // The number of batches, `parts`, is a multiple of the number of threads, and all batches have about the same
+    // number of tokens, so that all threads finish together and even a few lines are spread over the threads.
     const std::int64_t rounds =
         std::max(divide_up(std::ssize(order_), std::int64_t{options_.mini_batch} * pool_.size()),
                  divide_up(total, std::int64_t{words} * pool_.size()));

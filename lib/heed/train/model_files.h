@@ -16,7 +16,7 @@ std::string kept_model_file(const std::string& path, std::int64_t update);
 
 /// Returns a checkpoint whose parameters are the mean of the parameters of all files (checkpoint averaging, Vaswani et
 /// al. 2017). The mean is summed in double precision in the order of `paths`. Throws Error naming the first file whose
-/// config or vocabularies differ from those of `paths[0]`.
+/// config or vocabularies differ from the config and vocabularies of `paths[0]`.
 Checkpoint average_checkpoints(const std::vector<std::string>& paths);
 
 }  // namespace heed

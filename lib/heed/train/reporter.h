@@ -21,7 +21,7 @@ struct UpdateReport {
   double cross_entropy = 0;
   double accuracy = 0;  ///< share of the target tokens to which the model gives the highest probability, 0 to 1
   double learning_rate = 0;
-  double gradient_norm = 0;  ///< of the last update
+  double gradient_norm = 0;  ///< norm of the last update's gradient, before clipping
   double tokens_per_second = 0;
   double share = 0;         ///< the part of the whole training (--after) that is done, 0 to 1
   double seconds_left = 0;  ///< estimated time until the end of training; negative when unknown

@@ -20,7 +20,7 @@ namespace heed {
 class Trainer {
  public:
   struct Parts {
-    std::string path;  ///< the model file
+    std::string path;  ///< path of the model file
     ResumableCheckpoint& run;
     const ParallelCorpus& corpus;
     GradientWorkers& workers;

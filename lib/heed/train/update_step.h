@@ -25,7 +25,7 @@ class UpdateStep {
 
   struct Result {
     CrossEntropySums sums;
-    double gradient_norm = 0;  ///< before clipping
+    double gradient_norm = 0;  ///< norm of the gradient before clipping
     bool applied = false;      ///< false when the loss or the gradient is not finite
   };
   /// `step` is the number of this update, counting applied updates only, from 1; the optimiser uses it. Throws Error
