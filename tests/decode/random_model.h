@@ -24,9 +24,8 @@ struct RandomModel {
     model = std::make_unique<Transformer<float>>(config);
     parameters = std::make_unique<ParameterValues<float>>(model->layout());
     parameters->initialise(seed);
-    for (float& x : parameters->flat())
-      x *= 2;  // sharpens the distributions, so that hypotheses end at different
-               // lengths
+    // Larger weights sharpen the distributions, so that hypotheses end at different lengths.
+    for (float& x : parameters->flat()) x *= 2;
   }
 };
 

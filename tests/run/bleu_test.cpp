@@ -383,9 +383,8 @@ TEST_CASE("--multi-bleu prints multi-bleu.perl's line") {
         "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=10, ref_len=10)\n");
   CHECK(bleu({ref, "--multi-bleu"}, "the\u00a0cat\n\n").out ==
         "BLEU = 0.00, 0.0/0.0/0.0/0.0 (BP=0.000, ratio=0.100, hyp_len=1, ref_len=10)\n");
-  CHECK(bleu({ref, "--multi-bleu"}, "a \u00a0\u2003\nb\n").out.find("hyp_len=3") !=
-        std::string::npos);  // multi-bleu.perl splits at
-                             // ASCII white space only
+  // multi-bleu.perl splits at ASCII white space only.
+  CHECK(bleu({ref, "--multi-bleu"}, "a \u00a0\u2003\nb\n").out.find("hyp_len=3") != std::string::npos);
   const Outcome nothing = bleu({files.add("nothing", "\n\n"), "--multi-bleu"}, kHypothesis);
   CHECK(nothing.out == "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n");
   CHECK(nothing.code == 1);

@@ -58,8 +58,8 @@ void check_peers(const ToolInfo& tool) {
     REQUIRE(field);
     if (negated) CHECK(field->kind == Field::Kind::flag);
     if (field->kind == Field::Kind::flag) CHECK(ours.size() == peer.ours.size());
-    if (ours.size() < peer.ours.size() && field->kind == Field::Kind::choice) {  // a choice shows "pre|post", or one of
-                                                                                 // the values
+    // A choice shows "pre|post", or one of the values.
+    if (ours.size() < peer.ours.size() && field->kind == Field::Kind::choice) {
       std::istringstream values{std::string(peer.ours.substr(ours.size() + 1))};
       for (std::string value; std::getline(values, value, '|');) {
         value = value.substr(0, value.find(' '));

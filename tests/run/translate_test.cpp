@@ -258,9 +258,8 @@ TEST_CASE("translate: --score gives what the search said") {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const Words said = split(found[i], " ||| "), now = split(scores[i], " ||| ");
     const auto pieces = numbers(said.at(2).substr(11), " ");
-    if (pieces.empty() || pieces.size() != split(said[0], " ").size() + 1)
-      continue;  // the hypothesis ended at the
-                 // length limit, without </s>
+    // Skips hypotheses that ended at the length limit, without </s>.
+    if (pieces.empty() || pieces.size() != split(said[0], " ").size() + 1) continue;
     ++ended;
     CHECK(std::stod(now.at(0)) == doctest::Approx(std::stod(said[1])).epsilon(0.001));
     CHECK(numbers(now.at(1).substr(11), " ").size() == pieces.size());

@@ -16,12 +16,13 @@ struct LayerProduct {
   ParameterId weight, bias;
   std::int64_t outputs = 0, inputs = 0;
   TokenSide side = TokenSide::source;
-  bool in_encoder = false;  ///< false: in the decoder, where a product over source tokens is the cross-attention's key
-                            ///< and value projection
-  bool activated = false;   ///< the feed-forward activation follows this product (first product of the feed-forward
-                            ///< layer)
-  bool of_activated = false;  ///< the product's input has passed the activation (second product of the feed-forward
-                              ///< layer)
+  /// Whether the product is in the encoder. In the decoder, a product over source tokens is the cross-attention's key
+  /// and value projection.
+  bool in_encoder = false;
+  /// Whether the feed-forward activation follows this product (first product of the feed-forward layer).
+  bool activated = false;
+  /// Whether the product's input has passed the activation (second product of the feed-forward layer).
+  bool of_activated = false;
 
   std::int64_t size() const { return outputs * inputs; }
   Shape shape() const { return {outputs, inputs}; }
@@ -33,8 +34,8 @@ std::vector<LayerProduct> layer_products(const Transformer<float>& model);
 
 /// Counts that the work of a Transformer is proportional to, for sentence pairs in training or for steps of decoding.
 struct TokenCounts {
-  std::int64_t source = 0, target = 0;  ///< numbers of tokens, with </s> or <s>; in decoding, a row of a step counts as
-                                        ///< a target token
+  /// Numbers of tokens, with </s> or <s>; in decoding, a row of a step counts as a target token.
+  std::int64_t source = 0, target = 0;
   /// Numbers of (query, key) pairs for which attention computes a logit.
   std::int64_t encoder_pairs = 0, decoder_pairs = 0, cross_pairs = 0;
 

@@ -20,11 +20,11 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kPages = std::size_t{16} << 20;  // bytes of memory taken from the system to measure the cost of
-                                                       // new pages
-constexpr double kSeconds = 0.1;                       // duration of the measurement
-constexpr std::int64_t kEncodedRows = 128;  // from this number of rows on, the time of an encoder's product grows
-                                            // linearly
+// Bytes of memory taken from the system to measure the cost of new pages.
+constexpr std::size_t kPages = std::size_t{16} << 20;
+constexpr double kSeconds = 0.1;  // duration of the measurement
+// From this number of rows on, the time of an encoder's product grows linearly.
+constexpr std::int64_t kEncodedRows = 128;
 
 /// Returns the bytes that one element of a weight takes in inference.
 double bytes_of_weight(Precision precision) {
@@ -312,11 +312,11 @@ class ModelCalibration {
   const DecodingCounts& counts_;
   KernelTimer timer_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;  // [layer][product]; memory_: the
-                                                                       // cross-attention's key and value projections
+  // [layer][product]; memory_: the cross-attention's key and value projections.
+  std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;
   std::vector<std::int64_t> row_counts_;
-  std::int64_t rows_ = 1, length_ = 1, source_ = 1;  // rows, positions per row and source tokens per sentence of a
-                                                     // typical step
+  // Rows, positions per row and source tokens per sentence of a typical step.
+  std::int64_t rows_ = 1, length_ = 1, source_ = 1;
   std::int64_t encoder_pairs_ = 1;
   std::vector<std::int32_t> encoder_offsets_;
   std::size_t encoder_kernel_ = 0, memory_kernel_ = 0, encoder_norm_kernel_ = 0;

@@ -36,8 +36,8 @@ class ShortlistOutput {
 
  private:
   struct Sentence {
-    std::vector<std::int32_t> ids, columns;  // the pieces of the list, and their columns in the group's product; both
-                                             // ascending
+    // The pieces of the list, and their columns in the group's product; both ascending.
+    std::vector<std::int32_t> ids, columns;
     std::int32_t group = 0;
   };
   struct Group {

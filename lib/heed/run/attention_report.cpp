@@ -12,9 +12,9 @@
 namespace heed {
 namespace {
 
-constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder,
-                            AttentionKind::cross};  // the order of the report
-constexpr int kLongestHeading = 100;                // greatest width, in columns, of the heading above a picture
+// The kinds of attention in the order of the report.
+constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross};
+constexpr int kLongestHeading = 100;  // greatest width, in columns, of the heading above a picture
 
 /// Returns the format that the ending of the output file's name means, if any. Throws UsageError for other kinds of
 /// files.

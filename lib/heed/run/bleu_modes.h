@@ -26,8 +26,8 @@ struct BleuPlan {
   TranslationMetrics metrics;        ///< in the order of the report, each metric once
   std::size_t references = 1;        ///< number of references for each segment
   std::vector<std::string> systems;  ///< names of the systems' files; the baseline first, if given
-  std::optional<Resampling> test;  ///< "bs" (bootstrap) or "ar" (approximate randomisation): paired test of each system
-                                   ///< against the first
+  /// "bs" (bootstrap) or "ar" (approximate randomisation): paired test of each system against the first.
+  std::optional<Resampling> test;
   BleuFormat format = BleuFormat::json;
   int width = 1;
   int threads = 1;

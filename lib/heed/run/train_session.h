@@ -63,8 +63,8 @@ class TrainSession {
   ThreadPool pool_;
   TextModel source_, target_;
   TransformerConfig config_;
-  OptimizerOptions optimizer_options_;  // the user's options, with the default warm-up and peak once the length of the
-                                        // training is known
+  // The user's options, with the default warm-up and peak once the length of the training is known.
+  OptimizerOptions optimizer_options_;
   OptimizerSettings optimizer_;
   std::int64_t epoch_batches_ = 0;
   double planned_updates_ = 0;
