@@ -398,7 +398,7 @@ TEST_CASE("translate: a line of a megabyte, and bytes that are no text") {
   const auto found = translate(model, "a dog\n" + big + "\nran\n");
   CHECK(lines_of(found.out).size() == 3);
   CHECK(found.log.find("standard input:2: a line of more than 1000 pieces") != std::string::npos);
-  CHECK(translate(model, std::string(1 << 20, 'x') + "\n").log.empty());  // one long piece
+  CHECK(translate(model, std::string(1 << 20, 'x') + "\n").log.empty());  // a single long piece
 
   const std::string bad = "a dog\nthe \xFF cat\n";
   const auto replaced = translate(model, bad);

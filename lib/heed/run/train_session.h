@@ -37,10 +37,11 @@ class TrainSession {
   /// Returns the optimiser's settings. Call resume_or_start() or start() first; the same applies to the next three
   /// functions.
   const OptimizerSettings& optimizer() const { return optimizer_; }
-  /// The number of batches and of updates in an epoch, and about how many updates the whole training has (until
-  /// --after).
+  /// Returns the number of batches in an epoch.
   std::int64_t epoch_batches() const { return epoch_batches_; }
+  /// Returns the number of updates in an epoch.
   std::int64_t epoch_updates() const;
+  /// Returns about how many updates the whole training has, until --after.
   double planned_updates() const { return planned_updates_; }
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   Precision precision() const { return precision_; }
