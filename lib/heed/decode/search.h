@@ -37,9 +37,9 @@ struct SearchOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Search");
-    visit(search, {.name = "search", .help = "beam search, or sampling from the model"});
+    visit(search, {.name = "search", .help = "beam search, or random sampling from the model"});
     visit(beam_size, {.name = "beam-size",
-                      .help = "hypotheses kept; 1 is greedy",
+                      .help = "number of hypotheses kept in each step; 1 is greedy search",
                       .value = "N",
                       .letter = 'b',
                       .min = 1,
@@ -52,18 +52,18 @@ struct SearchOptions {
                       .max = 10,
                       .implicit = "1"});
     visit(length_penalty, {.name = "length-penalty",
-                           .help = "divide scores by ((5 + length) / 6)^A instead",
+                           .help = "divide scores by ((5 + length) / 6)^A instead of length^A",
                            .value = "A",
                            .min = 0,
                            .max = 10});
     visit(n_best, {.name = "n-best",
-                   .help = "print the N best of each line, 'line ||| text ||| score'",
+                   .help = "print the N best translations of each line, with number and score",
                    .value = "N",
                    .min = 0,
                    .max = 1000,
                    .implicit = "4"});
     visit(max_length_factor, {.name = "max-length-factor",
-                              .help = "longest output, in source lengths (plus 10)",
+                              .help = "longest output: F times the source's pieces, plus 10",
                               .value = "F",
                               .min = 0,
                               .max = 1000});
@@ -72,19 +72,21 @@ struct SearchOptions {
     visit(min_output_length,
           {.name = "min-output-length", .help = "shortest output, in pieces", .value = "N", .min = 0, .max = 100000});
     visit(temperature, {.name = "temperature",
-                        .help = "of --search sample; 0 takes the likeliest",
+                        .help = "temperature of --search sample; 0 takes the likeliest piece",
                         .value = "T",
                         .min = 0,
                         .max = 100});
-    visit(
-        top_k,
-        {.name = "top-k", .help = "sample from the K likeliest pieces; 0 is all", .value = "K", .min = 0, .max = 1e9});
+    visit(top_k, {.name = "top-k",
+                  .help = "sample from the K likeliest pieces; 0: from all",
+                  .value = "K",
+                  .min = 0,
+                  .max = 1e9});
     visit(top_p, {.name = "top-p",
-                  .help = "sample from the likeliest pieces that add up to P",
+                  .help = "sample from the likeliest pieces whose probabilities add up to P",
                   .value = "P",
                   .min = 0,
                   .max = 1});
-    visit(seed, {.name = "seed", .help = "of --search sample", .value = "N", .min = 0});
+    visit(seed, {.name = "seed", .help = "seed of --search sample", .value = "N", .min = 0});
   }
 
   /// Returns how many hypotheses the user wants for each line.

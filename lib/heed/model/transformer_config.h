@@ -90,16 +90,24 @@ struct ModelFields {
                     .min = 1,
                     .max = kMostWidth});
     visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
-    visit(ffn_activation, {.name = "transformer-ffn-activation", .help = "feed-forward activation"});
+    visit(ffn_activation,
+          {.name = "transformer-ffn-activation", .help = "activation function of the feed-forward layer"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});
-    visit(max_positions,
-          {.name = "max-positions", .help = "number of learned positions", .value = "N", .min = 1, .max = 1 << 20});
-    visit(tied_embeddings, {.name = "tied-embeddings",
-                            .help = "share weights: none; decoder's embedding and output; all three",
-                            .implicit = "decoder"});
+    visit(max_positions, {.name = "max-positions",
+                          .help = "number of learned positions; no sentence may be longer",
+                          .value = "N",
+                          .min = 1,
+                          .max = 1 << 20});
+    visit(tied_embeddings,
+          {.name = "tied-embeddings",
+           .help = "share one weight: none; decoder's embedding and output layer; these and the encoder's embedding",
+           .implicit = "decoder"});
     visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
-    visit(dropout,
-          {.name = "dropout", .help = "dropout on embeddings and sublayers", .value = "P", .min = 0, .max = 0.99});
+    visit(dropout, {.name = "dropout",
+                    .help = "dropout on embeddings and on the output of each sublayer",
+                    .value = "P",
+                    .min = 0,
+                    .max = 0.99});
     visit(attention_dropout,
           {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
     visit(ffn_dropout,
@@ -146,7 +154,7 @@ struct ModelOptions : ModelFields<std::optional> {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Model");
-    visit(task, {.name = "task", .help = "preset of sizes; each can be overridden"});
+    visit(task, {.name = "task", .help = "preset of the model's sizes; the options below override single sizes"});
     ModelFields::fields(visit);
     visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
   }

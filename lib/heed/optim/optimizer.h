@@ -47,26 +47,29 @@ struct OptimizerOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Optimisation");
-    visit(optimizer, {.name = "optimizer", .help = "how the gradient changes the parameters"});
+    visit(optimizer, {.name = "optimizer", .help = "algorithm that updates the parameters"});
     visit(optimizer_params, {.name = "optimizer-params",
                              .help = "adam and adamw: beta1 beta2 epsilon (0.9 0.98 1e-9); sgd: momentum (0)",
                              .value = "X",
                              .min = 0,
                              .max = 1});
     visit(learn_rate, {.name = "learn-rate",
-                       .help = "learning rate at its peak; else 1 / sqrt(width x warm-up, at least 4000), sgd 0.1",
+                       .help = "peak learning rate (if not given: 1 / sqrt(width x warm-up, at least 4000), sgd 0.1)",
                        .value = "X",
                        .letter = 'l',
                        .min = 0});
-    visit(lr_warmup, {.name = "lr-warmup",
-                      .help = "updates until the peak; else a tenth of --after, at most 4000; constant schedule 0",
-                      .value = "N",
+    visit(lr_warmup,
+          {.name = "lr-warmup",
+           .help = "updates until the peak (if not given: a tenth of --after, at most 4000; constant schedule 0)",
+           .value = "N",
+           .min = 0});
+    visit(lr_schedule, {.name = "lr-schedule", .help = "course of the learning rate after its peak"});
+    visit(clip_norm, {.name = "clip-norm",
+                      .help = "scale a gradient with a larger norm down to norm X; 0: never",
+                      .value = "X",
                       .min = 0});
-    visit(lr_schedule, {.name = "lr-schedule", .help = "the learning rate after its peak"});
-    visit(clip_norm,
-          {.name = "clip-norm", .help = "scale a gradient down to this norm; 0: never", .value = "X", .min = 0});
     visit(weight_decay, {.name = "weight-decay",
-                         .help = "pull parameters to 0: adamw by rate x this, others through the gradient",
+                         .help = "pull parameters to 0: adamw by learning rate x X, the others through the gradient",
                          .value = "X",
                          .min = 0});
   }
@@ -77,8 +80,8 @@ struct OptimizerOptions {
   /// Sets lr_warmup and learn_rate if the user did not give them. The warm-up is a tenth of `planned_updates`, the
   /// number of updates of the whole training, and at most 4,000 as in the paper; it is 0 for a constant learning rate.
   /// The peak is 1 / sqrt(dim_emb x warm-up), but at most the peak for a warm-up of 4,000 (Vaswani et al. 2017,
-  /// equation 3); a warm-up shorter than 100 updates multiplies the peak by sqrt(warm-up / 100). The peak is 0.1 for sgd.
-  /// `dim_emb` is the model's width in columns.
+  /// equation 3); a warm-up shorter than 100 updates multiplies the peak by sqrt(warm-up / 100). The peak is 0.1 for
+  /// sgd. `dim_emb` is the model's width in columns.
   void set_default_rates(std::int64_t dim_emb, double planned_updates);
 
   /// Returns the complete settings. Requires that validate() has accepted the options, and that set_default_rates() has

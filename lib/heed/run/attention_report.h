@@ -62,27 +62,32 @@ struct AttentionReportOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Selection");
-    visit(kind, {.name = "kind", .help = "whose attention"});
-    visit(layer, {.name = "layer", .help = "numbers from 1 (2 or 1,3-4), last or all", .value = "N|last|all"});
-    visit(head,
-          {.name = "head", .help = "numbers from 1, mean or max over the heads, or all", .value = "N|mean|max|all"});
-    visit(words, {.name = "words", .help = "merge the pieces of a word (default for pharaoh)"});
-    visit(pieces, {.name = "pieces", .help = "show pieces (default elsewhere)"});
-    visit(eos, {.name = "eos", .help = "show </s> (never in pharaoh)"});
+    visit(kind, {.name = "kind", .help = "which attention to show"});
+    visit(layer,
+          {.name = "layer", .help = "layers to show: numbers from 1 (2 or 1,3-4), last or all", .value = "N|last|all"});
+    visit(head, {.name = "head",
+                 .help = "heads to show: numbers from 1, all, or the mean or max over the heads",
+                 .value = "N|mean|max|all"});
+    visit(words, {.name = "words", .help = "merge the pieces of each word (default for pharaoh)"});
+    visit(pieces, {.name = "pieces", .help = "show pieces (default for the other formats)"});
+    visit(eos, {.name = "eos", .help = "show </s>, except in pharaoh"});
     visit.section("Presentation");
-    visit(format, {.name = "format",
-                   .help = "by the output's name; heatmap on a terminal and tsv elsewhere where it tells nothing",
-                   .letter = 'f'});
+    visit(
+        format,
+        {.name = "format",
+         .help = "output format (if not given: by the name of --output, else heatmap on a terminal and tsv elsewhere)",
+         .letter = 'f'});
     visit(alignment, {.name = "alignment",
-                      .help = "links for pharaoh: argmax (default), or threshold T for all weights of at least T",
+                      .help = "links that pharaoh writes: argmax (default), or threshold T: all weights of at least T",
                       .value = "argmax|threshold T"});
     visit(width, {.name = "width",
-                  .help = "columns of heatmap and table; the terminal's where not given",
+                  .help = "columns of heatmap and table (the terminal's if not given)",
                   .value = "N",
                   .min = 20,
                   .max = 10000});
     visit(ascii, {.name = "ascii", .help = "draw the heat map with ASCII characters"});
-    visit(color, {.name = "color", .help = "colours in the heat map; auto minds NO_COLOR, COLORTERM and TERM"});
+    visit(color, {.name = "color",
+                  .help = "colours in the heat map; auto decides by the terminal, NO_COLOR, COLORTERM and TERM"});
   }
 };
 

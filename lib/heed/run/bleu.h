@@ -71,15 +71,16 @@ struct BleuToolOptions {
     visit.section("Input and output");
     visit(references, {.name = "references", .help = "reference translations", .value = "REF", .positional = true});
     visit(num_refs, {.name = "num-refs",
-                     .help = "references on a line of the one REF, TABs between",
+                     .help = "REF holds N references on each line, separated by TABs",
                      .value = "N",
                      .alias = "nr",
                      .min = 1,
                      .max = 1000});
-    visit(input, {.name = "input", .help = "score these instead of stdin", .value = "HYP", .letter = 'i'});
+    visit(input,
+          {.name = "input", .help = "score these files instead of standard input", .value = "HYP", .letter = 'i'});
     visit(output, {.name = "output", .help = "write the scores to FILE", .value = "FILE", .letter = 'o'});
     visit(threads, {.name = "threads",
-                    .help = "threads to work with (0: all)",
+                    .help = "number of threads (0: one for each processor)",
                     .value = "N",
                     .letter = 'j',
                     .alias = "paired-jobs",
@@ -87,25 +88,27 @@ struct BleuToolOptions {
                     .max = 1024});
     utf8.fields(visit);
     visit.section("Scoring");
-    visit(metrics, {.name = "metrics", .help = "what to compute", .letter = 'm', .only = kTranslationMetrics});
-    visit(sentence_level, {.name = "sentence-level", .help = "a score for every line", .alias = "sl"});
+    visit(metrics, {.name = "metrics", .help = "metrics to compute", .letter = 'm', .only = kTranslationMetrics});
+    visit(sentence_level, {.name = "sentence-level", .help = "score every line by itself", .alias = "sl"});
     visit.section("BLEU");
-    visit(tokenize, {.name = "tokenize", .help = "what the n-grams are made of; 13a where not given", .alias = "tok"});
-    visit(lowercase, {.name = "lowercase", .help = "lower-case both sides first", .alias = "lc"});
-    visit(smooth_method, {.name = "smooth-method", .help = "what stands for a precision of zero", .letter = 's'});
+    visit(tokenize, {.name = "tokenize",
+                     .help = "tokenisation for the n-grams (13a if not given, none with --d2l)",
+                     .alias = "tok"});
+    visit(lowercase, {.name = "lowercase", .help = "lower-case hypotheses and references first", .alias = "lc"});
+    visit(smooth_method, {.name = "smooth-method", .help = "what replaces an n-gram precision of zero", .letter = 's'});
     visit(smooth_value, {.name = "smooth-value",
-                         .help = "of floor (0.1 where not given) or add-k (1)",
+                         .help = "the value for floor (0.1 if not given) or add-k (1 if not given)",
                          .value = "X",
                          .alias = "sv",
                          .min = 0,
                          .max = 1e9});
     visit(max_order, {.name = "max-order", .help = "longest n-gram", .value = "N", .min = 1, .max = 16});
     visit(effective_order, {.name = "effective-order",
-                            .help = "leave out the n-grams a text is too short for; on for the scores of lines"});
-    visit(force, {.name = "force", .help = "no warning where the text looks tokenised"});
-    visit(multi_bleu, {.name = "multi-bleu", .help = "the line that multi-bleu.perl prints of tokenised text"});
+                            .help = "leave out n-grams that are longer than the text; on for scores of single lines"});
+    visit(force, {.name = "force", .help = "do not warn if the text looks tokenised"});
+    visit(multi_bleu, {.name = "multi-bleu", .help = "print the line that multi-bleu.perl prints for tokenised text"});
     visit(d2l, {.name = "d2l",
-                .help = "the textbook's BLEU of every line, 0 to 1, on n-grams up to K of words between spaces",
+                .help = "score every line by the textbook's BLEU (0 to 1), with n-grams of up to K words",
                 .value = "K",
                 .min = 1,
                 .max = 16});
@@ -127,60 +130,72 @@ struct BleuToolOptions {
                       .value = "N",
                       .min = 0,
                       .max = 1000});
-    visit(chrf.whitespace, {.name = "chrf-whitespace", .help = "white space is part of the n-grams"});
-    visit(chrf.lowercase, {.name = "chrf-lowercase", .help = "lower-case both sides first"});
+    visit(chrf.whitespace, {.name = "chrf-whitespace", .help = "include white space in the character n-grams"});
+    visit(chrf.lowercase, {.name = "chrf-lowercase", .help = "lower-case hypotheses and references first"});
     visit(chrf.eps_smoothing,
-          {.name = "chrf-eps-smoothing", .help = "count the orders a text is too short for, with next to nothing"});
+          {.name = "chrf-eps-smoothing",
+           .help = "count n-grams that are longer than the text with nearly 0, instead of leaving them out"});
     visit.section("TER");
-    visit(ter.normalized, {.name = "ter-normalized", .help = "split punctuation off words, decode entities"});
-    visit(ter.no_punct, {.name = "ter-no-punct", .help = "remove . , ? : ; ! \" ( )"});
+    visit(ter.normalized, {.name = "ter-normalized", .help = "decode entities and split punctuation off words"});
+    visit(ter.no_punct, {.name = "ter-no-punct", .help = "remove the marks . , ? : ; ! \" ( )"});
     visit(ter.asian_support, {.name = "ter-asian-support",
-                              .help = "with the two above: split Chinese characters, treat Asian marks likewise"});
+                              .help = "apply the two options above to Chinese characters and Asian marks, too"});
     visit(ter.case_sensitive, {.name = "ter-case-sensitive", .help = "do not lower-case"});
     visit.section("Significance");
-    visit(confidence,
-          {.name = "confidence", .help = "95 % interval of one system, by bootstrap resampling", .alias = "ci"});
+    visit(confidence, {.name = "confidence",
+                       .help = "show the 95 % confidence interval of one system, by bootstrap resampling",
+                       .alias = "ci"});
     visit(confidence_n, {.name = "confidence-n",
-                         .help = "its number of resamples",
+                         .help = "number of resamples for --confidence",
                          .value = "N",
                          .alias = "cin",
                          .min = 2,
                          .max = 1e7});
-    visit(paired_bs,
-          {.name = "paired-bs", .help = "paired bootstrap test of every system against the first", .alias = "pbs"});
+    visit(paired_bs, {.name = "paired-bs",
+                      .help = "compare every system with the first by a paired bootstrap test",
+                      .alias = "pbs"});
     visit(paired_bs_n, {.name = "paired-bs-n",
-                        .help = "its number of resamples",
+                        .help = "number of resamples for --paired-bs",
                         .value = "N",
                         .alias = "pbsn",
                         .min = 1,
                         .max = 1e7});
     visit(paired_ar, {.name = "paired-ar",
-                      .help = "paired approximate randomisation test of every system against the first",
+                      .help = "compare every system with the first by paired approximate randomisation",
                       .alias = "par"});
-    visit(paired_ar_n,
-          {.name = "paired-ar-n", .help = "its number of trials", .value = "N", .alias = "parn", .min = 1, .max = 1e7});
-    visit(seed, {.name = "seed", .help = "of the random numbers, which are NumPy's", .value = "N", .min = 0});
+    visit(paired_ar_n, {.name = "paired-ar-n",
+                        .help = "number of trials for --paired-ar",
+                        .value = "N",
+                        .alias = "parn",
+                        .min = 1,
+                        .max = 1e7});
+    visit(seed, {.name = "seed", .help = "seed of the random numbers, which are NumPy's", .value = "N", .min = 0});
     visit(baseline, {.name = "baseline",
-                     .help = "the system to compare with: paired bootstrap unless --paired-ar is given",
+                     .help = "compare systems with this one, by --paired-bs unless --paired-ar is given",
                      .value = "HYP"});
     visit.section("Report");
-    visit(score_only, {.name = "score-only", .help = "print the number alone", .letter = 'b'});
+    visit(score_only, {.name = "score-only", .help = "print only the numbers", .letter = 'b'});
     visit(width, {.name = "width",
-                  .help = "decimals of the score; 1 where not given (3 with --d2l)",
+                  .help = "number of decimals of a score (1 if not given, 3 with --d2l)",
                   .value = "N",
                   .letter = 'w',
                   .min = 0,
                   .max = 100});
-    visit(format, {.name = "format", .help = "json where not given, text for lines and lengths", .letter = 'f'});
-    visit(signature, {.name = "signature", .help = "print what the score would be of, and stop"});
-    visit(short_signature, {.name = "short", .help = "short signatures, but in a score's JSON", .alias = "sh"});
+    visit(format, {.name = "format",
+                   .help = "output format (json if not given, but text for scores of lines and --by-length)",
+                   .letter = 'f'});
+    visit(signature, {.name = "signature", .help = "print the signature that the score would have, and stop"});
+    visit(short_signature,
+          {.name = "short", .help = "shorten the names in signatures, except in the JSON of a score", .alias = "sh"});
     visit(worst, {.name = "worst", .help = "show the N lines that score worst", .value = "N", .min = 1, .max = 1e9});
-    visit(by_length, {.name = "by-length", .help = "scores by the number of words in the reference"});
-    visit(fail_under, {.name = "fail-under", .help = "exit 3 when the first metric is worse than X", .value = "X"});
-    visit(fail_drop, {.name = "fail-drop",
-                      .help = "exit 3 when the first metric is more than X worse than --baseline, and p < 0.05",
-                      .value = "X",
-                      .min = 0});
+    visit(by_length, {.name = "by-length", .help = "show scores grouped by the number of words in the reference"});
+    visit(fail_under,
+          {.name = "fail-under", .help = "exit with 3 if a score of the first metric is worse than X", .value = "X"});
+    visit(fail_drop,
+          {.name = "fail-drop",
+           .help = "exit with 3 if a system's first metric is more than X worse than --baseline, with p < 0.05",
+           .value = "X",
+           .min = 0});
     common.fields(visit);
   }
 };

@@ -22,15 +22,20 @@ struct ShortlistOptions {
   void fields(Visitor& visit) {
     visit.section("Shortlist");
     visit(texts, {.name = "shortlist",
-                  .help = "learn which pieces translate which, from two texts of pieces (SOURCE TARGET)",
+                  .help = "learn a shortlist from SOURCE and TARGET, two parallel texts of pieces",
                   .value = "FILE"});
-    visit(best, {.name = "best", .help = "keep the N likeliest of each source piece", .value = "N", .min = 1});
-    visit(frequent, {.name = "frequent", .help = "every line may use the N most frequent", .value = "N", .min = 0});
-    visit(
-        iterations,
-        {.name = "iterations", .help = "rounds of EM to learn IBM Model 1 with", .value = "N", .min = 1, .max = 1000});
-    visit(alignments,
-          {.name = "alignments", .help = "count the links of these alignments (0-0 1-2) instead", .value = "FILE"});
+    visit(best,
+          {.name = "best", .help = "keep the N likeliest target pieces of each source piece", .value = "N", .min = 1});
+    visit(frequent,
+          {.name = "frequent", .help = "allow every line the N most frequent target pieces", .value = "N", .min = 0});
+    visit(iterations, {.name = "iterations",
+                       .help = "rounds of expectation maximisation for IBM Model 1",
+                       .value = "N",
+                       .min = 1,
+                       .max = 1000});
+    visit(alignments, {.name = "alignments",
+                       .help = "count the alignment links (0-0 1-2) in FILE instead of learning IBM Model 1",
+                       .value = "FILE"});
   }
 };
 

@@ -46,29 +46,30 @@ struct BuildVocabOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Vocabulary");
-    visit(type, {.name = "type", .help = "what a piece is: a word, a part of a word, a character"});
-    visit(max_size, {.name = "max-size",
-                     .help = "at most N pieces, the four reserved ones included (unigram, bpe without --merges: 8000)",
-                     .value = "N",
-                     .letter = 's',
-                     .min = 5});
-    visit(min_frequency,
-          {.name = "min-frequency",
-           .help = "leave out rarer words or characters (1); bpe: rarer pairs, unigram: longer pieces (2)",
+    visit(type, {.name = "type", .help = "what a piece is: a word, a part of a word (bpe, unigram), or a character"});
+    visit(max_size,
+          {.name = "max-size",
+           .help = "at most N pieces, including the four reserved ones (8000 for unigram and bpe without --merges)",
            .value = "N",
-           .min = 1});
+           .letter = 's',
+           .min = 5});
+    visit(min_frequency, {.name = "min-frequency",
+                          .help = "lowest count of a word, a character, a bpe pair (1) or a longer unigram piece (2)",
+                          .value = "N",
+                          .min = 1});
     visit(merges, {.name = "merges", .help = "bpe: learn N merge operations", .value = "N", .min = 0});
-    visit(total_symbols, {.name = "total-symbols",
-                          .help = "with --merges: N counts the characters too, within words and at their ends"});
-    visit(character_coverage,
-          {.name = "character-coverage",
-           .help =
-               "leave out the rarest characters, such that the rest is this share of the text (unigram 0.9995, char 1)",
-           .value = "P",
-           .min = 0.5,
-           .max = 1});
+    visit(total_symbols,
+          {.name = "total-symbols",
+           .help = "with --merges: N also counts the characters, within words and at the ends of words"});
+    visit(
+        character_coverage,
+        {.name = "character-coverage",
+         .help = "leave out the rarest characters; the others make up this share of the text (unigram 0.9995, char 1)",
+         .value = "P",
+         .min = 0.5,
+         .max = 1});
     visit(byte_fallback,
-          {.name = "byte-fallback", .help = "unigram: unknown characters become pieces for their bytes"});
+          {.name = "byte-fallback", .help = "unigram: cut unknown characters into pieces for their bytes"});
     visit(
         user_symbols,
         {.name = "user-symbols", .help = "unigram: strings that are always a piece of their own", .value = "A,B,..."});
@@ -78,28 +79,31 @@ struct BuildVocabOptions {
                             .min = 1,
                             .max = 65536});
     visit(dev, {.name = "dev",
-                .help = "tell how vocabularies of a quarter, half, all and twice the size cover this text",
+                .help = "report how vocabularies of a quarter, half, all and twice the size cover this text",
                 .value = "FILE"});
-    visit(format, {.name = "format", .help = "of what --dev tells, on stderr"});
+    visit(format, {.name = "format", .help = "format of the report of --dev, which goes to standard error"});
     first_stage.fields(visit);
     shortlist.fields(visit);
     visit.section("Input and output");
     visit(files, {.name = "file", .help = "texts to learn from", .value = "FILE", .positional = true});
     visit(input, {.name = "input",
-                  .help = "text to learn from, as FILE without the option",
+                  .help = "text to learn from; the same as FILE without the option",
                   .value = "FILE",
                   .letter = 'i',
                   .repeated = true});
-    visit(dict_input, {.name = "dict-input", .help = "a line of the input is a token and how often it occurs"});
+    visit(dict_input, {.name = "dict-input", .help = "each line of the input is a token and its count"});
     visit(output, {.name = "output", .help = "write the vocabulary to FILE", .value = "FILE", .letter = 'o'});
-    visit(codes_output, {.name = "codes-output", .help = "write the merges as learn-bpe does", .value = "FILE"});
-    visit(counts_output,
-          {.name = "counts-output", .help = "write pieces and counts as get-vocab does", .value = "FILE"});
+    visit(codes_output, {.name = "codes-output",
+                         .help = "also write the merges, as subword-nmt's learn-bpe writes them",
+                         .value = "FILE"});
+    visit(counts_output, {.name = "counts-output",
+                          .help = "also write pieces with counts, as subword-nmt's get-vocab writes them",
+                          .value = "FILE"});
     visit(write_vocabulary, {.name = "write-vocabulary",
-                             .help = "the same for each input on its own, as learn-joint-bpe-and-vocab does",
+                             .help = "also write the pieces and counts of each input text to a FILE of its own",
                              .value = "FILE"});
     visit(threads, {.name = "threads",
-                    .help = "threads to tokenise and learn with (0: all)",
+                    .help = "number of threads (0: one for each processor)",
                     .value = "N",
                     .letter = 'j',
                     .min = 0,

@@ -28,26 +28,29 @@ struct InspectAttentionOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Input and output");
-    visit(model, {.name = "model", .help = "checkpoint of train", .value = "MODEL.h5", .letter = 'm'});
+    visit(model, {.name = "model", .help = "checkpoint that train wrote", .value = "MODEL.h5", .letter = 'm'});
     visit(input, {.name = "input", .help = "read source lines from FILE", .value = "FILE", .letter = 'i'});
     visit(target, {.name = "target",
-                   .help = "show how each line of FILE comes from its source, instead of translating",
+                   .help = "read the target of each source line from FILE, instead of translating",
                    .value = "FILE",
                    .letter = 't'});
-    visit(tsv, {.name = "tsv", .help = "the input has both: source TAB target on a line"});
-    visit(output, {.name = "output", .help = "write to FILE, which appears whole", .value = "FILE", .letter = 'o'});
-    visit(lines, {.name = "lines", .help = "only these lines of the input, from 1 (say 3,7-9)", .value = "N"});
+    visit(tsv, {.name = "tsv", .help = "each input line is source TAB target"});
+    visit(
+        output,
+        {.name = "output", .help = "write to FILE, which appears when it is complete", .value = "FILE", .letter = 'o'});
+    visit(lines,
+          {.name = "lines", .help = "show only these input lines, counted from 1 (for example 3,7-9)", .value = "N"});
     utf8.fields(visit);
     report.fields(visit);
     visit.section("Translation");
     visit(beam_size, {.name = "beam-size",
-                      .help = "hypotheses kept where the target is translated (4); 1 is greedy",
+                      .help = "number of hypotheses when the tool translates (4); 1 is greedy search",
                       .value = "N",
                       .letter = 'b',
                       .min = 1,
                       .max = 1000});
     visit(max_length, {.name = "max-length",
-                       .help = "longest source and target in pieces; a longer one is an error",
+                       .help = "longest source and target, in pieces; a longer line is an error",
                        .value = "N",
                        .min = 1,
                        .max = 100000});

@@ -17,9 +17,8 @@ struct FirstStageOptions {
     steps.fields(visit);
     visit(protected_file,
           {.name = "protected", .help = "read more --protect patterns from FILE, one a line", .value = "FILE"});
-    visit(truecase_file, {.name = "truecase",
-                          .help = "lower-case what is capital at the start of a sentence only, by a truecase model",
-                          .value = "FILE"});
+    visit(truecase_file,
+          {.name = "truecase", .help = "give words their usual case, by this truecase model", .value = "FILE"});
   }
 
   /// Returns the steps with the contents of the files (--protected, --truecase). Throws UsageError for steps that

@@ -48,54 +48,56 @@ struct TokenizeOptions {
   void fields(Visitor& visit) {
     visit.section("What to do");
     visit(model, {.name = "model",
-                  .help = "do exactly what this vocabulary or checkpoint stores",
+                  .help = "do exactly what this vocabulary, checkpoint or SentencePiece model stores",
                   .value = "MODEL",
                   .letter = 'm'});
-    visit(detokenize, {.name = "detokenize", .help = "from tokens (pieces, ids) back to text", .letter = 'd'});
+    visit(detokenize, {.name = "detokenize", .help = "turn tokens (pieces, ids) back into text", .letter = 'd'});
     visit(normalize_only,
           {.name = "normalize-only", .help = "with a SentencePiece model: write the normalised text, not its pieces"});
-    visit(uppercase_first, {.name = "uppercase-first", .help = "with -d: a capital at the start of every line"});
-    visit(detruecase, {.name = "detruecase", .help = "with -d: a capital at the start of every sentence"});
+    visit(uppercase_first, {.name = "uppercase-first", .help = "with -d: write a capital at the start of every line"});
+    visit(detruecase, {.name = "detruecase", .help = "with -d: write a capital at the start of every sentence"});
     visit(train_truecaser, {.name = "train-truecaser",
-                            .help = "learn a truecase model of the tokens and write it to FILE, instead of the tokens",
+                            .help = "learn a truecase model, and write it to FILE instead of writing tokens",
                             .value = "FILE"});
     visit(first_words, {.name = "possibly-use-first-token",
-                        .help = "with --train-truecaser: count words without a capital also where a sentence starts"});
-    visit(check,
-          {.name = "check", .help = "write the numbers of the lines that do not come back the same; exit 1 if any"});
+                        .help = "with --train-truecaser: also count a sentence's first word that has no capital"});
+    visit(check, {.name = "check",
+                  .help = "tokenise and detokenise, write the numbers of the lines that change; exit with 1 if any"});
     visit(stats,
-          {.name = "stats", .help = "tell at the end how many lines, tokens, pieces and unknown pieces there were"});
+          {.name = "stats", .help = "report the numbers of lines, tokens, pieces and unknown pieces at the end"});
     first_stage.fields(visit);
     visit.section("Subwords");
     visit(codes, {.name = "codes",
-                  .help = "cut words with the merges of this subword-nmt file",
+                  .help = "cut words by the merges in FILE (of subword-nmt or build-vocab)",
                   .value = "FILE",
                   .letter = 'c'});
-    visit(merges, {.name = "merges", .help = "use the first N merges of --codes only", .value = "N", .min = 0});
-    visit(
-        separator,
-        {.name = "separator", .help = "ends every piece but the last of a word (with -d: joins them)", .value = "STR"});
+    visit(merges, {.name = "merges", .help = "use only the first N merges of --codes", .value = "N", .min = 0});
+    visit(separator, {.name = "separator",
+                      .help = "mark at the end of every piece but the last of a word; -d joins pieces at this mark",
+                      .value = "STR"});
     visit(vocabulary, {.name = "vocabulary",
-                       .help = "undo merges that lead to pieces not in this file of pieces with counts",
+                       .help = "undo merges whose piece is not in FILE, which lists pieces with counts",
                        .value = "FILE"});
-    visit(vocabulary_threshold,
-          {.name = "vocabulary-threshold", .help = "nor to pieces with a lower count in --vocabulary", .value = "N"});
+    visit(vocabulary_threshold, {.name = "vocabulary-threshold",
+                                 .help = "ignore the pieces of --vocabulary with a count below N",
+                                 .value = "N"});
     visit(glossaries, {.name = "glossaries",
-                       .help = "regular expressions: matches within words are pieces of their own, not cut by --codes",
+                       .help = "regular expressions whose matches within words are pieces that --codes does not cut",
                        .value = "REGEX"});
     visit(dropout, {.name = "dropout",
-                    .help = "leave out each merge with probability P, anew for each word: for training text",
+                    .help = "leave out each merge with probability P, drawn again for each word, for training text",
                     .value = "P",
                     .min = 0,
                     .max = 1});
-    visit(bytes,
-          {.name = "bytes", .help = "--codes merges bytes, not characters; also where the file does not say so"});
-    visit(sample_alpha, {.name = "sample-alpha",
-                         .help = "with a unigram model: draw a segmentation, each with probability p^A / sum",
-                         .value = "A",
-                         .min = 0});
+    visit(bytes, {.name = "bytes",
+                  .help = "the merges of --codes are of bytes, not characters, even if the file does not say so"});
+    visit(sample_alpha,
+          {.name = "sample-alpha",
+           .help = "with a unigram model: draw a segmentation, each with a probability proportional to p^A",
+           .value = "A",
+           .min = 0});
     visit(n_best, {.name = "n-best",
-                   .help = "with a unigram model: the N most probable segmentations, with their scores",
+                   .help = "with a unigram model: write the N most probable segmentations with their scores",
                    .value = "N",
                    .min = 0,
                    .max = 512});
@@ -103,15 +105,23 @@ struct TokenizeOptions {
                           .help = "with a SentencePiece model: change the pieces by reverse, bos, eos or unk (several "
                                   "with a colon between them)",
                           .value = "LIST"});
-    visit(seed, {.name = "seed", .help = "of the random numbers; a line's depend on its number only", .value = "N"});
+    visit(seed, {.name = "seed",
+                 .help = "seed of the random numbers; other lines do not change those of a line",
+                 .value = "N"});
     visit.section("Input and output");
-    visit(output_format, {.name = "output-format",
-                          .help = "write tokens as pieces or as ids of the model (with -d: read them so); tsv and "
-                                  "jsonl add where each came from in the line"});
-    visit(input, {.name = "input", .help = "read FILE (.gz too)", .value = "FILE", .letter = 'i'});
-    visit(output, {.name = "output", .help = "write FILE (.gz too)", .value = "FILE", .letter = 'o'});
+    visit(output_format,
+          {.name = "output-format",
+           .help = "how tokens are written (with -d: read); tsv and jsonl add the bytes of each piece in the line"});
+    visit(input, {.name = "input",
+                  .help = "read FILE; a name that ends in .gz is decompressed",
+                  .value = "FILE",
+                  .letter = 'i'});
+    visit(output, {.name = "output",
+                   .help = "write FILE; a name that ends in .gz is compressed",
+                   .value = "FILE",
+                   .letter = 'o'});
     visit(threads, {.name = "threads",
-                    .help = "threads to work with (0: all)",
+                    .help = "number of threads (0: one for each processor)",
                     .value = "N",
                     .letter = 'j',
                     .min = 0,

@@ -34,34 +34,36 @@ struct TrainOptions {
   void fields(Visitor& visit) {
     visit.section("Input and output");
     visit(train_sets, {.name = "train-sets", .help = "parallel text to learn from", .value = "SRC TGT", .letter = 't'});
-    visit(tsv,
-          {.name = "tsv", .help = "the same as one file with 'source TAB target' a line; - is stdin", .value = "FILE"});
+    visit(tsv, {.name = "tsv",
+                .help = "parallel text in one file, source TAB target on each line; - is standard input",
+                .value = "FILE"});
     visit(valid_sets, {.name = "valid-sets",
-                       .help = "parallel text to validate on; one file is taken for a TSV",
+                       .help = "parallel text to validate on; a single file is read as TSV",
                        .value = "SRC TGT"});
-    visit(vocabularies, {.name = "vocabularies",
-                         .help = "made by build-vocab: one for both sides, or source and target",
-                         .value = "VOCAB [VOCAB]",
-                         .letter = 'v'});
+    visit(vocabularies,
+          {.name = "vocabularies",
+           .help = "vocabularies of build-vocab: one for both sides, or one for the source and one for the target",
+           .value = "VOCAB [VOCAB]",
+           .letter = 'v'});
     visit(model, {.name = "model",
-                  .help = "checkpoint to write; where it is there, training goes on from it",
+                  .help = "checkpoint to write; if it exists, training resumes from it",
                   .value = "MODEL.h5",
                   .letter = 'm'});
-    visit(pretokenized, {.name = "pretokenized", .help = "the text is tokens separated by spaces already"});
+    visit(pretokenized, {.name = "pretokenized", .help = "the text is already tokens separated by spaces"});
     utf8.fields(visit);
     model_options.fields(visit);
     batch.fields(visit);
     optimizer.fields(visit);
     run.fields(visit);
     visit.section("Instead of training");
-    visit(check,
-          {.name = "check", .help = "look at data and model, train 20 updates on nothing, and say what is found"});
-    visit(dry_run, {.name = "dry-run", .help = "read everything and say what would be done"});
-    visit(average, {.name = "average", .help = "average these models into --output", .value = "A.h5 B.h5"});
-    visit(output, {.name = "output", .help = "of --average", .value = "C.h5", .letter = 'o'});
+    visit(check, {.name = "check", .help = "examine text and model, time 20 updates, report, and write no file"});
+    visit(dry_run, {.name = "dry-run", .help = "read everything, report what training would do, and stop"});
+    visit(average,
+          {.name = "average", .help = "average the parameters of these models into --output", .value = "A.h5 B.h5"});
+    visit(output, {.name = "output", .help = "the file that --average writes", .value = "C.h5", .letter = 'o'});
     visit.section("Machine");
     visit(threads, {.name = "threads",
-                    .help = "threads; 0 is one for each processor",
+                    .help = "number of threads (0: one for each processor)",
                     .value = "N",
                     .letter = 'j',
                     .min = 0,

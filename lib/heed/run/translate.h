@@ -56,53 +56,61 @@ struct TranslateOptions {
   void fields(Visitor& visit) {
     visit.section("Input and output");
     visit(models, {.name = "models",
-                   .help = "checkpoint of train; several are an ensemble",
+                   .help = "checkpoint that train wrote; several are an ensemble",
                    .value = "MODEL.h5",
                    .letter = 'm',
                    .alias = "model"});
-    visit(input, {.name = "input", .help = "translate FILE", .value = "FILE", .letter = 'i'});
-    visit(output, {.name = "output", .help = "write to FILE, which appears whole", .value = "FILE", .letter = 'o'});
-    visit(scores, {.name = "scores", .help = "print each line's score behind it"});
-    visit(word_scores, {.name = "word-scores", .help = "print the log-probability of each piece behind the line"});
-    visit(alignment, {.name = "alignment",
-                      .help = "print which source token each target token looks at: hard, soft or a threshold",
-                      .value = "hard|soft|T",
-                      .implicit = "hard"});
+    visit(input, {.name = "input", .help = "translate this file", .value = "FILE", .letter = 'i'});
+    visit(
+        output,
+        {.name = "output", .help = "write to FILE, which appears when it is complete", .value = "FILE", .letter = 'o'});
+    visit(scores, {.name = "scores", .help = "print the score of each line after the line"});
+    visit(word_scores, {.name = "word-scores", .help = "print the log-probability of each piece after the line"});
+    visit(alignment,
+          {.name = "alignment",
+           .help = "print the source tokens that each target token attends to: hard, soft, or weights of at least T",
+           .value = "hard|soft|T",
+           .implicit = "hard"});
     visit(score, {.name = "score", .help = "score the translations in REF instead of translating", .value = "REF"});
-    visit(pretokenized, {.name = "pretokenized", .help = "the input is tokens between spaces, as tokenize made them"});
-    visit(no_detokenize, {.name = "no-detokenize", .help = "print tokens between spaces"});
+    visit(pretokenized,
+          {.name = "pretokenized", .help = "the input is tokens separated by spaces, as tokenize writes them"});
+    visit(no_detokenize, {.name = "no-detokenize", .help = "print tokens separated by spaces, instead of text"});
     utf8.fields(visit);
     search.fields(visit);
     visit.section("Limits");
-    visit(max_length,
-          {.name = "max-length", .help = "longest input in pieces; 0 is no limit", .value = "N", .min = 0, .max = 1e6});
+    visit(max_length, {.name = "max-length",
+                       .help = "longest input line, in pieces; 0: no limit",
+                       .value = "N",
+                       .min = 0,
+                       .max = 1e6});
     visit(on_long,
-          {.name = "on-long", .help = "longer lines: translate the beginning, copy, give an empty line, or fail"});
+          {.name = "on-long",
+           .help = "what to do with a longer line: translate its beginning, copy it, write an empty line, or fail"});
     visit.section("Speed");
     visit(precision,
           {.name = "precision", .help = "arithmetic of matrix products: int8 is the fastest, float32 the most exact"});
     visit(shortlist, {.name = "shortlist",
-                      .help = "produce only what FILE, of build-vocab --shortlist, gives for a line's pieces",
+                      .help = "use only target pieces that FILE (of build-vocab --shortlist) lists for a line's pieces",
                       .value = "FILE"});
-    visit(mini_batch, {.name = "mini-batch", .help = "most sentences a batch", .value = "N", .min = 1, .max = 1e6});
+    visit(mini_batch,
+          {.name = "mini-batch", .help = "largest number of sentences in a batch", .value = "N", .min = 1, .max = 1e6});
     visit(mini_batch_words, {.name = "mini-batch-words",
-                             .help = "most source pieces a batch; 0 adapts to the beam size",
+                             .help = "largest number of source pieces in a batch; 0 adapts to the beam size",
                              .value = "N",
                              .min = 0,
                              .max = 1e8});
     visit(maxi_batch, {.name = "maxi-batch",
-                       .help = "most lines read ahead and sorted by length",
+                       .help = "largest number of lines read ahead and sorted by length",
                        .value = "N",
                        .min = 1,
                        .max = 1e7});
-    visit(threads,
-          {.name = "threads",
-           .help = "threads, each with batches of its own, or all with the only one (0: one for each processor)",
-           .value = "N",
-           .letter = 'j',
-           .min = 0,
-           .max = 1024});
-    visit(stats, {.name = "stats", .help = "say how much was translated and how fast"});
+    visit(threads, {.name = "threads",
+                    .help = "number of threads (0: one for each processor)",
+                    .value = "N",
+                    .letter = 'j',
+                    .min = 0,
+                    .max = 1024});
+    visit(stats, {.name = "stats", .help = "report how much was translated and how fast"});
     common.fields(visit);
   }
 };

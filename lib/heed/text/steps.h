@@ -55,25 +55,26 @@ struct TextSteps {
     visit.section("Text");
     visit(mode, {.name = "mode", .help = "how a line is split into tokens"});
     visit(language, {.name = "language",
-                     .help = "language code: rules and abbreviations of the mode moses and of --normalize-punctuation",
+                     .help = "language code, for the rules and abbreviations of moses and --normalize-punctuation",
                      .value = "CODE",
                      .letter = 'l'});
     visit(aggressive_hyphens,
           {.name = "aggressive-hyphens", .help = "split a-b into a @-@ b (mode moses)", .letter = 'a'});
     visit(penn, {.name = "penn", .help = "the Penn Treebank's tokens: do n't, ``quotes'', -LRB- (mode moses)"});
-    visit(skip_xml, {.name = "skip-xml", .help = "leave lines that are one tag <...> as they are (mode moses)"});
+    visit(skip_xml, {.name = "skip-xml", .help = "leave a line that is a single tag <...> unchanged (mode moses)"});
     visit(escape, {.name = "escape", .help = "write & | < > ' \" [ ] as Moses' entities"});
     visit(protect, {.name = "protect",
                     .help = "regular expression whose matches stay whole (mode moses; may be repeated)",
                     .value = "REGEX",
                     .repeated = true});
-    visit(normalize, {.name = "normalize", .help = "Unicode normalisation before everything else"});
-    visit(normalize_punctuation,
-          {.name = "normalize-punctuation", .help = "plain quotes, dashes and spaces, as normalize-punctuation.perl"});
+    visit(normalize, {.name = "normalize", .help = "Unicode normalisation, before all other steps"});
+    visit(normalize_punctuation, {.name = "normalize-punctuation",
+                                  .help = "make quotes, dashes and spaces plain, as normalize-punctuation.perl does"});
     visit(replace_unicode_punctuation,
-          {.name = "replace-unicode-punctuation", .help = "full-width punctuation to ASCII, before the step above"});
+          {.name = "replace-unicode-punctuation",
+           .help = "replace full-width punctuation by ASCII, before --normalize-punctuation"});
     visit(remove_nonprinting,
-          {.name = "remove-nonprinting", .help = "control and unassigned characters become spaces"});
+          {.name = "remove-nonprinting", .help = "replace control and unassigned characters by spaces"});
     visit(lowercase, {.name = "lowercase", .help = "lower-case the tokens"});
     visit(asr, {.name = "asr", .help = "with --truecase: lower-case first, as for recognised speech"});
   }

@@ -57,34 +57,37 @@ struct BatchOptions {
   void fields(Visitor& visit) {
     visit.section("Batches and loss");
     visit(mini_batch, {.name = "mini-batch", .help = "at most N pairs in a batch", .value = "N", .min = 1});
-    visit(mini_batch_words, {.name = "mini-batch-words",
-                             .help = "at most N target tokens in a batch; else 4096, no limit with --mini-batch",
-                             .value = "N",
-                             .min = 1});
+    visit(mini_batch_words,
+          {.name = "mini-batch-words",
+           .help = "at most N target tokens in a batch (if not given: 4096, no limit with --mini-batch)",
+           .value = "N",
+           .min = 1});
     visit(optimizer_delay, {.name = "optimizer-delay",
-                            .help = "batches whose gradients make one update",
+                            .help = "number of batches whose gradients are summed for one update",
                             .value = "N",
                             .min = 1,
                             .max = 4096});
     visit(max_length, {.name = "max-length",
-                       .help = "longest side of a pair in tokens, </s> included",
+                       .help = "longest side of a training pair in tokens, </s> included",
                        .value = "N",
                        .min = 2,
                        .max = 1 << 20});
-    visit(on_long, {.name = "on-long", .help = "pairs with a longer side: leave out, cut off, or stop"});
+    visit(on_long, {.name = "on-long", .help = "what to do with a longer pair: leave it out, cut it off, or stop"});
     visit(label_smoothing, {.name = "label-smoothing",
-                            .help = "probability spread over the whole vocabulary",
+                            .help = "share of the target's probability that is spread over the vocabulary",
                             .value = "P",
                             .min = 0,
                             .max = 0.99});
-    visit(exponential_smoothing, {.name = "exponential-smoothing",
-                                  .help = "keep a moving average of the parameters, in which new ones weigh F; 0: off",
-                                  .value = "F",
-                                  .min = 0,
-                                  .max = 1,
-                                  .implicit = "1e-4"});
+    visit(exponential_smoothing,
+          {.name = "exponential-smoothing",
+           .help = "validate and save a moving average of the parameters, in which an update weighs F; 0: off",
+           .value = "F",
+           .min = 0,
+           .max = 1,
+           .implicit = "1e-4"});
     visit(precision, {.name = "precision", .help = "arithmetic of matrix products; auto: bfloat16 where it is fast"});
-    visit(seed, {.name = "seed", .help = "of everything random", .value = "N", .min = 0});
+    visit(seed,
+          {.name = "seed", .help = "seed of initialisation, dropout and the order of batches", .value = "N", .min = 0});
   }
 
   BatchLimits limits() const {
@@ -120,30 +123,31 @@ struct RunOptions {
                   .help = "how long to train: epochs (20e), updates (100Ku), target tokens (1Gt) or hours (8h)",
                   .value = "AMOUNT"});
     visit(save_freq, {.name = "save-freq",
-                      .help = "save that often; else 0.1h, 1e with --keep-last or --average-last",
+                      .help = "how often to save (if not given: 0.1h, or 1e with --keep-last or --average-last)",
                       .value = "AMOUNT"});
-    visit(valid_freq, {.name = "valid-freq", .help = "validate that often", .value = "AMOUNT"});
-    visit(disp_freq, {.name = "disp-freq", .help = "report that often; else every 10 seconds", .value = "AMOUNT"});
+    visit(valid_freq, {.name = "valid-freq", .help = "how often to validate", .value = "AMOUNT"});
+    visit(disp_freq,
+          {.name = "disp-freq", .help = "how often to report (if not given: every 10 seconds)", .value = "AMOUNT"});
     visit(valid_metrics, {.name = "valid-metrics",
-                          .help = "what to validate; early stopping looks at the first",
+                          .help = "metrics of validation; early stopping uses the first one",
                           .only = kValidationMetrics});
     visit(early_stopping, {.name = "early-stopping",
-                           .help = "stop after N validations without a better first metric; 0: never",
+                           .help = "stop after N validations in which the first metric was not better; 0: never",
                            .value = "N",
                            .min = 0});
     visit(keep_best, {.name = "keep-best", .help = "keep the best model by each metric, as MODEL.best-METRIC.h5"});
     visit(keep_last,
           {.name = "keep-last", .help = "keep the last N saved models, as MODEL.update-N.h5", .value = "N", .min = 0});
     visit(average_last, {.name = "average-last",
-                         .help = "at the end, make the model the average of the last N saved ones",
+                         .help = "at the end, replace the model by the average of the last N saved models",
                          .value = "N",
                          .min = 0,
                          .max = 1000});
     visit(on_divergence,
           {.name = "on-divergence",
-           .help = "where loss or gradient is not finite: skip the update, go back when it repeats, stop"});
+           .help = "if loss or gradient is not finite: skip the update and go back if it repeats, skip, or stop"});
     visit(log_format, {.name = "log-format", .help = "reports as text, or as tsv or jsonl records on stdout"});
-    visit(plot, {.name = "plot", .help = "draw the learning curve", .value = "FILE.svg"});
+    visit(plot, {.name = "plot", .help = "draw the learning curve to this file", .value = "FILE.svg"});
   }
 };
 
