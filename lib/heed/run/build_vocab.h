@@ -54,7 +54,7 @@ struct BuildVocabOptions {
            .letter = 's',
            .min = 5});
     visit(min_frequency, {.name = "min-frequency",
-                          .help = "lowest count of a word, a character, a bpe pair (1) or a longer unigram piece (2)",
+                          .help = "lowest count of a word or character (1), or of a bpe pair or a longer unigram piece (2)",
                           .value = "N",
                           .min = 1});
     visit(merges, {.name = "merges", .help = "bpe: learn N merge operations", .value = "N", .min = 0});
