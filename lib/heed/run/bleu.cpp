@@ -239,7 +239,7 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
 
 ToolInfo bleu_tool_info() {
   return {.name = "bleu",
-          .purpose = "BLEU, chrF and TER of translations, the numbers sacreBLEU prints",
+          .purpose = "score translations by BLEU, chrF and TER, with the numbers that sacreBLEU prints",
           .usage = {"bleu [options] REF... < HYP", "bleu [options] REF... -i HYP [HYP...]"},
           .examples = {"bleu test.ref < test.hyp", "bleu test.ref.gz -b -w 2 < test.hyp",
                        "bleu test.ref -m bleu chrf ter -f text < test.hyp",

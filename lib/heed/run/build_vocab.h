@@ -53,10 +53,11 @@ struct BuildVocabOptions {
            .value = "N",
            .letter = 's',
            .min = 5});
-    visit(min_frequency, {.name = "min-frequency",
-                          .help = "lowest count of a word or character (1), or of a bpe pair or a longer unigram piece (2)",
-                          .value = "N",
-                          .min = 1});
+    visit(min_frequency,
+          {.name = "min-frequency",
+           .help = "lowest count of a word or character (1), or of a bpe pair or a longer unigram piece (2)",
+           .value = "N",
+           .min = 1});
     visit(merges, {.name = "merges", .help = "bpe: learn N merge operations", .value = "N", .min = 0});
     visit(total_symbols,
           {.name = "total-symbols",

@@ -18,7 +18,7 @@ namespace heed {
 
 const ToolInfo kTokenizeTool{
     .name = "tokenize",
-    .purpose = "raw text to tokens, and back",
+    .purpose = "split raw text into tokens, and join tokens to text",
     .usage = {"tokenize [-m MODEL] [options] < text > tokens", "tokenize -d [-m MODEL] [options] < tokens > text"},
     .examples = {"tokenize -l de < raw.de > tok.de", "tokenize -l en -c codes < raw.en | tokenize -d -l en -c codes",
                  "tokenize -m vocab --output-format id < raw.en", "tokenize -m vocab --check < raw.en"},

@@ -124,7 +124,7 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
 ToolInfo train_tool_info() {
   return {
       .name = "train",
-      .purpose = "learn to translate from parallel text; the same command again resumes",
+      .purpose = "learn to translate from parallel text; the same command, given again, resumes",
       .usage = {"train -t SRC TGT -v VOCAB [VOCAB] -m MODEL.h5 [options]",
                 "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]", "train --average A.h5 B.h5 -o C.h5"},
       .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "

@@ -441,7 +441,7 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
 
 ToolInfo translate_tool_info() {
   return {.name = "translate",
-          .purpose = "raw text to raw text in another language, line by line",
+          .purpose = "translate raw text into raw text of another language, line by line",
           .usage = {"translate -m MODEL.h5 [MODEL.h5...] [options] < source > target"},
           .examples = {"translate -m model.h5 < test.en > test.fr",
                        "echo \"I'm home.\" | translate -m model.h5 --n-best 3 --alignment",
