@@ -101,10 +101,10 @@ struct TokenizeOptions {
                    .value = "N",
                    .min = 0,
                    .max = 512});
-    visit(extra_options, {.name = "extra-options",
-                          .help = "with a SentencePiece model: change the pieces by reverse, bos, eos or unk (several "
-                                  "with a colon between them)",
-                          .value = "LIST"});
+    visit(extra_options,
+          {.name = "extra-options",
+           .help = "with a SentencePiece model: change the pieces by reverse, bos, eos, unk, or several with colons",
+           .value = "LIST"});
     visit(seed, {.name = "seed",
                  .help = "seed of the random numbers; other lines do not change those of a line",
                  .value = "N"});
