@@ -103,7 +103,7 @@ struct TokenizeOptions {
                    .max = 512});
     visit(extra_options,
           {.name = "extra-options",
-           .help = "with a SentencePiece model: change the pieces by reverse, bos, eos, unk, or several with colons",
+           .help = "with a SentencePiece model: changes to make to the pieces, such as reverse:bos:eos, or unk",
            .value = "LIST"});
     visit(seed, {.name = "seed",
                  .help = "seed of the random numbers; other lines do not change those of a line",
