@@ -10,8 +10,8 @@ namespace heed {
 struct GradientWorkers::Worker {
   Worker(const ParameterLayout& layout, Precision precision) : device{arena, precision}, gradient(layout) {}
 
-  /// Returns the graph of this thread, emptied: the graph reads `parameters` and adds to `gradient`. Constructs a new
-  /// Graph only when `parameters` is another array than in the previous call.
+  /// Empties this thread's autograd graph and returns it. The graph reads `parameters` and adds gradients to
+  /// `gradient`. Constructs a new Graph only when `parameters` is another array than in the previous call.
   Graph<float>& graph(ParameterValues<float>& parameters) {
     if (&parameters != graph_parameters) {
       training = std::make_unique<Graph<float>>(device, parameters, gradient);
@@ -27,7 +27,8 @@ struct GradientWorkers::Worker {
   std::unique_ptr<Graph<float>> training;
   ParameterValues<float>* graph_parameters = nullptr;
   Batch batch;
-  bool used = false;  // false while all elements of `gradient` are still zero
+  // Whether this thread has computed a shard since its construction. Until then, all elements of `gradient` are zero.
+  bool used = false;
 };
 
 GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool)

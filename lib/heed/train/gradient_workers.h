@@ -14,8 +14,9 @@
 
 namespace heed {
 
-/// A function that computes the scaled loss of a batch on a graph and adds the batch's sums (loss, tokens, ...) to the
-/// CrossEntropySums. GradientWorkers calls the function from many threads at once.
+/// A function that computes the loss of a batch, multiplied by CrossEntropyOptions::scale, on an autograd graph. The
+/// function adds the sums over the batch (loss, number of tokens, ...) to the CrossEntropySums. GradientWorkers calls
+/// the function from many threads at once.
 using BatchLoss =
     std::function<Variable<float>(Graph<float>&, const Batch&, const CrossEntropyOptions&, CrossEntropySums*)>;
 
@@ -28,21 +29,23 @@ class GradientWorkers {
   GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool);
   ~GradientWorkers();
 
-  /// Runs the forward and the backward pass of all shards. Adds each shard's gradient to the gradient array of the
-  /// shard's thread. Returns the sums of all shards. Shard i draws dropout with shard number i; `key.shard` is ignored.
+  /// Runs the forward and the backward pass of all shards. Adds the gradient of each shard to the gradient array of the
+  /// thread that computes the shard. Returns the sums (loss, number of tokens, ...) over all shards. Shard i draws its
+  /// dropout masks with DropoutKey::shard = i; `key.shard` is ignored.
   CrossEntropySums compute(ParameterValues<float>& parameters, const ParallelCorpus& corpus,
                            std::span<const Shard> shards, const CrossEntropyOptions& options, const DropoutKey& key);
-  /// Returns the sums of the loss of all shards. Computes no gradients; applies neither dropout nor label smoothing.
+  /// Returns the sums (loss, number of tokens, ...) over all shards. Computes no gradients; applies neither dropout nor
+  /// label smoothing.
   CrossEntropySums evaluate(ParameterValues<float>& parameters, const ParallelCorpus& corpus,
                             std::span<const Shard> shards);
 
-  /// Adds the gradient arrays of all threads up into gradient(). Returns the Euclidean norm of gradient(), which is
-  /// infinite or NaN when an element of the gradient is.
+  /// Adds the gradient arrays of all threads up into gradient(). Returns the Euclidean norm of gradient(). The norm is
+  /// infinite or NaN when an element of the gradient is infinite or NaN.
   double reduce();
   /// Returns the sum of all threads' gradients. Valid after reduce().
   ParameterValues<float>& gradient();
-  /// Sets the elements of `slice` to zero in the gradient arrays of all threads. The caller clears all slices before
-  /// the next compute().
+  /// Sets the elements in the index range `slice` to zero in the gradient arrays of all threads. Before the next
+  /// compute(), the caller must clear slices that cover all elements.
   void clear(const Slice& slice);
 
   /// Returns how many bytes the gradient arrays and the arenas of all threads occupy.
@@ -56,8 +59,10 @@ class GradientWorkers {
   BatchLoss loss_;
   ThreadPool& pool_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<CrossEntropySums> sums_;  // one for each shard of the present call
-  std::vector<double> squared_norms_;   // one for each thread's slice of the gradient
+  // The sums (loss, number of tokens, ...) of each shard in the present call of compute() or evaluate().
+  std::vector<CrossEntropySums> sums_;
+  // The squared norm of each thread's slice of the gradient, from which reduce() computes the norm.
+  std::vector<double> squared_norms_;
 };
 
 }  // namespace heed

@@ -8,10 +8,12 @@
 namespace heed {
 namespace {
 
-/// The history is halved when it reaches this number of points.
+/// When the loss history has this number of points, neighbouring points are joined in pairs, so that half of the points
+/// remain.
 constexpr std::size_t kMostPoints = 1024;
 
-/// Returns the point for the updates of `a` and the following updates of `b`: the mean loss weighted by target tokens.
+/// Joins two neighbouring points of the loss history: `a`, and `b`, which covers the updates after `a`. The loss of the
+/// returned point is the mean of both losses, weighted by their numbers of target tokens.
 LossPoint joined(const LossPoint& a, const LossPoint& b) {
   const std::int64_t tokens = a.tokens + b.tokens;
   return {
@@ -52,8 +54,8 @@ void plot_learning_curve(const TrainingState& state, const std::string& title, c
   plot.series.push_back(std::move(training));
   bool has_entropy = false;
   for (std::size_t i = 0; i < state.metrics.size(); ++i) {
-    // The validation's perplexity is drawn as cross-entropy, its logarithm, so that it shares an axis with the training
-    // loss.
+    // Perplexities of validations are drawn as their logarithm, the cross-entropy, so that they share an axis with the
+    // training loss.
     const bool bleu = state.metrics[i] == enum_name(Metric::bleu);
     const bool perplexity = state.metrics[i] == enum_name(Metric::perplexity);
     if (!bleu && std::exchange(has_entropy, true)) continue;

@@ -20,7 +20,8 @@
 namespace heed {
 namespace {
 
-/// Returns the path that the names of a model's temporary files begin with. A symbolic link is resolved first.
+/// Returns the path with which the names of a model's temporary files begin. When `path` is a symbolic link, the
+/// returned path lies beside the link's target.
 std::string stem_of_model(const std::string& path) {
   return temporary_stem(target_of_output(path));
 }
@@ -33,8 +34,8 @@ bool same_file(int fd, const std::string& path) {
          open.st_ino == named.st_ino;
 }
 
-/// Returns " (process 1234)", the process that holds the lock, as read from the lock file; "" when the process has not
-/// yet written its number into the file.
+/// Returns the process that holds the lock, read from the lock file, as " (process 1234)". Returns "" when the process
+/// has not yet written its process id into the file.
 std::string owner(int fd) {
   char text[32];
   const ssize_t size = ::pread(fd, text, sizeof text, 0);
@@ -43,7 +44,8 @@ std::string owner(int fd) {
   return number ? " (process " + std::string(read) + ")" : "";
 }
 
-/// Removes `begin` from the beginning of `text`. Returns false, and removes nothing, when `text` begins otherwise.
+/// Removes `begin` from the beginning of `text`. Returns false, and removes nothing, when `text` does not begin with
+/// `begin`.
 bool take(std::string_view& text, std::string_view begin) {
   if (!text.starts_with(begin)) return false;
   text.remove_prefix(begin.size());
@@ -81,8 +83,8 @@ ModelLock::ModelLock(const std::string& model, const std::string& option, Log& l
       fd_ = -1;
       return;
     }
-    // The previous owner removes the lock file before unlocking it. When that happened between open() and flock(), this
-    // process has locked a file that is no longer there, and tries again.
+    // The process that held the lock before removes the lock file before it unlocks the file. When the removal happened
+    // between open() and flock(), the present process has locked a removed file, and must open the lock file again.
     if (same_file(fd_, file)) break;
     ::close(fd_);
   }
@@ -104,7 +106,8 @@ int remove_left_temporary_files(const std::string& model) {
   std::vector<fs::path> stems = {stem_of_model(model)};
   for (const std::string_view name : kValidationMetrics)
     stems.push_back(stem_of_model(model_file_variant(model, "best-" + std::string(name))));
-  // The beginning of the names of models kept by --keep-last, whatever their update: "folder/.model.update-".
+  // The common beginning of the names of the temporary files of all models that --keep-last keeps, without the number
+  // of the update: "folder/.model.update-".
   const fs::path kept = fs::path(stem_of_model(model_file_variant(model, "update-"))).replace_extension();
   const auto is_left = [&](const fs::path& path) {
     const std::string name = path.filename();
@@ -120,7 +123,8 @@ int remove_left_temporary_files(const std::string& model) {
   if (folders[0] == folders[1]) folders.pop_back();
   int removed = 0;
   for (const fs::path& folder : folders) {
-    std::error_code ignored;  // errors are ignored: a file that cannot be removed does not prevent training
+    // A temporary file that cannot be removed does not prevent training, so that errors are ignored.
+    std::error_code ignored;
     std::vector<fs::path> left;
     for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored))
       if (is_left(entry->path())) left.push_back(entry->path());

@@ -14,8 +14,8 @@ namespace heed {
 /// locked. On a file system without flock, the constructor warns and locks nothing.
 class ModelLock {
  public:
-  /// Locks `model`. `option` is the name of the option that chooses another model, for the error message. Throws Error
-  /// when another process has the lock, or when the lock file cannot be created.
+  /// Locks `model`. The error message for a locked model advises the user to name another model with the command-line
+  /// option `option`. Throws Error when another process has the lock, or when the lock file cannot be created.
   ModelLock(const std::string& model, const std::string& option, Log& log);
   ~ModelLock();
   /// Returns whether the model is locked; false on a file system without flock.
@@ -25,12 +25,13 @@ class ModelLock {
 
  private:
   int fd_ = -1;
-  std::optional<TemporaryName> file_;  // the lock file, which the destructor removes; set once the file is locked
+  // The path of the lock file, set when this process has locked the file. The destructor removes the file.
+  std::optional<TemporaryName> file_;
 };
 
-/// Removes the temporary files that killed trainings left of a model and of the models kept beside it (--keep-best,
-/// --keep-last). Returns the number of files removed. The caller must hold the model's ModelLock, because the temporary
-/// files of a running training have the same names.
+/// Removes the temporary files that killed training processes left behind, both of `model` and of the models kept
+/// beside it (--keep-best, --keep-last). Returns the number of files removed. The caller must hold the model's
+/// ModelLock, because the temporary files of a running training have the same names.
 int remove_left_temporary_files(const std::string& model);
 
 }  // namespace heed

@@ -8,8 +8,8 @@
 namespace heed {
 namespace {
 
-/// The columns of the TSV format that hold measurements. The columns event, update, epoch, target_tokens and seconds
-/// stand before them, and text after them.
+/// The columns of the TSV training log that hold measurements. Before these columns come event, update, epoch,
+/// target_tokens and seconds; after these columns comes text.
 constexpr const char* kColumns[] = {"loss",          "cross_entropy", "accuracy",
                                     "learning_rate", "gradient_norm", "tokens_per_second",
                                     "ce-mean-words", "perplexity",    "bleu"};

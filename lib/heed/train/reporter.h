@@ -13,18 +13,23 @@
 
 namespace heed {
 
-/// Measurements of the updates since the last report.
+/// The measurements in a progress report, which covers the updates since the previous report.
 struct UpdateReport {
   TrainingProgress progress;
-  double loss = 0;  ///< the minimised loss, with label smoothing, in nats per target token
-  /// Without label smoothing, in nats per target token.
+  /// The minimised loss, with label smoothing, in nats per target token.
+  double loss = 0;
+  /// The cross-entropy, which is the loss without label smoothing, in nats per target token.
   double cross_entropy = 0;
-  double accuracy = 0;  ///< share of the target tokens to which the model gives the highest probability, 0 to 1
+  /// The fraction of the target tokens to which the model gives the highest probability, from 0 to 1.
+  double accuracy = 0;
   double learning_rate = 0;
-  double gradient_norm = 0;  ///< norm of the last update's gradient, before clipping
+  /// The Euclidean norm of the last update's gradient, before clipping.
+  double gradient_norm = 0;
   double tokens_per_second = 0;
-  double share = 0;         ///< the part of the whole training (--after) that is done, 0 to 1
-  double seconds_left = 0;  ///< estimated time until the end of training; negative when unknown
+  /// The finished fraction of the whole training, whose length is the option --after, from 0 to 1.
+  double share = 0;
+  /// The estimated number of seconds until the end of training; negative when unknown.
+  double seconds_left = 0;
 };
 
 /// Reports how training goes: as lines of text in the log, or as one record per event on `out`, in TSV with a header
@@ -33,15 +38,16 @@ class Reporter {
  public:
   Reporter(LogFormat format, std::ostream& out, Log& log) : format_(format), out_(out), log_(log) {}
 
-  /// Writes a line or a record about the updates since the last report.
+  /// Writes the measurements in `report`: a line in the text format, a record in the other formats.
   void update(const UpdateReport& report);
   /// Redraws the status line of a terminal: progress bar, perplexity, speed and time left.
   void status(const UpdateReport& report);
-  /// Reports the scores of a validation. `better[i]` says whether `scores[i]`, by `metrics[i]`, is the best so far.
+  /// Reports the scores of a validation. `better[i]` says whether `scores[i]`, the score by `metrics[i]`, is the best
+  /// score of the training so far.
   void validation(const TrainingProgress& progress, const std::vector<Metric>& metrics,
                   const std::vector<double>& scores, const std::vector<bool>& better, double seconds);
-  /// Reports any other event: `name` is "saved", "average", "rollback" or "finished". In the text format, an event with
-  /// `detail` is shown only with --verbose.
+  /// Reports any other event: `name` is "saved", "average", "rollback" or "finished". When `detail` is true, the text
+  /// format shows the event only with --verbose.
   void event(const TrainingProgress& progress, const std::string& name, const std::string& text, bool detail = false);
 
  private:

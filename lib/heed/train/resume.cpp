@@ -6,7 +6,7 @@
 namespace heed {
 namespace {
 
-// Names of the arrays in TrainingArrays.
+// The names under which TrainingArrays stores the parameters that the optimiser changes and their moving average.
 constexpr const char* kTrained = "trained";
 constexpr const char* kSmoothed = "smoothed";
 
@@ -72,7 +72,8 @@ void keep_after_rollback(TrainingState& abandoned, TrainingState& restored) {
     restored.best.assign(abandoned.best.size(), {});
   }
   for (std::size_t i = 0; i < restored.best.size(); ++i) {
-    // When the best validation was made after the saved state, no validation has followed the best one yet: stalled is
+    // BestScore::stalled counts the validations after the best one. When the abandoned training reached its best score
+    // after the restored state was saved, the restored training has made no validation after the best one: stalled is
     // 0.
     const BestScore& best = abandoned.best[i];
     if (best.update != restored.best[i].update || best.score != restored.best[i].score)

@@ -13,9 +13,10 @@ namespace heed {
 /// "--dim-emb is 128 there, 256 here", or an empty string. In the description, "there" means the checkpoint `there`.
 std::string describe_difference(const Checkpoint& here, const Checkpoint& there);
 
-/// One setting of a training that an interrupted training must find unchanged when it goes on; TrainingState::settings
-/// stores the settings. A different value of a `required` setting (the training text, the optimiser) is an error. Any
-/// other setting may change, but training then ends with another model than an uninterrupted training would.
+/// One setting that decides the result of a training, such as the value of an option. TrainingState::settings stores
+/// the settings, so that they can be compared when an interrupted training goes on. A changed `required` setting (the
+/// training text, the optimiser) is an error. Any other setting may change, but training then ends with another model
+/// than an uninterrupted training would.
 struct RunSetting {
   std::string name, value;
   bool required = false;
@@ -33,17 +34,17 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
 /// metrics; and the best scores, because the files of the best models (--keep-best) still hold these models.
 void keep_after_rollback(TrainingState& abandoned, TrainingState& restored);
 
-/// Arranges loaded arrays as training uses them (see training_parameters), whether the file was saved during training
-/// or after the end of training, when it holds averaged parameters besides the trained ones. `smoothing` says whether
-/// this run has --exponential-smoothing.
+/// Arranges the parameter arrays of a loaded file as training_parameters() expects them. A file saved during training
+/// holds the trained parameters; a file saved after the end of training may hold averaged parameters besides the
+/// trained ones. `smoothing` says whether this run has --exponential-smoothing.
 void restore_training_form(ResumableCheckpoint& run, bool smoothing);
 
 /// Returns the parameters that the optimiser changes. With exponential smoothing these are the array "trained", and
 /// checkpoint.parameters are the moving average of "trained"; without smoothing these are checkpoint.parameters.
 ParameterValues<float>& training_parameters(ResumableCheckpoint& run);
 
-/// Converts a number of finished batches when the epoch now has `now` batches instead of `before`, so that the same
-/// share of the epoch is finished: batch * now / before, rounded, from 0 to `now`.
+/// Converts `batch`, a number of finished batches of an epoch, when the epoch now has `now` batches instead of
+/// `before`. The same fraction of the epoch stays finished: batch * now / before, rounded, from 0 to `now`.
 std::int64_t scaled_batch(std::int64_t batch, std::int64_t before, std::int64_t now);
 
 /// Returns the arrays to save in a file whose model is an average of checkpoints. The arrays contain the trained (and,

@@ -81,8 +81,8 @@ std::int64_t Trainer::batches_per_epoch() {
   return batches_.size();
 }
 
-/// Moves a loaded state to the right batch of the epoch. When other options give the epoch more or fewer batches than
-/// in the saved run, training goes on at the same share of the epoch.
+/// Sets the batch of the epoch with which a loaded training goes on. When changed options give the epoch more or fewer
+/// batches than in the saved run, the same fraction of the epoch counts as finished.
 void Trainer::find_place_in_epoch() {
   const std::int64_t before = state().epoch_batches, now = batches_per_epoch();
   state().batch = before > 0 ? scaled_batch(state().batch, before, now) : std::min(state().batch, now);
@@ -211,7 +211,8 @@ void Trainer::forget_missing_best() {
     if (state().best[i].update < 0 || ::access(best_file(metrics[i]).c_str(), F_OK) == 0) continue;
     parts_.log.warn(best_file(metrics[i]) + ": is missing; the model of the next validation will be kept there");
     state().best[i].score = 0;
-    state().best[i].update = -1;  // best[i].stalled keeps its value, since early stopping counts it
+    // best[i].stalled, the number of validations since the best one, keeps its value, because early stopping needs it.
+    state().best[i].update = -1;
   }
 }
 

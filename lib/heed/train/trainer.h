@@ -24,7 +24,8 @@ class Trainer {
     ResumableCheckpoint& run;
     const ParallelCorpus& corpus;
     GradientWorkers& workers;
-    Validator* validator = nullptr;  ///< null without --valid-sets
+    /// Computes the validation scores; null without the option --valid-sets.
+    Validator* validator = nullptr;
     ThreadPool& pool;
     Reporter& reporter;
     Log& log;
@@ -47,7 +48,7 @@ class Trainer {
   /// per second.
   double measure_speed(int updates);
 
-  /// Returns the number of batches in the present epoch. Sorts the epoch's pairs into batches when the epoch is new.
+  /// Returns the number of batches in the present epoch. Sorts the training pairs into batches when the epoch is new.
   std::int64_t batches_per_epoch();
 
  private:
@@ -91,10 +92,14 @@ class Trainer {
   TrainingLength after_, save_freq_, valid_freq_;
   std::optional<TrainingLength> disp_freq_;
 
-  Clock::time_point started_;        // when the constructor ran
-  double seconds_before_;            // training time of the earlier runs, as saved in the checkpoint
-  TrainingProgress first_progress_;  // the progress when this run began
-  CrossEntropySums shown_sums_;      // sums over the updates since the last report
+  // The time at which this Trainer was constructed.
+  Clock::time_point started_;
+  // The training time in seconds of the earlier runs, as saved in the checkpoint.
+  double seconds_before_;
+  // The progress (epochs, updates, ...) at the beginning of this run.
+  TrainingProgress first_progress_;
+  // The sums (loss, number of tokens, ...) over the updates since the last progress report.
+  CrossEntropySums shown_sums_;
   TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;

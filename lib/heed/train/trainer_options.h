@@ -37,7 +37,8 @@ struct EnumNames<LogFormat> {
 /// The metrics that a validation can compute.
 constexpr auto kValidationMetrics = enum_names(Metric::bleu, Metric::ce_mean_words, Metric::perplexity);
 
-/// Returns the score that stands for a score that is not finite. A validation with such a score is never the best one.
+/// Returns the score that replaces a NaN or infinite score of a validation. A validation with such a score is never the
+/// best one.
 inline double worst_score(Metric metric) {
   return larger_is_better(metric) ? 0 : DBL_MAX;
 }

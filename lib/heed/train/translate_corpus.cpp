@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-/// The number of sentences that a thread translates at once.
+/// The number of sentences in a batch, which one thread translates.
 constexpr std::size_t kSentences = 64;
 
 }  // namespace
@@ -17,8 +17,7 @@ constexpr std::size_t kSentences = 64;
 std::vector<std::string> translate_corpus(const Transformer<float>& model, ParameterValues<float>& parameters,
                                           Precision precision, const ParallelCorpus& corpus, const TextModel& target,
                                           bool tokens, ThreadPool& pool) {
-  // Sentences are sorted by length, because sentences of similar length finish their translations at about the same
-  // step.
+  // Sentences are sorted by length, so that the translations of a batch end at about the same decoding step.
   std::vector<std::int64_t> order(static_cast<std::size_t>(corpus.size()));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),

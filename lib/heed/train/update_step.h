@@ -12,8 +12,8 @@ namespace heed {
 /// not finite changes no parameter.
 class UpdateStep {
  public:
-  /// All references must outlive the UpdateStep. `smoothed`, the moving average, is null without
-  /// --exponential-smoothing.
+  /// Everything that is passed by reference or pointer must outlive the UpdateStep. `smoothed`, the moving average of
+  /// the parameters, is null without --exponential-smoothing.
   UpdateStep(GradientWorkers& workers, const Optimizer& optimizer, ParameterValues<float>& parameters,
              ParameterValues<float>* smoothed, double smoothing_rate, ThreadPool& pool)
       : workers_(workers),
@@ -25,11 +25,13 @@ class UpdateStep {
 
   struct Result {
     CrossEntropySums sums;
-    double gradient_norm = 0;  ///< norm of the gradient before clipping
-    bool applied = false;      ///< false when the loss or the gradient is not finite
+    /// The Euclidean norm of the gradient before clipping.
+    double gradient_norm = 0;
+    /// Whether the update changed the parameters; false when the loss or the gradient is not finite.
+    bool applied = false;
   };
-  /// `step` is the number of this update, counting applied updates only, from 1; the optimiser uses it. Throws Error
-  /// when the shards have no target tokens.
+  /// Computes one update from the sentence pairs in `shards`. `step` is the number of this update for the optimiser,
+  /// from 1; updates that changed no parameter are not counted. Throws Error when the shards have no target tokens.
   Result run(const ParallelCorpus& corpus, std::span<const Shard> shards, double label_smoothing,
              const DropoutKey& dropout, std::int64_t step, double learning_rate);
 
