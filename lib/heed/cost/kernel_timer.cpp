@@ -14,7 +14,7 @@ std::size_t KernelTimer::add(Kernel kernel) {
 void KernelTimer::run(double seconds) {
   constexpr int kLeastRounds = 2;
   const auto threads = static_cast<std::size_t>(pool_.size());
-  // Seconds of each call: [thread][kernel][round].
+  // The measured seconds of each call of a kernel: [thread][kernel][round].
   std::vector<std::vector<std::vector<double>>> times(threads);
   std::atomic<int> begun = 0, ended = 0;
   pool_.run([&](int thread) {
@@ -36,7 +36,7 @@ void KernelTimer::run(double seconds) {
       double all = 0;
       for (int i = 0; i < kLeastRounds || all < seconds; ++i) all += round(true);
       for (++ended; ended < pool_.size();) round(false);
-    } catch (...) {  // the other threads must not wait for this thread
+    } catch (...) {  // ends the other threads' loops, which would wait for this thread
       begun += pool_.size();
       ended += pool_.size();
       throw;

@@ -30,14 +30,15 @@ double seconds_of(Call call) {
 /// slows the clock for the kernels that follow.
 class KernelTimer {
  public:
-  /// A function that runs a kernel on thread `thread` and returns the seconds to count, without the preparation.
+  /// A function that runs a kernel on thread `thread` and returns the measured seconds, without the time that preparing
+  /// the operands takes.
   using Kernel = std::function<double(int thread)>;
 
   explicit KernelTimer(ThreadPool& pool) : pool_(pool) {}
 
-  /// Adds a kernel. Returns the number of the kernel, from 0, for seconds().
+  /// Adds a kernel to the measurement. Returns the index of the kernel, which the caller passes to seconds().
   std::size_t add(Kernel kernel);
-  /// Runs all kernels for about `seconds` seconds: one round that is not counted, then at least two that are.
+  /// Runs all kernels for about `seconds` seconds: one round as warm-up, then at least two rounds that are measured.
   void run(double seconds);
   /// Returns the seconds of one call of a kernel: the median over rounds, averaged over threads.
   double seconds(std::size_t kernel) const { return seconds_.at(kernel); }

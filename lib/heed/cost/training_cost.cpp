@@ -21,10 +21,13 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kUpdates = 1000;  // at most so many updates are counted; they are typical of an epoch
-constexpr double kSeconds = 0.1;        // duration of the measurement
-constexpr std::int64_t kRows = 256;     // rows of a measured product, when weights need no preparation
-// The greatest number of parameters that one thread updates in the measurement.
+// The greatest number of updates whose work is counted. The first updates of an epoch are typical of the whole epoch.
+constexpr std::size_t kUpdates = 1000;
+// The number of seconds for which the kernels are measured.
+constexpr double kSeconds = 0.1;
+// The greatest number of rows of a measured matrix product in float32, for which no weight has to be converted.
+constexpr std::int64_t kRows = 256;
+// The greatest number of parameters that one thread updates when the optimiser is measured.
 constexpr std::int64_t kSlice = 1 << 20;
 
 /// The memory and the graph of one thread of the measurement. The operands of different ops lie far apart, so that no
@@ -39,22 +42,22 @@ struct Worker {
     graph.reset();
   }
 
-  /// Returns an input [rows, columns] filled with a small number, as typical for a training step.
+  /// Returns a graph input of shape [rows, columns], filled with a small number that is typical for a training step.
   Variable<float> some(std::int64_t rows, std::int64_t columns) {
     const Variable<float> x = graph.input(arena.tensor<float>({rows, columns}), true);
     std::fill_n(x.value.data(), x.value.size(), 0.01F);
     return x;
   }
 
-  /// Returns an input like some(), but stored as bfloat16, like the feed-forward layer's inner result.
+  /// Returns a graph input like some(), but stored as bfloat16, like the feed-forward layer's inner result.
   Variable<float> some_rounded(std::int64_t rows, std::int64_t columns) {
     const Variable<float> x = graph.rounded_result({rows, columns});
     std::fill_n(x.rounded.data(), x.rounded.size(), to_bfloat16(0.01F));
     return x;
   }
 
-  /// Returns the seconds that the forward and backward pass of one op take. `op` maps x [rows, columns] to the variable
-  /// from which the backward pass begins.
+  /// Returns the seconds that the forward and backward pass of one op take. `op` maps an input of shape [rows, columns]
+  /// to the variable from which the backward pass begins.
   template <class Op>
   double run(std::int64_t rows, std::int64_t columns, Op op, bool rounded = false) {
     graph.reset();
@@ -75,12 +78,14 @@ struct Worker {
   CpuContext device;
   ParameterValues<float> gradient;
   Graph<float> graph;
-  Variable<float> other;  // a second operand of the shape of x, for ops with two
-  std::size_t begin = 0;  // offset of the next op's operands in the arena, in bytes
+  // The second operand of ops that have two operands; has the same shape as the first operand.
+  Variable<float> other;
+  // The offset of the next op's operands in the arena, in bytes.
+  std::size_t begin = 0;
 };
 
-/// What one thread updates in the measurement: a slice of the parameters, the gradients of two threads, and the
-/// optimiser's moments.
+/// The data of one thread when the optimiser is measured: a slice of the parameters, the gradients of two threads, and
+/// the optimiser's moments.
 struct UpdatedSlice {
   UpdatedSlice(const ParameterLayout& layout, const OptimizerSettings& settings)
       : value(layout), sum(layout), other(layout), optimizer(settings, layout, memory) {}
@@ -90,18 +95,25 @@ struct UpdatedSlice {
   Optimizer optimizer;
 };
 
-/// Measured seconds that one thread takes, forward and backward pass together.
+/// The measured seconds that one thread takes for each unit of training work, forward and backward pass together.
 struct Rates {
-  double source_token = 0, target_token = 0;  ///< per token, for the products of all layers with bias and activation
-  double encoder_pair = 0, decoder_pair = 0, cross_pair = 0;  ///< per pair of query and key, for all layers
-  double norm = 0;       ///< per token, for the residual, dropout and normalisation of one sublayer
-  double embedding = 0;  ///< per token
-  double output = 0;     ///< per target token, for logits, softmax and loss
-  double parameter = 0;  ///< per parameter: adding gradients up, their norm, the update, and clearing the gradients
+  /// Seconds per source token and per target token for the matrix products of all layers, with bias and activation.
+  double source_token = 0, target_token = 0;
+  /// Seconds per (query, key) pair for the attention of all layers: encoder and decoder self-attention,
+  /// cross-attention.
+  double encoder_pair = 0, decoder_pair = 0, cross_pair = 0;
+  /// Seconds per token for the residual connection, dropout and normalisation of one sublayer.
+  double norm = 0;
+  /// Seconds per token for the embedding.
+  double embedding = 0;
+  /// Seconds per target token for the logits, the softmax and the loss.
+  double output = 0;
+  /// Seconds per parameter for adding the threads' gradients up, their norm, the update, and clearing the gradients.
+  double parameter = 0;
   double barrier = 0;
 };
 
-/// Measures the Rates on this machine.
+/// Measures on this machine how many seconds each unit of training work takes.
 class Calibration {
  public:
   /// `pairs` are the sentence pairs of a typical shard, on which the kernels are measured.
@@ -111,8 +123,8 @@ class Calibration {
       : model_(model), config_(model.config()), options_(options), pool_(pool), timer_(pool) {
     fill_batch(corpus, pairs, batch_);
     for (const std::int32_t pair : pairs) counts_.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
-    // With bfloat16 a weight is prepared once for all rows of a shard; the measured product needs as many rows as a
-    // shard, so that the preparation has its usual share of the time.
+    // With bfloat16, a weight is converted once for all rows of a shard. The measured matrix product then needs as many
+    // rows as a shard, so that the conversion takes its usual fraction of the time.
     const bool prepares = takes_bfloat16(precision);
     rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
     const std::int64_t widest = std::max(2 * config_.dim_ffn, 4 * config_.dim_emb);
@@ -143,7 +155,7 @@ class Calibration {
   }
 
  private:
-  /// States that a rate contains `times` times the seconds of a kernel.
+  /// One term of a member of Rates: `times` multiplied by the measured seconds of a kernel is added to `*rate`.
   struct Share {
     double* rate;
     double times;
@@ -152,15 +164,15 @@ class Calibration {
 
   Worker& worker(int thread) { return *workers_[static_cast<std::size_t>(thread)]; }
 
-  /// Adds the kernel work(worker) to the timer. One call of the kernel does `count` operations; the rate needs `times`
-  /// operations.
+  /// Adds the kernel work(worker) to the timer. One call of the kernel processes `count` tokens or (query, key) pairs.
+  /// After the measurement, `rate` grows by times / count multiplied by the seconds of one call.
   template <class Work>
   void add(double& rate, std::int64_t times, std::int64_t count, Work work) {
     const std::size_t kernel = timer_.add([this, work](int thread) { return work(worker(thread)); });
     shares_.push_back({&rate, static_cast<double>(times) / static_cast<double>(count), kernel});
   }
 
-  /// Adds each shape of a product once, and a normalisation.
+  /// Adds one kernel for each shape of matrix product in the model's layers, and one kernel for the normalisation.
   void add_layers() {
     std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, std::vector<LayerProduct>> kinds;
     for (const LayerProduct& product : layer_products(model_))
@@ -275,7 +287,7 @@ class Calibration {
   Rates rates_;
 };
 
-/// The work of each thread in each of the first updates of an epoch.
+/// The counted work of each thread in each of the first updates of an epoch.
 struct Plan {
   Plan(const ParallelCorpus& corpus, const BatchOptions& options, int threads) {
     EpochBatches batches(corpus, options.limits(), static_cast<std::uint64_t>(options.seed));
@@ -303,9 +315,12 @@ struct Plan {
     typical_shard = std::move(middle->second);
   }
 
-  std::vector<std::vector<TokenCounts>> updates;  // [update][thread]
+  // The counted work of each thread in each update: [update][thread].
+  std::vector<std::vector<TokenCounts>> updates;
   TokenCounts all;
-  std::vector<std::int32_t> typical_shard;  // pairs of the shard with the median number of cross-attention pairs
+  // The corpus indices of the sentence pairs in a typical shard: the shard whose number of (query, key) pairs in the
+  // cross-attention is the median of all shards.
+  std::vector<std::int32_t> typical_shard;
 };
 
 /// Returns the bytes that an update reads and writes for each parameter.
@@ -314,16 +329,16 @@ double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& opti
   return 4 * as_double(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
 }
 
-/// Returns the bytes that norms and embeddings read and write in the forward and backward pass: ten floats and two
-/// bytes of dropout mask for each element.
+/// Returns the bytes that normalisations and embeddings read and write in the forward and backward pass: ten floats and
+/// two bytes of dropout mask for each element of their results.
 double norm_bytes(const TransformerConfig& config, const TokenCounts& counts) {
   return 42 * as_double(config.dim_emb) *
          (as_double(counts.source) * (2 * config.enc_depth + 1) +
           as_double(counts.target) * (3 * config.dec_depth + 1));
 }
 
-/// Returns the seconds of one thread for the work `t`: products of the layers; output layer and loss; attention; norms
-/// and embeddings.
+/// Returns how many seconds one thread needs for the counted work `t`, in four parts: the matrix products of the
+/// layers; the output layer and the loss; attention; normalisations and embeddings.
 std::array<double, 4> seconds_of_tokens(const TransformerConfig& config, const Rates& rate, const TokenCounts& t) {
   return {rate.source_token * as_double(t.source) + rate.target_token * as_double(t.target),
           rate.output * as_double(t.target),

@@ -15,8 +15,10 @@ namespace heed {
 /// The predicted cost of training: the counted operations and bytes that the config and the corpus require, times the
 /// measured cost of an operation on this machine. The measurement runs the library's own kernels at the model's sizes.
 struct TrainingCost {
-  std::int64_t target_tokens = 0;  ///< target tokens of the updates that were counted
-  double seconds = 0;              ///< predicted wall-clock time for target_tokens
+  /// The number of target tokens in the updates whose work was counted.
+  std::int64_t target_tokens = 0;
+  /// The predicted wall-clock time in seconds for training on target_tokens tokens.
+  double seconds = 0;
   std::vector<CostPart> parts;
 
   double tokens_per_second() const { return static_cast<double>(target_tokens) / seconds; }

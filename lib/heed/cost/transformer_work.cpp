@@ -18,7 +18,9 @@ std::vector<LayerProduct> layer_products(const Transformer<float>& model) {
     const std::string_view module = name.substr(0, name.size() - kWeight.size());
     const bool cross = name.find("/cross_attention/") != name.npos;
     const bool query = module.ends_with("/query"), key = module.ends_with("/key"), value = module.ends_with("/value");
-    if (value || (key && !cross)) continue;  // the weight belongs to the product that begins with query or key
+    // Self-attention computes query, key and value in one matrix product, which is listed at the query weight.
+    // Cross-attention computes key and value in one matrix product, which is listed at the key weight.
+    if (value || (key && !cross)) continue;
     LayerProduct product{.weight = layout.find(info.name), .bias = layout.find(std::string(module) + "/bias")};
     product.outputs = info.shape[0] * (query && !cross ? 3 : key ? 2 : 1);
     product.inputs = info.shape[1];

@@ -20,10 +20,12 @@
 namespace heed {
 namespace {
 
-// Bytes of memory taken from the system to measure the cost of new pages.
+// The number of bytes that are taken from the operating system to measure the cost of new memory pages.
 constexpr std::size_t kPages = std::size_t{16} << 20;
-constexpr double kSeconds = 0.1;  // duration of the measurement
-// From this number of rows on, the time of an encoder's product grows linearly.
+// The number of seconds for which the kernels are measured.
+constexpr double kSeconds = 0.1;
+// The greatest number of rows with which a matrix product of the encoder is measured. With more rows, the time grows
+// linearly.
 constexpr std::int64_t kEncodedRows = 128;
 
 /// Returns the bytes that one element of a weight takes in inference.
@@ -32,11 +34,11 @@ double bytes_of_weight(Precision precision) {
   return takes_bfloat16(precision) ? 2 : 4;
 }
 
-/// The parts of the time of one thread.
+/// The kinds of work into which the predicted time of one thread is divided.
 enum Part { kEncoder, kDecoder, kOutput, kAttention, kNorms, kParts };
 using Seconds = std::array<double, kParts>;
 
-/// Measures the kernels of one model and predicts the seconds of counted work.
+/// Measures the kernels of one model and predicts the seconds that the counted work takes.
 class ModelCalibration {
  public:
   ModelCalibration(const LoadedModel& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
@@ -60,8 +62,8 @@ class ModelCalibration {
     for (const std::int64_t r : row_counts_) add_step(r);
     add_attention(pool);
     timer_.run(kSeconds);
-    // The pages are taken twice and the second time counts, because a virtual machine may first have to ask its host
-    // for memory.
+    // Each thread takes the memory pages twice, and only the second time is measured, because a virtual machine may
+    // first have to ask its host for memory.
     std::vector<double> seconds(static_cast<std::size_t>(pool.size()));
     pool.run([&](int index) {
       for (int i = 0; i < 2; ++i) {
@@ -94,8 +96,8 @@ class ModelCalibration {
     return out;
   }
 
-  /// Returns the bytes that a thread takes from the system once: for its cache of keys and values, and for the
-  /// activations of an encoder sublayer in the largest batch. Growing the cache by moving pages is not counted.
+  /// Returns how many bytes a thread takes from the operating system once: for its cache of keys and values, and for
+  /// the activations of an encoder sublayer in the largest batch. Growing the cache by moving pages is not counted.
   double memory_taken(const DecodingCounts& counts) const {
     const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
     const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
@@ -104,7 +106,7 @@ class ModelCalibration {
   }
   double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
 
-  /// Returns the number of weight elements of the decoder's layers, all of which each step reads.
+  /// Returns the number of weight elements in the decoder's layers. Each decoding step reads all of these weights.
   double step_weights() const {
     double out = 0;
     for (const auto& layer : decoder_)
@@ -143,7 +145,8 @@ class ModelCalibration {
                                     kEncodedRows);
   }
 
-  /// Sets row_counts_ to at most three numbers of rows that steps had. The time between these numbers is interpolated.
+  /// Sets row_counts_ to at most three numbers of rows (hypotheses) that decoding steps had. Kernels are measured with
+  /// these numbers of rows; at_rows() interpolates the time for other numbers.
   void choose_rows() {
     const double all = as_double(counts_.tokens.target);
     std::vector<std::int64_t> chosen;
@@ -169,8 +172,8 @@ class ModelCalibration {
                     0.5 * low * as_double(rows) / as_double(row_counts_[0]));
   }
 
-  /// Adds a kernel that computes the products of one layer per call and takes the next layer in the next call, so that
-  /// weights come from the same level of cache or memory as in a step.
+  /// Adds a kernel whose calls compute the matrix products of one layer each, of the next layer in each call. Weights
+  /// then come from the same level of cache or memory as in a decoding step.
   std::size_t add_products(const std::vector<std::vector<LayerProduct>>& layers, std::int64_t rows) {
     return timer_.add([this, &layers, rows](int index) {
       Thread& t = thread(index);
@@ -226,8 +229,8 @@ class ModelCalibration {
     }));
   }
 
-  /// Fills a thread's cache as a beam search would: the rows of a sentence are neighbours and share their first
-  /// positions.
+  /// Fills the key and value cache of `t` as a beam search would: the hypotheses of a sentence are in neighbouring rows
+  /// and share their first positions.
   void fill(Thread& t, std::int64_t sentences) {
     const std::int64_t width = config_.dim_emb;
     std::vector<std::int32_t> offsets, parents, first_rows;
@@ -239,8 +242,8 @@ class ModelCalibration {
     t.cache.select(parents);
     for (std::size_t r = 0; r < parents.size(); ++r)
       first_rows.push_back(r > 0 && parents[r] == parents[r - 1] ? first_rows.back() : static_cast<std::int32_t>(r));
-    // The number of shared positions is chosen so that the step reads as many different keys as the average step did:
-    // keys = rows x (own positions) + sentences x (shared positions).
+    // The number of shared positions is chosen so that a measured step reads as many different keys as the average
+    // decoding step did: keys = rows x (own positions) + sentences x (shared positions).
     const double keys =
         as_double(rows_ * length_) * as_double(counts_.decoder_keys) / as_double(counts_.tokens.decoder_pairs);
     const double own = rows_ == sentences ? as_double(length_)
@@ -274,7 +277,8 @@ class ModelCalibration {
                                 out.data());
       });
     });
-    // Measures the embedding of a row, and storing the row's keys and values in the cache of one layer.
+    // Measures the embedding of the next token of each row (hypothesis), and storing the keys and values of the rows in
+    // the cache of one layer.
     row_kernel_ = timer_.add([=, this](int index) {
       Thread& t = thread(index);
       t.arena.reset();
@@ -312,17 +316,19 @@ class ModelCalibration {
   const DecodingCounts& counts_;
   KernelTimer timer_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  // [layer][product]; memory_: the cross-attention's key and value projections.
+  // The matrix products of each layer: [layer][product]. memory_ holds those decoder products that compute the
+  // cross-attention's keys and values.
   std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;
   std::vector<std::int64_t> row_counts_;
-  // Rows, positions per row and source tokens per sentence of a typical step.
+  // The size of a typical decoding step: rows (hypotheses), positions per row, and source tokens per sentence.
   std::int64_t rows_ = 1, length_ = 1, source_ = 1;
   std::int64_t encoder_pairs_ = 1;
   std::vector<std::int32_t> encoder_offsets_;
   std::size_t encoder_kernel_ = 0, memory_kernel_ = 0, encoder_norm_kernel_ = 0;
   double page_seconds_ = 0;
   std::size_t row_kernel_ = 0, encoder_attention_kernel_ = 0, self_kernel_ = 0, cross_kernel_ = 0;
-  std::vector<std::size_t> decoder_kernels_, output_kernels_, norm_kernels_;  // one for each of row_counts_
+  // The timer's kernels of a decoding step; each vector has one kernel for each number of rows in row_counts_.
+  std::vector<std::size_t> decoder_kernels_, output_kernels_, norm_kernels_;
 };
 
 }  // namespace

@@ -12,16 +12,20 @@
 
 namespace heed {
 
-/// Counts of the work that a search has asked of its model.
+/// Counts of the work that a search for translations has asked of its model.
 struct DecodingCounts {
   std::int64_t batches = 0, sentences = 0;
-  TokenCounts tokens;                          ///< in decoding, a row of a step counts as a target token
-  std::map<std::int64_t, std::int64_t> steps;  ///< the number of steps for each number of rows
-  std::int64_t k = 1;                          ///< the greatest number of likeliest tokens that a step was asked for
-  /// The keys that the decoder's self-attention reads. A key that several rows of a step share counts once, whereas
-  /// tokens.decoder_pairs counts the key once for each of these rows.
+  /// Numbers of tokens and (query, key) pairs. Each hypothesis counts as one target token in each decoding step.
+  TokenCounts tokens;
+  /// How many decoding steps had a number of rows (hypotheses): steps[number of rows] = number of steps.
+  std::map<std::int64_t, std::int64_t> steps;
+  /// The greatest k of the steps that were asked for the k likeliest next tokens.
+  std::int64_t k = 1;
+  /// The number of keys that the decoder's self-attention reads. A key that several hypotheses share in a step counts
+  /// once, whereas tokens.decoder_pairs counts the key once for each of these hypotheses.
   std::int64_t decoder_keys = 0;
-  std::int64_t most_source = 0, most_keys = 0;  ///< maxima: source tokens of a batch, decoder_keys of a step
+  /// The greatest number of source tokens in a batch, and the greatest number of keys that one decoding step reads.
+  std::int64_t most_source = 0, most_keys = 0;
 
   DecodingCounts& operator+=(const DecodingCounts& other);
 };
@@ -45,9 +49,11 @@ class CountedStepModel : public StepModel {
  private:
   /// One position of a hypothesis. Hypotheses that begin alike share their first positions.
   struct Position {
-    // The index of the preceding position; -1: none.
+    // The index in positions_ of the preceding position; -1 for the first position.
     std::int32_t before;
-    std::int32_t references;  // the number of following positions and of rows that refer to this position
+    // The number of following positions, plus the number of rows (hypotheses) whose last position is this one. At 0,
+    // the position is no longer used.
+    std::int32_t references;
   };
 
   void count_step();
@@ -55,16 +61,20 @@ class CountedStepModel : public StepModel {
 
   std::unique_ptr<StepModel> model_;
   DecodingCounts counts_;
-  std::vector<std::int64_t> sources_;  // the number of source tokens of each row
+  // The number of source tokens of the sentence that each row (hypothesis) translates.
+  std::vector<std::int64_t> sources_;
   std::vector<Position> positions_;
-  std::vector<std::int32_t> last_;      // the index in positions_ of each row's last position; -1: none
-  std::int64_t length_ = 0, live_ = 0;  // number of steps of this batch; number of positions that rows still use
+  // The index in positions_ of the last position of each row (hypothesis); -1 before the first step.
+  std::vector<std::int32_t> last_;
+  // The number of decoding steps of the present batch, and the number of positions that rows still use.
+  std::int64_t length_ = 0, live_ = 0;
 };
 
-/// The predicted cost of a translation, for comparison with the measured time: the counted operations and bytes, times
-/// the measured cost of an operation on this machine.
+/// The predicted cost of a translation, for comparison with the measured time: the counted operations and bytes,
+/// multiplied by the measured cost of one operation or byte on this machine.
 struct TranslationCost {
-  double seconds = 0;  ///< predicted wall-clock time
+  /// The predicted wall-clock time in seconds.
+  double seconds = 0;
   std::vector<CostPart> parts;
 };
 

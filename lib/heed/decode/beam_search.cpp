@@ -51,8 +51,9 @@ class BeamSearch {
 
  private:
   void step() {
-    // 2K continuations of a sentence are enough, because at most K of them are </s>. The 3 forbidden ids, and </s>
-    // while the output is too short, may take further places among the k likeliest.
+    // 2K continuations of a sentence are enough (K is the beam size), because at most K of them end with </s>. The 3
+    // ids that a translation must not contain, and </s> while the output is too short, may also be among the k
+    // likeliest tokens.
     const std::int64_t k = std::min<std::int64_t>(2 * options_.beam_size + 3 + (length_ <= options_.min_output_length),
                                                   model_.vocabulary());
     arena_.reset();
@@ -72,7 +73,8 @@ class BeamSearch {
     if (!sentences_.empty() && !unmoved(row)) model_.reorder(parents_);
   }
 
-  /// Returns whether each row continues the same row, so that nothing needs to be reordered: usual in greedy search.
+  /// Returns whether each of the `rows` hypotheses continues in its own row of the model, so that the model's rows need
+  /// no reordering. This is usual in greedy search.
   bool unmoved(std::int32_t rows) const {
     if (static_cast<std::int32_t>(parents_.size()) != rows) return false;
     for (std::size_t i = 0; i < parents_.size(); ++i)
@@ -80,8 +82,8 @@ class BeamSearch {
     return true;
   }
 
-  /// Sets candidates_ to the best 2K continuations of a sentence, best first. Of equal sums, the lower row comes first,
-  /// then the lower id.
+  /// Sets candidates_ to the best 2K continuations of a sentence's hypotheses, best first (K is the beam size). When
+  /// sums are equal, the continuation with the lower row comes first, then the one with the lower token id.
   void rank(const Sentence& sentence, std::int32_t first_row, Tensor<float> values, Tensor<std::int32_t> ids) {
     candidates_.clear();
     for (std::size_t i = 0; i < sentence.alive.size(); ++i) {
@@ -106,8 +108,8 @@ class BeamSearch {
     candidates_.resize(count);
   }
 
-  /// Finishes the hypotheses of `sentence` that end with </s>, and continues the best K others with the candidates'
-  /// tokens.
+  /// Finishes those of the sentence's K best continuations that end with </s>. The K best continuations without </s>
+  /// become the sentence's next hypotheses (K is the beam size).
   void advance(Sentence& sentence, std::int32_t first_row) {
     auto& finished = finished_[static_cast<std::size_t>(sentence.index)];
     const auto beam = static_cast<std::size_t>(options_.beam_size);
@@ -156,7 +158,8 @@ class BeamSearch {
   StepModel& model_;
   const SearchOptions& options_;
   std::vector<std::vector<Hypothesis>> finished_;
-  std::vector<Sentence> sentences_;  // unfinished sentences; their rows follow each other in this order
+  // Sentences with unfinished hypotheses. The model's rows hold the hypotheses sentence by sentence, in this order.
+  std::vector<Sentence> sentences_;
   std::vector<Node> nodes_;
   std::vector<std::int32_t> tokens_, parents_;
   std::vector<Candidate> candidates_;

@@ -7,10 +7,15 @@ namespace heed {
 
 /// A translation of one sentence as ids of target pieces.
 struct Hypothesis {
-  std::vector<std::int32_t> ids;         ///< without </s>
-  std::vector<float> log_probabilities;  ///< one for each id, and one for </s> if the hypothesis ended with </s>
-  double sum = 0;                        ///< sum of log_probabilities
-  double score = 0;                      ///< `sum` divided by the length penalty (SearchOptions::final_score)
+  /// The ids of the translation's pieces, without </s>.
+  std::vector<std::int32_t> ids;
+  /// The log-probability of each element of `ids`, followed by the log-probability of </s> if the hypothesis ended with
+  /// </s>.
+  std::vector<float> log_probabilities;
+  /// The sum of log_probabilities.
+  double sum = 0;
+  /// The score by which hypotheses are sorted: `sum` divided by the length penalty (SearchOptions::final_score).
+  double score = 0;
 };
 
 /// Returns whether a translation must not contain `id`: `<pad>`, `<unk>` and `<s>` are forbidden.

@@ -10,8 +10,8 @@
 namespace heed {
 namespace {
 
-/// Returns a hash of a source's ids, which selects its stream of random numbers. The stream therefore depends neither
-/// on the other sentences nor on the line number.
+/// Returns a hash of the ids of a source sentence. The hash selects the sentence's stream of random numbers, which
+/// therefore depends neither on the other sentences nor on the line number.
 std::uint64_t hash_ids(std::span<const std::int32_t> ids) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const std::int32_t id : ids) hash = (hash ^ static_cast<std::uint32_t>(id)) * 0x100000001b3ULL;
@@ -23,8 +23,8 @@ struct Drawn {
   float log_probability;
 };
 
-/// Draws tokens from softmax(scores / temperature), restricted to the top k and to the nucleus. The log-probability of
-/// the drawn token is computed without temperature and restrictions.
+/// Draws tokens from softmax(scores / temperature), restricted to the k likeliest tokens (--top-k) and to the nucleus
+/// (--top-p). The log-probability of the drawn token is computed without temperature and restrictions.
 class Sampler {
  public:
   explicit Sampler(const SearchOptions& options) : options_(options) {}
@@ -56,7 +56,8 @@ class Sampler {
   }
 
  private:
-  /// Returns one id of order_ (sorted, best first): the inverse of the cumulative distribution at `uniform` in [0, 1).
+  /// Returns one id of order_, whose ids are sorted by falling score. `uniform`, a random number in [0, 1), selects the
+  /// id through the inverse of the cumulative distribution.
   std::int32_t pick(std::span<const float> scores, double uniform) {
     const float best = scores[static_cast<std::size_t>(order_[0])];
     weights_.clear();

@@ -23,15 +23,21 @@ struct EnumNames<SearchKind> {
 struct SearchOptions {
   SearchKind search = SearchKind::beam;
   int beam_size = 4;
-  double normalize = 1;       ///< exponent A: scores are divided by length^A
-  double length_penalty = 0;  ///< exponent A: if not 0, scores are divided by ((5 + length) / 6)^A instead (GNMT)
-  int n_best = 0;             ///< number of translations of each line; 0: one, printed as plain text
+  /// The exponent A of --normalize: scores are divided by length^A.
+  double normalize = 1;
+  /// The exponent A of --length-penalty: if not 0, scores are divided by ((5 + length) / 6)^A (GNMT), not by length^A.
+  double length_penalty = 0;
+  /// The number of translations to print for each line. With 0, the best one is printed as plain text.
+  int n_best = 0;
   double max_length_factor = 3;
   int max_output_length = 1000;
   int min_output_length = 0;
   double temperature = 1;
-  int top_k = 0;     ///< 0: sample from all pieces
-  double top_p = 1;  ///< nucleus sampling (Holtzman et al. 2020); 1: no nucleus
+  /// Sampling draws from the top_k likeliest pieces only; 0: from all pieces.
+  int top_k = 0;
+  /// Sampling draws only from the likeliest pieces whose probabilities add up to top_p (nucleus sampling, Holtzman et
+  /// al. 2020); 1: from all pieces.
+  double top_p = 1;
   std::uint64_t seed = 1;
 
   template <class Visitor>

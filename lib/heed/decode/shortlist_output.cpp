@@ -9,8 +9,8 @@
 namespace heed {
 namespace {
 
-/// The number of sentences in a group. A larger group packs shared columns fewer times, but multiplies each row by the
-/// columns of more sentences.
+/// The number of neighbouring sentences whose output scores are computed in one matrix product. A larger group packs
+/// columns that its sentences share fewer times, but multiplies each row by the columns of more sentences.
 constexpr std::size_t kGroup = 8;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 

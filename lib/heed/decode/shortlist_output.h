@@ -24,35 +24,39 @@ class ShortlistOutput {
   /// sentence s.
   void start(Graph<float>& graph, const Shortlist& shortlist, const PackedIds& source, Tensor<float> weight,
              Tensor<float> bias);
-  /// Reorders the rows: row i becomes a copy of the previous row parents[i].
+  /// Reorders the rows, one for each hypothesis: new row i belongs to the same sentence as old row parents[i].
   void select(std::span<const std::int32_t> parents);
 
-  /// Returns the scores [R, V] of hidden [R, D] in the graph's arena. The score of a piece outside of a sentence's list
-  /// is minus infinity.
+  /// Returns the scores [R, V] of all pieces, computed from the hidden states `hidden` [R, D], in the graph's arena. A
+  /// piece that the shortlist does not allow for a row's sentence has the score minus infinity.
   Tensor<float> scores(Graph<float>& graph, Tensor<float> hidden, std::int64_t vocabulary);
-  /// Computes the k likeliest pieces of each row under the softmax over its sentence's list, in the format of
-  /// StepModel::step(). When a list has fewer than k pieces, `<pad>` with minus infinity fills the remaining places.
+  /// Computes the k likeliest pieces of each row, under the softmax over the pieces that the shortlist allows for the
+  /// row's sentence, in the format of StepModel::step(). When the shortlist allows fewer than k pieces, `<pad>` with
+  /// minus infinity fills the remaining places.
   void best(Graph<float>& graph, Tensor<float> hidden, std::int64_t k, float* log_probabilities, std::int32_t* ids);
 
  private:
   struct Sentence {
-    // The pieces of the list, and their columns in the group's product; both ascending.
+    // The ids of the pieces that the shortlist allows for the sentence, and the columns of these pieces in the matrix
+    // product of the sentence's group. Both are in ascending order.
     std::vector<std::int32_t> ids, columns;
     std::int32_t group = 0;
   };
   struct Group {
     PackedWeight<float> weight;
-    bool alone = false;  // the group has one sentence, which uses all columns
+    // Whether the group has only one sentence, which uses all columns of the group's matrix product.
+    bool alone = false;
   };
 
   /// Calls use(sentence, first row, scores [n, L]) for each run of n neighbouring rows that belong to the same
-  /// sentence. L is the length of the sentence's list.
+  /// sentence. L is the number of pieces that the shortlist allows for the sentence.
   template <class Use>
   void for_sentences(Graph<float>& graph, Tensor<float> hidden, Use use);
 
   std::vector<Sentence> sentences_;
   std::vector<Group> groups_;
-  std::vector<std::int32_t> rows_;  // the sentence of each row
+  // The index in sentences_ of the sentence that each row (hypothesis) belongs to.
+  std::vector<std::int32_t> rows_;
   Arena weights_;
 };
 

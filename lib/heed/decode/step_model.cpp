@@ -59,8 +59,8 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
   const LinearInput<float> product(graph, hidden);
   const PackedWeight<float> packed = product.packed_weight(weight, bias);
   if (k <= LogSoftmaxTopK<float>::kLargest) {
-    // One thread computes blocks of columns that stay in its cache until best.add() reads them. Such a block is too
-    // small to share, so a team computes all columns in one product.
+    // One thread computes the scores of a block of vocabulary columns, which stay in its cache until best.add() reads
+    // them. Such a block is too small for a team of threads to share, so a team computes all columns in one product.
     const std::int64_t block = graph.device().team ? all : LogSoftmaxTopK<float>::kColumns;
     LogSoftmaxTopK<float> best(arena, rows, k, log_probabilities, ids);
     for (std::int64_t begin = 0; begin < all; begin += block) {
@@ -83,7 +83,7 @@ void EnsembleStepModel::start(const PackedIds& source) {
 
 namespace {
 
-/// Returns log(sum(exp(x))) of a row.
+/// Returns log(sum(exp(x))) of all elements of `x`.
 float log_sum_exp(std::span<const float> x) {
   const float top = *std::max_element(x.begin(), x.end());
   double sum = 0;

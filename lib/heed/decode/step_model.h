@@ -27,20 +27,21 @@ class StepModel {
   /// The scores are valid until the next call.
   virtual Tensor<float> step(std::span<const std::int32_t> tokens) = 0;
   /// Feeds tokens[i] to row i, like step(tokens), but returns only the k likeliest next tokens of each row: their
-  /// log-probabilities and ids, both [R, k], likeliest first; of equal ones, the lower id comes first. `device`
-  /// provides temporary memory.
+  /// log-probabilities and ids, both [R, k], likeliest first. Of equally likely tokens, the one with the lower id comes
+  /// first. `device` provides temporary memory.
   virtual void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
                     std::int32_t* ids);
-  /// Reorders the rows: row i becomes a copy of the previous row parents[i]. Then there are parents.size() rows.
+  /// Reorders the rows, one for each hypothesis: new row i becomes a copy of old row parents[i]. Afterwards the number
+  /// of rows is parents.size().
   virtual void reorder(std::span<const std::int32_t> parents) = 0;
-  /// Lets the threads of `team` share the work of the following batches; null: no sharing. The results are the same,
-  /// bit for bit.
+  /// Lets the threads of `team` share the work of the following batches; with null, one thread does all work. The
+  /// results are the same, bit for bit.
   virtual void share_with(ThreadTeam* team) = 0;
 };
 
-/// Computes the k likeliest columns of softmax(hidden W^T + b) for each row: log-probabilities and indices, both [R,
-/// k], likeliest first; of equal ones, the lower index comes first. `device` provides temporary memory for the rare
-/// case that blocks of columns do not suffice.
+/// Computes the k likeliest columns (tokens) of softmax(hidden W^T + b) for each row: their log-probabilities and
+/// indices, both [R, k], likeliest first. Of equally likely columns, the one with the lower index comes first. `device`
+/// provides temporary memory for the rare case in which all columns must be computed at once instead of in blocks.
 ///
 /// Shapes: hidden [R, D], weight [V, D], bias [V] or absent.
 void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
@@ -50,8 +51,8 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
 class TransformerStepModel : public StepModel {
  public:
   /// The model and the parameters are only read, may be used by other threads at the same time, and must outlive this
-  /// object. `packed` holds the packed weights and may be shared too; null packs the weights for this object alone.
-  /// `shortlist` may be shared too; null allows every piece.
+  /// object. `packed` holds the packed weights and may be shared with other objects; null packs the weights for this
+  /// object alone. `shortlist` may be shared too; null allows every piece of the vocabulary.
   TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision,
                        std::shared_ptr<PackedParameters<float>> packed = nullptr,
                        std::shared_ptr<const Shortlist> shortlist = nullptr);

@@ -46,8 +46,9 @@ void check_same_text(const std::string& first, const std::string& other, const c
 Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads,
                        const std::string& shortlist)
     : precision_(precision) {
-  static_cast<void>(instruction_set());  // reports a wrong HEED_ISA before any model is read
-  checkpoints_.reserve(paths.size());    // step models refer to the parameters, which must not move
+  // A wrong value of the environment variable HEED_ISA is reported by this call, before any model is read.
+  static_cast<void>(instruction_set());
+  checkpoints_.reserve(paths.size());  // step models refer to the parameters, which must not move
   ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
   for (const std::string& path : paths) {
     checkpoints_.push_back(open_unread_checkpoint(path));
@@ -63,9 +64,9 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
   }
 }
 
-/// Packs the weights of checkpoint i while reading them from the file: one decoding step asks for each weight of the
-/// layers and of the output layer (with a shortlist, not of the output layer). Then reads the remaining parameters. A
-/// weight that is used only in packed form is never held unpacked as well.
+/// Packs the weights of checkpoint i while reading them from the file. For this purpose, one decoding step asks for
+/// each weight of the layers and of the output layer (with a shortlist, not of the output layer). Then reads the
+/// remaining parameters. A weight that is used only in packed form is never held unpacked as well.
 void Translator::pack(std::size_t i, ThreadTeam& team) {
   auto& [checkpoint, reader] = checkpoints_[i];
   packed_.push_back(std::make_shared<PackedParameters<float>>(

@@ -57,7 +57,8 @@ class Translator {
   void pack(std::size_t i, ThreadTeam& team);
 
   std::vector<UnreadCheckpoint> checkpoints_;
-  std::vector<std::shared_ptr<PackedParameters<float>>> packed_;  // one for each checkpoint
+  // The packed weights of each checkpoint in checkpoints_.
+  std::vector<std::shared_ptr<PackedParameters<float>>> packed_;
   std::shared_ptr<const Shortlist> shortlist_;
   Precision precision_;
 };
