@@ -14,15 +14,16 @@ namespace {
 
 // The kinds of attention in the order of the report.
 constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross};
-constexpr int kLongestHeading = 100;  // greatest width, in columns, of the heading above a picture
+// The greatest width, in terminal columns, of the heading above a picture of attention maps.
+constexpr int kLongestHeading = 100;
 
-/// Returns the format that the ending of the output file's name means, if any. Throws UsageError for other kinds of
-/// files.
+/// Returns the output format that fits the ending of the output file's name, such as .svg. Returns nothing when the
+/// ending fits no kind of file. Throws UsageError for the ending of a format that heed does not write, such as .pdf.
 std::optional<AttentionFormat> format_of_name(const std::string& output) {
   using enum AttentionFormat;
   constexpr std::array<std::pair<std::string_view, AttentionFormat>, 4> endings{
       {{".svg", svg}, {".png", png}, {".jsonl", jsonl}, {".tsv", tsv}}};
-  // Endings of files that none of the formats fits.
+  // The endings of file formats that heed does not write.
   constexpr std::array<std::string_view, 16> foreign{".pdf",  ".eps",  ".ps",   ".jpg", ".jpeg", ".gif",
                                                      ".webp", ".bmp",  ".tiff", ".tif", ".htm",  ".html",
                                                      ".json", ".hdf5", ".h5",   ".csv"};
@@ -39,7 +40,7 @@ std::optional<AttentionFormat> format_of_name(const std::string& output) {
   return std::nullopt;
 }
 
-/// Returns the T of `--alignment threshold T`, or nothing for argmax.
+/// Parses the value of --alignment: returns T for "threshold T", and nothing for "argmax" or an empty value.
 std::optional<float> parse_alignment(const std::vector<std::string>& words) {
   if (words.empty() || (words.size() == 1 && words[0] == "argmax")) return std::nullopt;
   if (words.size() == 2 && words[0] == "threshold") {
@@ -54,7 +55,7 @@ std::optional<float> parse_alignment(const std::vector<std::string>& words) {
   throw UsageError("--alignment '" + given + "': must be argmax, or threshold and a number from 0 to 1");
 }
 
-/// Returns the heading of a sentence: "line 3: source text → target text".
+/// Returns the heading above the attention maps of a sentence: "line 3: source text → target text".
 std::string heading(const SentenceAttention& sentence, bool ascii = false) {
   std::string text = "line " + std::to_string(sentence.line);
   if (!sentence.source_text.empty()) text += ": " + sentence.source_text;
@@ -148,7 +149,7 @@ std::vector<int> AttentionReport::layers(AttentionKind kind) const {
   return out;
 }
 
-/// Returns the maps that the options choose, ordered by kind, layer and head.
+/// Returns the attention maps of `sentence` that the options choose, ordered by kind, layer and head.
 std::vector<AttentionMap> AttentionReport::select(const SentenceAttention& sentence) const {
   std::vector<AttentionMap> out;
   for (const AttentionKind kind : kKinds) {

@@ -94,22 +94,29 @@ struct AttentionReportOptions {
 /// The tokens along one side of an attention map.
 struct AttentionTokens {
   std::vector<std::string> pieces = {};
-  WordGroups words = {};  ///< the words that the pieces form
+  /// The words that the pieces form: the text of each word, and the index of each piece's word.
+  WordGroups words = {};
 };
 
-/// The attention weights of a model in one sentence, with the texts and tokens.
+/// The attention weights that a model computes for one sentence pair, with the texts and tokens of the pair.
 struct SentenceAttention {
   std::int64_t line = 0;
-  std::string source_text = {}, target_text = {};  ///< raw text
-  AttentionTokens source = {};                     ///< the encoder's tokens: pieces of the source and `</s>`
-  AttentionTokens fed = {};                        ///< the decoder's input: `<s>` and pieces of the target
-  AttentionTokens produced = {};                   ///< the decoder's output: pieces of the target and `</s>`
+  /// The source and the target sentence as raw text.
+  std::string source_text = {}, target_text = {};
+  /// The tokens that the encoder reads: pieces of the source and `</s>`.
+  AttentionTokens source = {};
+  /// The tokens that the decoder reads: `<s>` and pieces of the target.
+  AttentionTokens fed = {};
+  /// The tokens that the decoder predicts: pieces of the target and `</s>`.
+  AttentionTokens produced = {};
   struct Head {
     AttentionKind kind = AttentionKind::cross;
     int layer = 1, head = 1;
-    std::vector<float> weights;  ///< [queries, keys] in row-major order
+    /// The attention weights of this head: [queries, keys] in row-major order.
+    std::vector<float> weights;
   };
-  std::vector<Head> heads = {};  ///< empty when source and target are empty lines
+  /// The attention weights of each head; empty when source and target are empty lines.
+  std::vector<Head> heads = {};
 };
 
 /// Writes the attention of sentences in the format that the user chose.
@@ -126,9 +133,11 @@ class AttentionReport {
   bool wants(AttentionKind kind) const;
   AttentionFormat format() const { return format_; }
 
-  /// Writes a sentence, or keeps the sentence for the picture that finish() writes.
+  /// Writes the attention maps of a sentence. For SVG and PNG, keeps the maps instead, for the picture of all sentences
+  /// that finish() writes.
   void add(const SentenceAttention& sentence);
-  /// Writes the SVG or PNG picture of all sentences; with other formats, writes nothing but a missing header.
+  /// Writes the SVG or PNG picture of all sentences. For TSV, writes the header line if add() was never called; for
+  /// other formats, writes nothing.
   void finish();
 
  private:

@@ -66,8 +66,8 @@ void check_tests(const BleuToolOptions& options, const BleuPlan& plan) {
   refuse(options.fail_drop && options.baseline.empty(), "--fail-drop needs --baseline HYP");
 }
 
-/// Returns the systems in their order, after the baseline. Leaves the baseline out of the systems that are compared
-/// with it.
+/// Returns the names of the hypothesis files (systems) in the user's order, with the baseline first, if given. A
+/// baseline that is also listed as a system is not compared with itself.
 std::vector<std::string> systems_of(const BleuToolOptions& options, bool paired, Log& log) {
   std::vector<std::string> systems = options.input;
   if (systems.empty()) systems.push_back("-");
@@ -103,7 +103,8 @@ TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOption
   return metrics;
 }
 
-/// Sorts the metrics as sacreBLEU prints them: BLEU, chrF, TER. Paired tests keep the user's order.
+/// Sorts the metrics of `plan` in the order in which sacreBLEU prints them: BLEU, chrF, TER. Paired tests keep the
+/// user's order.
 void sort_metrics(BleuPlan& plan) {
   if (plan.test) return;
   const auto rank = [](const auto& metric) { return metric->name()[0] == 'B' ? 0 : metric->name()[0] == 'c' ? 1 : 2; };
@@ -189,7 +190,7 @@ std::string BleuPlan::signature(const TranslationMetric& metric) const {
 std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {
   const auto limit = plan_.options.fail_under;
   if (!limit || !plan_.is_worse(score, *limit)) return {};
-  // The message shows at least two decimals, and as many as needed to tell the score from the limit.
+  // The message shows at least two decimals, and as many as are needed to tell the score from the limit --fail-under.
   int digits = std::max(2, plan_.width);
   while (digits < 17 && format_fixed(score, digits) == format_fixed(*limit, digits)) ++digits;
   const std::string message = whose() + plan_.metrics[0]->name() + " " + format_fixed(score, digits) +

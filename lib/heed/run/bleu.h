@@ -37,12 +37,14 @@ struct BleuToolOptions {
   int threads = 0;
   std::vector<Metric> metrics = {Metric::bleu};
   bool sentence_level = false;
-  std::optional<MtevalMode> tokenize;  ///< default: 13a; with d2l: none
+  /// The tokeniser that BLEU uses. The default is 13a, or none with --d2l.
+  std::optional<MtevalMode> tokenize;
   bool lowercase = false;
   BleuSmoothing smooth_method = BleuSmoothing::exp;
   std::optional<double> smooth_value;
   int max_order = 4;
-  std::optional<bool> effective_order;  ///< default: on for scores of single lines
+  /// Whether BLEU uses the effective n-gram order. The default is true for scores of single lines, otherwise false.
+  std::optional<bool> effective_order;
   bool force = false;
   std::optional<int> d2l;
   bool multi_bleu = false;
@@ -55,8 +57,11 @@ struct BleuToolOptions {
   std::int64_t seed = 12345;
   std::string baseline;
   bool score_only = false;
-  std::optional<int> width;          ///< decimals; default: 1; with d2l: 3
-  std::optional<BleuFormat> format;  ///< default: json for a corpus, text for lines and lengths
+  /// The number of decimals of a score. The default is 1, or 3 with --d2l.
+  std::optional<int> width;
+  /// The format of the report. The default is json for the score of a corpus, and text for scores of single lines or of
+  /// lengths.
+  std::optional<BleuFormat> format;
   bool signature = false;
   bool short_signature = false;
   std::optional<std::int64_t> worst;

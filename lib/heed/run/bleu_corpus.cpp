@@ -7,9 +7,9 @@
 namespace heed {
 namespace {
 
-/// From this number of lines that end in " ." on, sacreBLEU warns that the text looks tokenised.
+/// When at least this number of a system's lines end in " .", sacreBLEU warns that the text looks tokenised.
 constexpr int kTokenizedLines = 100;
-/// A difference with a p-value of at least 0.05 may be chance.
+/// A difference between two systems is significant when the p-value is less than this limit.
 constexpr double kSignificant = 0.05;
 
 /// Warns of systems whose lines look tokenised, as sacreBLEU does.
@@ -75,7 +75,7 @@ std::vector<SystemReport> make_reports(const BleuPlan& plan, const SegmentStatis
   return reports;
 }
 
-/// Returns the systems whose scores --fail-under or --fail-drop does not allow.
+/// Returns the systems whose scores --fail-under or --fail-drop does not allow, each with an error message.
 std::vector<ScoreFailure> check_reports(const BleuPlan& plan, const std::vector<SystemReport>& reports,
                                         Threshold& threshold) {
   std::vector<ScoreFailure> failures;
@@ -105,7 +105,9 @@ void write_reports(const BleuPlan& plan, const std::vector<SystemReport>& report
     const bool list = plan.format == BleuFormat::json && reports.size() == 1 && plan.metrics.size() > 1;
     if (list) out << "[\n";
     for (const SystemReport& system : reports) {
-      std::size_t longest = 0;  // intervals of several metrics are aligned
+      // The greatest length of a score. Shorter scores are padded, so that the confidence intervals of several metrics
+      // are aligned.
+      std::size_t longest = 0;
       for (const SystemScore& score : system.scores)
         longest = std::max(longest, format_fixed(score.score, plan.width).size());
       for (std::size_t m = 0; m < system.scores.size(); ++m) {
@@ -182,7 +184,8 @@ void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out
     std::vector<double> sums;
   };
   struct Block : CountedBlock {
-    std::vector<std::size_t> buckets;  // the bucket of each segment
+    // For each segment, the index of the bucket for the length of the segment's reference.
+    std::vector<std::size_t> buckets;
   };
   CorpusCounter counter(plan);
   std::vector<Bucket> buckets(kBuckets, {0, std::vector<double>(counter.width())});

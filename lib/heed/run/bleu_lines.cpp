@@ -10,14 +10,14 @@
 namespace heed {
 namespace {
 
-/// A block of segments with their scores and the text of the report.
+/// A block of segments (lines of the corpus) with the score of each segment and the report lines about them.
 struct ScoredBlock : SegmentBlock {
   std::vector<double> scores;
   std::string report;
 };
 
-/// Reports one score for each line. `score` returns the score of a segment and appends the report line, without the
-/// line feed, to `report`.
+/// Writes one report line with a score for each line of the corpus. `score` returns the score of a segment and appends
+/// the report line, without the line feed, to `report`.
 void score_lines(const BleuPlan& plan, Segments& segments,
                  const std::function<double(const SegmentBlock&, std::size_t segment, std::size_t thread,
                                             std::string& report)>& score,
@@ -39,12 +39,12 @@ void score_lines(const BleuPlan& plan, Segments& segments,
   run_segment_pipeline<ScoredBlock>(plan, segments, work, take, [&] { out.flush(); });
 }
 
-/// Returns whether Perl's split treats `c` as white space in a string of bytes.
+/// Returns whether `c` is a byte that Perl's split treats as white space.
 bool is_ascii_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// Sets `words` to the parts of `line` between white space.
+/// Splits `line` at ASCII white space and stores the parts in `words`.
 void split_bytes(std::string_view line, std::vector<std::string_view>& words) {
   words.clear();
   for (std::size_t at = 0; at < line.size();) {
@@ -137,7 +137,8 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
   };
   CorpusCounter counter(plan);
   const auto most = static_cast<std::size_t>(*plan.options.worst);
-  std::vector<Line> worst;  // heap of the worst lines so far; the best of them is at the front
+  // A heap of the lines with the worst scores so far; the best of these lines is at the front.
+  std::vector<Line> worst;
   const auto work = [&](Block& block, int thread) {
     counter.count(block, thread);
     block.scores.clear();
@@ -194,7 +195,8 @@ int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out
   };
   struct alignas(64) Worker {
     NgramMatcher matcher{kOrders};
-    std::vector<std::string> lowered;  // lower-cased hypothesis and references
+    // Lower-cased copies of a segment's hypothesis (element 0) and references (elements from 1).
+    std::vector<std::string> lowered;
     std::vector<std::string_view> words;
   };
   std::vector<Worker> workers(static_cast<std::size_t>(plan.threads));

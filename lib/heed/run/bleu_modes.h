@@ -23,24 +23,27 @@ constexpr int kBelowThreshold = 3;
 struct BleuPlan {
   const BleuToolOptions& options;
   BleuOptions bleu;
-  TranslationMetrics metrics;        ///< in the order of the report, each metric once
-  std::size_t references = 1;        ///< number of references for each segment
-  std::vector<std::string> systems;  ///< names of the systems' files; the baseline first, if given
-  /// "bs" (bootstrap) or "ar" (approximate randomisation): paired test of each system against the first.
+  /// The metrics in the order of the report; each metric occurs once.
+  TranslationMetrics metrics;
+  /// The number of references for each segment (line of the corpus).
+  std::size_t references = 1;
+  /// The paths of the hypothesis files, one for each system; the baseline is first, if given.
+  std::vector<std::string> systems;
+  /// The paired test of each system against the first system: "bs" (bootstrap) or "ar" (approximate randomisation).
   std::optional<Resampling> test;
   BleuFormat format = BleuFormat::json;
   int width = 1;
   int threads = 1;
 
-  /// Returns sacreBLEU's signature of a score by `metric`.
+  /// Returns sacreBLEU's signature of a score by `metric`: a text that names all settings that affect the score.
   std::string signature(const TranslationMetric& metric) const;
-  /// Returns whether `score` is worse than `limit` by the first metric.
+  /// Returns whether `score` is worse than `limit`, when both are scores by the first metric.
   bool is_worse(double score, double limit) const {
     return metrics[0]->lower_is_better() ? score > limit : score < limit;
   }
 };
 
-/// Collects the scores that --fail-under or --fail-drop does not allow.
+/// Counts the scores that --fail-under or --fail-drop does not allow, and decides the exit code of `bleu`.
 class Threshold {
  public:
   explicit Threshold(const BleuPlan& plan) : plan_(plan) {}
@@ -48,9 +51,9 @@ class Threshold {
   /// Returns a message when `score`, by the first metric, is worse than --fail-under, and counts the failure; otherwise
   /// returns nothing. `whose` returns the beginning of the message.
   std::optional<std::string> check(double score, const std::function<std::string()>& whose);
-  /// Counts a failure and keeps the first message.
+  /// Counts a score that is not allowed, and keeps `message` when it is the first such message.
   void fail(std::string message);
-  /// Returns the exit code. Logs the first message when the exit code is not 0.
+  /// Returns the exit code of `bleu`: 0, or kBelowThreshold after a failure. Logs the first message after a failure.
   int exit_code(Log& log) const;
 
  private:
@@ -59,9 +62,9 @@ class Threshold {
   std::string first_;
 };
 
-/// Reads all segments in blocks, calls `work` for blocks on the plan's threads, and calls `take` for each block in
-/// order. A Block is a SegmentBlock with further members for the results of `work`. `idle` is called as described at
-/// PipelineStages.
+/// Reads all segments (lines of the corpus) in blocks, calls `work` for blocks on plan.threads threads, and calls
+/// `take` for each block in order. A Block is a SegmentBlock with further members for the results of `work`. `idle` is
+/// called as described at PipelineStages.
 template <class Block>
 void run_segment_pipeline(
     const BleuPlan& plan, Segments& segments, std::function<void(Block&, int thread)> work,
@@ -74,12 +77,13 @@ void run_segment_pipeline(
       .run();
 }
 
-/// A block of segments with the statistics of all systems and metrics: `rows` is [size(), CorpusCounter::width()].
+/// A block of segments (lines of the corpus) with the statistics, such as n-gram matches, from which the scores of all
+/// systems and metrics are computed. `rows` has the shape [size(), CorpusCounter::width()].
 struct CountedBlock : SegmentBlock {
   std::vector<double> rows;
 };
 
-/// Computes the statistics of the segments of a block.
+/// Computes the statistics of each segment of a block, such as n-gram matches, for all systems and metrics.
 class CorpusCounter {
  public:
   explicit CorpusCounter(const BleuPlan& plan);
@@ -89,8 +93,10 @@ class CorpusCounter {
 
  private:
   const BleuPlan& plan_;
-  SegmentStatistics statistics_;                                        // used for the layout of a row only
-  std::vector<std::vector<std::unique_ptr<SegmentCounter>>> counters_;  // [thread, metric]
+  // Holds no statistics; says only where the statistics of each system and metric are in a row.
+  SegmentStatistics statistics_;
+  // The counter of each thread for each metric: [thread][metric].
+  std::vector<std::vector<std::unique_ptr<SegmentCounter>>> counters_;
 };
 
 // The modes of `bleu`. Each function reads all segments and writes the report of a mode to `out`.

@@ -46,8 +46,8 @@ class ParallelLines {
   std::vector<std::string> lines_;
 };
 
-/// Appends the links of one line of an alignment file. A link i-j joins source piece i and target piece j, both from 0
-/// within the sentences.
+/// Appends the word alignment links of one line of an alignment file. A link i-j joins piece i of the source sentence
+/// and piece j of the target sentence, both counted from 0.
 void read_links(const std::string& line, const LineReader& reader, const PieceText& source, const PieceText& target,
                 std::vector<AlignmentLink>& links) {
   const std::int64_t s = source.sentences() - 1;

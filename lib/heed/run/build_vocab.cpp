@@ -31,13 +31,15 @@ const ToolInfo kBuildVocabTool{
 
 namespace {
 
-constexpr std::int64_t kDefaultSize = 8000;  // default of --max-size for bpe and unigram
+// The default of --max-size for vocabularies of --type bpe and unigram.
+constexpr std::int64_t kDefaultSize = 8000;
 
 /// One text to learn from, with its words and their counts.
 struct Corpus {
   std::string path, language;
   WordCounts words;
-  std::int64_t lines = 0, sentences = 0;  // `sentences`: lines that have words
+  // The number of all lines, and the number of lines that contain words.
+  std::int64_t lines = 0, sentences = 0;
 };
 
 std::vector<Corpus> list_corpora(const BuildVocabOptions& options) {
@@ -94,8 +96,8 @@ void read_counts(Corpus& corpus, const BuildVocabOptions& options, std::istream&
   reader.report(log);
 }
 
-/// Returns the counts of all corpora together; words are in the order of first occurrence. Empties the corpora unless
-/// `keep`.
+/// Returns the word counts of all corpora added up; words are in the order of first occurrence. Empties the corpora
+/// unless `keep` is true.
 WordCounts join_counts(std::vector<Corpus>& corpora, bool keep) {
   if (corpora.size() == 1 && !keep) return std::exchange(corpora.front().words, {});
   WordCounts all;
@@ -108,8 +110,8 @@ WordCounts join_counts(std::vector<Corpus>& corpora, bool keep) {
   return all;
 }
 
-/// Returns how often each piece occurs in the words. A character model has a `<space>` before each word but the first
-/// of a sentence.
+/// Returns how often each piece occurs in the text from which `words` was counted. A character model has the piece
+/// `<space>` before each word except the first word of a sentence.
 WordCounts count_pieces(const WordCounts& words, const Subwords& subwords, std::int64_t sentences) {
   WordCounts pieces;
   if (subwords.type() == SubwordType::characters) pieces.add(kSpacePiece, words.total() - sentences);
@@ -140,7 +142,8 @@ std::int64_t count_characters(const WordCounts& words) {
   return inside.size() + final.size();
 }
 
-/// Learns BPE merges from `words`. Leaves `words` intact when `keep`; otherwise learning frees them as it goes.
+/// Learns BPE merges from `words`. When `keep` is true, leaves `words` intact; otherwise frees the memory of `words`
+/// while learning.
 BpeLearnt learn_merges(WordCounts& words, bool keep, const BuildVocabOptions& options, Log& log) {
   BpeLimits limits;
   limits.min_frequency = options.min_frequency.value_or(2);
@@ -174,8 +177,8 @@ void pad(std::vector<std::string>& pieces, std::int64_t multiple) {
   }
 }
 
-/// Removes the rarest characters from the end of `order`, so that the remaining ones make up at least `share` of the
-/// text.
+/// Removes the rarest characters from the end of `order`, which lists characters by falling count. The remaining
+/// characters make up at least the fraction `share` of the text.
 void drop_rarest_characters(double share, const WordCounts& counts, std::vector<std::size_t>& order) {
   std::int64_t total = 0, covered = 0;
   const auto count = [&](std::size_t i) { return counts.word(i) == kSpacePiece ? 0 : counts.count(i); };
@@ -186,12 +189,14 @@ void drop_rarest_characters(double share, const WordCounts& counts, std::vector<
   order.resize(kept);
 }
 
-/// Returns the pieces in the order of their ids: by falling count, and by their bytes when counts are equal. Single
-/// characters of a bpe model stay even when merges have used up all their occurrences, so that no word of known
-/// characters is unknown.
+/// Returns the pieces in the order of their ids: by falling count, and by their bytes when counts are equal. A bpe
+/// model keeps each single character, even when merges have used up all occurrences of the character, so that no word
+/// of known characters is unknown.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
   const std::int64_t least = options.type == SubwordType::bpe ? 0 : options.min_frequency.value_or(1);
-  std::vector<std::pair<std::int64_t, std::size_t>> ranked;  // count and index: the count decides most comparisons
+  // The count and the index of each piece. Sorting compares mostly counts, and looks up pieces only when counts are
+  // equal.
+  std::vector<std::pair<std::int64_t, std::size_t>> ranked;
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts.count(i) >= least && Vocabulary::is_piece(counts.word(i))) ranked.emplace_back(counts.count(i), i);
   std::sort(ranked.begin(), ranked.end(), [&](const auto& a, const auto& b) {
@@ -244,7 +249,8 @@ void check_options(const BuildVocabOptions& options) {
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
 }
 
-/// Throws UsageError for options of a vocabulary together with --shortlist, or options of a shortlist without it.
+/// Throws UsageError when --shortlist is given together with options for learning a vocabulary, or when an option of
+/// shortlists is given without --shortlist.
 void check_shortlist_options(const BuildVocabOptions& options) {
   const std::vector<std::string>& texts = options.shortlist.texts;
   const bool shortlist = !texts.empty();
@@ -273,11 +279,12 @@ void check_shortlist_options(const BuildVocabOptions& options) {
 /// The words of all texts to learn from.
 struct LearningData {
   std::vector<Corpus> corpora;
-  WordCounts words = {};  // words of all corpora together
+  // The word counts of all corpora added up.
+  WordCounts words = {};
   std::int64_t lines = 0, sentences = 0, occurrences = 0, different = 0;
 };
 
-/// Reads and counts all texts.
+/// Reads all texts and counts their words.
 LearningData read_texts(const TextSteps& steps, const BuildVocabOptions& options, std::istream& in, Log& log) {
   LearningData read{.corpora = list_corpora(options)};
   for (Corpus& corpus : read.corpora) {
@@ -291,7 +298,8 @@ LearningData read_texts(const TextSteps& steps, const BuildVocabOptions& options
   read.words = join_counts(read.corpora, !options.write_vocabulary.empty());
   read.occurrences = read.words.total();
   read.different = static_cast<std::int64_t>(read.words.size());
-  return_free_heap();  // frees the memory that reading used before learning begins
+  // Before learning begins, the memory that reading has used is returned to the operating system.
+  return_free_heap();
   return read;
 }
 
@@ -310,7 +318,8 @@ std::vector<std::string> split_symbols(const std::string& list) {
   return symbols;
 }
 
-/// Learns a unigram model: user-defined symbols, bytes, then pieces by falling probability.
+/// Learns a unigram model. After the reserved ids, the ids are in this order: user-defined symbols, bytes, then learnt
+/// pieces by falling probability.
 TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, const BuildVocabOptions& options,
                               Log& log) {
   using Kind = SentencePieceModel::Kind;
@@ -368,10 +377,11 @@ std::pair<TextModel, WordCounts> learn_model(LearningData& learning, bool keep, 
   return {TextModel(steps, subwords, vocabulary), std::move(counts)};
 }
 
-/// Measures how a vocabulary covers a text.
+/// Measures how well a vocabulary covers a text: how many pieces the text is split into, and how many are unknown.
 struct Coverage {
   std::int64_t size = 0, pieces = 0, words = 0, unknown = 0;
-  std::vector<std::int64_t> lengths;  // the number of pieces in each line
+  // The number of pieces in each line of the text, in ascending order.
+  std::vector<std::int64_t> lengths;
 
   Coverage(const TextModel& model, const std::vector<std::string>& lines_of_tokens) : size(model.size()) {
     for (const std::string& tokens : lines_of_tokens) {
@@ -394,7 +404,8 @@ struct Coverage {
   std::int64_t length_99() const { return lengths.empty() ? 0 : lengths[(lengths.size() * 99 + 99) / 100 - 1]; }
 };
 
-/// Learns vocabularies of a quarter, half, all and twice the size. Logs how each covers the raw `lines` of options.dev.
+/// Learns vocabularies of a quarter, half, all and twice the size --max-size. Logs how well each vocabulary covers the
+/// raw `lines` of the file --dev.
 void report_coverage(LearningData& learning, const TextSteps& steps, const BuildVocabOptions& options,
                      std::vector<std::string> lines, Log& log) {
   TextSteps dev_steps = steps;

@@ -34,8 +34,9 @@ class SentenceReader {
   }
 
   bool has_target() const { return tsv_ || target_; }
-  /// Reads the next pair; returns false at the end. Without given targets, `target` stays unchanged. Throws Error when
-  /// one file has more lines than the other, or when a line of a TSV file does not have two columns.
+  /// Reads the next source sentence and its target sentence; returns false at the end. When the user gives no targets,
+  /// `target` stays unchanged. Throws Error when one file has more lines than the other, or when a line of a TSV file
+  /// does not have two columns.
   bool next(std::string& source, std::string& target) {
     const bool more = source_.next(source);
     if (target_ && target_->next(target) != more) fail_unequal();
@@ -105,7 +106,7 @@ class TraceCopy : public Trace {
   std::vector<SentenceAttention::Head>& heads_;
 };
 
-/// A sentence as ids for the model and as pieces for the report. `pieces` shows an unknown piece by its text.
+/// A sentence as ids for the model and as pieces for the report. For an unknown piece, `pieces` has the piece's text.
 struct Sentence {
   std::vector<std::int32_t> ids;  // without <s> and </s>
   std::vector<std::string> pieces;
@@ -128,7 +129,8 @@ void add_word(AttentionTokens& tokens, const std::string& token) {
   tokens.words.words.push_back(token);
 }
 
-/// Returns pieces with the words they form; begins with `<s>` if `start`, ends with `</s>` if `end`.
+/// Returns `pieces` with the words that the pieces form. Adds `<s>` before the pieces if `start` is true, and `</s>`
+/// after the pieces if `end` is true.
 AttentionTokens tokens_of(const TextModel& model, const std::vector<std::string>& pieces, bool start, bool end) {
   AttentionTokens out;
   if (start) add_word(out, kStart);
@@ -212,7 +214,8 @@ class InspectRun {
     return out;
   }
 
-  /// Fills in the tokens and attention weights of a sentence whose texts are known.
+  /// Fills in the tokens and attention weights of a sentence whose source text is set. When the user gives no targets,
+  /// translates the source text and sets the target text.
   void inspect(SentenceAttention& sentence) {
     sentence.heads.clear();
     if (!reader_.has_target()) sentence.target_text.clear();
@@ -259,7 +262,8 @@ void check_options(const InspectAttentionOptions& options) {
 int run_inspect_attention(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
                           std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
-  static_cast<void>(instruction_set());  // reports a wrong HEED_ISA before the model is read
+  // A wrong value of the environment variable HEED_ISA is reported by this call, before the model is read.
+  static_cast<void>(instruction_set());
   return InspectRun(options, environment, columns, in, out, log).run();
 }
 

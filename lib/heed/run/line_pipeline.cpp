@@ -5,15 +5,17 @@
 namespace heed {
 namespace {
 
-/// A chunk: consecutive lines that a thread works on at once, and their output.
+/// A chunk: consecutive lines that one thread processes together, and the output for these lines.
 struct Chunk {
   static constexpr std::size_t kLines = 512;
 
   std::string text;  // all lines one after the other, as one block of memory that moves between threads
   std::vector<std::size_t> ends;
-  std::int64_t first = 1;  // number of the first line
+  // The line number of the chunk's first line, counted from 1.
+  std::int64_t first = 1;
   std::string out;
-  std::size_t worked = 0;  // number of lines whose output is in `out`
+  // The number of lines of the chunk whose output is already in `out`.
+  std::size_t worked = 0;
 
   std::size_t bytes() const { return text.size(); }
   void free() {

@@ -23,8 +23,8 @@ struct LineStages {
   /// Receives the output of `lines` input lines, in input order, on the thread that called run_line_pipeline(), while
   /// other threads may work on later lines.
   std::function<void(const std::string& text, std::int64_t lines)> take;
-  /// Receives the outputs of many chunks of lines at once, for a step that threads share: `run` calls its argument once
-  /// on each thread. No other function of LineStages runs meanwhile.
+  /// Receives the outputs of many chunks of lines at once. The function can share its work among all threads: run(f)
+  /// calls f once on each thread. No other function of LineStages runs meanwhile.
   std::function<void(const std::vector<std::string_view>& texts, const RunOnThreads& run)> take_round = {};
   /// Called when the input pauses or fails and `take` has received all earlier output, so that the program can flush
   /// `out`.

@@ -23,8 +23,8 @@ Segments::Segments(const std::vector<std::string>& references, const std::vector
   lines_.resize(readers_.size());
 }
 
-/// Sets lines_ to the lines of all complete segments. Called when `text_` no longer changes, because lines_ refers to
-/// it.
+/// Sets lines_ to the lines of all complete segments. Called when `text_` no longer changes, because lines_ holds views
+/// of `text_`.
 void SegmentBlock::find_lines() {
   std::size_t begin = 0;
   for (const std::size_t end : std::span(ends_).first(size_ * columns_)) {

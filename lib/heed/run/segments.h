@@ -13,7 +13,8 @@
 
 namespace heed {
 
-/// A block of consecutive segments of a corpus. A segment has references and one hypothesis of each system.
+/// A block of consecutive segments of a corpus. A segment consists of the references and of each system's hypothesis
+/// for one source sentence.
 class SegmentBlock {
  public:
   SegmentBlock() = default;
@@ -39,7 +40,8 @@ class SegmentBlock {
 
   std::string text_;  // all lines of the block, one after the other
   std::vector<std::size_t> ends_;
-  std::vector<std::string_view> lines_;  // [segment, column]: references, then hypotheses
+  // The lines of each segment, [segment][column]: references, then hypotheses. The lines are views of text_.
+  std::vector<std::string_view> lines_;
   std::size_t size_ = 0, references_ = 0, columns_ = 0;
   std::int64_t first_ = 1;
 };
@@ -76,8 +78,10 @@ class Segments {
 
   std::size_t references_, fields_;
   bool strip_;
-  std::vector<std::unique_ptr<LineReader>> readers_;  // the readers of the references, then of the systems
-  std::vector<std::string> lines_;                    // the present line of each reader
+  // The readers of the reference files, followed by the readers of the systems' hypothesis files.
+  std::vector<std::unique_ptr<LineReader>> readers_;
+  // The line that each reader has read last.
+  std::vector<std::string> lines_;
   std::int64_t count_ = 0;
 };
 

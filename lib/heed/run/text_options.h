@@ -21,12 +21,12 @@ struct FirstStageOptions {
           {.name = "truecase", .help = "give words their usual case, by this truecase model", .value = "FILE"});
   }
 
-  /// Returns the steps with the contents of the files (--protected, --truecase). Throws UsageError for steps that
-  /// contradict each other.
+  /// Returns the steps after reading the files of the options --protected and --truecase into them. Throws UsageError
+  /// for steps that contradict each other.
   TextSteps resolved() const;
 };
 
-/// Warns of each code in steps.language for which there are no rules, when a step uses rules of languages.
+/// Warns of each language code in steps.language for which there are no rules, when a step uses rules of languages.
 void warn_of_unknown_languages(const TextSteps& steps, Log& log);
 
 /// The side of a translation: a checkpoint holds a text model of each side.

@@ -87,7 +87,8 @@ void check_options(const TokenizeOptions& options) {
       throw UsageError("--" + name + ": --model says this already (leave it out, or leave out --model)");
 }
 
-/// Collects the columns of --output-format tsv, or the fields of jsonl.
+/// Collects the pieces of one line with their offsets, words and ids, and writes them as columns of --output-format tsv
+/// or as fields of jsonl.
 class PieceFields {
  public:
   explicit PieceFields(bool json) : json_(json) {}
@@ -168,7 +169,7 @@ class LineConverter {
   const Subwords& subwords() const { return subwords_; }
   const TextSteps& steps() const { return model_ ? model_->steps() : pipeline_->steps(); }
 
-  /// Sets `out` to the first-stage tokens of `line`.
+  /// Sets `out` to the tokens of `line`, before they are split into subword pieces.
   void tokens_of(const std::string& line, std::string& out) const {
     if (model_)
       model_->tokens_of(line, out);
@@ -176,8 +177,8 @@ class LineConverter {
       pipeline_->tokenize(line, out);
   }
 
-  /// Appends the pieces or ids of first-stage tokens to `out`. Keeps spaces around the line, as subword-nmt's apply-bpe
-  /// does.
+  /// Splits `tokens` into subword pieces and appends the pieces or their ids to `out`. Keeps spaces around the line, as
+  /// subword-nmt's apply-bpe does.
   void cut(const std::string& tokens, std::string& out, SubwordSampler* sampler) const {
     if (!ids_ && subwords_.type() == SubwordType::words) {
       out += tokens;
@@ -202,15 +203,17 @@ class LineConverter {
       }
       return;
     }
-    const bool as_text = subwords_.sentencepiece() != nullptr;  // spaces are part of SentencePiece's text
+    // SentencePiece pieces contain the spaces of the text. Other pieces do not, so that spaces around the line are
+    // copied.
+    const bool as_text = subwords_.sentencepiece() != nullptr;
     const std::size_t first = as_text ? 0 : std::min(tokens.find_first_not_of(' '), tokens.size());
     out.append(first, ' ');
     subwords_.append_pieces(tokens, out, sampler);
     if (!as_text && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
   }
 
-  /// Appends the `count` best segmentations, one per line: "0 ||| pieces ||| score" with the input line's number, from
-  /// 0.
+  /// Appends the `count` best segmentations into pieces, one per line: "0 ||| pieces ||| score", where 0 is the number
+  /// of the input line, counted from 0.
   void n_best(const std::string& tokens, std::int64_t count, std::int64_t line_number, std::string& out) const {
     const SentencePiece& pieces = *subwords_.sentencepiece();
     const std::string normal = pieces.normalize(tokens);
@@ -248,21 +251,22 @@ class LineConverter {
     fields.write(model_ != nullptr, out);
   }
 
-  /// Appends the line after the normalisation of a SentencePiece model, and without any other step, like spm_normalize.
+  /// Appends `line` as the normalisation rules of a SentencePiece model change it, and without any other step, like
+  /// SentencePiece's program spm_normalize.
   void normalize(std::string_view line, std::string& out) const {
     thread_local std::string normalized;
     normalizer_->normalize(line, normalized);
     out += normalized;
   }
 
-  /// Returns the raw text for a line of pieces or ids that cut() has written.
+  /// Returns the raw text from which cut() has made `line`, a line of pieces or ids.
   std::string back(const std::string& line, const Position& where) const {
     return detokenize(ids_ ? model_->join(parse_ids(line, where)) : join_pieces(line));
   }
 
  private:
-  /// Makes the normaliser that spm_normalize uses for a model: adds no space in front, does not replace spaces by
-  /// U+2581, and reduces several spaces to one.
+  /// Creates the normaliser that SentencePiece's program spm_normalize would use with `model`. The normaliser adds no
+  /// space in front, does not replace spaces by U+2581, and reduces several spaces to one.
   void make_normalizer(const SentencePieceModel& model, const std::string& where) {
     SentencePieceRules rules = model.normalizer;
     rules.add_dummy_prefix = rules.escape_whitespaces = false;
@@ -270,7 +274,8 @@ class LineConverter {
     normalizer_.emplace(rules, false, PieceTrie(), where);
   }
 
-  /// Applies the extra options to the list of pieces, and appends the resulting pieces or ids to `out`.
+  /// Applies the --extra-options, such as reverse, to the list of pieces, and appends the resulting pieces or ids to
+  /// `out`.
   void write_changed(std::vector<PieceWithId>& list, std::string& out) const {
     extra_.apply(list);
     std::string_view space;
@@ -369,7 +374,7 @@ struct Counts {
   }
 };
 
-/// Returns the function that converts one line, as the options ask.
+/// Returns the function that converts one input line to output, as the options ask.
 std::function<void(const std::string&, std::int64_t, std::string&)> line_work(const TokenizeOptions& options,
                                                                               const LineConverter& converter,
                                                                               const std::string& name, Counts& counts,
@@ -448,7 +453,8 @@ void train_truecaser(const TokenizeOptions& options, const LineConverter& conver
 int run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostream& out, Log& log) {
   check_options(options);
   const LineConverter converter(options);
-  const bool stored = !options.model.empty();  // the model stores all steps, and no other file is read
+  // A model stores all steps, so that no file of another option is read.
+  const bool stored = !options.model.empty();
   for (const std::string& path : stored
                                      ? std::vector{options.model}
                                      : std::vector{options.codes, options.vocabulary, options.first_stage.truecase_file,

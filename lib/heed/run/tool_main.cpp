@@ -27,7 +27,7 @@ int end_by_sigpipe() {
   return 128 + SIGPIPE;
 }
 
-/// Returns whether `fd` is a terminal that can erase a line.
+/// Returns whether `fd` is a terminal on which a status line can be erased and written again.
 bool shows_status_lines(int fd) {
   const TerminalEnvironment environment = TerminalEnvironment::of(fd);
   return environment.terminal && environment.term != "dumb";

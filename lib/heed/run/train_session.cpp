@@ -18,8 +18,9 @@ constexpr const char* kNotSet = "not set";
 
 /// Returns the precision of training. `automatic` chooses bfloat16 on processors that compute bfloat16 fast.
 Precision resolve(PrecisionChoice choice) {
-  const bool fast =
-      has_fast_bfloat16();  // called for every choice, so that a wrong HEED_ISA is an error before any text is read
+  // has_fast_bfloat16() is called for every value of --precision, because it throws an Error when the environment
+  // variable HEED_ISA is wrong, and this Error should come before any text is read.
+  const bool fast = has_fast_bfloat16();
   switch (choice) {
     case PrecisionChoice::float32:
       return Precision::float32;
@@ -84,7 +85,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
 }
 
 void TrainSession::read_validation(std::istream& in) {
-  // Validation text is taken completely; only models with learned positions limit the length of its sentences.
+  // Validation sentences of any length are kept; only models with learned positions limit the length.
   const bool learned = config_.positions == PositionEncoding::learned;
   const EncodeOptions encode{learned ? config_.max_positions : kNoLengthLimit, OnLong::crop, options_.pretokenized};
   PairReader reader = open_pairs(options_.valid_sets, in, options_.utf8.on_invalid_utf8);
@@ -99,7 +100,7 @@ Checkpoint TrainSession::new_checkpoint() const {
   return {std::move(model), std::move(parameters), source_, target_};
 }
 
-/// Returns the settings that decide the result: options, and the fingerprint of the training text.
+/// Returns the settings that decide the result of training: options, and the fingerprint of the training text.
 std::vector<RunSetting> TrainSession::settings() const {
   char hash[32];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(corpus_.fingerprint()));
@@ -135,7 +136,8 @@ void TrainSession::plan() {
   double speed = 0;
   if (after.unit() == TrainingLength::Unit::hours) {
     OptimizerOptions optimizer = options_.optimizer;
-    optimizer.set_default_rates(config_.dim_emb, 0);  // the rates do not change the speed
+    // Any learning rate will do, because the learning rate does not change the speed.
+    optimizer.set_default_rates(config_.dim_emb, 0);
     speed = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch,
                           precision_, pool_)
                 .tokens_per_second();
@@ -173,7 +175,8 @@ void TrainSession::take_rates_from(TrainingState& state) {
     if (std::string* const value = stored(*field)) *value = joined(field->get_text());
 }
 
-/// Completes the settings of the optimiser, and warns when the training is too short for its warm-up.
+/// Sets the default warm-up and peak of the learning rate where the user has set none, and warns when the training is
+/// too short for its warm-up.
 void TrainSession::set_rates() {
   optimizer_options_.set_default_rates(config_.dim_emb, planned_updates_);
   optimizer_ = optimizer_options_.resolve();
@@ -219,7 +222,7 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     const auto translate = [this, transformer](ParameterValues<float>& parameters, const ParallelCorpus& corpus) {
       return translate_corpus(*transformer, parameters, precision_, corpus, target_, options_.pretokenized, pool_);
     };
-    // If the model writes lower case only, BLEU compares in lower case.
+    // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;
     bleu.lowercase = target_.steps().lowercase;
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;

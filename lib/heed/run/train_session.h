@@ -64,7 +64,8 @@ class TrainSession {
   ThreadPool pool_;
   TextModel source_, target_;
   TransformerConfig config_;
-  // The user's options, with the default warm-up and peak once the length of the training is known.
+  // The user's options; when the length of the training is known, with the default warm-up and peak of the learning
+  // rate.
   OptimizerOptions optimizer_options_;
   OptimizerSettings optimizer_;
   std::int64_t epoch_batches_ = 0;

@@ -31,8 +31,10 @@ namespace {
 /// One input line with its ids and its output.
 struct Line {
   std::string text, reference;
-  std::vector<std::int32_t> source, target;  // ids without </s>
-  bool translate = true;                     // false: `output` is complete without a translation
+  // The ids of the pieces of `text` and of `reference`, without </s>.
+  std::vector<std::int32_t> source, target;
+  // Whether the line must be translated. If false, `output` is already complete, for example for an empty line.
+  bool translate = true;
   std::string output;
 };
 
@@ -83,8 +85,10 @@ class TranslateRun {
  private:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
-  static constexpr std::size_t kFirstLines = 8;  // lines of the first chunk, for each thread
-  static constexpr std::size_t kGrowth = 4;      // factor by which the number of lines grows from one chunk to the next
+  // The number of lines per thread in the first chunk. A chunk is a group of lines that are translated together.
+  static constexpr std::size_t kFirstLines = 8;
+  // The factor by which the number of lines grows from one chunk to the next.
+  static constexpr std::size_t kGrowth = 4;
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -106,12 +110,14 @@ class TranslateRun {
   }
 
   void take_counts() {
-    constexpr std::size_t kMostChunks = 1000;  // the last element collects all further chunks
+    // The greatest number of elements in chunks_. The last element adds up the counts of all further chunks.
+    constexpr std::size_t kMostChunks = 1000;
     if (chunks_.size() < kMostChunks) chunks_.emplace_back(counted_.size());
     for (std::size_t i = 0; i < counted_.size(); ++i) chunks_.back()[i] += counted_[i]->take();
   }
 
-  /// Limits lengths for models with learned positions: no sequence may have more than `most` tokens, `</s>` included.
+  /// Limits the lengths of source lines and translations for models with learned positions: no sequence may have more
+  /// than `most` tokens, `</s>` included.
   void limit_lengths(int most) {
     longest_ = std::min(longest_, static_cast<std::size_t>(most - 1));
     search_.max_output_length = std::min(search_.max_output_length, std::max(1, most - 1));
@@ -135,10 +141,10 @@ class TranslateRun {
               "; such lines: " + std::to_string(long_lines_) + " (--max-length and --on-long decide)");
   }
 
-  /// Reads the next chunk of lines, which are sorted by length and translated together: few lines at first, so that the
-  /// first translations appear soon, and later up to --maxi-batch; fewer when the input pauses or lines are very long.
-  /// Returns false at the end of the input. An error in the input is kept in error_ until the earlier lines have been
-  /// written.
+  /// Reads the next chunk of lines, which will be translated together. The first chunk has few lines, so that the first
+  /// translations appear soon; later chunks have up to --maxi-batch lines, or fewer when the input pauses or lines are
+  /// very long. Returns false at the end of the input. An error in the input is kept in error_ until the earlier lines
+  /// have been written.
   bool read_chunk() {
     lines_.clear();
     first_ = reader_.line_number() + 1;
@@ -163,7 +169,7 @@ class TranslateRun {
     return !lines_.empty();
   }
 
-  /// Returns the share of the input that is translated: earlier chunks, and the finished lines of this chunk.
+  /// Returns which fraction of the input is translated: earlier chunks, and the finished lines of this chunk.
   std::optional<double> share_done() const {
     if (!share_read_) return std::nullopt;
     const double before = share_before_.value_or(0);
@@ -176,7 +182,7 @@ class TranslateRun {
     if (progress_) progress_->to(done_ + finished_);
   }
 
-  /// Reads both files to their ends and throws an Error with their numbers of lines.
+  /// Reads the input and the file of --score to their ends and throws an Error with their numbers of lines.
   [[noreturn]] void fail_unequal() {
     std::string rest;
     while (reader_.next(rest)) continue;
@@ -216,7 +222,7 @@ class TranslateRun {
 
   std::int64_t number_of(std::size_t i) const { return first_ + static_cast<std::int64_t>(i); }
 
-  /// Returns the error of --on-long fail for line i of the chunk.
+  /// Returns the error that --on-long fail causes for line i of the chunk, which is too long.
   Error too_long(std::size_t i) const {
     const bool source = lines_[i].source.size() > longest_;
     return Error(Position{source ? reader_.name() : references_->name(), number_of(i)},
@@ -225,7 +231,7 @@ class TranslateRun {
                      " (see --max-length; --on-long crop, copy or empty goes on)");
   }
 
-  /// Sets the output of a line that is not translated.
+  /// Sets the output of a line that is not translated: `text` takes the place of the translation.
   void settle(Line& line, std::int64_t number, const std::string& text) {
     line.translate = false;
     line.output = format_->plain(number, text);
@@ -257,7 +263,7 @@ class TranslateRun {
     batches_.clear();
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
                                                     : std::max(256, 1024 / std::max(1, rows_per_sentence()));
-    // Returns `all` / `some`, rounded up, and at least 1.
+    // Returns the quotient all / some, rounded up, and at least 1.
     const auto divide_up = [](std::int64_t all, std::int64_t some) {
       return std::max<std::int64_t>(1, (all + some - 1) / some);
     };
@@ -299,7 +305,8 @@ class TranslateRun {
     });
   }
 
-  /// Translates the only batch of a chunk, usually one line; all threads share its matrix products.
+  /// Translates the chunk's lines as a single batch, often of one line; all threads share the work of each matrix
+  /// product.
   void translate_alone() {
     if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
     models_.front()->share_with(team_ ? &*team_ : nullptr);
@@ -314,7 +321,7 @@ class TranslateRun {
     if (references_) return 1;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
-  /// Returns the number of tokens that the sentence at this place of order_ has in a batch, with `</s>`.
+  /// Returns the length in tokens, with `</s>`, of the line whose index is order_[rank].
   int size_of(std::size_t rank) const { return static_cast<int>(size_of(lines_[order_[rank]])); }
   static std::size_t size_of(const Line& line) { return std::max(line.source.size(), line.target.size()) + 1; }
 
@@ -358,7 +365,8 @@ class TranslateRun {
     if (!counted_.empty()) report_expected(seconds);
   }
 
-  /// Logs the speed and the parts of time that the cost model predicts, beside the measured ones.
+  /// Logs the speed that the cost model predicts, and the predicted fraction of time for each kind of work, for
+  /// comparison with the measured speed.
   void report_expected(double seconds) {
     const bool alone = team_ && chunks_.size() <= alone_ * 2;
     TranslationCost cost = translation_cost(translator_, chunks_, pool_, alone ? &*team_ : nullptr);
@@ -378,30 +386,43 @@ class TranslateRun {
   const TranslateOptions& options_;
   std::ostream& out_;
   Log& log_;
-  // The order of the next three members matters: errors in options and inputs are reported before models are read.
+  // The order of the members format_, reader_, references_ and translator_ matters: errors in options and inputs are
+  // reported before the models are read.
   std::unique_ptr<TranslateFormat> format_;
   LineReader reader_;
   std::optional<LineReader> references_;
   Translator translator_;
-  SearchOptions search_;  // the user's options, limited to the lengths that the models allow
-  std::size_t longest_;   // maximal number of pieces of a source line, or of a reference to score
+  // The user's search options; the maximal output length is lowered to the length that the models allow.
+  SearchOptions search_;
+  // The greatest number of pieces in a source line, or in a reference of --score. Longer lines are treated as --on-long
+  // says.
+  std::size_t longest_;
   ThreadPool pool_;
-  std::optional<ThreadTeam> team_;  // created for the first batch that all threads share
+  // The threads that share the work of one batch. Created for the first chunk that has only one batch.
+  std::optional<ThreadTeam> team_;
   std::vector<std::unique_ptr<StepModel>> models_;
-  std::vector<CountedStepModel*> counted_;           // the step models in models_, if they count their work
-  std::vector<std::vector<DecodingCounts>> chunks_;  // [chunk][thread]
-  std::size_t alone_ = 0;                            // number of chunks that the team shared
-  double translating_ = 0;                           // seconds spent in translate_all()
+  // Those step models in models_ that count their work for --stats; empty when no work is counted.
+  std::vector<CountedStepModel*> counted_;
+  // The counted work of each thread in each chunk: [chunk][thread].
+  std::vector<std::vector<DecodingCounts>> chunks_;
+  // The number of chunks that had only one batch, which translate_alone() translated.
+  std::size_t alone_ = 0;
+  // The number of seconds spent in translate_all().
+  double translating_ = 0;
   std::vector<Line> lines_;
-  std::size_t look_ahead_ = 0;                       // maximal number of lines of this chunk; 0 before the first chunk
-  std::atomic<std::int64_t> finished_{0};            // number of finished lines in lines_
-  std::optional<double> share_before_, share_read_;  // share of the input read before and after this chunk
+  // The greatest number of lines that this chunk may have; 0 before the first chunk.
+  std::size_t look_ahead_ = 0;
+  // The number of lines of lines_ whose output is complete.
+  std::atomic<std::int64_t> finished_{0};
+  // The fraction of the input that had been read before this chunk, and after it; nothing when unknown.
+  std::optional<double> share_before_, share_read_;
   std::optional<Progress> progress_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
   std::atomic<std::int64_t> pieces_{0};
   std::exception_ptr error_;
-  std::int64_t first_ = 1;  // line number of lines_.front()
+  // The line number in the input of lines_.front(), counted from 1.
+  std::int64_t first_ = 1;
   std::int64_t done_ = 0, long_lines_ = 0;
   Position first_long_;
 };

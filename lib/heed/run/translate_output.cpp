@@ -28,9 +28,9 @@ std::string number(double x, const char* format = "%.4f") {
   return text;
 }
 
-/// Returns attention weights between tokens, [target tokens][source tokens], given weights between pieces. The weights
-/// of a target token are the mean over its pieces; the weights of a source token are the sum over its pieces. `weights`
-/// includes `</s>` on both sides; the result does not.
+/// Returns attention weights between words, [target words][source words], computed from `weights` between subword
+/// pieces. The weights of a target word are the mean over its pieces; the weights of a source word are the sum over its
+/// pieces. `weights` includes `</s>` on both sides; the result does not.
 std::vector<std::vector<double>> merge_words(const std::vector<float>& weights, const std::vector<int>& target_words,
                                              const std::vector<int>& source_words) {
   const auto count = [](const std::vector<int>& words) {
@@ -94,7 +94,8 @@ std::string TranslateFormat::alignment(Translator& translator, const std::vector
   return out;
 }
 
-/// Returns what follows the text of a hypothesis: " ||| WordScores= ..." and the alignment " ||| 0-0 1-1".
+/// Returns the fields that follow the translation in an output line, if the options ask for them: " ||| WordScores=
+/// ..." and the alignment " ||| 0-0 1-1".
 std::string TranslateFormat::extras(Translator& translator, const std::vector<std::int32_t>& source,
                                     const Hypothesis& hypothesis) const {
   std::string out;

@@ -23,7 +23,7 @@ class TranslateFormat {
   /// Returns the output lines for one input line: one, or several with --n-best. Each ends with a line feed.
   std::string lines(Translator& translator, std::int64_t line_number, const std::vector<std::int32_t>& source,
                     const std::vector<Hypothesis>& hypotheses) const;
-  /// Returns the output line of --score for one pair.
+  /// Returns the output line of --score for one pair of a source sentence and a given translation.
   std::string score(Translator& translator, const std::vector<std::int32_t>& source,
                     const Hypothesis& hypothesis) const;
   /// Returns the output line for an input line that was not translated; `text` takes the place of the translation.
@@ -39,7 +39,7 @@ class TranslateFormat {
   AlignmentStyle alignment_;
 };
 
-/// Returns the format for `options`. Throws UsageError when the value of --alignment is not allowed.
+/// Creates the TranslateFormat for `options`. Throws UsageError when the value of --alignment is not allowed.
 std::unique_ptr<TranslateFormat> make_format(const TranslateOptions& options);
 
 }  // namespace heed
