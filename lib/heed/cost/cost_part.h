@@ -15,7 +15,8 @@ inline double as_double(std::int64_t count) {
 /// part processes. A number that is not counted is 0.
 struct CostPart {
   std::string name;
-  double seconds = 0;  ///< predicted seconds, summed over all threads
+  /// The predicted seconds, summed over all threads.
+  double seconds = 0;
   /// The number of floating-point operations; a multiply-add counts as two.
   double operations = 0;
   /// The number of bytes that are read from and written to memory.

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kUpdates = 1000;
 // The number of seconds for which the kernels are measured.
 constexpr double kSeconds = 0.1;
-// The greatest number of rows of a measured matrix product in float32, for which no weight has to be converted.
+// The greatest number of rows of a measured matrix product when no weight has to be converted (float32).
 constexpr std::int64_t kRows = 256;
 // The greatest number of parameters that one thread updates when the optimiser is measured.
 constexpr std::int64_t kSlice = 1 << 20;
@@ -116,7 +116,7 @@ struct Rates {
 /// Measures on this machine how many seconds each unit of training work takes.
 class Calibration {
  public:
-  /// `pairs` are the sentence pairs of a typical shard, on which the kernels are measured.
+  /// `pairs` are the sentence pairs of a typical shard (part of a batch). The kernels are measured on these pairs.
   Calibration(const Transformer<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
               const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, const BatchOptions& options,
               Precision precision, ThreadPool& pool)

@@ -172,8 +172,8 @@ class ModelCalibration {
                     0.5 * low * as_double(rows) / as_double(row_counts_[0]));
   }
 
-  /// Adds a kernel whose calls compute the matrix products of one layer each, of the next layer in each call. Weights
-  /// then come from the same level of cache or memory as in a decoding step.
+  /// Adds a kernel. Each call of the kernel computes the matrix products of one layer, and the next call those of the
+  /// next layer, so that weights come from the same level of cache or memory as in a decoding step.
   std::size_t add_products(const std::vector<std::vector<LayerProduct>>& layers, std::int64_t rows) {
     return timer_.add([this, &layers, rows](int index) {
       Thread& t = thread(index);

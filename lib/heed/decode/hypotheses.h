@@ -24,7 +24,7 @@ bool is_forbidden(std::int32_t id);
 /// Sorts hypotheses by falling score and keeps the first `count`. Hypotheses with equal scores keep their order.
 void keep_best(std::vector<Hypothesis>& hypotheses, int count);
 
-/// Throws the Error for a model that computes NaN scores.
+/// Throws the Error that tells the user that the model computes NaN scores.
 [[noreturn]] void fail_not_a_number();
 
 }  // namespace heed

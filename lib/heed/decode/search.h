@@ -99,8 +99,8 @@ struct SearchOptions {
   int results() const { return n_best > 0 ? n_best : 1; }
   /// Throws UsageError when options contradict each other.
   void validate() const;
-  /// Returns the maximal output length in pieces, without `</s>`, for a source of `source_length` pieces, `</s>`
-  /// included.
+  /// Returns the maximal number of pieces in the translation of a source sentence with `source_length` pieces.
+  /// `source_length` counts `</s>`; the returned number does not.
   int longest(int source_length) const;
   /// Returns the score of a finished hypothesis: the sum of its log-probabilities, divided by the length penalty.
   /// `length` counts `</s>`.

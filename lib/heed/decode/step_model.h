@@ -23,8 +23,8 @@ class StepModel {
   virtual std::int64_t vocabulary() const = 0;
   /// Starts a batch: the rows become one empty hypothesis for each source, in order.
   virtual void start(const PackedIds& source) = 0;
-  /// Feeds tokens[i] to row i. Returns scores [R, V]; the softmax of a row is the distribution of the row's next token.
-  /// The scores are valid until the next call.
+  /// Feeds tokens[i] to row i, one row for each hypothesis. Returns scores [R, V] of R rows and V vocabulary entries;
+  /// the softmax of a row is the distribution of the row's next token. The scores are valid until the next call.
   virtual Tensor<float> step(std::span<const std::int32_t> tokens) = 0;
   /// Feeds tokens[i] to row i, like step(tokens), but returns only the k likeliest next tokens of each row: their
   /// log-probabilities and ids, both [R, k], likeliest first. Of equally likely tokens, the one with the lower id comes

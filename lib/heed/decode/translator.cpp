@@ -48,7 +48,8 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
     : precision_(precision) {
   // A wrong value of the environment variable HEED_ISA is reported by this call, before any model is read.
   static_cast<void>(instruction_set());
-  checkpoints_.reserve(paths.size());  // step models refer to the parameters, which must not move
+  // Space is reserved, because step models refer to the parameters in checkpoints_, which must not move.
+  checkpoints_.reserve(paths.size());
   ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
   for (const std::string& path : paths) {
     checkpoints_.push_back(open_unread_checkpoint(path));

@@ -43,7 +43,8 @@ struct BleuToolOptions {
   BleuSmoothing smooth_method = BleuSmoothing::exp;
   std::optional<double> smooth_value;
   int max_order = 4;
-  /// Whether BLEU uses the effective n-gram order. The default is true for scores of single lines, otherwise false.
+  /// Whether BLEU leaves out the n-gram orders that are longer than the hypothesis. The default is true for scores of
+  /// single lines, otherwise false.
   std::optional<bool> effective_order;
   bool force = false;
   std::optional<int> d2l;
@@ -59,8 +60,8 @@ struct BleuToolOptions {
   bool score_only = false;
   /// The number of decimals of a score. The default is 1, or 3 with --d2l.
   std::optional<int> width;
-  /// The format of the report. The default is json for the score of a corpus, and text for scores of single lines or of
-  /// lengths.
+  /// The format of the report. The default is json for the score of a corpus, and text for scores of single lines and
+  /// for --by-length.
   std::optional<BleuFormat> format;
   bool signature = false;
   bool short_signature = false;

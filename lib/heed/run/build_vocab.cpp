@@ -190,8 +190,8 @@ void drop_rarest_characters(double share, const WordCounts& counts, std::vector<
 }
 
 /// Returns the pieces in the order of their ids: by falling count, and by their bytes when counts are equal. A bpe
-/// model keeps each single character, even when merges have used up all occurrences of the character, so that no word
-/// of known characters is unknown.
+/// model has a piece for a single character even when merges have used up all occurrences of the character, so that no
+/// word of known characters is unknown.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
   const std::int64_t least = options.type == SubwordType::bpe ? 0 : options.min_frequency.value_or(1);
   // The count and the index of each piece. Sorting compares mostly counts, and looks up pieces only when counts are
@@ -355,8 +355,8 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
                    std::make_shared<const Vocabulary>(padded));
 }
 
-/// Learns a model of the size options.max_size. Returns the model and the counts of its pieces. A bpe model frees the
-/// words of `learning` unless `keep`.
+/// Learns a text model with options.max_size pieces. Returns the model and the counts of its pieces. With --type bpe,
+/// learning frees the words in `learning` unless `keep` is true.
 std::pair<TextModel, WordCounts> learn_model(LearningData& learning, bool keep, const TextSteps& steps,
                                              const BuildVocabOptions& options, Log& log) {
   if (options.type == SubwordType::unigram) {

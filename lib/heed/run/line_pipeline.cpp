@@ -9,7 +9,8 @@ namespace {
 struct Chunk {
   static constexpr std::size_t kLines = 512;
 
-  std::string text;  // all lines one after the other, as one block of memory that moves between threads
+  // The text of all lines, one after the other, in one block of memory that moves between threads.
+  std::string text;
   std::vector<std::size_t> ends;
   // The line number of the chunk's first line, counted from 1.
   std::int64_t first = 1;

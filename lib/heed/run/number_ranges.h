@@ -21,7 +21,8 @@ class NumberRanges {
   bool all_before(std::int64_t number) const;
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // first and last number of each range
+  // The first and the last number of each range.
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
 };
 
 }  // namespace heed

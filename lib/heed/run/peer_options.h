@@ -7,8 +7,8 @@
 namespace heed {
 
 // Tables of the options of Marian, fairseq, OpenNMT-py, Sockeye, sacreBLEU, subword-nmt, SentencePiece and Moses that
-// have another name in heed, or that heed does not have. Each program has a table; the message about an unknown option
-// uses it.
+// have another name in heed, or that heed does not have. Each program of heed has a table. When the user gives an
+// unknown option, the error message takes heed's name of the option from the table.
 
 std::span<const PeerOption> train_peer_options();
 std::span<const PeerOption> translate_peer_options();

@@ -38,7 +38,8 @@ class SegmentBlock {
   friend class Segments;
   void find_lines();
 
-  std::string text_;  // all lines of the block, one after the other
+  // The text of all lines of the block, one line after the other.
+  std::string text_;
   std::vector<std::size_t> ends_;
   // The lines of each segment, [segment][column]: references, then hypotheses. The lines are views of text_.
   std::vector<std::string_view> lines_;

@@ -212,7 +212,7 @@ class LineConverter {
     if (!as_text && first < tokens.size()) out.append(tokens.size() - 1 - tokens.find_last_not_of(' '), ' ');
   }
 
-  /// Appends the `count` best segmentations into pieces, one per line: "0 ||| pieces ||| score", where 0 is the number
+  /// Appends the `count` best segmentations into pieces, one per line: "N ||| pieces ||| score", where N is the number
   /// of the input line, counted from 0.
   void n_best(const std::string& tokens, std::int64_t count, std::int64_t line_number, std::string& out) const {
     const SentencePiece& pieces = *subwords_.sentencepiece();
@@ -259,7 +259,7 @@ class LineConverter {
     out += normalized;
   }
 
-  /// Returns the raw text from which cut() has made `line`, a line of pieces or ids.
+  /// Converts `line`, a line of pieces or ids that cut() has written, back to raw text.
   std::string back(const std::string& line, const Position& where) const {
     return detokenize(ids_ ? model_->join(parse_ids(line, where)) : join_pieces(line));
   }
@@ -337,7 +337,8 @@ class LineConverter {
   std::unique_ptr<const TextPipeline> pipeline_;
   Subwords subwords_;
   ExtraOptions extra_;
-  std::optional<SentencePieceNormalizer> normalizer_;  // set with --normalize-only
+  // The normaliser of --normalize-only; not set without this option.
+  std::optional<SentencePieceNormalizer> normalizer_;
 };
 
 /// Counters of --stats and --check, shared by all threads.

@@ -99,8 +99,9 @@ class TranslateRun {
     return std::optional<LineReader>(std::in_place, options.score, options.utf8.on_invalid_utf8);
   }
 
-  /// Returns a step model for one thread. With --stats the step model counts the work, so that report_expected() can
-  /// compute the predicted cost; the prediction needs beam search over the whole vocabulary.
+  /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
+  /// compute the predicted cost. Work is counted only in beam search over the whole vocabulary, the only search whose
+  /// cost can be predicted.
   std::unique_ptr<StepModel> step_model() {
     std::unique_ptr<StepModel> model = translator_.step_model();
     if (!options_.stats || references_ || search_.search != SearchKind::beam || translator_.shortlist()) return model;

@@ -94,8 +94,8 @@ std::string TranslateFormat::alignment(Translator& translator, const std::vector
   return out;
 }
 
-/// Returns the fields that follow the translation in an output line, if the options ask for them: " ||| WordScores=
-/// ..." and the alignment " ||| 0-0 1-1".
+/// Returns the fields that follow the translation in an output line: the word scores " ||| WordScores= ..." and the
+/// alignment " ||| 0-0 1-1", each only if the options ask for it.
 std::string TranslateFormat::extras(Translator& translator, const std::vector<std::int32_t>& source,
                                     const Hypothesis& hypothesis) const {
   std::string out;

@@ -298,8 +298,8 @@ bool Trainer::save(bool keep) {
     parts_.reporter.event(progress(), "saved",
                           "saved " + parts_.path + " after update " + format_count(state().updates), !state().finished);
   }
-  // The old files are removed only now. A run killed earlier continues from the previous state, which may need these
-  // files.
+  // Old models of --keep-last are removed only after the new state has been saved. A run that is killed earlier goes on
+  // from the previous state, which may need these models.
   drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
   return true;
 }

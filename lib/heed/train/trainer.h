@@ -40,8 +40,8 @@ class Trainer {
   bool already_finished();
 
   enum class Outcome { finished, interrupted };
-  /// Trains until the end or until a signal. Returns `interrupted` after a signal, with the state saved. Throws Error
-  /// when training diverges and neither skipped updates nor rollbacks help.
+  /// Trains until RunOptions::after is reached or a signal arrives. Returns `interrupted` after a signal, with the
+  /// state saved. Throws Error when training diverges and neither skipped updates nor rollbacks help.
   Outcome run(const InterruptGuard& interrupts);
 
   /// Computes `updates` updates, without saving, validating or reporting, to measure their speed. Returns target tokens

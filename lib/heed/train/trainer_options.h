@@ -43,7 +43,7 @@ inline double worst_score(Metric metric) {
   return larger_is_better(metric) ? 0 : DBL_MAX;
 }
 
-/// The options of `train` that decide how pairs become batches and how an update is computed.
+/// The options of `train` that decide how sentence pairs are grouped into batches and how an update is computed.
 struct BatchOptions {
   std::optional<std::int64_t> mini_batch, mini_batch_words;
   int optimizer_delay = 1;
