@@ -64,7 +64,7 @@ class Threshold {
 
 /// Reads all segments (lines of the corpus) in blocks, calls `work` for blocks on plan.threads threads, and calls
 /// `take` for each block in order. A Block is a SegmentBlock with further members for the results of `work`. `idle` is
-/// called as described at PipelineStages.
+/// called when the input pauses or fails, after `take` has received all earlier blocks (see PipelineStages).
 template <class Block>
 void run_segment_pipeline(
     const BleuPlan& plan, Segments& segments, std::function<void(Block&, int thread)> work,

@@ -127,8 +127,8 @@ void write_counts(const WordCounts& pieces, const std::string& path) {
   file.commit();
 }
 
-/// Returns the number of different characters within words plus the number of different characters at the ends of
-/// words, which --total-symbols subtracts from --merges.
+/// Returns the number of different characters that occur before the end of a word, plus the number of different
+/// characters that end a word. --total-symbols subtracts the sum from --merges.
 std::int64_t count_characters(const WordCounts& words) {
   StringIds inside, final;
   for (std::size_t i = 0; i < words.size(); ++i) {
