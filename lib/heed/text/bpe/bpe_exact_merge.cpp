@@ -14,14 +14,15 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
       found == corrections_.end() ? Corrections() : std::move(corrections_.extract(found).mapped());
   if (merge.again && !all_stored) find_unstored(text, merge.merged);
   if (recut_.empty()) recut_.resize(text.words());
-  // The blocks to search: those with the pair, and those with words for which learn-bpe's index is wrong.
+  // The numbers of the blocks of words to search: the blocks that hold the pair, and the blocks with a word for which
+  // subword-nmt's learn-bpe has recorded a wrong number of occurrences of the pair.
   std::vector<std::uint32_t> blocks_to_search;
   PostingLists::Reader reader(pairs_.posting_lists(), blocks);
   for (std::uint32_t number = 0; reader.next(number);) blocks_to_search.push_back(number);
   for (const auto& [word, by] : corrections) blocks_to_search.push_back(text.block_of(word));
   std::sort(blocks_to_search.begin(), blocks_to_search.end());
   blocks_to_search.erase(std::unique(blocks_to_search.begin(), blocks_to_search.end()), blocks_to_search.end());
-  std::vector<Cell> new_cells;  // the cells of one block after the merge
+  std::vector<Cell> new_cells;  // the content of one block of words after the merge
   for (const std::uint32_t number : blocks_to_search) {
     new_cells.clear();
     text.each_word(number, [&](Word word, std::int64_t count, std::span<const Cell> symbols) {
@@ -34,8 +35,8 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
       if (occurrences + (correction == corrections.end() ? 0 : correction->second) > 0) {
         merge_word(merge, word, count, number);
       } else if (occurrences > 0) {
-        // learn-bpe's index does not have this word for the pair, so that learn-bpe leaves the pair unmerged in the
-        // word.
+        // subword-nmt's learn-bpe has not recorded that this word holds the pair. So learn-bpe leaves the pair unmerged
+        // in the word, and so does heed.
         correct(key, word, -occurrences);
         pairs_.posting_lists().append(pairs_[id].blocks, number);
       }
@@ -51,13 +52,15 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
   apply();
 }
 
-/// Applies the merge to one word, from old_ to new_. Notes in changes_ how learn-bpe changes the frequencies of the
-/// pairs, and corrects the index: learn-bpe adds to the pairs around every merged symbol in the word, even around a
-/// merged symbol that the word held before the merge. `count` is the word's count, and `block` the number of the word's
-/// block.
+/// Applies a merge to the word with the symbols old_, and stores the result in new_. Adds to changes_ how subword-nmt's
+/// learn-bpe changes the frequencies of the pairs: learn-bpe counts the pairs around every merged symbol in the word as
+/// new, even around a merged symbol that the word held before the merge. Where learn-bpe then has a wrong number of
+/// occurrences of a pair for the word, corrects the number with correct(). `count` says how often the word occurs, and
+/// `block` is the number of the block that holds the word.
 void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block) {
-  // For each pair of this word: how the number in learn-bpe's index changes, minus how the number of occurrences in the
-  // text changes. A pair may have several entries, which are added up below.
+  // For each pair of this word: the change of the number of occurrences that subword-nmt's learn-bpe has recorded for
+  // the word, minus the change of the number of occurrences in the word. A pair may have several entries, which are
+  // added up at the end of this function.
   std::vector<std::pair<Key, std::int64_t>> index_minus_text;
   const auto change = [&](Key key, std::int64_t occurrences) {
     index_minus_text.emplace_back(key, occurrences);
@@ -88,8 +91,9 @@ void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, 
     if (i > 0) gain(new_[i - 1], merge.merged);
     if (i + 1 < new_.size() && new_[i + 1] != merge.merged) gain(merge.merged, new_[i + 1]);
   }
-  // Subtract the changes of the text: each old pair is gone, each new pair is there. The pair being merged is left out
-  // of the old pairs, because learn-bpe has set the index of that pair to 0, as the merge has done in the text.
+  // Subtract the changes of the word: the word has lost each pair of old_ and gained each pair of new_. The pair that
+  // is being merged is skipped in old_, because subword-nmt's learn-bpe sets its number of occurrences in the word to
+  // 0, as the merge does in the word.
   for (std::size_t i = 0; i + 1 < size; ++i)
     if (old_[i] != merge.first || old_[i + 1] != merge.second)
       index_minus_text.emplace_back(BpePairs::key_of(old_[i], old_[i + 1]), 1);
@@ -104,8 +108,8 @@ void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, 
   }
 }
 
-/// Counts in the whole text, before the merge, the pairs that contain the symbol `merged` and are not stored in
-/// BpePairs. The result is in unstored_.
+/// Counts in the whole text, before a merge, the pairs that contain the symbol `merged` and are not stored in BpePairs.
+/// Adds the pairs and their occurrences to unstored_.
 template <class Cell>
 void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
   for (std::uint32_t block = 0; block < text.blocks(); ++block)
@@ -120,7 +124,8 @@ void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
     });
 }
 
-/// Updates BpePairs after a merge by changes_. A pair that gained occurrences becomes followed. Empties changes_ and
+/// Adds the changes of the last merge, which are in changes_, to the frequencies in pairs_. A pair that gained
+/// occurrences becomes followed: pairs_ then holds the frequency that subword-nmt's learn-bpe has. Empties changes_ and
 /// unstored_.
 void BpeExactMerger::apply() {
   for (const auto& [key, each] : changes_) {

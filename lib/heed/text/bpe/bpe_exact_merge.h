@@ -47,67 +47,78 @@ namespace heed {
 //   recut        a word that BpeEncoder may cut differently from the learner. BpeEncoder always applies the merge of
 //                the lowest rank first; the learner's merges in this word came in another order.
 
-/// One merge of a pair of symbols, while the learner applies it.
+/// A merge that the BPE learner is applying: the pair of the symbols `first` and `second` becomes the symbol `merged`.
 struct BpeMerge {
   BpePairs::Symbol first = 0, second = 0, merged = 0;
-  bool again = false;     // whether the merged symbol existed before this merge
-  std::int64_t made = 0;  // how many occurrences of the pair have been merged so far, each different word counted once
+  bool again = false;  // whether the symbol `merged` already existed before this merge
+  // How many occurrences of the pair have been replaced by the symbol `merged` so far. The number does not depend on
+  // how often a word occurs in the text: each different word counts once.
+  std::int64_t made = 0;
 
   BpePairs::Key key() const { return BpePairs::key_of(first, second); }
 };
 
-/// Applies merges exactly as subword-nmt's learn-bpe does, with learn-bpe's errors of counting (see above). The learner
-/// uses a BpeExactMerger only for merges for which is_needed() returns true, because the normal way is faster.
+/// Applies merges exactly as subword-nmt's learn-bpe does, and repeats the errors that learn-bpe makes when it counts
+/// pairs of symbols. The learner uses a BpeExactMerger only for merges for which is_needed() returns true, because the
+/// learner's own code for merges is faster.
 class BpeExactMerger {
  public:
   using Key = BpePairs::Key;
   using Symbol = BpePairs::Symbol;
   using Word = std::uint32_t;
-  /// For each word: the occurrences of a pair in learn-bpe's index minus the occurrences in the text.
+  /// The corrections of one pair of symbols. The correction of a word says how many occurrences of the pair
+  /// subword-nmt's learn-bpe has recorded for the word, minus the number of occurrences that the word really has.
   using Corrections = std::unordered_map<Word, std::int32_t>;
 
   explicit BpeExactMerger(BpePairs& pairs) : pairs_(pairs) {}
 
-  /// Adds `by` to the correction of a pair and a word: learn-bpe's index has gained, or the text has lost, `by`
-  /// occurrences.
+  /// Adds `by` to the correction of a pair of symbols and a word. The correction is the number of occurrences of the
+  /// pair that subword-nmt's learn-bpe has recorded for the word, minus the number of occurrences that the word really
+  /// has.
   void correct(Key key, Word word, std::int64_t by) {
     if (by != 0) corrections_[key][word] += static_cast<std::int32_t>(by);
   }
-  /// Returns whether a merge must be applied by merge() of this class: the merged symbol exists, or the pair has
-  /// corrections.
+  /// Returns whether a merge must be applied by BpeExactMerger::merge(). This is so if the merged symbol existed
+  /// before, or if subword-nmt's learn-bpe has a wrong number of occurrences of the pair for any word.
   bool is_needed(const BpeMerge& merge) const { return merge.again || corrections_.contains(merge.key()); }
 
-  /// Merges the pair `id` in the words that learn-bpe's index gives for the pair, and updates the frequencies of the
-  /// other pairs as learn-bpe does, even in a word of the index that does not hold the pair. `blocks` lists the blocks
-  /// that hold the pair. `all_stored` says that BpePairs stores every pair of the text.
+  /// Merges the pair `id` in the words in which subword-nmt's learn-bpe merges the pair: in the words that learn-bpe
+  /// has recorded for the pair, correctly or not. Updates the frequencies of the other pairs as learn-bpe does, even
+  /// for a recorded word that does not hold the pair. `blocks` lists the blocks of words that hold the pair.
+  /// `all_stored` says that BpePairs stores every pair of the text.
   template <class Cell>
   void merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id, const BpePairs::List& blocks, bool all_stored);
 
   /// Returns whether BpeEncoder, which applies merges by rank, may cut a word differently from the learner.
   bool is_recut(Word word) const { return !recut_.empty() && recut_[word]; }
-  /// Returns whether is_recut() may be true for any word.
+  /// Returns whether is_recut() may return true for any word, that is, whether merge() has been called.
   bool any_recut() const { return !recut_.empty(); }
 
  private:
-  /// The effect of one merge on the frequency of another pair.
+  /// The change that a merge makes to the frequency of a pair of symbols other than the merged pair.
   struct Change {
-    std::int64_t by = 0;         // what is added to the frequency
-    BpePairs::List blocks = {};  // the blocks in which occurrences of the pair were added; empty if none were
+    std::int64_t by = 0;  // the number that is added to the pair's frequency; may be negative
+    BpePairs::List blocks =
+        {};  // the blocks of words in which the merge made new occurrences of the pair; may be empty
   };
 
   template <class Cell>
   void find_unstored(const BpeText<Cell>& text, Symbol merged);
   void merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block);
-  void apply();  // updates the frequencies in BpePairs by changes_
+  void apply();  // adds the changes in changes_ to the frequencies of the pairs in pairs_
 
   BpePairs& pairs_;
-  std::unordered_map<Key, Corrections> corrections_;  // for each pair its corrections, if any is not 0
-  std::vector<bool> recut_;                           // for each word the answer of is_recut(); empty before merge()
+  // The pairs of symbols for which subword-nmt's learn-bpe has recorded a wrong number of occurrences, each with the
+  // pair's Corrections.
+  std::unordered_map<Key, Corrections> corrections_;
+  std::vector<bool> recut_;  // for each word the result of is_recut(); empty before the first call of merge()
 
-  // State of the merge that is being applied:
-  std::vector<Symbol> old_, new_;            // the symbols of one word before and after the merge
-  std::unordered_map<Key, Change> changes_;  // the effect on each other pair
-  // Pairs that contain the merged symbol, occurred before the merge, and are not stored in BpePairs:
+  // The members below are the state of the merge that is being applied. old_ and new_ are the symbols of the word being
+  // changed, before and after the merge.
+  std::vector<Symbol> old_, new_;
+  std::unordered_map<Key, Change> changes_;  // for each pair other than the merged pair how the frequency changes
+  // Pairs that contain the merged symbol, occurred in the text before the merge, and are not stored in BpePairs, with
+  // their occurrences.
   std::unordered_map<Key, BpePairs::Occurrences> unstored_;
 };
 

@@ -49,32 +49,34 @@ namespace heed {
 //   followed    a stored pair for which BpePairs holds learn-bpe's two frequencies (`current` and `full`) instead of
 //               the frequency in the text, because learn-bpe's frequencies may differ from the text.
 
-/// When learn_bpe() stops: at the first of these limits.
+/// The limits of learn_bpe(), which stops learning merges as soon as one limit is reached.
 struct BpeLimits {
-  std::int64_t merges = std::numeric_limits<std::int64_t>::max();  ///< number of merges
-  /// Number of different symbols in the segmented text. Each single character counts as a symbol in the text, even if
-  /// merges have joined every occurrence of the character.
+  std::int64_t merges = std::numeric_limits<std::int64_t>::max();  ///< highest number of merges
+  /// Learning stops when the text consists of this number of different symbols. Each single character of the text
+  /// counts as a symbol, even if merges have joined every occurrence of the character with other characters.
   std::int64_t symbols = std::numeric_limits<std::int64_t>::max();
-  std::int64_t min_frequency = 2;  ///< a pair that occurs less often is not merged; at least 1
+  std::int64_t min_frequency = 2;  ///< a pair of symbols that occurs less often is not merged; at least 1
 };
 
-/// The result of learn_bpe().
+/// The result of learn_bpe(): the learnt merges, and the pieces into which the merges cut the text.
 struct BpeLearnt {
   BpeMerges merges;
   /// The number of occurrences of each piece in the words after BpeEncoder has cut the words with `merges`, in the
   /// order of first occurrence. After these pieces come, with count 0, the single characters that occur in no cut word.
   /// A piece inside a word ends with the usual separator, `@@`.
   WordCounts pieces;
-  bool exhausted = false;  ///< learning stopped because no pair reached BpeLimits::min_frequency
+  bool exhausted = false;  ///< whether learning stopped because no pair occurred BpeLimits::min_frequency times
 };
 
 /// Learns merge operations from the words of a text: the same merges in the same order as subword-nmt 0.3.8's
-/// learn-bpe. Of equally frequent pairs the greatest by code points is merged first. learn-bpe prunes rare pairs; where
-/// pruning changes the order of merges, learn_bpe() does the same. Calls `progress` from time to time with the number
-/// of merges done so far. Throws UsageError for limits out of range, and Error for too many words.
+/// learn-bpe. Of equally frequent pairs the greatest by code points is merged first. learn-bpe removes rare pairs from
+/// its table of frequencies after the merges 1, 101, 201 and so on; where this changes the order of later merges,
+/// learn_bpe() gives the changed order too. Calls `progress` after the same merges with the number of merges done so
+/// far. Throws UsageError for limits out of range, and Error for too many words.
 BpeLearnt learn_bpe(const WordCounts& words, const BpeLimits& limits,
                     const std::function<void(std::int64_t)>& progress = {});
-/// Learns merge operations in the same way, and frees the memory of `words` while it reads them; `words` is empty then.
+/// Learns the same merge operations as the overload above, and frees the memory of `words` while it reads the words.
+/// `words` is empty afterwards.
 BpeLearnt learn_bpe(WordCounts&& words, const BpeLimits& limits,
                     const std::function<void(std::int64_t)>& progress = {});
 

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// Compares by frequency, then by the texts of the symbols. Python's learn-bpe compares strings by code points; the
-/// bytes of UTF-8 sort in the same order.
+/// Compares two pairs of symbols by frequency, and equally frequent pairs by the texts of their symbols. subword-nmt's
+/// learn-bpe is written in Python and compares texts by code points; the bytes of UTF-8 sort in the same order.
 bool BpePairs::less(const Candidate& a, const Candidate& b) const {
   if (a.frequency != b.frequency) return a.frequency < b.frequency;
   if (a.pair == b.pair) return false;
@@ -33,8 +33,8 @@ BpePairs::Candidate BpePairs::most_frequent() {
     if (state.is_current && state.current == top.frequency) return top;
     std::pop_heap(heap_.begin(), heap_.end(), [this](const auto& a, const auto& b) { return less(a, b); });
     heap_.pop_back();
-    // The entry was out of date. A pair that became rarer gets a new entry. A pair that became more frequent was pushed
-    // then, so that the heap already has an entry with the present frequency.
+    // The removed heap entry had a frequency that was out of date. If the pair has become rarer, the pair gets a new
+    // entry. If the pair has become more frequent, the heap already holds an entry with the present frequency.
     if (state.is_current && state.current > 0 && state.current < top.frequency) push(top.pair);
   }
   return {0, kNoId};
@@ -81,9 +81,10 @@ void BpePairs::follow(Key key, Occurrences* unstored) {
   }
   state.followed = true;
   followed_.push_back(id);
-  // learn-bpe pruned the pair if, at the last pruning, the pair existed and was below the threshold. The frequency at
-  // that time is the present frequency plus all decreases since. learn-bpe's entry in `current` then holds only these
-  // decreases, as a negative number, and does not exist without a decrease.
+  // When subword-nmt's learn-bpe prunes, learn-bpe removes each pair below a threshold of frequency from its table
+  // `current`. This pair was removed at the last pruning if the pair existed at that time and was below the threshold.
+  // The frequency at that time is the present frequency plus all decreases since. After the removal, the entry in
+  // `current` holds only these decreases, as a negative number; without a decrease `current` has no entry for the pair.
   std::int64_t lost = 0;
   for (const auto& [decreased, by] : decreases_) lost += decreased == key ? by : 0;
   const std::int64_t born = std::max(birth(first_of(key)), birth(second_of(key)));
@@ -136,7 +137,8 @@ void BpePairs::prune(std::int64_t merges) {
   for (const Id id : followed_) {
     Pair& state = (*this)[id];
     if (!state.is_current || static_cast<double>(state.current) >= threshold_) continue;
-    // A negative `current` is the sum of the decreases since the pair was pruned before, and is added to `full`.
+    // A negative `state.current` is the sum of the decreases since the pair was pruned the time before, and is added to
+    // `state.full`.
     state.full = state.current < 0 ? state.full + state.current : state.current;
     state.is_full = true;
     state.current = 0;
@@ -157,8 +159,8 @@ void BpePairs::restore(std::int64_t merges) {
 
 void BpePairs::start_again(std::int64_t least, std::int64_t merges) {
   keep(least);
-  // learn-bpe's `full` holds the frequency in the text now. follow() needs this value if the pair becomes followed
-  // later.
+  // At this point, subword-nmt's learn-bpe has the frequency in the text as the value of the pair in its table `full`.
+  // BpePairs::follow() needs this value if the pair becomes followed later.
   for (Pair& each : pairs_)
     if (!each.followed) each.full = each.current, each.is_full = true;
   threshold_ = threshold_after(highest_frequency(), merges);

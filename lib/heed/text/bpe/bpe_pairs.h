@@ -44,23 +44,32 @@ class BpePairs {
  public:
   using Symbol = std::int32_t;
   using Id = std::int32_t;
-  using Key = std::uint64_t;  // two symbols in one number: the first symbol in the upper 32 bits, the second below
+  // A pair of symbols in one number: the first symbol's id is in the upper 32 bits, the second symbol's id in the
+  // lower.
+  using Key = std::uint64_t;
   using List = PostingLists::List;
 
   struct Pair {
-    // The frequency in the text. For a followed pair: the value in learn-bpe's table `current`, which can be negative.
+    // How often the pair occurs in the text. For a pair marked as `followed`: the value that subword-nmt's learn-bpe
+    // has for the pair in learn-bpe's table of frequent pairs, called `current`. That value can be negative.
     std::int64_t current = 0;
-    std::int64_t full = 0;  // for a followed pair: the value in learn-bpe's table `full`
-    List blocks = {};       // every block in which the pair occurs, and perhaps blocks in which it no longer occurs
-    // Whether learn-bpe's tables `current` and `full` have an entry for the pair, and whether the pair is followed.
+    // For a pair marked as `followed`: the value that subword-nmt's learn-bpe has for the pair in learn-bpe's second
+    // table, called `full`, which holds rare pairs too.
+    std::int64_t full = 0;
+    // The numbers of the blocks of words in which the pair occurs, and perhaps of blocks in which the pair no longer
+    // occurs.
+    List blocks = {};
+    // Whether subword-nmt's learn-bpe has an entry for the pair in its table `current` and in its table `full`, and
+    // whether this Pair holds learn-bpe's two values (`followed`) instead of the frequency in the text.
     bool is_current = true, is_full = false, followed = false;
   };
-  /// An entry of the heap: a pair, and the frequency that the pair had when the entry was pushed.
+  /// An entry of the heap that finds the most frequent pair: the id of a pair of symbols, and the frequency that the
+  /// pair had when the entry was pushed.
   struct Candidate {
     std::int64_t frequency;
     Id pair;
   };
-  /// How often a pair occurs in the text, and the blocks in which the pair occurs.
+  /// How often a pair of symbols occurs in the text, and the list of the blocks of words in which the pair occurs.
   struct Occurrences {
     std::int64_t count = 0;
     List blocks = {};
@@ -72,35 +81,37 @@ class BpePairs {
   static Symbol first_of(Key key) { return static_cast<Symbol>(key >> 32); }
   static Symbol second_of(Key key) { return static_cast<Symbol>(key & 0xFFFFFFFFu); }
 
-  /// Makes an empty table. `texts` gives the text of each symbol; the table keeps a reference to `texts`.
+  /// Makes an empty table of pairs. `texts` gives the text of each symbol; the table keeps a reference to `texts`.
   explicit BpePairs(const StringIds& texts) : texts_(texts) {}
 
-  /// Returns the id of a pair, and stores the pair with frequency 0 if it is not stored yet. keep() gives
-  /// the pairs new ids.
+  /// Returns the id of a pair of symbols, and stores the pair with frequency 0 if the table does not hold the pair. The
+  /// id is valid until keep() gives the pairs new ids.
   Id add(Key key) {
     const Id id = index_.add(first_of(key), second_of(key));
     if (static_cast<std::size_t>(id) == pairs_.size()) pairs_.emplace_back();
     return id;
   }
-  /// Returns the id of a pair, or kNoId when the pair is not stored.
+  /// Returns the id of the pair of the symbols `first` and `second`, or kNoId when the table does not hold the pair.
   Id find(Symbol first, Symbol second) const { return index_.find(first, second); }
   Pair& operator[](Id id) { return pairs_[static_cast<std::size_t>(id)]; }
   Symbol first(Id id) const { return index_.first(id); }
   Symbol second(Id id) const { return index_.second(id); }
   std::span<Pair> all() { return pairs_; }
-  /// Returns the pool of posting lists. `Pair::blocks` of every pair is a list in this pool.
+  /// Returns the pool that stores the posting lists `Pair::blocks` of all pairs.
   PostingLists& posting_lists() { return posting_lists_; }
 
-  /// Pushes a pair and its present frequency onto the heap. Must be called whenever a frequency has grown.
+  /// Pushes the pair `id` with the pair's present frequency onto the heap of the most frequent pairs. Must be called
+  /// whenever the frequency of a pair has grown.
   void push(Id id);
-  /// Returns the most frequent pair of `current`, and of equally frequent pairs the greatest by code points. Returns
-  /// {0, kNoId} when no pair has a frequency above 0.
+  /// Returns the pair with the highest frequency `Pair::current`, and of equally frequent pairs the greatest by code
+  /// points. Returns {0, kNoId} when no pair has a frequency above 0.
   Candidate most_frequent();
-  /// Returns the highest frequency in `current`, by a search of all stored pairs; 0 without pairs.
+  /// Returns the highest frequency `Pair::current` of all stored pairs, which are searched one by one. Returns 0 if no
+  /// pair is stored.
   std::int64_t highest_frequency() const;
 
-  /// Subtracts `by` from the frequency of a pair, because a merge has made the pair rarer. Notes the decrease also for
-  /// a pair that is not stored.
+  /// Subtracts `by` from the frequency of the pair of the symbols `first` and `second`, because a merge has made the
+  /// pair rarer. Appends the decrease to decreases_ even if the table does not hold the pair.
   void decrease(Symbol first, Symbol second, std::int64_t by) {
     decreases_.emplace_back(key_of(first, second), by);
     const Id id = find(first, second);
@@ -109,68 +120,83 @@ class BpePairs {
     state.current -= by;
     state.is_current = true;
   }
-  /// Sets the frequency of the pair that is being merged to 0. Returns the pair's list of blocks, which the caller
-  /// clears.
+  /// Sets the frequency of the pair `id`, which the caller is merging, to 0. Returns the list of the blocks in which
+  /// the pair occurs; the caller must clear this list after the merge.
   List use_up(Id id);
-  /// Notes that merge number `merge` (the first merge is 1) has made the new symbol `symbol`.
+  /// Records that the merge with the number `merge` (the first merge has the number 1) has made the new symbol
+  /// `symbol`.
   void note_birth(Symbol symbol, std::int64_t merge);
-  /// Stores a pair that contains a new symbol, with the pair's occurrences in the text, and pushes the pair onto the
-  /// heap.
+  /// Stores a new pair, which contains the symbol of the last merge, with the pair's occurrences `found` in the text,
+  /// and pushes the pair onto the heap of the most frequent pairs.
   void create(Key key, const Occurrences& found, bool followed);
 
-  /// Makes a pair followed: from now on `current` and `full` are the values in learn-bpe's two tables. `unstored` holds
-  /// the pair's occurrences if the pair was not stored, or is null; its list of blocks is moved to the pair.
+  /// Marks a pair as followed: from now on `Pair::current` and `Pair::full` are the values that subword-nmt's learn-bpe
+  /// has for the pair in its two tables of frequencies. If the pair was not stored, `unstored` points to the pair's
+  /// occurrences in the text, and the list of blocks is moved from `unstored` to the pair; otherwise `unstored` is
+  /// null.
   void follow(Key key, Occurrences* unstored);
 
   /// Removes every pair with a frequency below `least` from the table, except followed pairs. Changes the ids of pairs.
   void keep(std::int64_t least);
-  /// Removes every pair except followed pairs, and clears all lists of blocks. The learner then counts the text again.
+  /// Removes every pair except followed pairs from the table, and empties the list of blocks of each pair. The learner
+  /// then counts the pairs of the text again.
   void keep_followed();
-  /// Adds one occurrence of a pair in a word that occurs `count` times and stands in block number `block`.
+  /// Adds one occurrence of a pair in a word that occurs `count` times in the text and is stored in the block number
+  /// `block`.
   void count(Key key, std::int64_t count, std::uint32_t block) {
     Pair& state = (*this)[add(key)];
     if (!state.followed) state.current += count;
     posting_lists_.append(state.blocks, block);
   }
 
-  /// Returns the threshold that learn-bpe computes after `merges` merges when the most frequent pair occurs `frequency`
-  /// times: frequency / 10 before the first pruning, later frequency * merges / (merges + 10000).
+  /// Returns the frequency below which subword-nmt's learn-bpe removes pairs from its table of frequent pairs, if the
+  /// most frequent pair occurs `frequency` times after `merges` merges: frequency / 10 before the first removal, later
+  /// frequency * merges / (merges + 10000).
   double threshold_after(std::int64_t frequency, std::int64_t merges) const;
   double threshold() const { return threshold_; }
-  /// Prepares for the first merge, after the pairs have been counted: sets `full` of each pair to its frequency in the
-  /// text, computes the threshold and fills the heap.
+  /// Prepares the table for the first merge, after the pairs have been counted: copies `Pair::current` to `Pair::full`,
+  /// computes the threshold of frequency below which learn-bpe removes pairs, and fills the heap.
   void start();
-  /// Does learn-bpe's pruning for the followed pairs: moves those below the threshold from `current` to `full`.
-  /// `merges` is the number of merges done so far.
+  /// Prunes the followed pairs as subword-nmt's learn-bpe does: moves the frequency of each followed pair that is rarer
+  /// than the threshold from `Pair::current` to `Pair::full`. `merges` is the number of merges done so far.
   void prune(std::int64_t merges);
-  /// Does the first half of learn-bpe's restoring: copies `full` to `current` for the followed pairs. The caller then
-  /// stores all pairs that it needs, and calls start_again().
+  /// Copies `Pair::full` to `Pair::current` for the followed pairs. This is the first half of what subword-nmt's
+  /// learn-bpe does when all pairs in its table of frequent pairs have become rare. The caller then stores all pairs
+  /// that later merges need, and calls start_again() for the second half.
   void restore(std::int64_t merges);
-  /// Does the second half of learn-bpe's restoring: removes stored pairs rarer than `least`, computes a new threshold,
-  /// prunes and fills the heap.
+  /// Removes the stored pairs rarer than `least`, computes a new threshold of frequency, calls prune() and fills the
+  /// heap. This is the second half, after restore(), of what subword-nmt's learn-bpe does when all pairs in its table
+  /// of frequent pairs have become rare.
   void start_again(std::int64_t least, std::int64_t merges);
 
  private:
-  /// Returns whether `a` is to be merged after `b`: `a` is less frequent, or as frequent and smaller by code points.
+  /// Returns whether the pair `a` must be merged after the pair `b`: `a` is less frequent than `b`, or `a` is equally
+  /// frequent and smaller by code points.
   bool less(const Candidate& a, const Candidate& b) const;
-  /// Fills the heap anew with all pairs of `current` whose frequency is above 0.
+  /// Replaces the content of the heap by all pairs whose frequency `Pair::current` is above 0.
   void fill_heap();
-  /// Returns the number of the merge that made a symbol, or 0 for a character.
+  /// Returns the number of the merge that made a symbol (1 for the first merge), or 0 for a single character.
   std::int64_t birth(Symbol symbol) const {
     const auto i = static_cast<std::size_t>(symbol);
     return i < births_.size() ? births_[i] : 0;
   }
 
-  const StringIds& texts_;            // the text of each symbol
-  PairIds index_;                     // from the two symbols of a pair to the pair's id
-  std::vector<Pair> pairs_;           // the id of a pair is its index in this array
-  std::vector<Id> followed_;          // the ids of all followed pairs
-  PostingLists posting_lists_;        // the pool in which `Pair::blocks` of all pairs are stored
-  std::vector<Candidate> heap_;       // a heap by less(); some entries hold frequencies that are out of date
-  std::vector<std::int64_t> births_;  // for each symbol the number of the merge that made it, 0 for a character
-  double threshold_ = 0;              // learn-bpe's threshold of pruning, a frequency
-  std::int64_t pruned_at_ = -1;       // how many merges were done before the last pruning; -1 before the first pruning
-  std::vector<std::pair<Key, std::int64_t>> decreases_;  // all decreases of frequencies since the last pruning
+  const StringIds& texts_;      // the text of each symbol
+  PairIds index_;               // the interner that gives each pair of symbols the pair's id
+  std::vector<Pair> pairs_;     // all stored pairs; the id of a pair is the pair's index in this array
+  std::vector<Id> followed_;    // the ids of all pairs with Pair::followed
+  PostingLists posting_lists_;  // the pool in which `Pair::blocks` of all pairs are stored
+  // A binary heap with the most frequent pair at the top, in the order of less(). Some entries hold frequencies that
+  // are out of date.
+  std::vector<Candidate> heap_;
+  // For each symbol the number of the merge that made the symbol (1 for the first merge); 0 for a single character.
+  std::vector<std::int64_t> births_;
+  // A frequency: subword-nmt's learn-bpe removes rarer pairs from its table of frequent pairs.
+  double threshold_ = 0;
+  // The number of merges that were done before prune() was last called; -1 before the first call.
+  std::int64_t pruned_at_ = -1;
+  // The pairs whose frequency decreased since prune() was last called, each with the size of the decrease.
+  std::vector<std::pair<Key, std::int64_t>> decreases_;
 };
 
 }  // namespace heed

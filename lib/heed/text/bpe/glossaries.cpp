@@ -9,7 +9,8 @@
 namespace heed {
 namespace {
 
-// ICU gives up one search after this number of steps, which is about a second (see ProtectedPatterns).
+// The limit of one regular-expression search in the steps that ICU counts, about one second. ICU gives a search up at
+// the limit, so that a bad expression cannot block the program. (ProtectedPatterns has the same limit.)
 constexpr std::int32_t kStepLimit = 5000;
 
 icu::UnicodeString to_utf16(std::string_view text) {
@@ -20,10 +21,11 @@ icu::UnicodeString to_utf16(std::string_view text) {
 
 /// A compiled regular expression.
 struct Glossaries::Expression {
-  std::string source;  // the expression as text, for messages
+  std::string source;  // the text of the expression, which error messages show
   std::unique_ptr<icu::RegexPattern> compiled;
 
-  /// Compiles `pattern`. Messages show `shown`, which is the expression as the user wrote it. Throws UsageError.
+  /// Compiles the regular expression `pattern`. Throws UsageError if the expression is wrong; the message shows
+  /// `shown`, the expression as the user wrote it.
   Expression(std::string pattern, const std::string& shown) : source(std::move(pattern)) {
     UErrorCode status = U_ZERO_ERROR;
     UParseError where{};
@@ -33,14 +35,15 @@ struct Glossaries::Expression {
                        " near character " + std::to_string(where.offset) + " (quote special characters with \\)");
   }
 
-  /// Returns a search of `text` that stops after kStepLimit.
+  /// Returns an ICU matcher, which searches `text` for the expression, and gives up after kStepLimit steps.
   std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text, UErrorCode& status) const {
     std::unique_ptr<icu::RegexMatcher> made(compiled->matcher(text, status));
     if (U_SUCCESS(status)) made->setTimeLimit(kStepLimit, status);
     return made;
   }
 
-  /// Returns whether a match starts at the beginning of `text`. Throws Error if the search takes too many steps.
+  /// Returns whether a match of the expression starts at the beginning of `text`. Throws Error if ICU needs too many
+  /// steps.
   bool begins(const icu::UnicodeString& text) const {
     UErrorCode status = U_ZERO_ERROR;
     const auto search = matcher(text, status);
@@ -49,7 +52,7 @@ struct Glossaries::Expression {
     return found;
   }
 
-  /// Throws Error if a search has failed.
+  /// Throws Error if `status`, the result of a search for the expression, is a failure.
   void check(UErrorCode status) const {
     if (U_FAILURE(status))
       throw Error("the glossary '" + source + "' fails on a word: " + u_errorName(status) +
@@ -57,9 +60,9 @@ struct Glossaries::Expression {
   }
 };
 
-/// What isolate() needs for one of the user's expressions: the expression `inside` a text, the expression for the
-/// `whole` text from end to end, and a `required` text that every match contains. Texts without `required` need no
-/// search.
+/// One regular expression of the user, in the forms that isolate() needs. `inside` finds matches anywhere in a text,
+/// `whole` matches only a text from end to end, and `required` is a text that every match contains. A text that does
+/// not contain `required` need not be searched.
 struct Glossaries::Entry {
   Expression inside, whole;
   std::string required;
@@ -67,8 +70,8 @@ struct Glossaries::Entry {
   explicit Entry(const std::string& pattern)
       : inside(pattern, pattern), whole("^" + pattern + "$", pattern), required(required_literal(pattern)) {}
 
-  /// Cuts a part of a word at the matches of the expression, and appends the byte offsets in the word at which the new
-  /// parts end. `start` is the offset of the part in the word.
+  /// Cuts `part`, a part of a word, before and after each match of the expression. Appends the byte offsets in the word
+  /// at which the new parts end. `start` is the byte offset in the word at which `part` starts.
   void isolate(std::string_view part, std::size_t start, std::vector<std::size_t>& ends) const {
     if (contains(part, required)) {
       const icu::UnicodeString text = to_utf16(part);
@@ -77,13 +80,15 @@ struct Glossaries::Entry {
     if (const std::size_t end = start + part.size(); ends.empty() || ends.back() < end) ends.push_back(end);
   }
 
-  /// Appends the byte offsets at which matches in `text` start and end. `start` is the offset of `text` in the word.
+  /// Appends the byte offsets in the word at which matches in `text`, a part of the word, start and end. `start` is the
+  /// byte offset in the word at which `text` starts.
   void cut(const icu::UnicodeString& text, std::size_t start, std::vector<std::size_t>& ends) const {
     UErrorCode status = U_ZERO_ERROR;
     const auto search = inside.matcher(text, status);
     std::int32_t at = 0;
     std::string bytes;
-    // Moves `at` (in UTF-16 units) to `place`, and `start` by the same text in bytes of UTF-8; appends the new `start`.
+    // Sets `at` to `place` (both are offsets in UTF-16 units), and adds the UTF-8 length of the text between them to
+    // the byte offset `start`. Appends the new `start` to `ends` if the text is not empty.
     const auto move_to = [&](std::int32_t place) {
       bytes.clear();
       text.tempSubStringBetween(at, place).toUTF8String(bytes);

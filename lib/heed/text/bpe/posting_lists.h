@@ -23,9 +23,11 @@ class PostingLists {
 
   /// A handle of one list. A copy of a handle stands for the same list; only one copy may be used for further appends.
   struct List {
-    std::uint32_t head = kNone, tail = kNone;  // the first and the last chunk of the list; kNone for an empty list
-    std::uint32_t last = kNone;                // the number that was appended last
-    std::uint32_t used = 0;                    // how many bytes of the chunk `tail` are in use
+    // The indices in the pool of the chunks that hold the first and the last bytes of the list; kNone for an empty
+    // list.
+    std::uint32_t head = kNone, tail = kNone;
+    std::uint32_t last = kNone;  // the number that was appended to the list last
+    std::uint32_t used = 0;      // how many bytes of the list's last chunk are in use
     bool empty() const { return head == kNone; }
   };
 
@@ -34,16 +36,17 @@ class PostingLists {
   void append(List& list, std::uint32_t number) {
     if (number == list.last) return;
     if (!list.empty() && number < list.last) {
-      push(list, 0);  // a difference of 0: the next difference counts from -1 again
+      push(list, 0);  // a difference of 0 tells the reader that the next difference counts from -1 again
       list.last = kNone;
     }
-    std::uint32_t difference = number - list.last;  // at the start list.last is kNone, which is -1
+    // Before the first number and after a difference of 0, list.last is kNone, which as an unsigned number acts as -1.
+    std::uint32_t difference = number - list.last;
     for (; difference >= 0x80; difference >>= 7) push(list, static_cast<std::uint8_t>(difference | 0x80));
     push(list, static_cast<std::uint8_t>(difference));
     list.last = number;
   }
 
-  /// Empties a list, and gives the chunks of the list back to the pool.
+  /// Empties a list, and gives the chunks of memory that the list used back to the pool.
   void clear(List& list) {
     if (!list.empty()) {
       chunk(list.tail).next = free_;
@@ -51,7 +54,7 @@ class PostingLists {
     }
     list = {};
   }
-  /// Frees the memory of all lists at once. The caller must not use any earlier List again.
+  /// Frees the memory of all lists of this pool at once. The caller must not use any List made before this call again.
   void clear();
 
   /// Reads the numbers of a list one after another. The list must not change while a Reader reads it.
@@ -86,20 +89,22 @@ class PostingLists {
   };
 
  private:
-  static constexpr std::uint32_t kBytes = 60;  // how many bytes of a list one chunk holds
-  // The pool's size in bytes at first. Memory that the pool has not written to costs nothing.
+  static constexpr std::uint32_t kBytes = 60;  // how many bytes of a posting list one Chunk holds
+  // The number of bytes that the pool of chunks reserves when the first list is written. Reserved memory costs nothing
+  // until the pool writes to it.
   static constexpr std::size_t kFirstPages = std::size_t{2} << 20;
-  /// 64 bytes of the pool: some bytes of one list.
+  /// An element of the pool, 64 bytes large. A chunk holds up to 60 bytes of one posting list, and the link to the
+  /// list's next chunk.
   struct Chunk {
-    std::uint32_t next;  // the number of the list's next chunk
+    std::uint32_t next;  // the index in the pool of the next chunk of the same list
     std::uint8_t bytes[kBytes];
   };
 
   Chunk& chunk(std::uint32_t number) const { return reinterpret_cast<Chunk*>(pages_.data())[number]; }
-  /// Returns the number of a chunk that no list uses; the pool grows when it has no such chunk.
+  /// Returns the index of a chunk that no list uses. Makes the pool of chunks larger if every chunk is in use.
   std::uint32_t take();
 
-  /// Appends one byte to a list.
+  /// Appends one byte to the bytes of a posting list, and takes a new chunk from the pool when the last chunk is full.
   void push(List& list, std::uint8_t byte) {
     if (list.empty() || list.used == kBytes) {
       const std::uint32_t added = take();
@@ -111,8 +116,10 @@ class PostingLists {
   }
 
   Pages pages_{0, PageSize::huge};
-  std::uint32_t taken_ = 0;     // how many chunks of the pool have ever been used
-  std::uint32_t free_ = kNone;  // the first free chunk; Chunk::next links all free chunks
+  // The number of chunks at the start of the pool that a list uses or has used; the later chunks were never used.
+  std::uint32_t taken_ = 0;
+  // The index of the first chunk that a list has given back to the pool, or kNone. Chunk::next links all these chunks.
+  std::uint32_t free_ = kNone;
 };
 
 }  // namespace heed
