@@ -17,18 +17,19 @@ namespace {
 constexpr std::string_view kWordEnd = "</w>";
 constexpr std::int32_t kNoNode = -1;
 constexpr int kIndexBits = 6;
-// Words of 48 bytes and more are cut by merge_long(), which is faster for them.
+// merge_short() cuts words of less than 48 bytes, and merge_long() cuts longer words, for which merge_long() is faster.
 constexpr std::size_t kLongWord = 48;
 static_assert(kLongWord < (1 << kIndexBits));
-constexpr std::size_t kDropoutPart =
-    1024;  // in characters; dropout takes quadratic time, so longer words are cut into parts
+// BPE-dropout takes time that grows with the square of a word's length. So a word of more than 1,024 characters is
+// merged in parts of 1,024 characters.
+constexpr std::size_t kDropoutPart = 1024;
 
 std::size_t index(std::int32_t number) {
   return static_cast<std::size_t>(number);
 }
 
-/// Appends the byte offsets at which the symbols of a word end. Leaves out a separate symbol `</w>`, which has no
-/// bytes.
+/// Appends to `ends` the byte offsets at which the symbols of a word end. Skips a symbol that is only the mark `</w>`
+/// of the word's end, because this mark has no bytes in the word.
 template <class Symbols>
 void append_ends(const Symbols& symbols, std::vector<std::size_t>& ends) {
   for (const auto& symbol : symbols)
@@ -67,8 +68,9 @@ void BpeEncoder::index_merges() {
     parents_.resize(std::max(parents_.size(), index(number) + 1));
     return number;
   };
-  // The loop goes from the last merge to the first. So a pair that is listed twice has the rank of its first line. A
-  // symbol that two pairs make is split into the pair whose last line comes first, as in subword-nmt's apply-bpe.
+  // The loop goes from the last line of the codes file to the first line, as subword-nmt's apply-bpe does. So a pair of
+  // symbols that is listed on two lines gets the rank of the first of these lines. If two different pairs make the same
+  // symbol, the symbol is split into the pair whose last line comes earlier in the file.
   rules_.reserve(merges_.pairs.size());
   std::string merged;
   for (std::size_t i = merges_.pairs.size(); i-- > 0;) {
@@ -88,7 +90,8 @@ void BpeEncoder::index_merges() {
 
 template <class Take>
 void BpeEncoder::characters(std::string_view word, Take&& take) const {
-  // In version 0.2 a word's last character is another symbol than the same character inside a word.
+  // In version 0.2 of codes files, a character at the end of a word is another symbol than the same character inside a
+  // word. In version 0.1 the end of a word is a symbol of its own.
   const bool marked = merges_.version == BpeMerges::Version::v0_2;
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t start = at;
@@ -106,15 +109,17 @@ void BpeEncoder::characters(std::string_view word, Take&& take) const {
   if (!marked) take(symbols_.find(kWordEnd), word.size());
 }
 
-/// Cuts a word of less than kLongWord bytes: applies the merge of the lowest rank to all its occurrences from left to
-/// right, and repeats this until no merge applies. Appends the byte offsets of the ends of the pieces to `ends`.
+/// Cuts a word of less than kLongWord bytes into pieces. Merges all occurrences of the pair of symbols with the lowest
+/// rank from left to right, and repeats this until no pair of neighbouring symbols has a merge. Appends the byte
+/// offsets at which the pieces end to `ends`.
 void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& ends) const {
   struct Symbol {
     std::int32_t number;
     std::uint32_t end;
-    Rule next;  // the merge of this symbol with the next symbol
+    Rule next;  // the merge of this symbol with the next symbol of the word, of rank kNoRank if no merge exists
   };
-  std::array<Symbol, kLongWord + 1> symbols;  // a symbol for each byte, and the separate symbol `</w>`
+  // The symbols of the word: at most one symbol for each byte, and the mark `</w>` as a separate symbol.
+  std::array<Symbol, kLongWord + 1> symbols;
   std::size_t count = 0;
   characters(word, [&](std::int32_t symbol, std::size_t end) {
     symbols[count].number = symbol;
@@ -124,8 +129,8 @@ void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& en
   for (std::size_t i = 0; i + 1 < count; ++i) symbols[i].next = rules_.find(symbols[i].number, symbols[i + 1].number);
   symbols[count - 1].next = none;
   for (;;) {
-    // Rank and index are packed into one number. The smallest number gives the lowest rank and the first index that has
-    // this rank, without unpredictable branches.
+    // Find the first pair of neighbouring symbols with the lowest rank. The rank and the index of each pair are packed
+    // into one number, so that the smallest number is found without unpredictable branches.
     std::int64_t lowest = std::int64_t{kNoRank} << kIndexBits;
     for (std::size_t i = 0; i + 1 < count; ++i)
       lowest = std::min(lowest, std::int64_t{symbols[i].next.rank} << kIndexBits | static_cast<std::int64_t>(i));
@@ -152,7 +157,7 @@ void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& en
   append_ends(std::span(symbols.data(), count), ends);
 }
 
-/// Cuts a word of any length. Appends the byte offsets of the ends of the pieces to `ends`.
+/// Cuts a word of any length into pieces. Appends the byte offsets at which the pieces end to `ends`.
 void BpeEncoder::merge_long(std::string_view word, std::vector<std::size_t>& ends) const {
   std::vector<Node> nodes;
   characters(word, [&](std::int32_t symbol, std::size_t end) { nodes.push_back({symbol, end, 0, 0}); });
@@ -160,14 +165,15 @@ void BpeEncoder::merge_long(std::string_view word, std::vector<std::size_t>& end
   append_ends(nodes, ends);
 }
 
-/// Merges the symbols of a word of any length with the same result as merge_short(), in O(n log n) time. The nodes are
-/// a linked list, and a heap holds (rank, index of the pair's first node). All occurrences of one merge are merged
-/// before the new pairs are pushed onto the heap, as in merge_short().
+/// Merges the symbols of a word of any length with the same result as merge_short(), in O(n log n) time for n symbols.
+/// The symbols are the nodes of a linked list. A heap holds an entry for each pair of neighbouring symbols that has a
+/// merge: the rank of the merge, and the index of the pair's first node. All occurrences of one merge are merged before
+/// the new pairs are pushed onto the heap, as in merge_short().
 void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
   using Candidate = std::pair<std::int32_t, std::int32_t>;
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
   const auto count = static_cast<std::int32_t>(nodes.size());
-  // Pushes the pair that starts at a node onto the heap, if the pair has a merge.
+  // Pushes the pair of the symbol at node `at` and the next symbol onto the heap, if the pair has a merge.
   const auto offer = [&](std::int32_t at) {
     if (at == kNoNode || nodes[index(at)].next == kNoNode) return;
     const Rule& here = rules_.find(nodes[index(at)].symbol, nodes[index(nodes[index(at)].next)].symbol);
@@ -178,7 +184,9 @@ void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
     nodes[index(i)].next = i + 1 < count ? i + 1 : kNoNode;
   }
   for (std::int32_t i = 0; i < count; ++i) offer(i);
-  std::vector<char> dead(nodes.size(), 0);  // for each node whether it has been merged into the node before
+  // For each node 1 if the node's symbol has been merged with the symbol before, so that the node is no longer in the
+  // list.
+  std::vector<char> dead(nodes.size(), 0);
   std::vector<std::int32_t> merged;
   while (!heap.empty()) {
     const std::int32_t rank = heap.top().first;
@@ -189,7 +197,7 @@ void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
       if (dead[index(at)] || left.next == kNoNode) continue;
       const Node& right = nodes[index(left.next)];
       const Rule& here = rules_.find(left.symbol, right.symbol);
-      if (here.rank != rank) continue;  // the pair has changed since the entry was pushed onto the heap
+      if (here.rank != rank) continue;  // a merge has changed the pair after the pair was pushed onto the heap
       dead[index(left.next)] = 1;
       left = {here.merged, right.end, left.previous, right.next};
       if (left.next != kNoNode) nodes[index(left.next)].previous = at;
@@ -206,21 +214,22 @@ void BpeEncoder::merge_linked(std::vector<Node>& nodes) const {
   nodes.resize(put);
 }
 
-/// A piece of a word, for split_unknown(). `text` does not contain the end-of-word mark; `final` says whether the piece
-/// is the last piece of its word.
+/// A piece of a word that split_unknown() has to check. `text` is the piece without the mark `</w>` of the word's end;
+/// `final` says whether the piece is the last piece of the word.
 struct BpeEncoder::Part {
   std::string text;
   bool final;
 };
 
-/// Splits a piece into the two symbols that were merged, and pushes the second symbol and then the first onto the stack
-/// `open`. Returns false if the piece cannot be split.
+/// Splits the piece `part` of a word into the two symbols from which the piece was merged. Pushes the second symbol and
+/// then the first symbol onto the stack `open`. Returns false if the piece cannot be split.
 bool BpeEncoder::take_apart(const Part& part, std::vector<Part>& open) const {
   const std::int32_t symbol = symbols_.find(part.final ? part.text + std::string(kWordEnd) : part.text);
   if (symbol == kNoId || parents_[index(symbol)].first == kNoId) return false;
   std::string_view second = symbols_[parents_[index(symbol)].second];
   if (part.final) {
-    // If the word itself contains the text `</w>`, a merge may have cut the end-of-word mark into two symbols.
+    // The last symbol of a word normally ends with the mark `</w>`. If the word itself contains the text `</w>`, one
+    // part of the mark may be in `first` and the other part in `second`; such a piece is not split.
     if (!second.ends_with(kWordEnd)) return false;
     second.remove_suffix(kWordEnd.size());
   }
@@ -230,8 +239,9 @@ bool BpeEncoder::take_apart(const Part& part, std::vector<Part>& open) const {
   return true;
 }
 
-/// Splits the pieces that options_.allowed does not allow into the symbols that they were merged from, again and again
-/// until each piece is allowed or cannot be split. Updates `ends`.
+/// Splits each piece of `word` for which options_.allowed returns false into the two symbols from which the piece was
+/// merged, and repeats this until each piece is allowed or cannot be split. `ends` holds the byte offsets at which the
+/// pieces end, before and after the call.
 void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& ends) const {
   std::vector<std::size_t> out;
   std::vector<Part> open;
@@ -241,7 +251,7 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
     while (!open.empty()) {
       const Part part = std::move(open.back());
       open.pop_back();
-      if (part.text.empty()) continue;  // possible if the word contains the text `</w>`
+      if (part.text.empty()) continue;  // a piece can become empty if the word itself contains the text `</w>`
       const bool known = options_.allowed(part.final ? part.text : part.text + options_.separator);
       if (known || !take_apart(part, open)) out.push_back(end += part.text.size());
     }
@@ -249,8 +259,9 @@ void BpeEncoder::split_unknown(std::string_view word, std::vector<std::size_t>& 
   ends = std::move(out);
 }
 
-/// Merges the nodes from `first` to before `last` with BPE-dropout, and appends the resulting nodes to `out`. Works
-/// like merge_short(), but in each round every possible merge is left out with the probability sampler.dropout.
+/// Merges the symbols in the nodes with the indices from `first` to `last` - 1 with BPE-dropout, and appends the
+/// resulting nodes to `out`. Works like merge_short(), but each time a merge is chosen, every possible merge is left
+/// out with the probability sampler.dropout.
 void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::size_t last, SubwordSampler& sampler,
                             std::vector<Node>& out) const {
   std::vector<const Rule*> rules;
@@ -279,7 +290,8 @@ void BpeEncoder::merge_some(std::vector<Node>& nodes, std::size_t first, std::si
              nodes.begin() + static_cast<std::ptrdiff_t>(last));
 }
 
-/// Cuts a word with BPE-dropout. Appends the byte offsets of the ends of the pieces to `ends`.
+/// Cuts a word with BPE-dropout, which leaves out merges at random. Appends the byte offsets at which the pieces end to
+/// `ends`.
 void BpeEncoder::merge_at_random(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler& sampler) const {
   std::vector<Node> nodes, merged;
   characters(word, [&](std::int32_t symbol, std::size_t end) { nodes.push_back({symbol, end, 0, 0}); });
@@ -288,8 +300,8 @@ void BpeEncoder::merge_at_random(std::string_view word, std::vector<std::size_t>
   append_ends(merged, ends);
 }
 
-/// Cuts a word, or a part of a word between glossary matches; no merge goes beyond the part. Replaces `ends` by the
-/// byte offsets at which the pieces end.
+/// Cuts `part` into pieces; `part` is a word, or the part of a word between two matches of glossary expressions.
+/// Replaces `ends` by the byte offsets in `part` at which the pieces end.
 void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   ends.clear();
   std::size_t first_end = merges_.bytes ? 1 : 0;
@@ -305,7 +317,8 @@ void BpeEncoder::segment_part(std::string_view part, std::vector<std::size_t>& e
   if (options_.allowed) split_unknown(part, ends);
 }
 
-/// Cuts a word without a look-up in the cache. Replaces `ends` by the byte offsets at which the pieces end.
+/// Cuts a word into pieces without a look-up in the cache of words that were cut before. Replaces `ends` by the byte
+/// offsets at which the pieces end.
 void BpeEncoder::segment_anew(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler) const {
   if (options_.glossaries.empty()) return segment_part(word, ends, sampler);
   std::vector<std::size_t> parts, inside;
@@ -324,9 +337,9 @@ void BpeEncoder::segment_anew(std::string_view word, std::vector<std::size_t>& e
   }
 }
 
-/// Cuts a word with the help of `cache`, and calls take(first, last) with pointers to the byte offsets at which the
-/// pieces end. The offsets are in the cache if the word was found, or else in `ends`; then they are added to the cache
-/// if they fit. `hash` is hash_of(word).
+/// Cuts a word into pieces, and calls take(first, last) with pointers to the first and behind the last of the byte
+/// offsets at which the pieces end. If `cache` holds the word, the offsets come from the cache. Otherwise the function
+/// stores the offsets in `ends`, and adds a word that is short enough to the cache. `hash` is hash_of(word).
 template <class Take>
 void BpeEncoder::segment_cached(Cache& cache, std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends,
                                 Take&& take) const {
@@ -358,10 +371,11 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
     std::size_t start, end;
     std::uint64_t hash;
   };
-  // 16 tokens are read ahead, so that the memory of the cache can be prefetched before the look-ups.
+  // The next tokens to cut. The loop reads 16 tokens before it cuts the first of them, so that the memory of their
+  // cache entries is prefetched before the look-ups.
   std::array<Token, 16> some;
-  // The output is `tokens` with separators inserted. copy() copies the text between two insertions at once: all bytes
-  // from the index `copied` on.
+  // The output is the text `tokens` with separators inserted. All bytes before the index `copied` are in the output
+  // already. copy(end) copies the bytes from `copied` to `end`, which is the next place for a separator.
   std::size_t at = after_spaces(tokens, 0), copied = at, last = at;
   const auto copy = [&](std::size_t end) {
     out.append(tokens.substr(copied, end - copied));
@@ -377,7 +391,7 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
     }
     for (std::size_t i = 0; i < count; ++i) {
       const Token token = some[i];
-      if (token.start > last + 1) {  // only one of several spaces is copied
+      if (token.start > last + 1) {  // several spaces separate this token from the token before: copy only one space
         copy(last);
         copied = token.start - 1;
       }
@@ -401,7 +415,8 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
 }
 
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {
-  LineReader reader(path, InvalidUtf8::keep);  // merges of bytes need not be UTF-8; parse() checks other merges
+  LineReader reader(path,
+                    InvalidUtf8::keep);  // a file of merges of bytes need not be UTF-8; parse() checks other files
   std::string text;
   for (std::string line; reader.next(line);) text.append(line).append(1, '\n');
   return parse(text, path, limit, bytes);

@@ -38,27 +38,32 @@ constexpr std::string_view kWordEnd = "</w>";
 /// again and stores rarer pairs. A merge for which learn-bpe would count wrongly is left to a BpeExactMerger.
 class Learner {
  public:
-  /// Reads the words and counts their pairs. `cells` is an upper bound of the cells that BpeText needs for the words.
-  /// each_word(take) must call take(word, count) for each word.
+  /// Stores the words of a text, and counts the pairs of neighbouring symbols. `cells` is an upper bound of the number
+  /// of cells (array elements) that BpeText needs for the words. each_word(take) must call take(word, count) for each
+  /// word.
   template <class EachWord>
   Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits);
-  /// Does all merges, and returns the result of learn_bpe().
+  /// Learns all merges up to the limits, and returns the result of learn_bpe(). Calls `progress` as learn_bpe() does.
   BpeLearnt run(const std::function<void(std::int64_t)>& progress);
 
  private:
   static constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
-  // Pairs that are more than 16 times rarer than the most frequent pair need not be stored at first.
+  // When pairs are counted, only the pairs with at least a sixteenth of the frequency of the most frequent pair are
+  // stored; rarer pairs are stored when they are needed.
   static constexpr std::int64_t kFrequencySpan = 16;
-  // The learner tries to store no more than about this number of pairs.
+  // The number of pairs above which the learner stores fewer of the rare pairs, as far as learn-bpe's order of merges
+  // does not need them.
   static constexpr std::size_t kMostPairs = 1 << 16;
 
   using Neighbour = BpePairs::Occurrences;
-  /// The symbols on one side of the merged occurrences: for each symbol how often it stood there, and in which blocks.
+  /// The symbols that stand on one side (before or after) of the places in the text where a pair is merged: for each
+  /// symbol how often the symbol stands there, and in which blocks of words.
   struct Neighbours {
     std::vector<Neighbour> by_symbol;
-    std::vector<Symbol> symbols;  // the symbols whose Neighbour is not empty
+    std::vector<Symbol> symbols;  // the symbols that stand beside at least one merged pair
     Neighbour& operator[](Symbol symbol) { return by_symbol[static_cast<std::size_t>(symbol)]; }
-    /// Notes that `symbol` stands beside a merged occurrence in a word that occurs `count` times, in block `block`.
+    /// Records that `symbol` stands beside a place where a pair is merged, in a word that occurs `count` times in the
+    /// text and is stored in the block number `block`. `postings` is the pool that stores lists of blocks.
     void note(Symbol symbol, std::int64_t count, BlockNumber block, PostingLists& postings) {
       Neighbour& neighbour = (*this)[symbol];
       if (neighbour.blocks.empty()) symbols.push_back(symbol);
@@ -95,31 +100,42 @@ class Learner {
   }
 
   BpeLimits limits_;
-  // The text has cells of 16 bits as long as they can hold all symbols and counts, then cells of 32 bits. One of the
-  // two pointers is null.
+  // The words of the text. narrow_ stores each symbol in 16 bits. When 16 bits are not enough for all symbols and
+  // counts, the words are moved to wide_, which has 32 bits for each symbol. One of the two pointers is null.
   std::unique_ptr<BpeText<std::uint16_t>> narrow_;
   std::unique_ptr<BpeText<std::uint32_t>> wide_;
-  // Whether every pair is followed. This is needed if a word has the count 0: a merge in such a word changes the
-  // frequency of a pruned pair by 0 in learn-bpe, and at the next pruning 0 replaces the pair's full frequency.
+  // Whether BpePairs holds the frequencies that subword-nmt's learn-bpe has for every pair. This is needed if a word of
+  // the text has the count 0. A merge in such a word adds 0 to the frequency of a pair that learn-bpe has pruned
+  // (removed from its table of frequent pairs), and at the next pruning learn-bpe replaces the saved frequency of the
+  // pair by 0.
   bool follows_all_ = false;
-  StringIds texts_;                               // the texts of the symbols; a symbol is an id in this interner
-  std::array<std::array<Symbol, 128>, 2> ascii_;  // the symbol of each ASCII character inside a word, and at its end
-  std::vector<Symbol> word_;                      // the symbols of the word being read
-  std::vector<std::int64_t> uses_;                // occurrences of each symbol; a word counts once, whatever its count
-  std::size_t characters_ = 0;                    // number of symbols that are single characters
-  std::int64_t symbols_in_use_ = 0;               // number of single characters and of merged symbols that still occur
+  // An interner, which gives the text of each symbol an id. The learner stores a symbol as this id.
+  StringIds texts_;
+  // For each ASCII character the symbol of the character inside a word (ascii_[0]) and at the end of a word
+  // (ascii_[1]).
+  std::array<std::array<Symbol, 128>, 2> ascii_;
+  std::vector<Symbol> word_;  // the symbols of the word that read_word() is reading
+  // For each symbol the number of occurrences in the different words of the text; a word's count does not matter.
+  std::vector<std::int64_t> uses_;
+  std::size_t characters_ = 0;  // number of symbols that are single characters
+  // The number of all single characters, plus the number of merged symbols that still occur in the text.
+  std::int64_t symbols_in_use_ = 0;
 
-  // Every pair that occurs at least so often is stored. Rarer pairs are stored only if they are followed.
+  // A frequency: pairs_ holds every pair that occurs at least this often in the text, and of the rarer pairs only the
+  // pairs marked as `followed`, for which pairs_ holds the frequencies of subword-nmt's learn-bpe.
   std::int64_t least_frequency_ = kUnknown;
   BpePairs pairs_{texts_};
   BpeExactMerger exact_{pairs_};
 
-  // State of the merge that is being applied:
+  // The merge that is being applied. The members below are the state of this merge.
   BpeMerge merge_;
-  // Whether the merge may leave negative numbers of the pair in learn-bpe's index, and the pair may occur again.
+  // Whether subword-nmt's learn-bpe may record a negative number of occurrences of the merged pair for a word (an error
+  // of learn-bpe), and the pair may occur in the text again, so that the negative number has an effect.
   bool index_gets_negative_ = false;
-  Neighbours before_, after_;  // the symbols before and after the merged occurrences
-  Neighbour between_;          // two merged occurrences side by side
+  // The symbols that stand directly before and directly after the places in the text where the pair is merged.
+  Neighbours before_, after_;
+  // How often the merged pair stands twice side by side, as `a b` in `a b a b`, and in which blocks of words.
+  Neighbour between_;
 };
 
 template <class EachWord>
@@ -137,7 +153,8 @@ Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limit
   pairs_.start();
 }
 
-/// Adds one word with its count to the text: splits the word into characters, and interns them as symbols.
+/// Adds a word that occurs `count` times to the learner's text: splits the word into characters, and stores the symbol
+/// of each character. `cells` is the number of cells (array elements) that all words together need at most.
 void Learner::read_word(std::string_view word, std::int64_t count, std::size_t cells) {
   word_.clear();
   for (std::size_t at = 0; at < word.size();) {
@@ -159,28 +176,31 @@ void Learner::read_word(std::string_view word, std::int64_t count, std::size_t c
   with_text([&](auto& to) { to.add(count, word_); });
 }
 
-/// Copies the text into cells of 32 bits if cells of 16 bits cannot hold a new word with this count, or all symbols.
-/// `capacity` is the number of cells that the copy must have room for.
+/// Copies the words of the text from narrow_, which has 16 bits for each symbol and count, to wide_, which has 32 bits,
+/// if 16 bits are not enough for a new word that occurs `count` times or for the ids of all symbols. `capacity` is the
+/// number of cells (array elements) for which the copy must have room.
 void Learner::widen_cells_if_needed(std::int64_t count, std::size_t capacity) {
   if (wide_ || (narrow_->has_room(count) && std::cmp_less_equal(texts_.size(), narrow_->kMostSymbols))) return;
   wide_ = std::make_unique<BpeText<std::uint32_t>>(*narrow_, capacity);
   narrow_.reset();
 }
 
-/// Returns the symbol with the given text, and makes a new symbol if the text has none.
+/// Returns the symbol with the text `text`. Makes a new symbol if no symbol has this text.
 Symbol Learner::intern(std::string_view text) {
   const Symbol symbol = texts_.add(text);
   if (static_cast<std::size_t>(symbol) == uses_.size()) uses_.push_back(0);
   return symbol;
 }
 
-/// Counts the text, and stores all pairs of frequency least_frequency_ or more with their blocks. If these pairs are
-/// too many, raises least_frequency_ first, but not above `most`. If least_frequency_ is kUnknown, sets it to a
-/// sixteenth of the highest frequency.
+/// Counts the pairs of neighbouring symbols in the text, and stores in pairs_ all pairs of frequency least_frequency_
+/// or more, with the blocks of words that hold each pair. If these pairs are too many, raises least_frequency_ first,
+/// but not above `most`. If least_frequency_ is kUnknown, sets least_frequency_ to about a sixteenth of the highest
+/// frequency.
 ///
 /// A table of all pairs would be too large, so that the text is read twice. The first reading adds up frequencies in a
-/// small table of sums, in which many pairs share a slot: a pair whose sum is below least_frequency_ is certainly too
-/// rare. The second reading counts only the other pairs, and those that are too rare after all are removed.
+/// small table of sums. A pair's hash says to which sum the pair's frequency is added, and many pairs have the same
+/// sum: a pair whose sum is below least_frequency_ is certainly too rare. The second reading counts only the other
+/// pairs. At the end the function removes the pairs that turned out to be too rare.
 template <class Cell>
 void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   pairs_.keep_followed();
@@ -192,18 +212,19 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
           take(static_cast<Symbol>(symbols[i]), static_cast<Symbol>(symbols[i + 1]), count, block);
       });
   };
-  // At first only few, very frequent pairs are wanted, and a small table that fits in the processor's cache is enough.
+  // The highest number of sums in the table of sums. In the first call of count_pairs() only few, very frequent pairs
+  // are wanted, and a small table, which fits in the processor's cache, is enough.
   const std::size_t most_slots = least_frequency_ == kUnknown ? 1 << 16 : 1 << 20;
   const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
   const int shift = 64 - std::countr_zero(slots);
   const Pages memory(least_frequency_ > 1 ? slots * sizeof(std::uint32_t) : 0, PageSize::huge);
   const std::span<std::uint32_t> shared(reinterpret_cast<std::uint32_t*>(memory.data()),
                                         memory.size() / sizeof(std::uint32_t));
-  // Returns the slot of a pair in the table of sums.
+  // Returns the index in the table of sums (`shared`) of the sum to which a pair's frequency is added.
   const auto slot = [&](Symbol first, Symbol second) {
     return BpePairs::key_of(first, second) * 0x9E3779B97F4A7C15u >> shift;
   };
-  // The highest sum of a slot; larger sums are cut to this value.
+  // The highest value of a sum in the table of sums (`shared`); a larger sum is replaced by this value.
   constexpr std::int64_t highest = std::numeric_limits<std::uint32_t>::max();
   const auto is_stored = [&](std::int64_t sum) { return sum >= std::min(least_frequency_, highest); };
   if (least_frequency_ > 1) {
@@ -224,8 +245,9 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   pairs_.keep(least_frequency_);
 }
 
-/// Stores all pairs that can become the most frequent pair before the next call of refill(). These are all pairs whose
-/// frequency is not below the threshold of pruning. `merges` is the number of merges done so far.
+/// Stores in pairs_ all pairs that can become the most frequent pair before the next call of refill(). These are the
+/// pairs that are not below the threshold of frequency at which subword-nmt's learn-bpe removes pairs from its table of
+/// frequent pairs. `merges` is the number of merges done so far.
 void Learner::store_needed_pairs(std::int64_t merges) {
   for (std::int64_t highest = pairs_.highest_frequency(); least_frequency_ > 1; highest = pairs_.highest_frequency()) {
     const double threshold = pairs_.threshold_after(highest, merges);
@@ -239,8 +261,9 @@ void Learner::store_needed_pairs(std::int64_t merges) {
   }
 }
 
-/// Restores as learn-bpe does when all pairs left in `current` are below the threshold: puts every pair back into
-/// `current`, stores the pairs that are needed from now on, and prunes below a new threshold.
+/// Does what subword-nmt's learn-bpe does when all pairs in its table of frequent pairs have become rarer than a
+/// threshold: puts every pair back into the table, stores the pairs that are needed from now on, computes a new
+/// threshold, and removes the pairs below the new threshold. `merges` is the number of merges done so far.
 void Learner::refill(std::int64_t merges) {
   pairs_.restore(merges);
   store_needed_pairs(merges);
@@ -249,11 +272,13 @@ void Learner::refill(std::int64_t merges) {
 
 /// Subtracts `by` from the frequency of a pair, unless the pair is the one that is being merged.
 void Learner::decrease(Symbol first, Symbol second, std::int64_t by) {
-  if (first == merge_.first && second == merge_.second) return;  // use_up() set the frequency to 0
+  if (first == merge_.first && second == merge_.second)
+    return;  // BpePairs::use_up() has set the merged pair's frequency to 0
   pairs_.decrease(first, second, by);
 }
 
-/// Stores a new pair, which contains the new merged symbol, if the pair is frequent enough. Empties `found`.
+/// Stores the new pair of the symbols `first` and `second`, one of which the present merge has made, if the pair is
+/// frequent enough. `found` holds the pair's occurrences in the text, and is emptied.
 void Learner::create(Symbol first, Symbol second, Neighbour& found) {
   if (found.count >= least_frequency_)
     pairs_.create(BpePairs::key_of(first, second), found, follows_all_);
@@ -262,8 +287,9 @@ void Learner::create(Symbol first, Symbol second, Neighbour& found) {
   found = {};
 }
 
-/// Updates the frequencies of the pairs around the merged occurrences by before_, after_ and between_, and empties
-/// these three. For merges that make a new symbol.
+/// Updates the frequencies of the pairs that the present merge has changed: the pairs of a merged symbol and the symbol
+/// before or after it. Reads before_, after_ and between_, and empties these three members. May be called only for a
+/// merge that makes a new symbol.
 void Learner::update_frequencies() {
   for (const Symbol symbol : before_.symbols) {
     Neighbour& found = before_[symbol];
@@ -283,8 +309,8 @@ void Learner::update_frequencies() {
   after_.symbols.clear();
 }
 
-/// Replaces each occurrence of the pair in one block by the merged symbol, and notes the symbols beside the
-/// occurrences.
+/// Replaces each occurrence of the pair that is being merged by the merged symbol in the words of one block. Records
+/// the symbols beside the occurrences in before_, after_ and between_.
 template <class Cell>
 void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   PostingLists& postings = pairs_.posting_lists();
@@ -293,18 +319,19 @@ void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   const std::size_t size = block.length;
   const auto first = static_cast<Cell>(merge_.first), second = static_cast<Cell>(merge_.second);
   const auto find = [&](std::size_t from) { return text.find(cells, size, from, first, second); };
-  std::size_t at = 0;    // the cells before this index have been read
-  std::size_t put = 0;   // the next cell is written to this index
-  std::size_t word = 0;  // the index of the first cell of the present word, which holds the word's count
+  std::size_t at = 0;   // the cells of the block before this index have been copied or replaced already
+  std::size_t put = 0;  // the index in the block to which the next cell is copied
+  // The index in the block of the first cell of the present word. This cell holds the count of the word.
+  std::size_t word = 0;
   std::int64_t count = 0;
   for (std::size_t i = find(0); i < size;) {
-    // A match at a word's first cell is no occurrence of the pair: this cell holds a count that equals the number of
-    // the symbol `first`. (The cell before `at` can still be read. Earlier cells may have been overwritten.)
+    // The first cell of a word holds the word's count. A match at this cell is no occurrence of the pair: the count
+    // happens to equal the id of the symbol `first`. The cell before a match has not been overwritten.
     if (i == 0 || cells[i - 1] == text.kEnd) {
       i = find(i + 1);
       continue;
     }
-    const bool beside = at > 0 && i == at;  // another occurrence of the pair stands directly before this one
+    const bool beside = at > 0 && i == at;  // whether the same pair stands directly before this occurrence of the pair
     std::size_t begin = i;
     while (begin > at && cells[begin - 1] != text.kEnd) --begin;
     if (begin > at || at == 0) {
@@ -320,7 +347,8 @@ void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
     const Cell next = cells[i + 2];
     const bool ends = next == text.kEnd, again = !ends && next == first && cells[i + 3] == second;
     if (!ends && !again) after_.note(static_cast<Symbol>(next), count, number, postings);
-    // For a pair of two equal symbols learn-bpe counts overlapping occurrences too, and its index becomes negative.
+    // For a pair of two equal symbols, as in `a a a`, subword-nmt's learn-bpe counts overlapping occurrences too, and
+    // then records a negative number of occurrences for the word. BpeExactMerger has to know the difference.
     if (index_gets_negative_ && (beside || (next == first && !again)))
       exact_.correct(merge_.key(),
                      block.first_word + static_cast<std::uint32_t>(std::count(cells, cells + put, text.kEnd) +
@@ -338,7 +366,8 @@ void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   block.length = static_cast<std::uint32_t>(put + size - at);
 }
 
-/// Applies merge number `merges` + 1: merges the pair `id` in the whole text, and updates the table of pairs.
+/// Applies the next merge: merges the pair `id` in the whole text, and updates the table of pairs. `merges` is the
+/// number of merges done so far.
 void Learner::merge(BpePairs::Id id, std::int64_t merges) {
   const Symbol first = pairs_.first(id), second = pairs_.second(id);
   const std::int32_t symbols = texts_.size();
@@ -363,12 +392,13 @@ void Learner::merge(BpePairs::Id id, std::int64_t merges) {
   add_uses(merged, merge_.made);
 }
 
-/// Calls merge_in_block() for each block of a posting list. The blocks are far apart in memory, so that the Block is
-/// prefetched into the processor's cache 16 steps before the search of a block, and the cells 8 steps before.
+/// Calls merge_in_block() for each block of words in the list `blocks`. The blocks are far apart in memory. Therefore
+/// the function prefetches each block's Block into the processor's cache 16 blocks before the block is searched, and
+/// the block's first cells 8 blocks before.
 template <class Cell>
 void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks) {
   constexpr std::size_t block_ahead = 16, cells_ahead = 8;
-  std::array<BlockNumber, block_ahead> coming{};  // the numbers of the next blocks, as a ring buffer
+  std::array<BlockNumber, block_ahead> coming{};  // the numbers of the next 16 blocks to search, as a ring buffer
   PostingLists::Reader reader(pairs_.posting_lists(), blocks);
   std::size_t read = 0;
   const auto step = [&](std::size_t i) {
@@ -383,7 +413,7 @@ void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks)
   for (std::size_t i = read; i < read + block_ahead; ++i) step(i);
 }
 
-/// Adds `by` to the number of occurrences of a symbol, and updates the number of symbols in use.
+/// Adds `by` to uses_[symbol], the number of occurrences of a symbol, and updates symbols_in_use_.
 void Learner::add_uses(Symbol symbol, std::int64_t by) {
   std::int64_t& uses = uses_[static_cast<std::size_t>(symbol)];
   const std::int64_t before = uses;
@@ -391,30 +421,35 @@ void Learner::add_uses(Symbol symbol, std::int64_t by) {
   if (static_cast<std::size_t>(symbol) >= characters_) symbols_in_use_ += (uses > 0) - (before > 0);
 }
 
-/// Returns whether a later merge may make this symbol again. No merge makes a single character without a mark, but a
-/// text that contains `</w>` as characters can make a character with the mark of the word's end.
+/// Returns whether a later merge may make this symbol again, which already exists. No merge makes a single character
+/// without the mark `</w>` of the word's end. But if the text itself contains the characters `</w>`, a merge can make a
+/// symbol with the same text as a single character with the mark.
 bool Learner::can_be_made_again(Symbol symbol) const {
   return static_cast<std::size_t>(symbol) >= characters_ || texts_[symbol].ends_with(kWordEnd);
 }
 
-/// Returns BpeLearnt::pieces: the pieces of the merged text with their counts, in the order of first occurrence, then
-/// the single characters that are no longer in the text, with count 0.
+/// Returns the value for BpeLearnt::pieces: the pieces of words into which `merges` cut the text, with their counts, in
+/// the order of first occurrence; then, with count 0, the single characters that are no pieces of the text.
 template <class Cell>
 WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const {
   const BpeEncoder encoder(exact_.any_recut() ? merges : BpeMerges());
   WordCounts pieces;
-  // Returns the piece of a symbol: the text without `</w>` at the end of a word, with the separator inside a word.
+  // Returns the piece of text for a symbol. At the end of a word (`final`) the piece is the symbol's text without the
+  // mark
+  // `</w>`; inside a word the piece is the symbol's text with the separator `@@`.
   const auto name = [&](Symbol symbol, bool final) {
     const std::string_view named = texts_[symbol];
     return final ? std::string(named.substr(0, named.size() - kWordEnd.size()))
                  : std::string(named) + encoder.separator();
   };
-  // For each symbol the place of its piece in `pieces`: [0] for the symbol inside a word, [1] at the end of a word.
+  // For each symbol where the WordCounts `pieces` stores the count of the symbol's piece: piece_places[0] for the
+  // symbol inside a word, piece_places[1] for the symbol at the end of a word.
   std::array<std::vector<WordCounts::Place>, 2> piece_places;
   for (auto& each : piece_places) each.resize(uses_.size(), WordTable::kNoPlace);
   std::string whole;
   std::vector<std::size_t> ends;
-  // Adds the pieces of a word that BpeEncoder may cut differently from the learner: lets BpeEncoder cut the word.
+  // Lets BpeEncoder cut a word that occurs `count` times, and adds the word's pieces to `pieces`. For words that
+  // BpeEncoder may cut differently from the learner.
   const auto cut_again = [&](std::span<const Cell> symbols, std::int64_t count) {
     whole.clear();
     for (const Cell symbol : symbols) whole += texts_[static_cast<Symbol>(symbol)];
@@ -457,7 +492,7 @@ BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
     }
     merges.emplace_back(texts_[pairs_.first(best.pair)], texts_[pairs_.second(best.pair)]);
     merge(best.pair, i);
-    if (i % 100 == 0) {  // learn-bpe prunes after these merges
+    if (i % 100 == 0) {  // after these merges subword-nmt's learn-bpe prunes: it removes rare pairs from its table
       pairs_.prune(i + 1);
       if (progress) progress(i + 1);
     }
@@ -466,8 +501,8 @@ BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
   return learnt;
 }
 
-/// Returns an upper bound of the cells that BpeText needs for the words. Throws UsageError for a limit out of range,
-/// and Error when the cells are too many to be counted with 32 bits.
+/// Returns an upper bound of the number of cells (array elements) that BpeText needs for the words. Throws UsageError
+/// if `limits` has a value out of range, and Error if the number of cells does not fit in 32 bits.
 std::size_t most_cells(const WordCounts& words, const BpeLimits& limits) {
   if (limits.min_frequency < 1) throw UsageError("--min-frequency: must be at least 1");
   std::size_t cells = 0;

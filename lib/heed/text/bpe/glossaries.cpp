@@ -9,8 +9,8 @@
 namespace heed {
 namespace {
 
-// The limit of one regular-expression search in the steps that ICU counts, about one second. ICU gives a search up at
-// the limit, so that a bad expression cannot block the program. (ProtectedPatterns has the same limit.)
+// The limit of one regular-expression search, in the unit of ICU's setTimeLimit(): about one second. ICU gives a search
+// up at this limit, so that a slow expression cannot block the program. ProtectedPatterns has the same limit.
 constexpr std::int32_t kStepLimit = 5000;
 
 icu::UnicodeString to_utf16(std::string_view text) {
