@@ -339,7 +339,8 @@ void BpeEncoder::segment_anew(std::string_view word, std::vector<std::size_t>& e
 
 /// Cuts a word into pieces, and calls take(first, last) with pointers to the first and behind the last of the byte
 /// offsets at which the pieces end. If `cache` holds the word, the offsets come from the cache. Otherwise the function
-/// stores the offsets in `ends`, and adds a word that is short enough to the cache. `hash` is hash_of(word).
+/// stores the offsets in `ends`, and adds the word to the cache if the word is not too long and has at most
+/// Pieces::kMost pieces. `hash` is hash_of(word).
 template <class Take>
 void BpeEncoder::segment_cached(Cache& cache, std::string_view word, std::uint64_t hash, std::vector<std::size_t>& ends,
                                 Take&& take) const {

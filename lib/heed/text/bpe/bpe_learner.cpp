@@ -51,8 +51,8 @@ class Learner {
   // When pairs are counted, only the pairs with at least a sixteenth of the frequency of the most frequent pair are
   // stored; rarer pairs are stored when they are needed.
   static constexpr std::int64_t kFrequencySpan = 16;
-  // The number of pairs above which the learner stores fewer of the rare pairs, as far as learn-bpe's order of merges
-  // does not need them.
+  // The learner tries to store no more than about this number of pairs of symbols. More pairs are stored only if the
+  // next merges need more.
   static constexpr std::size_t kMostPairs = 1 << 16;
 
   using Neighbour = BpePairs::Occurrences;
@@ -212,8 +212,8 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
           take(static_cast<Symbol>(symbols[i]), static_cast<Symbol>(symbols[i + 1]), count, block);
       });
   };
-  // The highest number of sums in the table of sums. In the first call of count_pairs() only few, very frequent pairs
-  // are wanted, and a small table, which fits in the processor's cache, is enough.
+  // The highest number of sums in the table of sums. As long as least_frequency_ is kUnknown, only few, very frequent
+  // pairs are wanted, and a small table, which fits in the processor's cache, is enough.
   const std::size_t most_slots = least_frequency_ == kUnknown ? 1 << 16 : 1 << 20;
   const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
   const int shift = 64 - std::countr_zero(slots);
@@ -277,8 +277,8 @@ void Learner::decrease(Symbol first, Symbol second, std::int64_t by) {
   pairs_.decrease(first, second, by);
 }
 
-/// Stores the new pair of the symbols `first` and `second`, one of which the present merge has made, if the pair is
-/// frequent enough. `found` holds the pair's occurrences in the text, and is emptied.
+/// Stores the new pair of the symbols `first` and `second`, at least one of which the present merge has made, if the
+/// pair is frequent enough. `found` holds the pair's occurrences in the text, and is emptied.
 void Learner::create(Symbol first, Symbol second, Neighbour& found) {
   if (found.count >= least_frequency_)
     pairs_.create(BpePairs::key_of(first, second), found, follows_all_);

@@ -4,7 +4,8 @@ namespace heed {
 
 char* copy_squeezed(std::string_view text, char* put, bool& after_space) {
   std::size_t at = 0;
-  // Copies byte by byte up to the offset `end`, without repeated spaces.
+  // Copies the bytes of the text from the offset `at` to before the offset `end` one by one, and leaves out each space
+  // that follows another space.
   const auto one_by_one = [&](std::size_t end) {
     for (; at < end; ++at) {
       const char c = text[at];

@@ -18,13 +18,14 @@
 namespace heed {
 namespace {
 
-constexpr std::uint8_t kUnicodeVersion = 14;  // code points of later versions count as unassigned
-// ClassTable holds the code points in pages of 256.
+constexpr std::uint8_t kUnicodeVersion =
+    14;  // code points that only a later version of Unicode defines count as unassigned
+// ClassTable, the table of the classes of all code points, consists of pages of 256 code points.
 constexpr std::size_t kPageBits = 8, kPageSize = std::size_t{1} << kPageBits;
 constexpr std::size_t kPages = 0x110000 >> kPageBits;
 using Page = std::array<std::uint16_t, kPageSize>;
 
-/// Returns the char_class bits of a code point by ICU's tables.
+/// Returns the classes of a code point (bits of char_class), which the function looks up in the library ICU.
 std::uint16_t classify_with_icu(UChar32 c) {
   UVersionInfo age;
   u_charAge(c, age);
@@ -49,8 +50,9 @@ std::uint16_t classify_with_icu(UChar32 c) {
   return bits;
 }
 
-/// A table of the classes of all code points. A page of 256 code points is filled when one of them is first looked up;
-/// filling the whole table at once would make the start of each program about 60 ms slower. Thread-safe.
+/// A table of the classes (bits of char_class) of all code points. The table consists of pages of 256 code points. A
+/// page is filled when the first of its code points is looked up, because filling the whole table at the start of a
+/// program would take about 60 ms. Several threads may use the table at the same time.
 class ClassTable {
  public:
   ClassTable() = default;
@@ -68,13 +70,14 @@ class ClassTable {
   }
 
  private:
-  /// Fills the page of the code points from `first` on, unless another thread fills it first. Returns the page.
+  /// Makes a page of the classes of the 256 code points from `first` on, and stores the page in `slot`, unless another
+  /// thread has stored the same page before. Returns the stored page.
   static const Page* fill(std::atomic<const Page*>& slot, char32_t first) {
     auto* page = new Page;
     for (std::size_t i = 0; i < kPageSize; ++i) (*page)[i] = classify_with_icu(static_cast<UChar32>(first + i));
     const Page* expected = nullptr;
     if (slot.compare_exchange_strong(expected, page, std::memory_order_acq_rel)) return page;
-    delete page;  // another thread has stored the same page meanwhile
+    delete page;  // another thread has stored a page with the same content in the meantime
     return expected;
   }
 
@@ -113,12 +116,12 @@ std::string normalise(const icu::Normalizer2* normalizer, UErrorCode status, std
   return out;
 }
 
-/// Returns the offset of the first byte from `at` on (`at` is above 0) that may belong to white space other than a
-/// single space between words, or the text's size if no such byte follows. Some results are false alarms, which the
-/// caller checks.
+/// Returns the offset of the first byte of `text` from the offset `at` on (`at` is above 0) that may belong to white
+/// space other than a single space character. Returns the text's size if no such byte follows. A result may be wrong,
+/// because only the first byte of a character is checked; the caller has to check the whole character.
 std::size_t find_irregular_space(std::string_view text, std::size_t at) {
-  // The first byte of a white-space character in UTF-8 is ' ' or below, 0xC2 (as in U+0085), 0xE1 (U+1680), 0xE2
-  // (U+2000) or 0xE3 (U+3000).
+  // Returns whether the byte at `place` may start white space other than a single space. In UTF-8 the first byte of a
+  // white-space character is ' ' or below, 0xC2 (as in U+0085), 0xE1 (U+1680), 0xE2 (U+2000) or 0xE3 (U+3000).
   const auto is_irregular = [](auto get, std::size_t place) {
     const auto before = get(place - 1), c = get(place);
     return (c < ' ') | ((c == ' ') & (before == ' ')) | (c == 0xC2) | ((c >= 0xE1) & (c <= 0xE3));
@@ -141,14 +144,14 @@ bool is_blank(std::string_view text) {
 
 void join_words(std::string_view text, std::string& out) {
   out.clear();
-  // Returns the offset of the first character from `at` on that is not white space.
+  // Returns the byte offset of the first character of the text from the offset `at` on that is not white space.
   const auto skip_space = [&](std::size_t at) {
     for (std::size_t next = at; next < text.size(); at = next)
       if (!is_in(decode_utf8(text, next), char_class::space)) break;
     return at;
   };
-  // The words of most texts are separated by single spaces already. The loop copies each part without other white space
-  // as a whole.
+  // In most texts the words are separated by single spaces already. So the loop copies whole sections of the text that
+  // contain no white space other than single spaces.
   for (std::size_t start = skip_space(0); start < text.size();) {
     std::size_t end = start, next = start;
     do {

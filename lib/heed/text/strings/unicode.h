@@ -7,8 +7,9 @@
 
 namespace heed {
 
-/// Classes of code points, one bit for each class, as Perl 5.36 defines them (Unicode 14). A code point that only a
-/// later Unicode version defines counts as unassigned. So the tokens of a text do not depend on the version of ICU.
+/// Classes of code points, one bit for each class, as Perl 5.36 defines the classes (Unicode 14). A code point that
+/// only a later Unicode version defines counts as unassigned. So the tokens that a tokenizer makes of a text do not
+/// depend on the installed version of the library ICU.
 namespace char_class {
 constexpr std::uint16_t alphabetic = 1 << 0;        ///< Perl's \p{IsAlpha}
 constexpr std::uint16_t alphanumeric = 1 << 1;      ///< Perl's \p{IsAlnum}: alphabetic characters and decimal digits
@@ -25,7 +26,7 @@ constexpr std::uint16_t other_symbol = 1 << 10;     ///< Perl's \p{So}: symbols 
 
 namespace unicode_detail {
 
-/// Returns the classes of the 128 ASCII characters.
+/// Returns a table with the classes (bits of char_class) of the 128 ASCII characters.
 constexpr std::array<std::uint16_t, 128> ascii_classes() {
   using namespace char_class;
   std::array<std::uint16_t, 128> table{};
@@ -47,12 +48,12 @@ constexpr std::array<std::uint16_t, 128> ascii_classes() {
 }
 
 inline constexpr auto kAsciiClasses = ascii_classes();
-/// Returns the classes of a code point, for code points from 128 on.
+/// Returns the classes (bits of char_class) of a code point that is 128 or above.
 std::uint16_t classify_beyond_ascii(char32_t code_point);
 
 }  // namespace unicode_detail
 
-/// Returns the classes of a code point, as bits of char_class.
+/// Returns the classes to which a code point belongs, as bits of char_class.
 inline std::uint16_t classify(char32_t code_point) {
   return code_point < 0x80 ? unicode_detail::kAsciiClasses[code_point]
                            : unicode_detail::classify_beyond_ascii(code_point);
@@ -74,14 +75,14 @@ void join_words(std::string_view text, std::string& out);
 /// capital sigma at the end of a word becomes a final sigma.
 std::string to_lower(std::string_view text);
 
-/// Returns a text in lower case as Perl's lc does, which differs from to_lower() only in the final sigma: Perl has no
-/// rule for it.
+/// Returns a text in lower case as Perl's lc does. The result differs from to_lower() only for a Greek capital sigma at
+/// the end of a word, which Perl's lc does not make a final sigma.
 std::string to_lower_perl(std::string_view text);
 
 /// Returns a code point in upper case as Perl's uc does, so that a German sharp s becomes SS.
 std::string to_upper(char32_t code_point);
 
-/// Return a text in Unicode's normalisation form C or KC.
+/// to_nfc() returns a text in Unicode's normalisation form NFC, and to_nfkc() in the form NFKC.
 std::string to_nfc(std::string_view text);
 std::string to_nfkc(std::string_view text);
 

@@ -9,26 +9,30 @@
 
 namespace heed {
 
-/// A cache of fixed size from words of at most `longest` bytes to values, for one thread. Each hash has two entries. A
-/// new word replaces the one of its two entries that was not used last.
+/// A cache of fixed size, for one thread, that stores a Value for each of the words used last. Longer words than
+/// `longest` bytes are not stored. The hash of a word gives the two entries in which the word may be stored. A new word
+/// replaces the word in that one of the two entries that was not used last.
 template <class Value, std::size_t longest>
 class WordCache {
  public:
   static constexpr std::size_t kLongestWord = longest;
 
   struct alignas(64) Entry {
-    std::uint8_t length = 0;     ///< of the word in `bytes`; 0 in an empty entry
-    std::uint8_t used_last = 0;  ///< in the first entry of a pair: the index (0 or 1) of the entry that was used last
+    std::uint8_t length = 0;  ///< the number of bytes of the word in `bytes`; 0 in an empty entry
+    /// Two neighbouring entries form a pair for the words of equal hash. The first entry of the pair holds here the
+    /// index (0 or 1) of the entry of the pair that was used last.
+    std::uint8_t used_last = 0;
     char bytes[longest];
     Value value = {};
 
-    /// Returns whether this is the entry of `word`.
+    /// Returns whether this entry stores the word `word`.
     bool is(std::string_view word) const {
       return length == word.size() && std::memcmp(bytes, word.data(), word.size()) == 0;
     }
   };
 
-  /// Prefetches the two entries of a hash into the processor's cache. Call expect() some time before find().
+  /// Prefetches the two cache entries for words with this hash into the processor's cache, so that find() is faster.
+  /// Call expect() some time before find().
   void expect(std::uint64_t hash) const {
     const auto* const pair = reinterpret_cast<const char*>(entries_.data() + first_of(hash));
     for (std::size_t line = 0; line < 2 * sizeof(Entry); line += 64) __builtin_prefetch(pair + line);
@@ -57,17 +61,19 @@ class WordCache {
   }
 
  private:
-  static constexpr std::size_t kPairs = 16384;  // pairs of entries
+  static constexpr std::size_t kPairs =
+      16384;  // the cache has 16,384 pairs of entries, and each hash stands for one pair
 
-  /// Returns the index of the first of the two entries of a hash.
+  /// Returns the index in entries_ of the first of the two entries for words with this hash.
   static std::size_t first_of(std::uint64_t hash) { return 2 * (hash & (kPairs - 1)); }
   Entry* pair_of(std::uint64_t hash) { return &entries_[first_of(hash)]; }
 
   std::vector<Entry> entries_ = std::vector<Entry>(2 * kPairs);
 };
 
-/// Returns the calling thread's cache for one owner, for example one BpeEncoder. `owner` is a number that no other
-/// owner has. Each thread keeps the caches of the few owners that it has used last.
+/// Returns the cache that the calling thread has for one owner, for example for one BpeEncoder object. `owner` is a
+/// number that no other owner has. Each thread keeps at most four caches: a new cache replaces a cache that was not
+/// used recently.
 template <class Cache>
 Cache& cache_of_thread(std::uint64_t owner) {
   constexpr std::size_t kCaches = 4;

@@ -13,14 +13,16 @@
 namespace heed {
 namespace {
 
-// Slots of the smallest hash table; the most bytes of a word that is compared as two numbers; the most shares, whose
-// numbers have to fit in one byte.
+// kFirstSlots is the number of slots of the smallest hash table. Words of at most kShort bytes are compared as two
+// numbers of eight bytes. kMostShares limits how many threads share the counting of words: the share of a word is
+// stored in a byte.
 constexpr std::size_t kFirstSlots = 1024, kShort = WordTable::kReadAhead, kMostShares = 255;
 
-/// Returns the bytes of a short word (at most kReadAhead bytes) as two numbers, filled up with zeros. Always reads
-/// kReadAhead bytes, also behind the end of the word.
+/// Returns the bytes of a short word (at most kReadAhead = 16 bytes) as two numbers of eight bytes; the missing bytes
+/// are zeros. Always reads 16 bytes from the address `word` on, even if the word is shorter.
 std::pair<std::uint64_t, std::uint64_t> short_word(const char* word, std::size_t size) {
-  // 16 bytes 0xFF, then 16 bytes 0. The 16 bytes from index 16 - size on are a mask of the word's `size` bytes.
+  // An array of 16 bytes 0xFF and then 16 bytes 0. The 16 bytes from the index 16 - size on are a bit mask that keeps
+  // the first `size` bytes of a word.
   static constexpr auto kKept = [] {
     std::array<unsigned char, 2 * kShort> kept{};
     for (std::size_t i = 0; i < kShort; ++i) kept[i] = 0xFF;
@@ -112,8 +114,8 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
   }
   char* const record = chunks_[chunk] + used_;
   const auto place = static_cast<Place>(chunk * kUnitsOfChunk + used_ / kUnit);
-  // No other record may follow a word that is longer than a chunk, in its last chunk: at() finds a place in a chunk by
-  // the chunk's own start. So `used_` says that this last chunk is full.
+  // If the new word needs several chunks of memory, `used_` marks the last of these chunks as full, so that no other
+  // record is stored behind the word.
   used_ = chunk + 1 < chunks_.size() ? kChunk : used_ + (bytes + kUnit - 1) / kUnit * kUnit;
   record[4] = static_cast<char>(is_long ? kLongWord : size);
   if (is_long) {
@@ -126,9 +128,11 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
 }
 
 /// Replaces the hash table by a table that is a quarter larger. The memory of the old table is freed from front to back
-/// while the new table is written from front to back, so that both together need hardly more memory than the new table.
+/// while the new table is written from front to back, so that both tables together need hardly more memory than the new
+/// table alone.
 void WordTable::grow() {
-  constexpr std::size_t kForgotten = std::size_t{1} << 18;  // this many slots are freed at once: 2 MiB, one huge page
+  constexpr std::size_t kForgotten = std::size_t{1}
+                                     << 18;  // the old table is freed in steps of this many slots: 2 MiB, one huge page
   const std::size_t old_count = slot_count_;
   slot_count_ = std::max(kFirstSlots, old_count + old_count / 4);
   Pages old(slot_count_ * sizeof(Slot), PageSize::huge);
@@ -178,19 +182,21 @@ WordCounter::WordCounter(int threads)
   counts_.tables_ = std::vector<WordTable>(new_words_.size());
 }
 
-/// Splits a piece into words: appends each word to the list of its share in `part`.
+/// Splits `text`, a section of the whole text, into words. The hash of a word says to which share (the words that one
+/// thread counts) the word belongs; the word is appended to the share's list in part.words.
 void WordCounter::split(std::string_view text, Part& part) {
   using L = Lanes<std::uint8_t>;
   constexpr std::size_t kBits = 64;
-  // hash_of() and the search for separators read some bytes behind a word. So the last bytes of the piece are copied,
-  // with zeros behind them, and words that start there are read from the copy.
+  // hash_of() and the search for separators read some bytes behind a word, and must not read behind the end of `text`.
+  // So the last bytes of `text` are copied with zeros behind them, and words that start in these bytes are read from
+  // the copy.
   const std::size_t tail = text.size() - std::min(text.size(), kBits + kShort);
   part.ends.emplace_back(text.substr(tail)).append(kBits + kShort, '\0');
   const char* const tail_text = part.ends.back().data() - tail;
   const std::size_t shares = part.words.size();
   std::size_t start = 0;
   bool empty = true;
-  // Appends the word from `start` to before `end` to the list of its share.
+  // Appends the word with the bytes from `start` to `end` - 1 to the list of the share to which the word belongs.
   const auto take = [&](std::size_t end) {
     const char* const word = (start >= tail ? tail_text : text.data()) + start;
     const std::size_t size = end - start;
@@ -220,9 +226,11 @@ void WordCounter::split(std::string_view text, Part& part) {
   part.sentences += !empty;
 }
 
-/// Counts the words of one share in all parts, and notes the new words. Empties the lists of words.
+/// Counts the words of one share (the words that one thread counts) in all parts of the text. Appends the words that
+/// were not in the share's table before to new_words_[share]. Empties the share's lists of words.
 void WordCounter::count(std::size_t share) {
-  // A word's slot is prefetched 16 words before the word is counted, and the record 8 words before.
+  // The slot of a word in the hash table is prefetched into the processor's cache when 16 other words are still to be
+  // counted before the word, and the record of the word when 8 other words are still to be counted.
   constexpr std::size_t kSlotAhead = 16, kWordAhead = 8;
   WordTable& table = counts_.tables_[share];
   for (std::size_t p = 0; p < parts_.size(); ++p) {
@@ -237,8 +245,9 @@ void WordCounter::count(std::size_t share) {
   }
 }
 
-/// Appends the new words of all shares to counts_, in the order in which they occur in the text. This is a merge of
-/// sorted lists: the loop takes the earliest of the shares' next new words. Empties new_words_.
+/// Appends the words in new_words_ to counts_ in the order in which the words first occur in the text. new_words_ has a
+/// sorted list for each share (the words that one thread counts), and the loop merges these lists: it repeatedly takes
+/// the earliest of the first words that are left in each list. Empties new_words_.
 void WordCounter::list_new_words() {
   std::vector<std::size_t> next(new_words_.size(), 0);
   for (;;) {

@@ -60,16 +60,18 @@ class WordTable {
   /// add() and hash_of() may read this many bytes from the start of a word, even if the word is shorter.
   static constexpr std::size_t kReadAhead = 16;
 
-  /// Returns the hash of a word, for add().
+  /// Returns the hash of the word with the `size` bytes from `word` on. The caller passes the hash to add().
   static std::uint32_t hash_of(const char* word, std::size_t size);
-  /// Adds `count` to the count of a word, and stores the word if it is new. Returns the word's place, and whether the
-  /// word is new. Throws Error when the table is full.
+  /// Adds `count` to the count of a word, and stores the word if the table does not hold the word. `hash` is
+  /// hash_of(word, size). Returns the place where the word's record is stored, and whether the word is new. Throws
+  /// Error when the table is full.
   std::pair<Place, bool> add(const char* word, std::size_t size, std::uint32_t hash, std::int64_t count);
-  /// Adds `count` to the count of the word at a place.
+  /// Adds `count` to the count of the word whose record is stored at `place`, which add() has returned.
   void add_to(Place place, std::int64_t count);
 
-  // These two functions load memory into the processor's cache before add() needs it: prefetch_slot() a word's first
-  // slot, and prefetch_word() the record of that slot. Call prefetch_slot() some time before prefetch_word().
+  // prefetch_slot() and prefetch_word() load memory into the processor's cache before add() reads the memory.
+  // prefetch_slot() loads the slot of the hash table at which the search for a word begins, and prefetch_word() loads
+  // the record to which this slot refers. Call prefetch_slot() some time before prefetch_word().
   void prefetch_slot(std::uint32_t hash) const {
     if (slot_count_ > 0) __builtin_prefetch(&slot(first_slot(hash)));
   }
@@ -87,52 +89,56 @@ class WordTable {
     slots_ = Pages();
     slot_count_ = 0;
   }
-  /// Frees the memory of the words stored before `place`, in whole chunks. These words must not be read any more.
+  /// Frees the chunks of memory that hold only words stored before the word at `place`. No word stored before may be
+  /// read after this call.
   void forget_before(Place place);
 
  private:
-  static constexpr std::size_t kUnit = 4;                      // the unit of a place, in bytes
-  static constexpr std::size_t kChunk = std::size_t{1} << 18;  // the size of a chunk of memory for records, in bytes
+  static constexpr std::size_t kUnit = 4;  // a place (where a record is stored) is counted in units of 4 bytes
+  static constexpr std::size_t kChunk = std::size_t{1} << 18;  // the records of words are stored in chunks of 256 KiB
   static constexpr std::size_t kUnitsOfChunk = kChunk / kUnit;
-  static constexpr std::uint32_t kLargeCount = 0xFFFFFFFFu;  // stored as a count: the real count is in large_counts_
-  static constexpr std::uint8_t kLongWord = 0xFF;            // stored as a length: the next four bytes hold the length
+  static constexpr std::uint32_t kLargeCount =
+      0xFFFFFFFFu;  // a record with this count has its real count in large_counts_
+  static constexpr std::uint8_t kLongWord =
+      0xFF;  // a record with this length has the word's real length in its next four bytes
 
-  /// An entry of the hash table. All bytes of an empty slot are zero, so that new memory from the system holds empty
-  /// slots.
+  /// An entry of the hash table: the hash of a word, and the place where the word's record is stored. All bytes of an
+  /// empty slot are zero. So new memory from the operating system, which is filled with zeros, holds empty slots.
   struct Slot {
-    std::uint32_t inverse = 0;  // ~place, because place 0 exists and must differ from an empty slot
+    std::uint32_t inverse = 0;  // the place with all bits inverted, so that the place 0 differs from an empty slot
     std::uint32_t hash = 0;
     bool empty() const { return inverse == 0; }
     Place place() const { return ~inverse; }
   };
-  /// The memory of one chunk, or of several chunks for a word that is longer than a chunk.
+  /// A block of memory for the records of words: one chunk, or several chunks for a word that is longer than a chunk.
   struct Memory {
     Pages pages;
-    std::size_t chunks;  // the number of all chunks in this Memory and in those before it
+    std::size_t chunks;  // the number of chunks in this Memory and in all earlier elements of memory_ together
   };
 
-  /// Returns the first byte of the record at a place.
+  /// Returns a pointer to the first byte of the word record that is stored at `place`.
   char* at(Place place) const { return chunks_[place / kUnitsOfChunk] + place % kUnitsOfChunk * kUnit; }
-  /// Returns the index of the slot at which the search for a hash begins. The slots are in the order of the hashes, so
-  /// that grow() writes the larger table from front to back.
+  /// Returns the index of the slot at which the search for a word with this hash begins. A greater hash begins at the
+  /// same slot or a later slot, so that grow() writes the larger hash table from front to back.
   std::size_t first_slot(std::uint32_t hash) const { return hash * std::uint64_t{slot_count_} >> 32; }
   std::size_t slot_after(std::size_t slot) const { return slot + 1 == slot_count_ ? 0 : slot + 1; }
   Slot& slot(std::size_t number) const { return reinterpret_cast<Slot*>(slots_.data())[number]; }
-  /// Returns whether the record at `place` holds the given word.
+  /// Returns whether the record at `place` holds the word with the `size` bytes from `word` on.
   bool is(Place place, const char* word, std::size_t size) const;
-  /// Stores a record with count 0 for a new word, and returns the place.
+  /// Stores a record with the count 0 for a new word. Returns the place where the record is stored.
   Place store(const char* word, std::size_t size);
-  /// Makes the hash table a quarter larger.
+  /// Makes the hash table a quarter larger, and moves all slots to the larger table.
   void grow();
 
-  std::vector<Memory> memory_;                            // the memory of all records
-  std::vector<char*> chunks_;                             // the first byte of each chunk
-  std::size_t used_ = kChunk;                             // how many bytes of the last chunk are in use
-  std::size_t forgotten_ = 0;                             // how many elements of memory_ forget_before() has freed
-  std::size_t words_ = 0;                                 // number of different words
-  Pages slots_;                                           // the memory of the hash table, an array of Slot
-  std::size_t slot_count_ = 0;                            // at most five sixths of the slots are used
-  std::unordered_map<Place, std::int64_t> large_counts_;  // the counts that do not fit in a record
+  std::vector<Memory> memory_;  // the memory that holds the records of all words
+  std::vector<char*> chunks_;   // for each chunk of memory_ the address of the chunk's first byte
+  std::size_t used_ = kChunk;   // how many bytes of the last chunk hold records
+  std::size_t forgotten_ = 0;   // how many elements of memory_ forget_before() has freed
+  std::size_t words_ = 0;       // number of different words in the table
+  Pages slots_;                 // the memory of the hash table, an array of Slot
+  std::size_t slot_count_ = 0;  // number of slots of the hash table; at most five sixths of the slots are used
+  // The counts that are too large for the four bytes in a word's record, by the place of the record.
+  std::unordered_map<Place, std::int64_t> large_counts_;
 };
 
 /// An array that grows without moving its elements. The memory of the first elements can be freed while the last
@@ -147,14 +153,14 @@ class PagedArray {
     if (size_ % kChunk == 0) chunks_.emplace_back(kChunk * sizeof(T));
     at(size_++) = value;
   }
-  /// Frees the memory of elements before `index`, which must not be used any more. Must be called with each index in
-  /// turn.
+  /// Frees memory of elements with an index below `index`; these elements must not be used any more. The caller must
+  /// call forget_before() with every index 0, 1, 2, ... in this order.
   void forget_before(std::size_t index) {
     if (index > 0 && index % kChunk == 0) chunks_[index / kChunk - 1] = Pages();
   }
 
  private:
-  static constexpr std::size_t kChunk = 1 << 16;  // elements of one chunk
+  static constexpr std::size_t kChunk = 1 << 16;  // the number of elements in one chunk of memory
   T& at(std::size_t index) const { return reinterpret_cast<T*>(chunks_[index / kChunk].data())[index % kChunk]; }
 
   std::vector<Pages> chunks_;
@@ -166,25 +172,27 @@ class WordCounts {
  public:
   using Place = WordTable::Place;
 
-  /// Adds `count` to the count of a word, and stores the word if it is new. Returns the place of the word's record.
+  /// Adds `count` to the count of a word, and stores a word that is new. Returns the place where the word's record is
+  /// stored, for add_to().
   Place add(std::string_view word, std::int64_t count = 1);
   /// Adds `count` to the count of the word at a place that add() has returned.
   void add_to(Place place, std::int64_t count);
 
   /// Returns the number of different words.
   std::size_t size() const { return places_.size(); }
-  /// Returns a word by its index in the order of first occurrence.
+  /// Returns the word with the index `index`. The words have the indices 0, 1, 2, ... in the order in which they first
+  /// occur in the text.
   std::string_view word(std::size_t index) const { return table(index).word(places_[index]); }
   std::int64_t count(std::size_t index) const { return table(index).count(places_[index]); }
-  /// Returns the sum of all counts.
+  /// Returns the sum of the counts of all words, that is, how many words the text has.
   std::int64_t total() const { return total_; }
 
   /// Returns the indices of all words by falling count, and words of equal count in the order of first occurrence, as
   /// subword-nmt's get-vocab lists words.
   std::vector<std::size_t> by_count() const;
 
-  /// Calls take(word, count) for each word in the order of first occurrence, and frees the words' memory on the way.
-  /// The WordCounts is empty then.
+  /// Calls take(word, count) for each word in the order of first occurrence, and frees the memory of the words that
+  /// have been taken. Afterwards the WordCounts is empty.
   template <class Take>
   void consume(Take&& take) {
     for (WordTable& each : tables_) each.close();
@@ -198,46 +206,54 @@ class WordCounts {
 
  private:
   friend class WordCounter;
-  /// Returns the table that holds the word of an index.
+  /// Returns the WordTable that holds the word with the index `index`.
   WordTable& table(std::size_t index) { return tables_[shares_.size() == 0 ? 0 : shares_[index]]; }
   const WordTable& table(std::size_t index) const { return tables_[shares_.size() == 0 ? 0 : shares_[index]]; }
 
-  std::vector<WordTable> tables_ = std::vector<WordTable>(1);  // one for each share of a WordCounter
-  PagedArray<Place> places_;                                   // for each word its place in its table
-  PagedArray<std::uint8_t> shares_;  // for each word its table; empty if only one table exists
+  // The tables that hold the words: one table, or several tables if several threads of a WordCounter counted the words.
+  std::vector<WordTable> tables_ = std::vector<WordTable>(1);
+  // For each word, by index, the place in the word's table where the word's record is stored.
+  PagedArray<Place> places_;
+  // For each word, by index, the index in tables_ of the table that holds the word. Empty if only one table exists.
+  PagedArray<std::uint8_t> shares_;
   std::int64_t total_ = 0;
 };
 
-/// Counts the words of a long text on several threads. Each thread first splits some pieces of the text into words, and
-/// then counts the words of its own share, which is given by the words' hashes. So each word of the text is hashed
-/// once, and each different word is stored in one table only.
+/// Counts the words of a long text on several threads. Each thread first splits some sections of the text into words.
+/// Then each thread counts a share of the words of all sections; the hash of a word says to which share the word
+/// belongs. So each word of the text is hashed once, and each different word is stored in the table of one share only.
 class WordCounter {
  public:
   explicit WordCounter(int threads);
 
-  /// Counts the words of the next pieces of the text. Words are separated by spaces and LFs. No line continues from one
-  /// piece to the next. `run` calls a function on all threads.
+  /// Counts the words of the next sections of the text, `pieces`. Words are separated by spaces and line feeds (LF).
+  /// Each section ends at the end of a line. `run` calls a function on all threads.
   void add(const std::vector<std::string_view>& pieces, const RunOnThreads& run);
 
-  /// Returns the number of lines so far that contain a word.
+  /// Returns how many lines of the text counted so far contain a word.
   std::int64_t sentences() const;
   /// Returns all words counted so far, in the order of first occurrence. The WordCounter must not be used again.
   WordCounts take();
 
  private:
-  /// An occurrence of a word in a part.
+  /// One occurrence of a word in the part of the text that one thread splits into words.
   struct Word {
     const char* text;
-    std::uint32_t size, hash, position;  // position: how many words of the part come before
+    // The word's length in bytes, the word's hash, and how many words of the thread's part of the text come before.
+    std::uint32_t size, hash, position;
   };
-  /// The pieces that one thread splits, as lists of words.
+  /// The part of the text that one thread splits into words, as lists of words.
   struct alignas(64) Part {
-    std::vector<std::vector<Word>> words;  // for each share its words in this part
-    std::deque<std::string> ends;          // copies of the pieces' last bytes, with zeros behind them (see split())
-    std::uint32_t position = 0;            // number of words split so far
+    // The index is a share, the words that one thread will count. The element lists the words of this part in the
+    // share.
+    std::vector<std::vector<Word>> words;
+    // Copies of the last bytes of each section of the text, with zeros behind these bytes, for split().
+    std::deque<std::string> ends;
+    std::uint32_t position = 0;  // number of words of this part that have been split off so far
     std::int64_t sentences = 0, total = 0;
   };
-  /// A word that occurs for the first time in its share: the position of the occurrence, and the place of the record.
+  /// A word that occurs for the first time in the text: in which Part of the text and at which position in this part
+  /// the word occurs, and the place where the word's record is stored.
   struct NewWord {
     std::size_t part;
     std::uint32_t position;
@@ -248,8 +264,10 @@ class WordCounter {
   void count(std::size_t share);
   void list_new_words();
 
-  std::vector<Part> parts_;                      // one for each thread
-  std::vector<std::vector<NewWord>> new_words_;  // for each share its new words, in the order of their occurrence
+  std::vector<Part> parts_;  // for each thread the part of the text that the thread splits into words
+  // The index is a share, the words that one thread counts. The element lists the new words of the share in the order
+  // in which the words occur in the text.
+  std::vector<std::vector<NewWord>> new_words_;
   WordCounts counts_;
 };
 
