@@ -110,15 +110,16 @@ void BpeEncoder::characters(std::string_view word, Take&& take) const {
 }
 
 /// Cuts a word of less than kLongWord bytes into pieces. Merges all occurrences of the pair of symbols with the lowest
-/// rank from left to right, and repeats this until no pair of neighbouring symbols has a merge. Appends the byte
-/// offsets at which the pieces end to `ends`.
+/// rank (the pair that was learnt first) from left to right, and repeats this until no pair of neighbouring symbols has
+/// a merge. Appends the byte offsets at which the pieces end to `ends`.
 void BpeEncoder::merge_short(std::string_view word, std::vector<std::size_t>& ends) const {
   struct Symbol {
     std::int32_t number;
     std::uint32_t end;
     Rule next;  // the merge of this symbol with the next symbol of the word, of rank kNoRank if no merge exists
   };
-  // The symbols of the word: at most one symbol for each byte, and the mark `</w>` as a separate symbol.
+  // The symbols of the word: at most one symbol for each byte, and in version 0.1 of codes files also the separate
+  // symbol `</w>`.
   std::array<Symbol, kLongWord + 1> symbols;
   std::size_t count = 0;
   characters(word, [&](std::int32_t symbol, std::size_t end) {
@@ -416,8 +417,9 @@ void BpeEncoder::append(std::string_view tokens, std::string& out, SubwordSample
 }
 
 BpeMerges BpeMerges::read(const std::string& path, std::int64_t limit, bool bytes) {
-  LineReader reader(path,
-                    InvalidUtf8::keep);  // a file of merges of bytes need not be UTF-8; parse() checks other files
+  // LineReader does not check for valid UTF-8, because a file of merges of bytes need not be UTF-8. parse() checks the
+  // lines of other files.
+  LineReader reader(path, InvalidUtf8::keep);
   std::string text;
   for (std::string line; reader.next(line);) text.append(line).append(1, '\n');
   return parse(text, path, limit, bytes);

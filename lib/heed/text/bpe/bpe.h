@@ -85,7 +85,7 @@ class BpeEncoder {
   void segment(std::string_view word, std::vector<std::size_t>& ends, SubwordSampler* sampler = nullptr) const;
 
   /// Cuts tokens that are separated by spaces, and appends the pieces to `out` with single spaces between them. Each
-  /// piece except a token's last ends with the separator.
+  /// piece except the last piece of a token ends with the separator, as in `wid@@ est`.
   void append(std::string_view tokens, std::string& out, SubwordSampler* sampler = nullptr) const;
 
   const BpeMerges& merges() const { return merges_; }
@@ -192,7 +192,8 @@ class BpeEncoder {
   // symbol at the end of a word. The id is kNoId if no merge contains the symbol.
   std::array<std::int32_t, 128> ascii_, final_ascii_;
   Rules rules_;
-  std::vector<Parents> parents_;  // for the id of each symbol the two symbols from which the symbol was merged
+  // parents_[id] holds the ids of the two symbols from which a merge makes the symbol with the id `id`.
+  std::vector<Parents> parents_;
   // A number that no other BpeEncoder of this process has. Each thread finds the thread's cache for this BpeEncoder by
   // the number.
   std::uint64_t identity_;

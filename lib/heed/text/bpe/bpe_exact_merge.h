@@ -79,7 +79,7 @@ class BpeExactMerger {
     if (by != 0) corrections_[key][word] += static_cast<std::int32_t>(by);
   }
   /// Returns whether a merge must be applied by BpeExactMerger::merge(). This is so if the merged symbol existed
-  /// before, or if subword-nmt's learn-bpe has a wrong number of occurrences of the pair for any word.
+  /// before, or if subword-nmt's learn-bpe has a wrong number of occurrences of the pair for a word.
   bool is_needed(const BpeMerge& merge) const { return merge.again || corrections_.contains(merge.key()); }
 
   /// Merges the pair `id` in the words in which subword-nmt's learn-bpe merges the pair: in the words that learn-bpe
@@ -89,7 +89,8 @@ class BpeExactMerger {
   template <class Cell>
   void merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id, const BpePairs::List& blocks, bool all_stored);
 
-  /// Returns whether BpeEncoder, which applies merges by rank, may cut a word differently from the learner.
+  /// Returns whether BpeEncoder may cut a word differently from the learner, because the learner did not apply the
+  /// merges in this word in the order of their ranks.
   bool is_recut(Word word) const { return !recut_.empty() && recut_[word]; }
   /// Returns whether is_recut() may return true for any word, that is, whether merge() has been called.
   bool any_recut() const { return !recut_.empty(); }
@@ -98,8 +99,8 @@ class BpeExactMerger {
   /// The change that a merge makes to the frequency of a pair of symbols other than the merged pair.
   struct Change {
     std::int64_t by = 0;  // the number that is added to the pair's frequency; may be negative
-    BpePairs::List blocks =
-        {};  // the blocks of words in which the merge made new occurrences of the pair; may be empty
+    // The blocks of words in which the merge made new occurrences of the pair. The list is empty if there are none.
+    BpePairs::List blocks = {};
   };
 
   template <class Cell>

@@ -272,8 +272,8 @@ void Learner::refill(std::int64_t merges) {
 
 /// Subtracts `by` from the frequency of a pair, unless the pair is the one that is being merged.
 void Learner::decrease(Symbol first, Symbol second, std::int64_t by) {
-  if (first == merge_.first && second == merge_.second)
-    return;  // BpePairs::use_up() has set the merged pair's frequency to 0
+  // The frequency of the pair that is being merged is 0 already: BpePairs::use_up() has set it.
+  if (first == merge_.first && second == merge_.second) return;
   pairs_.decrease(first, second, by);
 }
 
@@ -287,9 +287,9 @@ void Learner::create(Symbol first, Symbol second, Neighbour& found) {
   found = {};
 }
 
-/// Updates the frequencies of the pairs that the present merge has changed: the pairs of a merged symbol and the symbol
-/// before or after it. Reads before_, after_ and between_, and empties these three members. May be called only for a
-/// merge that makes a new symbol.
+/// Updates the frequencies of the pairs that the present merge has changed, which are the pairs of a merged symbol and
+/// the symbol before or after the merged symbol. Reads before_, after_ and between_, and empties these three members.
+/// May be called only for a merge that makes a new symbol.
 void Learner::update_frequencies() {
   for (const Symbol symbol : before_.symbols) {
     Neighbour& found = before_[symbol];
@@ -421,9 +421,9 @@ void Learner::add_uses(Symbol symbol, std::int64_t by) {
   if (static_cast<std::size_t>(symbol) >= characters_) symbols_in_use_ += (uses > 0) - (before > 0);
 }
 
-/// Returns whether a later merge may make this symbol again, which already exists. No merge makes a single character
-/// without the mark `</w>` of the word's end. But if the text itself contains the characters `</w>`, a merge can make a
-/// symbol with the same text as a single character with the mark.
+/// Returns whether a later merge may make a symbol with the same text as `symbol`, which already exists. No merge makes
+/// a single character without the mark `</w>` of the word's end. But if the text itself contains the characters `</w>`,
+/// a merge can make a symbol with the same text as a single character with the mark.
 bool Learner::can_be_made_again(Symbol symbol) const {
   return static_cast<std::size_t>(symbol) >= characters_ || texts_[symbol].ends_with(kWordEnd);
 }
@@ -434,16 +434,15 @@ template <class Cell>
 WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const {
   const BpeEncoder encoder(exact_.any_recut() ? merges : BpeMerges());
   WordCounts pieces;
-  // Returns the piece of text for a symbol. At the end of a word (`final`) the piece is the symbol's text without the
-  // mark
-  // `</w>`; inside a word the piece is the symbol's text with the separator `@@`.
+  // Returns the piece of text for a symbol. At the end of a word (`final`) the piece is the symbol's text without
+  // the mark `</w>`; inside a word the piece is the symbol's text with the separator `@@`.
   const auto name = [&](Symbol symbol, bool final) {
     const std::string_view named = texts_[symbol];
     return final ? std::string(named.substr(0, named.size() - kWordEnd.size()))
                  : std::string(named) + encoder.separator();
   };
-  // For each symbol where the WordCounts `pieces` stores the count of the symbol's piece: piece_places[0] for the
-  // symbol inside a word, piece_places[1] for the symbol at the end of a word.
+  // The places in the WordCounts `pieces` where the counts of pieces are stored: piece_places[0][symbol] for the piece
+  // of a symbol inside a word, piece_places[1][symbol] for the piece of a symbol at the end of a word.
   std::array<std::vector<WordCounts::Place>, 2> piece_places;
   for (auto& each : piece_places) each.resize(uses_.size(), WordTable::kNoPlace);
   std::string whole;

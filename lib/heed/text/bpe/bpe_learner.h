@@ -51,11 +51,11 @@ namespace heed {
 
 /// The limits of learn_bpe(), which stops learning merges as soon as one limit is reached.
 struct BpeLimits {
-  std::int64_t merges = std::numeric_limits<std::int64_t>::max();  ///< highest number of merges
+  std::int64_t merges = std::numeric_limits<std::int64_t>::max();  ///< highest number of merges to learn
   /// Learning stops when the text consists of this number of different symbols. Each single character of the text
   /// counts as a symbol, even if merges have joined every occurrence of the character with other characters.
   std::int64_t symbols = std::numeric_limits<std::int64_t>::max();
-  std::int64_t min_frequency = 2;  ///< a pair of symbols that occurs less often is not merged; at least 1
+  std::int64_t min_frequency = 2;  ///< a pair of symbols that occurs less often than this is not merged; at least 1
 };
 
 /// The result of learn_bpe(): the learnt merges, and the pieces into which the merges cut the text.
@@ -65,7 +65,8 @@ struct BpeLearnt {
   /// order of first occurrence. After these pieces come, with count 0, the single characters that occur in no cut word.
   /// A piece inside a word ends with the usual separator, `@@`.
   WordCounts pieces;
-  bool exhausted = false;  ///< whether learning stopped because no pair occurred BpeLimits::min_frequency times
+  /// Whether learning stopped because no pair of symbols occurred at least BpeLimits::min_frequency times any more.
+  bool exhausted = false;
 };
 
 /// Learns merge operations from the words of a text: the same merges in the same order as subword-nmt 0.3.8's

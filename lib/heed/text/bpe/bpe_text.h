@@ -32,8 +32,9 @@ class BpeText {
  public:
   static constexpr Cell kEnd = std::numeric_limits<Cell>::max();
   static constexpr std::size_t kMostSymbols = kEnd;
-  // The two highest lengths of a block of words, in cells of the array; only a single long word can make a block
-  // longer. Long blocks make the lists of the blocks that hold a pair short, and short blocks can be searched faster.
+  // Two values for the highest length of a block of words, in cells (array elements). Only a block of one very long
+  // word is longer. Long blocks make the lists of the blocks that hold a pair short, and short blocks can be searched
+  // faster.
   static constexpr std::size_t kLongBlock = 1024, kShortBlock = 96;
 
   struct Block {
@@ -43,7 +44,8 @@ class BpeText {
     std::uint32_t first_word;
   };
 
-  /// Makes an empty text with room for `capacity` cells. Memory is used only for cells that are written.
+  /// Makes an empty text with room for `capacity` cells (elements of the array that holds the words). Memory is used
+  /// only for cells that are written.
   explicit BpeText(std::size_t capacity)
       : pages_((capacity + kSlack) * sizeof(Cell), PageSize::huge),
         cells_(reinterpret_cast<Cell*>(pages_.data())),

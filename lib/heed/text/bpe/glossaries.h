@@ -9,8 +9,8 @@ namespace heed {
 
 /// Regular expressions for parts of words that must not be split into pieces, such as `[0-9]+` or `<url>`. The
 /// expressions have the syntax of ICU's regular expressions, which are close to Python's, and have the same effect as
-/// in subword-nmt's apply-bpe
-/// --glossaries. A Glossaries object does not change, so that any number of threads may use one object.
+/// with the option `--glossaries` of subword-nmt's apply-bpe. A Glossaries object does not change, so that any number
+/// of threads may use one object.
 class Glossaries {
  public:
   /// Makes an object without regular expressions, so that every part of a word may be split.

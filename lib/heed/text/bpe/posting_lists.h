@@ -21,7 +21,8 @@ class PostingLists {
  public:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
-  /// A handle of one list. A copy of a handle stands for the same list; only one copy may be used for further appends.
+  /// A handle of one posting list. A copy of a handle stands for the same list. After append() has been called for one
+  /// copy, append() must not be called for another copy.
   struct List {
     // The indices in the pool of the chunks that hold the first and the last bytes of the list; kNone for an empty
     // list.
@@ -31,8 +32,8 @@ class PostingLists {
     bool empty() const { return head == kNone; }
   };
 
-  /// Appends `number`, which is below kNone, to a list. Does nothing if `number` is already the last number of the
-  /// list.
+  /// Appends `number`, which is below kNone, to the posting list `list`. Does nothing if `number` is already the last
+  /// number of the list.
   void append(List& list, std::uint32_t number) {
     if (number == list.last) return;
     if (!list.empty() && number < list.last) {

@@ -18,8 +18,8 @@
 namespace heed {
 namespace {
 
-constexpr std::uint8_t kUnicodeVersion =
-    14;  // code points that only a later version of Unicode defines count as unassigned
+// Code points that only a later version of Unicode than version 14 defines count as unassigned.
+constexpr std::uint8_t kUnicodeVersion = 14;
 // ClassTable, the table of the classes of all code points, consists of pages of 256 code points.
 constexpr std::size_t kPageBits = 8, kPageSize = std::size_t{1} << kPageBits;
 constexpr std::size_t kPages = 0x110000 >> kPageBits;
@@ -102,7 +102,8 @@ icu::StringPiece piece_of(std::string_view text) {
   return {text.data(), static_cast<std::int32_t>(std::min<std::size_t>(text.size(), INT32_MAX))};
 }
 
-/// Throws Error with the message "ICU cannot `what`" if `status` is an error.
+/// Throws Error if `status`, the result of a call of the library ICU, is a failure. `what` says in the error message
+/// what ICU cannot do.
 void check(UErrorCode status, const char* what) {
   if (U_FAILURE(status)) throw Error(std::string("ICU cannot ") + what + ": " + u_errorName(status));
 }

@@ -11,7 +11,7 @@ namespace heed {
 /// only a later Unicode version defines counts as unassigned. So the tokens that a tokenizer makes of a text do not
 /// depend on the installed version of the library ICU.
 namespace char_class {
-constexpr std::uint16_t alphabetic = 1 << 0;        ///< Perl's \p{IsAlpha}
+constexpr std::uint16_t alphabetic = 1 << 0;        ///< Perl's \p{IsAlpha}: Unicode's property Alphabetic
 constexpr std::uint16_t alphanumeric = 1 << 1;      ///< Perl's \p{IsAlnum}: alphabetic characters and decimal digits
 constexpr std::uint16_t number = 1 << 2;            ///< Perl's \p{IsN}: general category Nd, Nl or No (also fractions)
 constexpr std::uint16_t lowercase = 1 << 3;         ///< Perl's \p{IsLower}: Unicode's property Lowercase
@@ -21,7 +21,7 @@ constexpr std::uint16_t currency = 1 << 6;          ///< Perl's \p{IsSc}: curren
 constexpr std::uint16_t punctuation = 1 << 7;       ///< Perl's [[:punct:]]: general category P, and ASCII's $+<=>^`|~
 constexpr std::uint16_t other = 1 << 8;             ///< Perl's \p{C}: control, format, private, unassigned, surrogate
 constexpr std::uint16_t cased_letter = 1 << 9;      ///< general category Ll, Lu or Lt: letters with a case
-constexpr std::uint16_t other_symbol = 1 << 10;     ///< Perl's \p{So}: symbols of no special kind
+constexpr std::uint16_t other_symbol = 1 << 10;     ///< Perl's \p{So}: general category So, such as the copyright sign
 }  // namespace char_class
 
 namespace unicode_detail {

@@ -9,9 +9,9 @@
 
 namespace heed {
 
-/// A cache of fixed size, for one thread, that stores a Value for each of the words used last. Longer words than
-/// `longest` bytes are not stored. The hash of a word gives the two entries in which the word may be stored. A new word
-/// replaces the word in that one of the two entries that was not used last.
+/// A cache of fixed size, for one thread, that stores a Value for each of the words used last. Words of more
+/// than `longest` bytes are not stored. The hash of a word gives the two entries in which the word may be stored. A new
+/// word replaces the word in that one of the two entries that was not used last.
 template <class Value, std::size_t longest>
 class WordCache {
  public:
@@ -19,8 +19,8 @@ class WordCache {
 
   struct alignas(64) Entry {
     std::uint8_t length = 0;  ///< the number of bytes of the word in `bytes`; 0 in an empty entry
-    /// Two neighbouring entries form a pair for the words of equal hash. The first entry of the pair holds here the
-    /// index (0 or 1) of the entry of the pair that was used last.
+    /// Two neighbouring entries form a pair, in which words with the same hash are stored. In the first entry of a pair
+    /// `used_last` is the index (0 or 1) of that entry of the pair that was used last.
     std::uint8_t used_last = 0;
     char bytes[longest];
     Value value = {};
@@ -61,8 +61,8 @@ class WordCache {
   }
 
  private:
-  static constexpr std::size_t kPairs =
-      16384;  // the cache has 16,384 pairs of entries, and each hash stands for one pair
+  // The cache has 16,384 pairs of entries. The lowest bits of a word's hash say in which pair the word may be stored.
+  static constexpr std::size_t kPairs = 16384;
 
   /// Returns the index in entries_ of the first of the two entries for words with this hash.
   static std::size_t first_of(std::uint64_t hash) { return 2 * (hash & (kPairs - 1)); }

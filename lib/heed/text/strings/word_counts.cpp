@@ -131,8 +131,8 @@ WordTable::Place WordTable::store(const char* word, std::size_t size) {
 /// while the new table is written from front to back, so that both tables together need hardly more memory than the new
 /// table alone.
 void WordTable::grow() {
-  constexpr std::size_t kForgotten = std::size_t{1}
-                                     << 18;  // the old table is freed in steps of this many slots: 2 MiB, one huge page
+  // The memory of the old table is freed in steps of this many slots: 2 MiB, which is one huge page.
+  constexpr std::size_t kForgotten = std::size_t{1} << 18;
   const std::size_t old_count = slot_count_;
   slot_count_ = std::max(kFirstSlots, old_count + old_count / 4);
   Pages old(slot_count_ * sizeof(Slot), PageSize::huge);

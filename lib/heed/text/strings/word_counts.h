@@ -52,7 +52,7 @@ namespace heed {
 //   share    the words that one thread counts. The hash of a word says to which share the word belongs.
 
 /// The different words of a text with their counts. A word is stored as a record in memory that never moves, and is
-/// found by a hash table. The place of a word's record stands for the word.
+/// found by a hash table. The functions below identify a word by the place in this memory where the record is stored.
 class WordTable {
  public:
   using Place = std::uint32_t;
@@ -97,10 +97,10 @@ class WordTable {
   static constexpr std::size_t kUnit = 4;  // a place (where a record is stored) is counted in units of 4 bytes
   static constexpr std::size_t kChunk = std::size_t{1} << 18;  // the records of words are stored in chunks of 256 KiB
   static constexpr std::size_t kUnitsOfChunk = kChunk / kUnit;
-  static constexpr std::uint32_t kLargeCount =
-      0xFFFFFFFFu;  // a record with this count has its real count in large_counts_
-  static constexpr std::uint8_t kLongWord =
-      0xFF;  // a record with this length has the word's real length in its next four bytes
+  // If the four bytes for the count in a word's record hold this value, the word's real count is in large_counts_.
+  static constexpr std::uint32_t kLargeCount = 0xFFFFFFFFu;
+  // If the byte for the length in a word's record holds this value, the next four bytes hold the word's real length.
+  static constexpr std::uint8_t kLongWord = 0xFF;
 
   /// An entry of the hash table: the hash of a word, and the place where the word's record is stored. All bytes of an
   /// empty slot are zero. So new memory from the operating system, which is filled with zeros, holds empty slots.
@@ -221,7 +221,8 @@ class WordCounts {
 
 /// Counts the words of a long text on several threads. Each thread first splits some sections of the text into words.
 /// Then each thread counts a share of the words of all sections; the hash of a word says to which share the word
-/// belongs. So each word of the text is hashed once, and each different word is stored in the table of one share only.
+/// belongs. So each word of the text is hashed once, and each different word is stored only once, in the table of its
+/// share.
 class WordCounter {
  public:
   explicit WordCounter(int threads);
@@ -244,8 +245,7 @@ class WordCounter {
   };
   /// The part of the text that one thread splits into words, as lists of words.
   struct alignas(64) Part {
-    // The index is a share, the words that one thread will count. The element lists the words of this part in the
-    // share.
+    // words[share] lists the words of this part that one thread will count later: the words of the share `share`.
     std::vector<std::vector<Word>> words;
     // Copies of the last bytes of each section of the text, with zeros behind these bytes, for split().
     std::deque<std::string> ends;
@@ -265,8 +265,8 @@ class WordCounter {
   void list_new_words();
 
   std::vector<Part> parts_;  // for each thread the part of the text that the thread splits into words
-  // The index is a share, the words that one thread counts. The element lists the new words of the share in the order
-  // in which the words occur in the text.
+  // new_words_[share] lists the new words among the words that one thread counts (the words of the share `share`), in
+  // the order in which the new words occur in the text.
   std::vector<std::vector<NewWord>> new_words_;
   WordCounts counts_;
 };
