@@ -45,13 +45,15 @@ struct BpeMerges {
   std::string text() const;
 };
 
-/// The random numbers of subword regularisation, which cuts the same word differently each time. The caller makes one
-/// SubwordSampler for each line of text, so that a line's segmentation depends only on the seed and the line's number.
+/// The random numbers for subword regularisation, which cuts a word into different pieces each time the word occurs in
+/// the training text. The caller makes one SubwordSampler for each line of text, so that a line's segmentation depends
+/// only on the seed and the line's number.
 struct SubwordSampler {
-  /// For BPE: the probability that a merge is left out (BPE-dropout; Provilkov, Emelianenko and Voita 2020).
+  /// For BPE (not for a unigram model): the probability that a merge is left out (BPE-dropout; Provilkov, Emelianenko
+  /// and Voita 2020).
   double dropout = 0;
-  /// For a unigram model: a segmentation of probability p is drawn with a probability proportional to p^alpha (Kudo
-  /// 2018).
+  /// For a unigram model (not for BPE): a segmentation of probability p is drawn with a probability proportional to
+  /// p^alpha (Kudo 2018).
   double alpha = 0;
   RandomStream stream;
   std::uint64_t drawn = 0;  ///< how many random numbers have been taken from `stream` so far

@@ -54,9 +54,9 @@ void BpeExactMerger::merge(BpeText<Cell>& text, BpeMerge& merge, BpePairs::Id id
 
 /// Applies a merge to the word with the symbols old_, and stores the result in new_. Adds to changes_ how subword-nmt's
 /// learn-bpe changes the frequencies of the pairs: learn-bpe counts the pairs around every merged symbol in the word as
-/// new, even around a merged symbol that the word held before the merge. If learn-bpe's number of occurrences
-/// of a pair in the word then differs from the true number, records the difference with correct(). `count` says how
-/// often the word occurs, and `block` is the number of the block that holds the word.
+/// new, even around a merged symbol that the word held before the merge. If learn-bpe's number of occurrences of a pair
+/// in the word then differs from the true number, records the difference with correct(). `count` says how often the
+/// word occurs, and `block` is the number of the block that holds the word.
 void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, std::uint32_t block) {
   // For each pair of this word: the change of the number of occurrences that subword-nmt's learn-bpe has recorded for
   // the word, minus the change of the number of occurrences in the word. A pair may have several entries, which are

@@ -118,11 +118,11 @@ class Learner {
   // For each symbol the number of occurrences in the different words of the text; a word's count does not matter.
   std::vector<std::int64_t> uses_;
   std::size_t characters_ = 0;  // number of symbols that are single characters
-  // The number of all single characters, plus the number of merged symbols that still occur in the text.
+  // The number of different single characters, plus the number of different merged symbols that occur in the text now.
   std::int64_t symbols_in_use_ = 0;
 
-  // A frequency: pairs_ holds every pair that occurs at least this often in the text, and of the rarer pairs only the
-  // pairs marked as `followed`, for which pairs_ holds the frequencies of subword-nmt's learn-bpe.
+  // A frequency of pairs. pairs_ holds every pair that occurs at least this often in the text, and of the rarer pairs
+  // only the pairs marked as `followed`, for which pairs_ holds the frequencies of subword-nmt's learn-bpe.
   std::int64_t least_frequency_ = kUnknown;
   BpePairs pairs_{texts_};
   BpeExactMerger exact_{pairs_};
@@ -212,7 +212,8 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
           take(static_cast<Symbol>(symbols[i]), static_cast<Symbol>(symbols[i + 1]), count, block);
       });
   };
-  // The highest number of sums in the table of sums. As long as least_frequency_ is kUnknown, only few, very frequent
+  // The highest number of elements of the table `shared`, in which the frequencies of pairs are added up; several pairs
+  // have one element in common. As long as least_frequency_ is kUnknown, only few, very frequent
   // pairs are wanted, and a small table, which fits in the processor's cache, is enough.
   const std::size_t most_slots = least_frequency_ == kUnknown ? 1 << 16 : 1 << 20;
   const std::size_t slots = std::bit_ceil(std::clamp<std::size_t>(text.size() / 16, 1 << 12, most_slots));
@@ -220,11 +221,12 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   const Pages memory(least_frequency_ > 1 ? slots * sizeof(std::uint32_t) : 0, PageSize::huge);
   const std::span<std::uint32_t> shared(reinterpret_cast<std::uint32_t*>(memory.data()),
                                         memory.size() / sizeof(std::uint32_t));
-  // Returns the index in the table of sums (`shared`) of the sum to which a pair's frequency is added.
+  // Returns the index of the element of the table `shared` to which the frequency of a pair is added.
   const auto slot = [&](Symbol first, Symbol second) {
     return BpePairs::key_of(first, second) * 0x9E3779B97F4A7C15u >> shift;
   };
-  // The highest value of a sum in the table of sums (`shared`); a larger sum is replaced by this value.
+  // The highest value of an element of the table `shared`, in which frequencies of pairs are added up. A larger sum is
+  // replaced by this value.
   constexpr std::int64_t highest = std::numeric_limits<std::uint32_t>::max();
   const auto is_stored = [&](std::int64_t sum) { return sum >= std::min(least_frequency_, highest); };
   if (least_frequency_ > 1) {

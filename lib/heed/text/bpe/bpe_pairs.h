@@ -191,7 +191,8 @@ class BpePairs {
   std::vector<Candidate> heap_;
   // For each symbol the number of the merge that made the symbol (1 for the first merge); 0 for a single character.
   std::vector<std::int64_t> births_;
-  // A frequency: subword-nmt's learn-bpe removes rarer pairs from its table of frequent pairs.
+  // A threshold of frequency: subword-nmt's learn-bpe removes pairs that occur less often from its table of frequent
+  // pairs.
   double threshold_ = 0;
   // The number of merges that were done before prune() was last called; -1 before the first call.
   std::int64_t pruned_at_ = -1;

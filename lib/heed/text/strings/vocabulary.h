@@ -16,8 +16,8 @@ constexpr std::int32_t kReservedIds = 4;
 /// Returns the reserved piece with the id `id`, which is below kReservedIds: `<pad>`, `<unk>`, `<s>` or `</s>`.
 std::string_view reserved_piece(std::int32_t id);
 
-/// The pieces (words or parts of words) that a model reads and writes, with their ids 0, 1, 2, ... The ids
-/// 0 to 3 belong to the four reserved pieces `<pad>`, `<unk>`, `<s>` and `</s>`.
+/// The pieces (words or parts of words) that a model reads and writes, with their ids 0, 1, 2, ... The ids 0
+/// to 3 belong to the four reserved pieces `<pad>`, `<unk>`, `<s>` and `</s>`.
 class Vocabulary {
  public:
   /// Makes a vocabulary of `pieces`, which begin with the four reserved pieces. Throws Error if the list does not begin
