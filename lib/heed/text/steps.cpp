@@ -32,15 +32,15 @@ MtevalMode mteval_mode(TokenMode mode) {
   }
 }
 
-/// Changes `line` as escape-special-chars.perl does before it writes entities: deletes the characters U+0000 to U+001F,
-/// leaves single spaces, and removes the spaces at both ends.
+/// Cleans `line` as Moses' escape-special-chars.perl does before it writes entities: deletes the characters U+0000 to
+/// U+001F, replaces each run of spaces by one space, and removes the spaces at both ends.
 void clean_spaces(std::string& line) {
   std::erase_if(line, [](char c) { return c >= 0 && c < ' '; });
   squeeze_spaces(line);
 }
 
-/// Returns the text of a line of tokens of the mode `char`. That mode puts a space between all characters of a line,
-/// spaces included, so that in each run of spaces every second space is a character of the text.
+/// Returns the text of a line of tokens that the mode `char` made. The mode `char` puts a space between all characters
+/// of a line, spaces included, so that in each run of spaces every second space is a character of the text.
 std::string join_characters(std::string_view tokens) {
   std::string out;
   for (std::size_t at = 0; at < tokens.size();) {
@@ -60,8 +60,8 @@ struct TextPipeline::Parts {
         tokenizer(moses_options(chosen)),
         detokenizer(chosen.language, chosen.mode == TokenMode::moses || chosen.escape, chosen.penn) {}
 
-  /// Applies the steps that come before tokenisation to `line`: Unicode normalisation, punctuation, control characters,
-  /// lower case.
+  /// Applies the steps that come before tokenisation to `line`: Unicode normalisation, plain punctuation, removal of
+  /// control characters, lower case.
   void prepare(std::string& line) const {
     if (steps.normalize == NormalForm::nfc) line = to_nfc(line);
     if (steps.normalize == NormalForm::nfkc) line = to_nfkc(line);
@@ -77,8 +77,8 @@ struct TextPipeline::Parts {
     switch (steps.mode) {
       case TokenMode::moses:
         tokenizer.tokenize(line, out);
-        // Lower-casing comes after the tokeniser here: Moses' abbreviations, and its test whether the next word is in
-        // lower case, need the original case.
+        // In the mode `moses`, the line is lower-cased after the tokeniser has run: the tokeniser's list of
+        // abbreviations, and its test whether the next word starts with a lower-case letter, need the original case.
         if (steps.lowercase) out = to_lower_perl(out);
         break;
       case TokenMode::mteval_13a:
@@ -109,7 +109,7 @@ struct TextPipeline::Parts {
     }
   }
 
-  /// Returns the text of a line of tokens, without undoing truecasing.
+  /// Returns the raw text of a line of tokens. The words keep their case: join() does not undo truecasing.
   std::string join(std::string_view tokens, bool uppercase_first) const {
     std::string plain;
     switch (steps.mode) {

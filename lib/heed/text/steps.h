@@ -11,9 +11,9 @@
 
 namespace heed {
 
-/// The tokeniser that splits a raw line into tokens: Moses' tokenizer.perl (moses), mteval-v13a's (13a), mteval-v14's
-/// international one (intl), one token for each character (char), the words between white space (words), or no
-/// tokeniser (none).
+/// The tokeniser that splits a raw line into tokens: Moses' tokenizer.perl (moses), the tokeniser of the NIST script
+/// mteval-v13a (mteval_13a), the international tokeniser of mteval-v14 (intl), one token for each character
+/// (character), the words between white space (words), or no tokeniser (none).
 enum class TokenMode { moses, mteval_13a, intl, character, words, none };
 
 template <>
@@ -32,8 +32,8 @@ struct EnumNames<NormalForm> {
       {NormalForm::none, "none"}, {NormalForm::nfc, "nfc"}, {NormalForm::nfkc, "nfkc"}};
 };
 
-/// The text steps: what TextPipeline does to a raw line before the line is cut into subwords, and undoes after
-/// translation. Every vocabulary file and every checkpoint stores its text steps.
+/// The text steps: what TextPipeline does to a raw line before the line is cut into subwords (tokenising, truecasing
+/// and so on), and undoes after translation. Every vocabulary file and every checkpoint stores its text steps.
 struct TextSteps {
   TokenMode mode = TokenMode::moses;
   std::string language = "en";
@@ -48,7 +48,9 @@ struct TextSteps {
   bool remove_nonprinting = false;
   bool lowercase = false;
   bool asr = false;
-  Truecaser truecaser = {};  ///< the truecase model, read from the file that --truecase names; stored with the steps
+  /// The truecase model (the usual spelling of each word), read from the file that --truecase names. Vocabulary files
+  /// and checkpoints store the whole model.
+  Truecaser truecaser = {};
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -82,31 +84,33 @@ struct TextSteps {
   bool operator==(const TextSteps&) const = default;
 };
 
-/// Choices of TextPipeline::detokenize() that are not stored with a vocabulary.
+/// Options of TextPipeline::detokenize() that the caller chooses for each call, and that no vocabulary file stores.
 struct DetokenizeOptions {
-  bool uppercase_first = false;  ///< write the first letter of the line as a capital (detokenizer.perl's -u)
-  bool detruecase = false;  ///< write a capital at the start of each sentence, even if the steps hold no truecase model
+  /// Whether the first letter of the line becomes a capital (the option -u of Moses' detokenizer.perl).
+  bool uppercase_first = false;
+  /// Whether the first word of each sentence gets a capital, even if the text steps contain no truecase model.
+  bool detruecase = false;
 };
 
 /// Turns raw lines into tokens and tokens into raw lines, as TextSteps say. Immutable after construction: any number of
 /// threads may use one pipeline.
 class TextPipeline {
  public:
-  /// Prepares the pipeline for `steps`. Throws UsageError with the pattern if a pattern of `steps.protect` is not a
-  /// regular expression.
+  /// Prepares the pipeline for the text steps `steps`. Throws UsageError with the pattern if one of the protected
+  /// patterns in `steps.protect` is not a regular expression.
   explicit TextPipeline(const TextSteps& steps);
 
   const TextSteps& steps() const;
 
   /// Replaces `out` by the tokens of `line` (raw text, valid UTF-8, without its line end). Single spaces separate the
-  /// tokens, with three exceptions: the mode `none` keeps the spaces of the line, a line of white space is copied, and
-  /// the mode `moses` writes a space after the last token of a line that ends in .' (as tokenizer.perl does). A caller
-  /// should therefore split `out` at runs of spaces.
+  /// tokens, with three exceptions: the mode `none` keeps the spaces of the line, a line of white space only is copied,
+  /// and the mode `moses` writes a space after the last token of a line that ends with a full stop and an apostrophe
+  /// (as tokenizer.perl does). A caller should therefore split `out` at runs of spaces.
   void tokenize(std::string_view line, std::string& out) const;
   std::string tokenize(std::string_view line) const;
 
-  /// Returns raw text for a line of tokens: undoes truecasing and the mode (but not Unicode normalisation, which cannot
-  /// be undone).
+  /// Returns raw text for a line of tokens: undoes truecasing and tokenisation (but not Unicode normalisation, which
+  /// cannot be undone).
   std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
 
  private:

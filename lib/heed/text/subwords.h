@@ -15,7 +15,7 @@ namespace heed {
 class BpeEncoder;
 struct SubwordSampler;
 
-/// How a token is cut into pieces (the strings of a vocabulary).
+/// How a token is cut into pieces. A piece is a string of the vocabulary.
 /// - words: the token is one piece.
 /// - bpe: byte-pair encoding merges characters to pieces; every piece but the last one of a token ends with a
 /// separator, such as "@@".
@@ -39,31 +39,34 @@ constexpr std::string_view kSpacePiece = "<space>";
 /// The type name that vocabulary files and checkpoints store for a SentencePiece model.
 constexpr std::string_view kSentencePieceType = "sentencepiece";
 
-/// Cuts tokens into pieces and joins pieces to tokens: the stage between TextPipeline and Vocabulary. Immutable; any
-/// number of threads may use one object.
+/// Cuts tokens into pieces (the strings of the vocabulary) and joins pieces to tokens. Subwords works between
+/// TextPipeline, which makes the tokens, and Vocabulary, which turns pieces into ids. Immutable; any number of threads
+/// may use one object.
 class Subwords {
  public:
-  /// Makes a model of the type `words` or `characters`, which need no data.
+  /// Makes a subword model of the type `words` or `characters`; these two types need no data.
   explicit Subwords(SubwordType type = SubwordType::words) : type_(type) {}
   explicit Subwords(std::shared_ptr<const BpeEncoder> bpe) : type_(SubwordType::bpe), bpe_(std::move(bpe)) {}
-  /// Makes a model of the type `sentencepiece` if `pieces` come from a `.model` file, and of the type `unigram` if they
-  /// are a model that heed has learnt.
+  /// Makes a subword model of the type `sentencepiece` if `pieces` was read from a `.model` file, and of the type
+  /// `unigram` if heed has learnt `pieces`.
   explicit Subwords(std::shared_ptr<const SentencePiece> pieces)
       : type_(pieces->model().source.empty() ? SubwordType::unigram : SubwordType::sentencepiece),
         sentencepiece_(std::move(pieces)) {}
 
   SubwordType type() const { return type_; }
-  /// The type name that vocabulary files and checkpoints store.
+  /// Returns the name of the subword model's type, as vocabulary files and checkpoints store it.
   std::string_view type_name() const {
     return type_ == SubwordType::sentencepiece ? kSentencePieceType : enum_name(type_);
   }
   const BpeEncoder* bpe() const { return bpe_.get(); }
-  /// The SentencePiece encoder of the types `unigram` and `sentencepiece`; nullptr for the other types.
+  /// Returns the SentencePiece encoder of a subword model of the type `unigram` or `sentencepiece`; nullptr for the
+  /// other types.
   const SentencePiece* sentencepiece() const { return sentencepiece_.get(); }
 
-  /// Calls `take(piece, word)` for every piece of `tokens` (separated by spaces), where `word` is the index of the
-  /// token that the piece belongs to. A `<space>` belongs to the token before it. The string view `piece` is valid
-  /// until `take` returns. With a `sampler`, the segmentation is drawn at random (subword regularisation).
+  /// Calls `take(piece, word)` for every piece of `tokens` (a line of tokens separated by spaces), where `word` is the
+  /// index of the token that contains the piece. The piece `<space>` counts as part of the token before it. The string
+  /// view `piece` is valid until `take` returns. With a `sampler`, the segmentation is drawn at random (subword
+  /// regularisation).
   template <class Take>
   void split(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const {
     if (sentencepiece_)
@@ -72,23 +75,25 @@ class Subwords {
     split_spans(
         tokens, [&](std::string_view piece, int word, ByteSpan) { take(piece, word); }, sampler);
   }
-  /// Calls `take(piece, word, span)` as split() calls take(piece, word); `span` says which bytes of `tokens` the piece
-  /// stands for.
+  /// Calls `take(piece, word, span)` for every piece of `tokens`: like split(), with one argument more. `span` is the
+  /// range of bytes of `tokens` that the piece stands for.
   template <class Take>
   void split_spans(std::string_view tokens, Take&& take, SubwordSampler* sampler = nullptr) const;
   std::vector<std::string> split(std::string_view tokens) const;
-  /// Appends the pieces of `tokens` to `out`, separated by spaces.
+  /// Cuts the line of tokens `tokens` into pieces and appends the pieces to `out`, separated by spaces.
   void append_pieces(std::string_view tokens, std::string& out, SubwordSampler* sampler = nullptr) const;
 
-  /// Returns the tokens that the pieces make together, separated by spaces: the reverse of split().
+  /// Joins `pieces` to tokens and returns the tokens, separated by spaces: the reverse of split().
   std::string join(const std::vector<std::string_view>& pieces) const;
-  /// Returns, for each piece, the index of the token that the piece belongs to.
+  /// Returns, for each piece, the index of the token that contains the piece.
   std::vector<int> words_of(const std::vector<std::string_view>& pieces) const;
 
  private:
-  /// Replaces `ends` by the byte offsets at which the pieces of one token end (types `bpe` and `characters`).
+  /// Replaces `ends` by the byte offsets within `token` at which the token's pieces end (for the types `bpe` and
+  /// `characters` only).
   void cut(std::string_view token, std::vector<std::size_t>& ends, SubwordSampler* sampler) const;
-  /// The text at the end of a piece that the next piece continues ("@@" by default); empty for all types but `bpe`.
+  /// Returns the text that byte-pair encoding writes at the end of a piece which is not the last one of its token ("@@"
+  /// by default); empty for all types but `bpe`.
   std::string_view separator() const;
 
   SubwordType type_;

@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-/// Returns `steps` with the language `code`.
+/// Returns a copy of the text steps `steps` in which the language is the code `code`.
 TextSteps with_code(TextSteps steps, const std::string& code) {
   steps.language = code;
   return steps;
@@ -27,9 +27,10 @@ std::vector<std::string> split_languages(const std::string& languages) {
   return codes;
 }
 
-/// The data that all copies of a model share, whichever language a copy uses.
+/// The data that all copies of a TextModel share, even if the copies use different languages of the vocabulary.
 struct TextModel::Shared {
-  TextSteps steps;  // as stored: `language` may list several codes, such as "en,de"
+  // The text steps as a vocabulary file stores them: `language` may list several codes, such as "en,de".
+  TextSteps steps;
   Subwords subwords;
   std::shared_ptr<const Vocabulary> vocabulary;
 };

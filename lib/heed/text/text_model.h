@@ -16,16 +16,18 @@
 
 namespace heed {
 
-/// The contents of a TextModel as strings and lists, from which a checkpoint stores it. TextModel::parts() makes them,
-/// and TextModel::from_parts() makes an equal model of them.
+/// The contents of a TextModel as strings and lists, in the form in which a checkpoint stores the model.
+/// TextModel::parts() returns the parts of a model, and TextModel::from_parts() makes an equal model from the parts.
 struct TextModelParts {
-  std::vector<std::string> pieces;  ///< the vocabulary's pieces in the order of their ids, the reserved pieces included
-  /// The data of the subword model. Type bpe: the text of a codes file; type unigram: a line with the score of every
-  /// piece that is not reserved; type sentencepiece: the bytes of the `.model` file; other types: empty.
+  std::vector<std::string>
+      pieces;  ///< all pieces of the vocabulary, the reserved ones included, in the order of their ids
+  /// The data of the subword model. Type bpe: the text of a codes file; type unigram: one line for each piece that is
+  /// not reserved, with the piece's score; type sentencepiece: the bytes of the `.model` file; other types: empty.
   std::string subword_model;
-  std::string truecase_model;  ///< the truecase model in its file format; empty without a truecase model
-  /// Names and values of `type`, `separator`, `byte-fallback`, `user-symbols` and all fields of TextSteps. The names
-  /// are those of build-vocab's options.
+  /// The truecase model in the format of its file (one line for each word); empty if the text model does not truecase.
+  std::string truecase_model;
+  /// The names and values of the other options of the model: `type`, `separator`, `byte-fallback`, `user-symbols` and
+  /// all fields of TextSteps. The names are the names of build-vocab's options.
   std::vector<std::pair<std::string, FieldValue>> attributes;
 };
 
@@ -42,28 +44,29 @@ std::vector<std::string> split_languages(const std::string& languages);
 /// target() of the target vocabulary.
 class TextModel {
  public:
-  /// Reads a vocabulary file that build-vocab wrote, or a `.model` file of SentencePiece. Throws Error with the file
-  /// and line of what is wrong.
+  /// Reads a vocabulary file that build-vocab wrote, or a `.model` file of SentencePiece. If the file is malformed,
+  /// throws Error with the file, the line and the reason.
   static TextModel read(const std::string& path);
-  /// Makes a model of `parts`. `where` names the checkpoint, and the group within the checkpoint, in error messages. If
-  /// `other` is given, the new model shares the vocabulary and the subword model of `other` instead of making its own;
-  /// the caller guarantees that they are equal.
+  /// Makes a text model of `parts`. In error messages, `where` names the checkpoint and the group of the checkpoint
+  /// that holds the parts. If `other` is given, the new model shares the vocabulary and the subword model of `other`
+  /// instead of making its own; the caller guarantees that they equal those in `parts`.
   static TextModel from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other = nullptr);
   TextModel(const TextSteps& steps, Subwords subwords, std::shared_ptr<const Vocabulary> vocabulary);
 
-  /// Returns the contents of the model; of the text steps only those of the language in use.
+  /// Returns the contents of the text model, for a checkpoint. The text steps in the result have only one language: the
+  /// language that this model uses.
   TextModelParts parts() const;
-  /// Writes the vocabulary file; equal models give equal bytes. The file lists all languages of the vocabulary,
-  /// whichever language is in use.
+  /// Writes the vocabulary file; equal models give equal bytes. The file lists all languages of the vocabulary, not
+  /// only the language that this model uses.
   void write(std::ostream& out) const;
 
   const Vocabulary& vocabulary() const;
   const Subwords& subwords() const;
-  /// The text steps in use; their `language` is one code, not a list.
+  /// Returns the text steps that this model applies to raw lines; their `language` is one code, not a list of codes.
   const TextSteps& steps() const;
   std::int32_t size() const { return vocabulary().size(); }
 
-  /// The codes of all languages that the vocabulary serves.
+  /// Returns the codes of all languages that the vocabulary serves.
   std::vector<std::string> languages() const;
   TextModel source() const { return with_language(languages().front()); }
   TextModel target() const { return with_language(languages().back()); }
@@ -71,26 +74,27 @@ class TextModel {
   /// languages if `code` is not among them.
   TextModel with_language(const std::string& code) const;
 
-  /// Returns the ids of `raw` (a line of valid UTF-8), without an id for `</s>`. A piece that the vocabulary lacks gets
-  /// kUnknownId.
+  /// Returns the ids of the pieces of `raw` (a raw line of valid UTF-8), without an id for `</s>` at the end. A piece
+  /// that the vocabulary lacks gets kUnknownId.
   std::vector<std::int32_t> encode(std::string_view raw) const { return encode_tokens(tokens_of(raw)); }
-  /// Returns the ids of tokens that the text steps have made, separated by spaces. With a `sampler`, the segmentation
-  /// into pieces is drawn at random.
+  /// Returns the ids of the pieces of `tokens`, a line that the text steps have already split into tokens, with spaces
+  /// between the tokens. With a `sampler`, the segmentation into pieces is drawn at random.
   std::vector<std::int32_t> encode_tokens(std::string_view tokens, SubwordSampler* sampler = nullptr) const;
-  /// Returns the pieces of `raw`; pieces that the vocabulary lacks keep their own text.
+  /// Applies the text steps to the raw line `raw` and returns the pieces of the line. A piece that the vocabulary lacks
+  /// is returned with its own text, not as `<unk>`.
   std::vector<std::string> encode_pieces(std::string_view raw) const;
 
   /// Returns the raw text of `ids`: joins the pieces to tokens and detokenises the tokens. `<pad>`, `<s>` and `</s>`
   /// are left out. Throws Error if an id is outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const { return detokenize(join(ids)); }
-  /// Returns the tokens of `ids`, separated by spaces and not detokenised: for tokenised BLEU and translate's
-  /// --no-detokenize.
+  /// Joins the pieces with the ids `ids` to tokens, and returns the tokens with spaces between them, not detokenised.
+  /// Used for tokenised BLEU and for translate's --no-detokenize.
   std::string join(std::span<const std::int32_t> ids) const;
-  /// Returns, for each id, the index of the token that the id belongs to, or -1 for `<pad>`, `<s>` and `</s>`.
-  /// Alignments between words need it.
+  /// Returns, for each id, the index of the token that contains the id's piece, or -1 for `<pad>`, `<s>` and `</s>`. A
+  /// word alignment is made from an alignment of pieces with these indices.
   std::vector<int> words_of(std::span<const std::int32_t> ids) const;
 
-  /// Returns the tokens of `raw` after the text steps, separated by single spaces.
+  /// Applies the text steps to the raw line `raw` and returns the tokens, separated by single spaces.
   std::string tokens_of(std::string_view raw) const;
   void tokens_of(std::string_view raw, std::string& out) const { pipeline_.tokenize(raw, out); }
   std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
@@ -102,7 +106,8 @@ class TextModel {
   const std::shared_ptr<const Vocabulary>& shared_vocabulary() const;
 
   std::shared_ptr<const Shared> shared_;
-  TextPipeline pipeline_;  // the text steps of the language in use
+  // Applies the text steps of the language that this model uses.
+  TextPipeline pipeline_;
 };
 
 }  // namespace heed

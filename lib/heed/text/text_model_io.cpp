@@ -41,7 +41,8 @@ constexpr std::string_view kAdvice = " (build-vocab makes vocabularies)";
 constexpr std::string_view kUnusedScore = "unused";
 constexpr std::size_t kMostModelBytes = std::size_t{512} << 20;
 
-/// Returns the texts that a vocabulary file stores for `value`: one for a single value, one for each item of a list.
+/// Returns the texts that a vocabulary file stores for the option value `value`: one text for a single value, or one
+/// text for each item of a list.
 std::vector<std::string> value_texts(const FieldValue& value) {
   struct Visitor {
     std::vector<std::string> operator()(bool flag) const { return {flag ? "true" : "false"}; }
@@ -53,7 +54,7 @@ std::vector<std::string> value_texts(const FieldValue& value) {
   return std::visit(Visitor(), value);
 }
 
-/// Collects the attributes that a vocabulary file or a checkpoint stores for a text model.
+/// The options of a text model, collected from the lines of a vocabulary file or from the attributes of a checkpoint.
 struct Attributes {
   SubwordType type = SubwordType::words;
   std::string separator = BpeOptions().separator;
@@ -61,8 +62,8 @@ struct Attributes {
   std::vector<std::string> user_symbols;
   TextSteps steps;
 
-  /// Sets the attribute `name` (with - or _ between words) to `values`. Throws UsageError for a value out of range and
-  /// Error for an unknown name.
+  /// Sets the option `name` (with - or _ between its words) to the text or texts `values`. Throws UsageError for a
+  /// value out of range and Error for an unknown name.
   void set(std::string name, std::span<const std::string> values) {
     std::replace(name.begin(), name.end(), '_', '-');
     if (name == "separator" && values.size() == 1) {
@@ -94,8 +95,8 @@ float parse_score(std::string_view line, const std::string& where) {
   return score;
 }
 
-/// Makes the unigram model of `vocabulary`. `scores` has a line for each piece that is not reserved. Throws Error if
-/// the numbers of scores and pieces differ, or a score is not a number.
+/// Makes the unigram model whose pieces are in `vocabulary`. `scores` has one line for each piece that is not reserved,
+/// with the piece's score. Throws Error if there are more or fewer scores than such pieces, or a score is not a number.
 std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, std::string_view scores,
                                                   const Vocabulary& vocabulary, const std::string& where) {
   using Kind = SentencePieceModel::Kind;
@@ -125,8 +126,9 @@ std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, 
   return std::make_shared<const SentencePiece>(std::move(model), where);
 }
 
-/// Makes the subword model that `attributes` describe. In a BPE model, pieces that the vocabulary lacks are cut into
-/// smaller pieces again, so that only characters that the vocabulary lacks become `<unk>`.
+/// Makes the subword model that `attributes` and the data `subword_model` describe. In a BPE model, a merged piece that
+/// the vocabulary lacks is cut into smaller pieces again, so that only characters that the vocabulary lacks become
+/// `<unk>`.
 Subwords make_subwords(const Attributes& attributes, std::string_view subword_model,
                        const std::shared_ptr<const Vocabulary>& vocabulary, const std::string& where) {
   if (attributes.type == SubwordType::sentencepiece) {
@@ -143,8 +145,8 @@ Subwords make_subwords(const Attributes& attributes, std::string_view subword_mo
       BpeMerges::parse(subword_model, where), BpeOptions{.separator = attributes.separator, .allowed = allowed}));
 }
 
-/// Reads a `.model` file of SentencePiece. The model's text steps change nothing (mode `none`): SentencePiece cuts raw
-/// lines.
+/// Reads a `.model` file of SentencePiece. The text steps of the resulting text model change nothing (mode `none`),
+/// because SentencePiece cuts raw lines.
 TextModel read_sentencepiece(std::istream& in, const std::string& path) {
   std::string bytes, block(std::size_t{1} << 16, '\0');
   try {
@@ -163,15 +165,15 @@ TextModel read_sentencepiece(std::istream& in, const std::string& path) {
   return TextModel(steps, Subwords(std::move(pieces)), std::move(vocabulary));
 }
 
-/// Reads a vocabulary file line by line. Only LF ends a line; a CR before the LF belongs to the line, since a piece may
-/// end with a CR. But if the first line ends in CR LF, the file has passed through a Windows editor, and the CR is
-/// removed from every line.
+/// Reads a vocabulary file line by line. Only a line feed (LF) ends a line; a carriage return (CR) before the LF
+/// belongs to the line, because a piece may end with a CR. But if the first line ends in CR LF, a Windows editor has
+/// changed all line ends, and the CR is removed from every line.
 class Lines {
  public:
   explicit Lines(const std::string& path) : in_(open_input(path)), where_{input_name(path)} {}
 
   std::istream& stream() { return *in_; }
-  /// Returns the first byte of the file without consuming it; negative if the file is empty.
+  /// Returns the first byte of the vocabulary file without consuming the byte; negative if the file is empty.
   int first_byte() {
     try {
       return in_->peek();
@@ -180,7 +182,7 @@ class Lines {
     }
   }
 
-  /// Replaces `line` by the next line; returns false at the end of the file.
+  /// Replaces `line` by the next line of the vocabulary file; returns false at the end of the file.
   bool next(std::string& line) {
     try {
       if (!std::getline(*in_, line)) return false;
@@ -194,7 +196,7 @@ class Lines {
     if (crlf_ && line.ends_with('\r')) line.pop_back();
     return true;
   }
-  /// The file and the number of the line that next() returned last.
+  /// Returns the position of the line that next() returned last: the file and the line number.
   const Position& where() const { return where_; }
   [[noreturn]] void fail(const std::string& what) const { throw Error(where_, what); }
 
@@ -204,7 +206,8 @@ class Lines {
   bool crlf_ = false;
 };
 
-/// Returns the count that `text` states. Throws Error with the line unless `text` is an integer that is 0 or more.
+/// Returns the integer that `text` spells, a number of lines. Throws Error with the current line of the file unless
+/// `text` is an integer that is 0 or more.
 std::int64_t parse_count(const Lines& lines, const std::string& text) {
   std::int64_t count = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -213,8 +216,8 @@ std::int64_t parse_count(const Lines& lines, const std::string& text) {
   return count;
 }
 
-/// Calls take(line) for the next `count` lines. Throws Error if the file ends earlier; the message says how many of
-/// `what` were read.
+/// Calls take(line) for each of the next `count` lines of a vocabulary file. Throws Error if the file ends earlier; the
+/// message says how many lines were read, and names their content by `what` (for example "merges").
 template <class Take>
 void take_lines(Lines& lines, std::int64_t count, const char* what, Take take) {
   std::string line;
@@ -226,8 +229,8 @@ void take_lines(Lines& lines, std::int64_t count, const char* what, Take take) {
   }
 }
 
-/// Throws Error unless `line` is the first line of a vocabulary file. The message recognises HDF5 files, BPE codes and
-/// other versions.
+/// Throws Error unless `line` is the first line of a vocabulary file. If the file is an HDF5 file, a file of BPE codes,
+/// or a vocabulary of another version, the message says so.
 void check_first_line(const Lines& lines, const std::string& line) {
   if (line == kFirstLine) return;
   if (line.starts_with("\x89HDF")) lines.fail("is an HDF5 file, no vocabulary" + std::string(kAdvice));
@@ -309,7 +312,7 @@ TextModel TextModel::from_parts(const TextModelParts& parts, const std::string& 
 
 namespace {
 
-/// Adds the scores and attributes of a unigram model to `parts`.
+/// Adds the scores of a unigram model, and its options `byte-fallback` and `user-symbols`, to `parts`.
 void add_unigram(const SentencePieceModel& model, TextModelParts& parts) {
   std::vector<std::string> user_symbols;
   for (const auto& piece : model.pieces) {

@@ -11,18 +11,22 @@
 namespace heed {
 namespace {
 
-constexpr std::ptrdiff_t kAnchor = 8;      // edit() ends its search after a run of this many equal characters
-constexpr std::ptrdiff_t kMostEdits = 96;  // after this many edits, edit() takes the path that has got farthest
+// When Alignment::edit() has found a run of this many equal characters in the raw line and the token line, it takes the
+// two lines to be aligned again, and stops searching for edits.
+constexpr std::ptrdiff_t kAnchor = 8;
+// The most edits (inserted and dropped characters) that Alignment::edit() tries. After this many edits without a run of
+// kAnchor equal characters, the function takes the path that has passed the most characters of both lines.
+constexpr std::ptrdiff_t kMostEdits = 96;
 
-/// A character that takes part in the alignment: folded for the comparison, and its bytes. A Moses entity may be one
-/// character.
+/// A character of a line that is to be aligned with another line: `folded` is the form in which characters are compared
+/// (see fold()), `bytes` is the character's place in the line. A Moses entity such as &quot; may be one Unit.
 struct Unit {
   char32_t folded;
   ByteSpan bytes;
 };
 
-/// Returns the character that stands for all shapes of `c` in the comparison: lower case, half width, plain quotes and
-/// the ASCII hyphen.
+/// Returns the character as which `c` is compared with other characters: the lower-case form of a letter, the
+/// half-width form of a full-width character, the plain form of a quotation mark, and the ASCII hyphen for a dash.
 char32_t fold(char32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
   if (c >= 0xFF01 && c <= 0xFF5E) return fold(c - 0xFEE0);
@@ -55,7 +59,8 @@ char32_t fold(char32_t c) {
   }
 }
 
-/// Returns the characters of `text` but white space. If `escaped` is true, a Moses entity is one character.
+/// Returns all characters of `text` except white space. If `escaped` is true, a Moses entity such as &quot; counts as
+/// one character.
 std::vector<Unit> units_of(std::string_view text, bool escaped) {
   std::vector<Unit> units;
   units.reserve(text.size());
@@ -76,11 +81,12 @@ std::vector<Unit> units_of(std::string_view text, bool escaped) {
 /// Pairs equal characters of two texts `a` and `b`. The pairs are in order: if (i, j) and (k, l) are pairs and i < k,
 /// then j < l.
 ///
-/// The search follows Myers' edit graph. A point (i, j) says that i characters of `a` and j characters of `b` are done.
-/// From a point a diagonal step pairs two equal characters and costs nothing; a step of one row drops a character of
-/// `a`, a step of one column inserts a character of `b`, and either is one edit. Diagonal k holds the points where i -
-/// j is k. For each number of edits d the search keeps the farthest row that it can reach on each diagonal. Example: a
-/// is "xyz" and b is "yz": one edit drops x and leads to diagonal 1, on which y and z are paired.
+/// The search follows the edit graph of Myers (1986). A point (i, j) of the graph says that the first i characters of
+/// `a` and the first j characters of `b` are done. From a point, a diagonal step pairs two equal characters and costs
+/// nothing; a step of one row drops a character of `a`, a step of one column inserts a character of `b`, and either
+/// step is one edit. Diagonal k holds the points where i - j is k. For each number of edits d, the search stores the
+/// farthest row that d edits can reach on each diagonal. Example: a is "xyz" and b is "yz": one edit drops x and leads
+/// to diagonal 1, on which y and z are paired.
 class Alignment {
  public:
   Alignment(const std::vector<Unit>& a, const std::vector<Unit>& b)
@@ -94,7 +100,8 @@ class Alignment {
     }
   }
 
-  /// Returns, for each character of `b`, the index of its partner in `a`, or -1 for a character without a partner.
+  /// Returns, for each character of the text `b`, the index of the equal character of the text `a` with which it is
+  /// paired, or -1 for a character of `b` that is in no pair.
   std::vector<std::ptrdiff_t> partners() const {
     std::vector<std::ptrdiff_t> out(b_.size(), -1);
     for (const auto& [i, j] : pairs_) out[static_cast<std::size_t>(j)] = i;
@@ -102,17 +109,19 @@ class Alignment {
   }
 
  private:
-  /// Returns whether character `i` of `a` equals character `j` of `b` after folding.
+  /// Returns whether character `i` of the text `a` equals character `j` of the text `b` after fold(), which ignores
+  /// case and the shapes of quotes and dashes.
   bool equal(std::ptrdiff_t i, std::ptrdiff_t j) const {
     return a_[static_cast<std::size_t>(i)].folded == b_[static_cast<std::size_t>(j)].folded;
   }
   void take(std::ptrdiff_t i, std::ptrdiff_t j) { pairs_.emplace_back(i, j); }
 
-  /// Finds the cheapest edits from the unequal characters at (i_, j_) to the next run of kAnchor equal characters, or
-  /// to the end of both texts. Moves (i_, j_) to the end of that run.
+  /// Called when character i_ of the text `a` differs from character j_ of the text `b`. Finds the fewest edits
+  /// (dropped and inserted characters) that lead to the next run of kAnchor equal characters, or to the end of both
+  /// texts. Moves i_ and j_ behind that run.
   void edit() {
-    // reach[d][k + d] is the farthest row that d edits can reach on diagonal k, the points with row - column = k. A row
-    // is a character of `a` and a column a character of `b`, both counted from (i_, j_).
+    // reach[d][k + d] is the farthest row that d edits can reach on diagonal k (the points where row - column = k), or
+    // -1. A row counts characters of the text `a`, and a column counts characters of the text `b`, from i_ and j_ on.
     std::vector<std::vector<std::ptrdiff_t>> reach(1, std::vector<std::ptrdiff_t>(1, 0));
     const std::ptrdiff_t rows = rows_ - i_, columns = columns_ - j_;
     std::ptrdiff_t best = 0, best_sum = -1;
@@ -137,10 +146,11 @@ class Alignment {
     follow(reach, best);
   }
 
-  /// Returns the row at which the path with `d` edits enters diagonal `k` (row - column = k): one row below the end of
-  /// diagonal k - 1 (a character of `a` is dropped) or the row of the end of diagonal k + 1 (a character of `b` is
-  /// inserted), whichever is farther. `before` holds the ends of all diagonals after d - 1 edits. Returns a negative
-  /// number if neither diagonal was reached.
+  /// Returns the row at which a path with `d` edits enters diagonal `k` (the points where row - column = k). The path
+  /// comes either from the end of diagonal k - 1 and drops a character of the text `a`, which leads one row farther, or
+  /// from the end of diagonal k + 1 and inserts a character of the text `b`, which leaves the row as it is; the
+  /// function takes the farther row. `before` holds the row at the end of every diagonal after d - 1 edits. Returns a
+  /// negative number if neither diagonal was reached.
   static std::ptrdiff_t start_of(const std::vector<std::ptrdiff_t>& before, std::ptrdiff_t d, std::ptrdiff_t k) {
     const auto at = [&](std::ptrdiff_t other) {
       return other < -(d - 1) || other > d - 1 ? -1 : before[static_cast<std::size_t>(other + d - 1)];
@@ -149,8 +159,8 @@ class Alignment {
     return std::max(deleted < 0 ? -1 : deleted + 1, inserted);
   }
 
-  /// Records the pairs of equal characters on the path that ends on diagonal `k` after the last edit, from the end back
-  /// to (i_, j_), and then moves (i_, j_) to the end of the path.
+  /// Records the pairs of equal characters on the path of edits that ends on diagonal `k`, and then moves i_ and j_ to
+  /// the end of that path. The path is followed backwards, by the rows in `reach` (see edit()).
   void follow(const std::vector<std::vector<std::ptrdiff_t>>& reach, std::ptrdiff_t k) {
     const std::size_t first = pairs_.size();
     const auto last = static_cast<std::ptrdiff_t>(reach.size()) - 1;
@@ -183,7 +193,8 @@ TokenOffsets::TokenOffsets(std::string_view raw, std::string_view tokens, bool e
   origins_.reserve(to.size());
   const auto bytes = [&](std::ptrdiff_t i) { return from[static_cast<std::size_t>(i)].bytes; };
   std::ptrdiff_t before =
-      // The index of the last raw character that has a partner; -1 before the first pair.
+      // The index of the last character of the raw line that is paired with a token character; -1 before the first
+      // pair.
       -1;
   for (std::size_t j = 0; j < to.size();) {
     if (partners[j] >= 0) {
