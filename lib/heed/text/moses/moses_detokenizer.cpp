@@ -27,8 +27,8 @@ bool ends_with(std::string_view word, std::uint16_t classes) {
   return !word.empty() && is_in(code_point_before(word, word.size()), classes);
 }
 
-/// Returns whether `c` is in one of the script's ranges for Chinese, Japanese and Korean, which include kana, Yi and
-/// CJK punctuation.
+/// Returns whether `c` is in one of the ranges that Moses' detokenizer.perl treats as Chinese, Japanese or Korean text;
+/// the ranges include kana, Yi and CJK punctuation.
 bool is_cjk(char32_t c) {
   constexpr std::pair<char32_t, char32_t> ranges[] = {{0x1100, 0x11FF}, {0x2E80, 0xA4CF},  {0xA840, 0xA87F},
                                                       {0xAC00, 0xD7AF}, {0xF900, 0xFAFF},  {0xFE30, 0xFE4F},
@@ -36,14 +36,16 @@ bool is_cjk(char32_t c) {
   return std::any_of(std::begin(ranges), std::end(ranges), [c](auto r) { return c >= r.first && c <= r.second; });
 }
 
-/// Returns whether `word` consists of currency signs, opening brackets and ¿ or ¡, which have no space behind them.
+/// Returns whether `word` consists of characters that have no space behind them in plain text: currency signs, opening
+/// brackets, ¿ and ¡.
 bool is_opening(std::string_view word) {
   return every_character(word, [](char32_t c) {
     return is_in(c, char_class::currency) || c == '(' || c == '[' || c == '{' || c == 0xBF || c == 0xA1;
   });
 }
 
-/// Returns whether `word` consists of closing punctuation, which has no space before it.
+/// Returns whether `word` consists of closing punctuation, such as a comma or a closing bracket, which has no space
+/// before it in plain text.
 bool is_closing(std::string_view word) {
   return word.find_first_not_of(",.?!:;\\%}])") == word.npos && !word.empty();
 }
@@ -65,8 +67,8 @@ bool starts_with_ignoring_case(std::string_view word, std::string_view lower) {
          });
 }
 
-/// Returns whether `word` is a Finnish case ending, optionally followed by a possessive suffix and a clitic: such an
-/// ending may follow "EU:".
+/// Returns whether `word` is a Finnish case ending, optionally followed by a possessive suffix and a clitic. Such an
+/// ending is joined to a word that ends with a colon, such as "EU:".
 bool is_finnish_ending(std::string_view word) {
   constexpr std::string_view cases[] = {"N",   "n",    "A",    "a",   "Ä",   "ä",   "ssa", "Ssa", "ssä", "Ssä", "sta",
                                         "stä", "Sta",  "Stä",  "hun", "Hun", "hyn", "Hyn", "han", "Han", "hän", "Hän",
@@ -86,8 +88,8 @@ bool is_finnish_ending(std::string_view word) {
   return false;
 }
 
-/// Counts, for each kind of quotation mark, how many of these marks the line has had: with an even count the next mark
-/// opens a quotation, with an odd count it closes one.
+/// Counts, for each kind of quotation mark, how many of these marks the line has had so far. With an even count, the
+/// next mark opens a quotation; with an odd count, the next mark closes a quotation.
 class QuoteCounts {
  public:
   int& operator[](std::string_view mark) {
@@ -99,7 +101,7 @@ class QuoteCounts {
   std::vector<std::pair<std::string_view, int>> counts_;
 };
 
-/// Joins the words of one line to its text.
+/// Joins the words of one line to plain text, with or without a space between two words.
 class Joiner {
  public:
   Joiner(std::string_view language, std::vector<std::string_view> words, bool penn)
@@ -115,13 +117,14 @@ class Joiner {
   bool in(std::initializer_list<std::string_view> languages) const {
     return std::find(languages.begin(), languages.end(), language_) != languages.end();
   }
-  /// The word `n` places before the current word.
+  /// Returns the word that is `n` places before the current word of the line.
   std::string_view back(std::size_t n) const { return words_[i_ - n]; }
-  /// The word `n` places behind the current word.
+  /// Returns the word that is `n` places behind the current word of the line.
   std::string_view ahead(std::size_t n) const { return words_[i_ + n]; }
 
-  /// Appends a word with a space on both sides; the next two functions join a word to the text on its left or on its
-  /// right.
+  /// Appends `word` to the text with a space on both sides (only behind the word, if the word before was joined to its
+  /// right). The next two functions join `word` to the text on its left (no space before the word) or to the text on
+  /// its right (no space behind the word).
   void apart(std::string_view word) { put(word, space_, true); }
   void to_the_left(std::string_view word) { put(word, false, true); }
   void to_the_right(std::string_view word) { put(word, space_, false); }
@@ -131,7 +134,7 @@ class Joiner {
     space_ = space_after;
   }
 
-  /// Appends a word by the rules of the language.
+  /// Appends `word` to the text, with or without spaces around the word, by the rules of the line's language.
   void add(std::string_view word) {
     if (!word.empty() && is_cjk(code_point_at(word, 0))) {
       const bool follows_cjk = i_ > 0 && !back(1).empty() && is_cjk(code_point_before(back(1), back(1).size()));
@@ -158,8 +161,8 @@ class Joiner {
     }
   }
 
-  /// Appends a word by the rules of -penn, which have no exceptions for languages or CJK and do not count quotation
-  /// marks.
+  /// Appends `word` to the text by the rules that detokenizer.perl has for its option -penn. These rules are the same
+  /// for all languages and for CJK text, and do not count quotation marks.
   void add_penn(std::string_view word) {
     if (is_opening(word))
       to_the_right(word);
@@ -178,11 +181,13 @@ class Joiner {
     return i_ > 0 && word.starts_with('\'') && starts_with(word.substr(1), char_class::alphabetic) &&
            ends_with(back(1), char_class::alphanumeric);
   }
-  /// Returns whether `word` is the last of three words that are a Czech decimal number, such as 3 , 5.
+  /// Returns whether `word` and the two words before it are a Czech decimal number, such as the three words 3 , 5 (for
+  /// 3,5).
   bool is_czech_decimal(std::string_view word) const {
     return language_ == "cs" && i_ > 1 && is_number(back(2)) && (back(1) == "." || back(1) == ",") && is_number(word);
   }
-  /// Returns whether `word` is a French or Italian elision, such as l', and the next word starts with a letter.
+  /// Returns whether `word` is a French or Italian elision, a word that ends with an apostrophe such as l', and the
+  /// next word starts with a letter.
   bool is_elision(std::string_view word) const {
     return in({"fr", "it"}) && i_ + 2 <= words_.size() && word.ends_with('\'') &&
            ends_with(word.substr(0, word.size() - 1), char_class::alphabetic) &&
@@ -196,15 +201,16 @@ class Joiner {
             starts_with_ignoring_case(ahead(2), "mail"));
   }
 
-  /// Appends a quotation mark, joined to the quoted text: to the word behind it if it opens a quotation, to the word
-  /// before it if it closes one.
+  /// Appends the quotation mark `word` to the text without a space on one side: an opening mark is joined to the word
+  /// behind it, a closing mark to the word before it.
   void add_quotes(std::string_view word) {
     const bool curly = every_character(word, [](char32_t c) { return c == kLowQuote || c == kLeftQuote; });
     int& count = quotes_[curly ? "\"" : word];
-    if (language_ == "cs" && word == "\u201E") count = 0;  // this mark always opens a quotation
-    if (language_ == "cs" && word == "\u201C") count = 1;  // this mark usually closes a quotation
+    if (language_ == "cs" && word == "\u201E") count = 0;  // in Czech, this low quotation mark always opens a quotation
+    if (language_ == "cs" && word == "\u201C")
+      count = 1;  // in Czech, this curly quotation mark usually closes a quotation
     if (count % 2 == 0 && language_ == "en" && word == "'" && i_ > 0 && back(1).ends_with('s')) {
-      to_the_left(word);  // a possessive apostrophe: the Jones' house
+      to_the_left(word);  // the mark is a possessive apostrophe: the Jones' house
       return;
     }
     count % 2 == 0 ? to_the_right(word) : to_the_left(word);
@@ -219,7 +225,8 @@ class Joiner {
   bool space_ = true, penn_;
 };
 
-/// Splits `text` at every space. Two spaces in a row give an empty word; spaces at the end give none.
+/// Splits `text` into words at every space. Two spaces in a row make an empty word; spaces at the end of the text make
+/// no empty words.
 std::vector<std::string_view> split_at_spaces(std::string_view text) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   std::vector<std::string_view> words;

@@ -9,13 +9,15 @@ namespace heed {
 /// threads may use one detokeniser.
 class MosesDetokenizer {
  public:
-  /// Makes a detokeniser for `language` (a language code); the script has rules of their own for cs, en, fi, fr, it and
-  /// ko. If `unescape` is true, Moses' entities become characters, which the script always does. `penn` is the script's
-  /// -penn, whose rules are the same for every language.
+  /// Makes a detokeniser for `language` (a language code). detokenizer.perl has special rules for Czech, English,
+  /// Finnish, French, Italian and Korean (cs, en, fi, fr, it, ko). If `unescape` is true, Moses' entities such as
+  /// &quot; become characters, as they always do in detokenizer.perl. `penn` is the option -penn of detokenizer.perl,
+  /// whose rules are the same for every language.
   explicit MosesDetokenizer(std::string language, bool unescape = true, bool penn = false);
 
   /// Returns the plain text of a line of tokens. A line of white space, and a line that is a single tag (<...>), are
-  /// returned unchanged. `uppercase_first` is the script's -u: the first letter becomes a capital.
+  /// returned unchanged. If `uppercase_first` is true, the first letter becomes a capital (the option -u of
+  /// detokenizer.perl).
   std::string detokenize(std::string_view tokens, bool uppercase_first = false) const;
 
  private:

@@ -19,7 +19,8 @@ constexpr std::array<bool, 256> plain_bytes() {
 }
 constexpr auto kPlain = plain_bytes();
 
-/// Puts a space on both sides of each occurrence of `part` that no lower-case letter follows.
+/// Puts a space before and behind each occurrence of `part` in `text`, unless a lower-case letter follows the
+/// occurrence.
 void separate_unless_before_lowercase(std::string& text, std::string_view part) {
   std::size_t found = text.find(part);
   if (found == std::string::npos) return;
@@ -37,11 +38,12 @@ void separate_unless_before_lowercase(std::string& text, std::string_view part) 
   text = out.append(text, copied);
 }
 
-// The placeholder of n full stops, n >= 2: n - 1 times "DOT", then "DOTMULTI".
+// The two parts of the placeholder that stands for a run of n >= 2 full stops: n - 1 times "DOT", then "DOTMULTI".
+// Three full stops become DOTDOTDOTMULTI.
 constexpr std::string_view kMark = "DOTMULTI", kPerDot = "DOT";
 
-/// Replaces each run of n >= 2 full stops by a space, the word "DOTMULTI" and n - 1 full stops: the first of the two
-/// substitutions by which the script makes its placeholder.
+/// Replaces each run of n >= 2 full stops by a space, the word "DOTMULTI" and n - 1 full stops. tokenizer.perl makes
+/// its placeholder of a run by two substitutions, of which this is the first.
 std::string mark_dot_runs(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -54,12 +56,14 @@ std::string mark_dot_runs(std::string_view text) {
   return out;
 }
 
-/// The rule of the script that matches an apostrophe, by the characters before and after it. Two rules may insert the
-/// same spaces, but a match only hides its neighbours from later matches of the same rule.
+/// The rules by which tokenizer.perl puts spaces around an apostrophe. The characters before and after the apostrophe
+/// decide which rule matches. Two rules may insert the same spaces, but are still different rules: the match of a rule
+/// uses up the characters around the apostrophe only for later matches of the same rule.
 enum class ApostropheRule { none, between_others, before_letter, after_letter, between_letters, plural_of_number };
 constexpr std::size_t kApostropheRules = 6;
 
-/// Returns the rule for an apostrophe between characters of the classes `before` and `after` (char_class bits).
+/// Returns the rule of tokenizer.perl for an apostrophe that stands between two characters. `before` and `after` are
+/// the char_class bits of these characters; `style` depends on the language.
 ApostropheRule apostrophe_rule(std::uint16_t before, std::uint16_t after, Apostrophes style) {
   const bool letter_before = before & char_class::alphabetic, letter_after = after & char_class::alphabetic;
   if (letter_before && letter_after)
@@ -86,13 +90,13 @@ struct Entity {
   std::string_view name;
   char character;
 };
-/// The entities that escape_special() writes (the first eight), then the older names that unescape_special() also
-/// reads. The first entity of a character is the one that is written.
+/// All entities of Moses. The first eight are those that escape_special() writes; the others are older names, which
+/// only unescape_special() reads. If a character has two entities, escape_special() writes the first one.
 constexpr Entity kEntities[] = {{"&amp;", '&'},   {"&#124;", '|'}, {"&lt;", '<'},  {"&gt;", '>'},
                                 {"&apos;", '\''}, {"&quot;", '"'}, {"&#91;", '['}, {"&#93;", ']'},
                                 {"&bar;", '|'},   {"&bra;", '['},  {"&ket;", ']'}};
 
-/// Returns a table of the characters that escape_special() replaces.
+/// Returns a table with an entry for each byte: whether escape_special() replaces this byte by an entity.
 constexpr std::array<bool, 256> escaped_characters() {
   std::array<bool, 256> table{};
   for (const Entity& entity : kEntities) table[static_cast<unsigned char>(entity.character)] = true;
@@ -100,15 +104,15 @@ constexpr std::array<bool, 256> escaped_characters() {
 }
 constexpr auto kEscaped = escaped_characters();
 
-/// The properties of a byte that separate_symbols() asks for, as bits: an `attached` byte gets no spaces around it, a
-/// `beyond_ascii` byte begins a character that must be decoded, and each other bit stands for the member of
-/// FoundCharacters with the same name.
+/// The properties of a byte that separate_symbols() needs, as bits. An `attached` byte gets no spaces around it; a
+/// `beyond_ascii` byte is part of a character that must be decoded. Each of the other bits sets the member of
+/// FoundCharacters that has the same name.
 namespace byte_kind {
 constexpr std::uint8_t attached = 1, beyond_ascii = 2, hyphen = 4, comma = 8, apostrophe = 16, full_stop = 32,
                        escaped = 64, mark = 128;
 }
 
-/// Returns the byte_kind bits of each byte.
+/// Returns a table that holds the bits of the namespace byte_kind for each of the 256 bytes.
 constexpr std::array<std::uint8_t, 256> byte_kinds() {
   std::array<std::uint8_t, 256> table{};
   for (unsigned c = 0; c < 128; ++c) {
@@ -122,7 +126,7 @@ constexpr std::array<std::uint8_t, 256> byte_kinds() {
   table[','] |= byte_kind::attached | byte_kind::comma;
   table['\''] |= byte_kind::attached | byte_kind::apostrophe;
   table['.'] |= byte_kind::attached | byte_kind::full_stop;
-  table['U'] |= byte_kind::mark;  // a text without U cannot hold kMark
+  table['U'] |= byte_kind::mark;  // a text without U cannot hold the placeholder DOTMULTI
   return table;
 }
 constexpr auto kKinds = byte_kinds();
@@ -153,8 +157,9 @@ bool collapse_space(std::string_view line, std::string& out) {
   for (std::size_t at = 0; at < line.size();) {
     for (; at + 8 <= line.size(); at += 8) {
       const std::uint64_t bytes = load_bytes(line.data() + at), spaces = equal_bytes(bytes, ' ');
-      // `strange` marks the bytes beyond ASCII and the bytes below a space. In the subtraction, a byte below a space
-      // borrows from the byte above it, which may mark that byte in addition: this is harmless.
+      // `strange` marks, of eight bytes at once, those beyond ASCII and those below a space (control characters). The
+      // subtraction of a space from a smaller byte borrows from the next higher byte, so that this byte may be marked
+      // too. A wrong mark is harmless: the eight bytes are then copied one by one.
       const std::uint64_t strange = (bytes | (bytes - kEachByte * ' ')) & (kEachByte * 0x80);
       if (strange || repeats_space(spaces, after_space)) break;
       std::memcpy(put, line.data() + at, 8);
@@ -218,8 +223,8 @@ FoundCharacters separate_symbols(std::string_view text, std::string_view languag
   out.append(text.substr(copied));
   if (colon_in_words) separate_unless_before_lowercase(out, ":");
   if (language == "tdt") separate_unless_before_lowercase(out, "'");
-  // The script's source code holds the middle dot as UTF-8, but Perl reads the two bytes as two Latin-1 characters. The
-  // rule therefore applies to that pair of characters only.
+  // tokenizer.perl has a rule for the Catalan middle dot, but Perl reads the UTF-8 bytes of this dot in the script as
+  // two Latin-1 characters. The rule therefore applies only where these two characters occur.
   if (middle_dot_in_words) separate_unless_before_lowercase(out, "\u00C2\u00B7");
   return {.hyphen = (kinds & byte_kind::hyphen) != 0,
           .comma = (kinds & byte_kind::comma) != 0,
@@ -250,7 +255,8 @@ void hide_multi_dots(std::string_view text, std::string& out) {
   const std::string marked = mark_dot_runs(text);
   out.clear();
   std::size_t copied = 0;
-  // The offset of the character behind the last match of a single full stop. That match has consumed the character.
+  // tokenizer.perl replaces a single full stop behind DOTMULTI together with the character that follows, so that its
+  // next match cannot use this character. `consumed` is the offset of the character that the last such match has used.
   std::size_t consumed = std::string::npos;
   for (std::size_t at = marked.find(kMark); at != std::string::npos; at = marked.find(kMark, copied)) {
     const std::size_t dots = at + kMark.size();
@@ -285,7 +291,9 @@ void restore_multi_dots(std::string& text) {
 void separate_commas(std::string_view text, std::string& out) {
   out.clear();
   std::size_t copied = 0;
-  bool consumed = false;  // whether a match has consumed the previous comma and its left neighbour
+  // Whether tokenizer.perl's rule for a comma without a number before it has matched the previous comma. If so, the
+  // rule cannot use that comma again as the character before the current comma.
+  bool consumed = false;
   for (std::size_t at = text.find(','); at != text.npos; at = text.find(',', at + 1)) {
     const bool first = at == 0, last = at + 1 == text.size();
     const bool number_before = !first && is_in(code_point_before(text, at), char_class::number);
@@ -306,9 +314,9 @@ void separate_commas(std::string_view text, std::string& out) {
 void separate_apostrophes(std::string_view text, Apostrophes style, std::string& out) {
   out.clear();
   std::size_t copied = 0;
-  // The script applies each rule in its own pass over the line. Within a pass, a match consumes the character behind
-  // its apostrophe, so that the next match needs another character before its apostrophe. free[rule] is the end of that
-  // consumed character.
+  // tokenizer.perl applies each rule for apostrophes in its own pass over the line. A match of a rule uses up the
+  // character behind the apostrophe, so that the next match of the same rule must start behind this character.
+  // free[rule] is the byte offset at which the used-up character of the rule's last match ends.
   std::array<std::size_t, kApostropheRules> free{};
   for (std::size_t at = text.find('\''); at != text.npos; at = text.find('\'', at + 1)) {
     ApostropheRule rule = ApostropheRule::none;
@@ -334,8 +342,8 @@ void separate_apostrophes(std::string_view text, Apostrophes style, std::string&
 
 void separate_full_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out) {
   while (text.ends_with(' ')) text.remove_suffix(1);
-  // Room for the result: a full stop that gets a space before it is followed by a space or the end of the line, so that
-  // at most every second byte needs one byte more.
+  // Make `out` large enough for the result. A full stop that gets a space before it is followed by a space or by the
+  // end of the line, so that at most every second byte of the text adds one byte.
   out.resize(text.size() + text.size() / 2 + 1);
   char* put = out.data();
   std::size_t copied = 0;
@@ -343,7 +351,7 @@ void separate_full_stops(std::string_view text, const NonbreakingPrefixes& prefi
   for (std::size_t at = text.find('.'); at != text.npos; at = text.find('.', at + 1)) {
     const bool last = at + 1 == text.size();
     if (!last && text[at + 1] != ' ') continue;
-    const std::size_t start = text.rfind(' ', at) + 1;  // 0 if no space is before `at`
+    const std::size_t start = text.rfind(' ', at) + 1;  // 0 if the text has no space before `at`
     if (start == at || (!last && keeps_full_stop(text.substr(start, at - start), text.substr(at + 2), prefixes)))
       continue;
     put = copy_squeezed(text.substr(copied, at - copied), put, after_space);

@@ -29,13 +29,13 @@ void MosesTokenizer::tokenize(std::string_view line, std::string& out) const {
 }
 
 bool MosesTokenizer::tokenize_words(std::string_view line, std::string& out) const {
-  // Each rule reads one buffer and writes the other, then the buffers are swapped. A rule runs only if the character
-  // that it changes occurs in the line.
+  // Each rule of the tokeniser reads one of these two buffers and writes the other; then the buffers are swapped. A
+  // rule runs only if the character that it changes occurs in the line.
   thread_local std::string text, next;
   const bool deleted = collapse_space(line, text);
   std::vector<std::string> matches;
   if (!protected_.empty()) {
-    text.insert(0, 1, ' ').push_back(' ');  // the script adds these spaces, which a pattern may match
+    text.insert(0, 1, ' ').push_back(' ');  // tokenizer.perl adds these spaces, which a pattern may match
     matches = protected_.find(text);
     hide_protected(matches, text);
   }

@@ -11,18 +11,21 @@
 
 namespace heed {
 
-/// Splits a line into tokens as Moses' tokenizer.perl 1.1 does, byte for byte on valid UTF-8. `escape` = false is the
-/// script's -no-escape, `aggressive_hyphens` is -a, `protect` is -protected. Two things differ: patterns are UTF-8 (the
-/// script takes their bytes as Latin-1 characters), and a pattern that matches the empty text is harmless (the script
-/// does not end). Immutable; any number of threads may use one tokeniser.
+/// Splits a line into tokens as Moses' tokenizer.perl 1.1 does, byte for byte on valid UTF-8. The option `escape` =
+/// false is tokenizer.perl's -no-escape, `aggressive_hyphens` is -a, `protect` is -protected. Two things differ from
+/// tokenizer.perl: protected patterns are UTF-8 (tokenizer.perl reads each of their bytes as a Latin-1 character), and
+/// a pattern that matches the empty text does no harm (tokenizer.perl then never ends). Immutable; any number of
+/// threads may use one tokeniser.
 class MosesTokenizer {
  public:
   struct Options {
     std::string language = "en";
     bool aggressive_hyphens = false;
     bool escape = true;
-    bool penn = false;      ///< the Penn Treebank's tokens by tokenize_penn(); the script's -penn, which always escapes
-    bool skip_xml = false;  ///< copy lines that are a single tag (the script's -x)
+    /// Whether tokenize_penn() makes tokens in the style of the Penn Treebank (tokenizer.perl's option -penn).
+    /// tokenizer.perl always writes entities with -penn; here `escape` decides.
+    bool penn = false;
+    bool skip_xml = false;  ///< copy lines that are a single tag <...> (the option -x of tokenizer.perl)
     std::vector<std::string> protect = {};
   };
 
@@ -32,8 +35,8 @@ class MosesTokenizer {
   void tokenize(std::string_view line, std::string& out) const;
 
  private:
-  /// Replaces `out` by the tokens of `line` without -penn and without entities. Returns whether `out` may hold a
-  /// character that escape_special() must replace.
+  /// Replaces `out` by the tokens of `line`, without the rules of the option `penn`, and without writing entities.
+  /// Returns whether `out` may hold a character that escape_special() must replace by an entity.
   bool tokenize_words(std::string_view line, std::string& out) const;
 
   Options options_;

@@ -6,9 +6,9 @@
 namespace heed {
 namespace {
 
-// The lists by language code: words separated by white space; a "#" behind a word means that its full stop stays only
-// before a number. Abbreviations with a full stop inside ("e.g") are not listed, since keeps_full_stop() keeps the last
-// full stop of every word that has another full stop and a letter.
+// The lists of abbreviations, by language code. White space separates the words of a list; a "#" behind a word means
+// that the word's full stop belongs to the word only if a number follows. Abbreviations with another full stop inside
+// ("e.g") are not listed: keeps_full_stop() recognises them by that full stop and a letter.
 constexpr std::pair<std::string_view, std::string_view> kLists[] = {
     {
         "ca",

@@ -7,9 +7,10 @@
 #include "heed/text/strings/scan.h"
 #include "heed/text/strings/unicode.h"
 
-// Each function below is one of the rules of the Treebank's published sed script, in the order in which tokenizer.perl
-// applies the rules. A rule there is a regular expression with a substitution: a match consumes its characters, so that
-// the next match cannot use them. The functions leave out the same matches.
+// Each function below is one of the rules of the sed script that the Penn Treebank published, in the order in which
+// tokenizer.perl -penn applies them. In tokenizer.perl, a rule is a regular expression with a substitution. A match
+// consumes all characters that the expression matches, so that the next match of the same rule cannot use them. The
+// functions below therefore leave text unchanged wherever tokenizer.perl does for this reason.
 
 namespace heed {
 namespace {
@@ -19,8 +20,9 @@ constexpr std::string_view kEllipsis = "_ELLIPSIS_";
 constexpr std::pair<std::string_view, std::string_view> kBrackets[] = {{"(", "-LRB-"}, {")", "-RRB-"}, {"[", "-LSB-"},
                                                                        {"]", "-RSB-"}, {"{", "-LCB-"}, {"}", "-RCB-"}};
 
-/// A word that becomes two tokens, and the length of the first one in bytes. The first letter of the word (behind an
-/// apostrophe, if the word starts with one) may be a capital.
+/// A word that the Penn Treebank splits into two tokens: `first` is the length of the first token in bytes ("cannot"
+/// has 3). In a text, the word's first letter may be a capital (also the first letter behind an apostrophe, as in
+/// 'Tis).
 struct Contraction {
   std::string_view word;
   std::size_t first;
@@ -28,13 +30,13 @@ struct Contraction {
 constexpr Contraction kContractions[] = {{"cannot", 3}, {"d'ye", 2},   {"gimme", 3}, {"gonna", 3}, {"gotta", 3},
                                          {"lemme", 3},  {"more'n", 4}, {"'tis", 2},  {"'twas", 2}, {"wanna", 3}};
 
-/// Returns whether a quote behind `c` is an opening quote.
+/// Returns whether a quotation mark directly behind the character `c` is an opening mark.
 bool opens(char c) {
   return contains(" ([{<", c);
 }
 
-/// Changes a quote at the start of the line to an opening quote: " becomes ``, and ' becomes `; opening quotes become
-/// separate words.
+/// Makes a quotation mark at the start of the line an opening mark of the Penn Treebank: " becomes ``, and ' becomes `.
+/// Puts a space behind an opening mark at the start of the line.
 void direct_start_quote(std::string& text) {
   if (text.starts_with("``"))
     text.insert(2, " ");
@@ -44,9 +46,10 @@ void direct_start_quote(std::string& text) {
   if (text.starts_with('\'')) text.replace(0, 1, "`  ");
 }
 
-/// Replaces each `quote` by `to` if opens() is true for the character before it. A match consumes that character. If
-/// `single` is true, another character must follow the quote, and the match consumes it too: the first ` of `` is then
-/// no quote.
+/// Replaces each `quote` in the text by `to` if the character before it is a space or an opening bracket (see opens()).
+/// As in the regular expression of tokenizer.perl, two matches cannot share a character: the character before the quote
+/// belongs to the match. If `single` is true, the match also needs a character behind the quote that is not a `, so
+/// that the first ` of `` is left alone; this character then belongs to the match too.
 void direct_quotes(std::string& text, std::string_view quote, std::string_view to, bool single) {
   std::string out;
   std::size_t copied = 0, free = 0;
@@ -76,8 +79,9 @@ void separate(std::string& text, Wanted&& wanted) {
   text = std::move(out);
 }
 
-/// Replaces each `mark` by `to` if before(character before it) and after(character behind it) are true. A match
-/// consumes these two characters. The function makes one pass over the text.
+/// Replaces each `mark` in the text by `to` if before(c) is true for the character before the mark, and after(c) for
+/// the character behind the mark. As in a regular expression, the two characters belong to the match, and two matches
+/// cannot share a character. The function makes one pass over the text.
 template <class Before, class After>
 void replace_between(std::string& text, char mark, std::string_view to, Before&& before, After&& after) {
   std::string out;
@@ -102,7 +106,8 @@ void separate_penn_commas(std::string& text) {
   replace_between(text, ',', " , ", other, number);
 }
 
-/// Puts spaces around the full stop that ends the line, even if closing brackets, quotes and one space follow it.
+/// Puts spaces around the full stop that ends the line. Closing brackets, quotation marks and one space may stand
+/// behind this full stop.
 void separate_last_stop(std::string& text) {
   std::size_t end = text.size();
   if (end > 0 && text[end - 1] == ' ') --end;
@@ -112,7 +117,7 @@ void separate_last_stop(std::string& text) {
   text.insert(stop, 1, ' ').append(1, ' ');
 }
 
-/// Puts spaces around each ' that a space follows, unless another ' is before it.
+/// Puts spaces around each ' that is followed by a space and has no other ' before it.
 void separate_closing_quotes(std::string& text) {
   std::string out;
   std::size_t copied = 0, free = 0;
@@ -124,7 +129,7 @@ void separate_closing_quotes(std::string& text) {
   if (copied > 0) text = out.append(text, copied);
 }
 
-/// Puts a space before 's, 'm, 'd, 'll, 're, 've and n't at the end of a word.
+/// Puts a space before the contracted endings 's, 'm, 'd, 'll, 're, 've and n't at the end of a word.
 void separate_clitics(std::string& text) {
   std::string out;
   std::size_t copied = 0;
@@ -138,7 +143,7 @@ void separate_clitics(std::string& text) {
     if (contains(text, ending)) replace_all(text, ending, std::string(" ").append(ending));
 }
 
-/// Returns whether `text` starts with `word`, whose first letter may be a capital in `text`.
+/// Returns whether `text` starts with `word`. The first letter of `word` may be a capital in `text`.
 bool matches(std::string_view text, std::string_view word) {
   const std::size_t letter = word.front() == '\'' ? 1 : 0;
   for (std::size_t i = 0; i < word.size(); ++i)
@@ -146,8 +151,9 @@ bool matches(std::string_view text, std::string_view word) {
   return true;
 }
 
-/// Splits each word that equals contraction.word and stands between spaces into its two parts (if `split` is true), or
-/// joins its two parts to one word (if `split` is false). A match consumes the spaces around the word.
+/// If `split` is true, splits each word of the text that equals contraction.word into the contraction's two tokens
+/// ("cannot" becomes "can not"); if `split` is false, joins these two tokens to one word. The word must stand between
+/// two spaces. As in a regular expression, these spaces belong to the match, and two matches cannot share a space.
 void change_words(std::string& text, const Contraction& contraction, bool split) {
   std::string whole = " " + std::string(contraction.word) + " ";
   if (!split) whole.insert(contraction.first + 1, 1, ' ');
@@ -163,8 +169,8 @@ void change_words(std::string& text, const Contraction& contraction, bool split)
   }
 }
 
-/// Replaces `out` by the words of `text`, each followed by a space. A full stop at the end of a word becomes a word of
-/// its own, unless keeps_full_stop() is true.
+/// Replaces `out` by the words of `text`, with a space behind each word. A full stop at the end of a word becomes a
+/// word of its own, unless keeps_full_stop() says that the full stop belongs to the word.
 void separate_word_stops(std::string_view text, const NonbreakingPrefixes& prefixes, std::string& out) {
   out.clear();
   for (std::size_t at = 0; at < text.size();) {

@@ -11,16 +11,19 @@
 namespace heed {
 namespace {
 
-/// The most backtracking of one search, in ICU's units of 10,000 steps: about a second. Without this limit, a pattern
-/// such as [\w.]+@ would take hours on a long line of full stops.
+/// The most steps that one search for a match of a pattern may take before the search fails, in ICU's units of 10,000
+/// steps; the limit is reached after about a second. Without this limit, a pattern such as [\w.]+@ would take hours on
+/// a long line of full stops.
 constexpr std::int32_t kStepLimit = 5000;
 
-/// Returns whether `c` is an ASCII letter or digit; behind a backslash, such a character is no literal (\d, \w).
+/// Returns whether `c` is an ASCII letter or digit. Behind a backslash in a regular expression, such a character does
+/// not stand for itself (\d, \w).
 bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/// Returns the offset behind the set [...] or group (...) that opens at `at`; npos if it does not close.
+/// Returns the offset behind the closing bracket of the set [...] or group (...) that opens at the offset `at` of the
+/// regular expression `pattern`; npos if the closing bracket is missing.
 std::size_t skip_brackets(std::string_view pattern, std::size_t at) {
   int groups = 0, sets = 0;
   for (; at < pattern.size(); ++at) {
@@ -44,7 +47,8 @@ std::size_t skip_brackets(std::string_view pattern, std::size_t at) {
 }  // namespace
 
 std::string required_literal(std::string_view pattern) {
-  // Gives up on flags, which change what a literal matches, and on escapes of more than one character.
+  // Gives up if the regular expression has flags such as (?i, which change what its characters match, or escapes of
+  // more than one character such as \x41.
   for (const std::string_view hard : {"(?i", "(?x", "(?s", "(?m", "(?d", "(?u", "(?w", "(?-", "(?#", "[]", "[^]", "\\Q",
                                       "\\x", "\\u", "\\U", "\\N", "\\c", "\\0", "\\k"})
     if (contains(pattern, hard)) return {};
@@ -55,7 +59,7 @@ std::string required_literal(std::string_view pattern) {
   };
   for (std::size_t at = 0; at < pattern.size();) {
     const char c = pattern[at];
-    if (c == '|') return {};  // gives up: the alternatives have different literals
+    if (c == '|') return {};  // gives up: the alternatives around a | have different literals
     std::size_t end = at + 1;
     std::string_view literal;
     if (c == '(' || c == '[') {
@@ -84,7 +88,8 @@ std::string required_literal(std::string_view pattern) {
   return best;
 }
 
-/// A pattern: its source, its required_literal(), and its compiled form.
+/// A protected pattern: the text of the regular expression, a string that every match contains (see
+/// required_literal()), and the compiled expression.
 struct ProtectedPatterns::Pattern {
   std::string source;
   std::string required;
@@ -134,7 +139,8 @@ std::vector<std::string> ProtectedPatterns::find(std::string_view text) const {
 
 namespace {
 
-/// Returns the placeholder of the match at `index`, in the script's form: THISISPROTECTED000.
+/// Returns the placeholder for the protected text with the index `index`. The placeholders are those of tokenizer.perl:
+/// THISISPROTECTED000, THISISPROTECTED001 and so on.
 std::string placeholder(std::size_t index) {
   char digits[24];
   std::snprintf(digits, sizeof digits, "%.3zu", index);

@@ -23,7 +23,7 @@ struct Replacement {
   std::string_view from, to;
 };
 
-/// Applies the replacements to `line`, one after the other.
+/// Applies the replacements to the whole line, one replacement after the other.
 template <std::size_t N>
 void replace_each(std::string& line, const Replacement (&replacements)[N]) {
   for (const auto& [from, to] : replacements) replace_all(line, from, to);
@@ -34,8 +34,9 @@ void single_spaces(std::string& line) {
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
 }
 
-/// Replaces each `between` by `to` if wanted(byte) holds for the byte before it and for the byte behind it. A match
-/// consumes these two bytes: a byte cannot be the right side of one match and the left side of the next.
+/// Replaces each `between` in the line by `to` if wanted(byte) is true for the byte before it and for the byte behind
+/// it. As in a regular expression, these two bytes belong to the match: no byte can be behind one replaced text and
+/// before the next one.
 template <class Wanted>
 void replace_between(std::string& line, std::string_view between, std::string_view to, Wanted&& wanted) {
   std::string out;
@@ -50,7 +51,7 @@ void replace_between(std::string& line, std::string_view between, std::string_vi
   if (copied > 0) line = out.append(line, copied);
 }
 
-/// Removes each space for which wanted(byte before, byte behind) holds.
+/// Removes each space of the line for which wanted(byte before the space, byte behind the space) is true.
 template <class Wanted>
 void drop_spaces(std::string& line, Wanted&& wanted) {
   std::size_t kept = 0;
@@ -61,8 +62,8 @@ void drop_spaces(std::string& line, Wanted&& wanted) {
   line.resize(kept);
 }
 
-/// Puts one space outside each round bracket and none inside; removes the space between a closing bracket and one of
-/// .!:?;,
+/// Puts one space before each opening and behind each closing round bracket, and removes spaces inside the brackets.
+/// Then removes the space between a closing bracket and one of the marks .!:?;,
 void space_brackets(std::string& line) {
   if (line.find_first_of("()") == line.npos) return single_spaces(line);
   replace_all(line, "(", " (");
@@ -84,8 +85,8 @@ void quote_behind_stops(std::string& line) {
   }
 }
 
-/// Moves full stops that are before a quotation mark to the place behind it, as is usual outside English: `."` becomes
-/// `".`. Nothing is moved if a < follows the quotation mark at once.
+/// Moves full stops that stand before a quotation mark to the place behind the mark, as is usual in languages other
+/// than English: `."` becomes `".`. The full stops stay if the character < follows the quotation mark directly.
 void quote_before_stops(std::string& line) {
   for (auto at = line.find('.'); at != line.npos; at = line.find('.', at)) {
     const auto quote = std::min(line.find_first_not_of('.', at), line.size());
@@ -96,7 +97,8 @@ void quote_before_stops(std::string& line) {
       continue;
     }
     std::swap(line[at], line[quote]);
-    // The script's match consumes the white space behind the quotation mark and, if possible, one more character.
+    // In normalize-punctuation.perl, a match also uses up the white space behind the quotation mark and, if possible,
+    // one more character. The search for the next full stop begins behind them.
     while (end < line.size() && is_white(line[end])) ++end;
     at = end < line.size() && line[end] != '<' ? end + 1 : end;
   }

@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-/// Returns whether the character at `at` is white space; `end` becomes the offset behind the character.
+/// Returns whether the character at the byte offset `at` is white space. Sets `end` to the offset behind the character.
 bool space_at(std::string_view line, std::size_t at, std::size_t& end) {
   end = at;
   return is_in(next_code_point(line, end), char_class::space);
@@ -25,14 +25,14 @@ std::size_t skip_space(std::string_view line, std::size_t at) {
   return at;
 }
 
-/// Returns the offset of the first white space at or behind `at`; the end of the line if none follows.
+/// Returns the offset of the first white space at or behind `at`; the size of the line if no white space follows.
 std::size_t find_space(std::string_view line, std::size_t at) {
   for (std::size_t end = at; at < line.size() && !space_at(line, at, end);) at = end;
   return at;
 }
 
-/// Returns the end of a tag that begins at `at`; npos if no tag begins there. A tag is a <, then a character other than
-/// white space, then everything up to the next >.
+/// Returns the offset behind the tag that begins at `at`; npos if no tag begins there. A tag is a <, then a character
+/// other than white space, then everything up to the next >.
 std::size_t end_of_tag(std::string_view line, std::size_t at) {
   std::size_t second = at + 1, end = 0;
   if (at >= line.size() || line[at] != '<' || second >= line.size() || space_at(line, second, end)) return line.npos;
@@ -49,12 +49,15 @@ void split_words(std::string_view line, std::vector<std::string_view>& words) {
   }
 }
 
-/// Splits a line into words and tags, as the truecasing scripts do. An object keeps its memory from line to line.
+/// Splits a line into words and tags (<...>), as Moses' truecasing scripts do. An object reuses its memory from line to
+/// line.
 class MarkedLine {
  public:
-  std::vector<std::string_view> words;  // the words of the last line that read() was given, without tags
+  // The words of the line that read() has split, without the line's tags. The views point into that line or into
+  // joined_.
+  std::vector<std::string_view> words;
 
-  /// Splits a new line, which must stay valid while `words` is used.
+  /// Splits `line` into words and tags. The line must stay valid as long as `words` is used.
   void read(std::string_view line) {
     words.clear();
     markup_.clear();
@@ -65,8 +68,8 @@ class MarkedLine {
       split_words(line, words);
   }
 
-  /// Returns the text before the word at the index `word`, or behind the last word if `word` is words.size(): a space,
-  /// or tags with a space behind each.
+  /// Returns the text between the word at the index `word` and the word before it, or the text behind the last word if
+  /// `word` is words.size(). This text is a space, or the tags that stand there with a space behind each tag.
   std::string_view before(std::size_t word) const {
     if (!markup_.empty() && !markup_[word].empty())
       return std::string_view(markup_[word]).substr(0, markup_[word].size() - (word == words.size() ? 1 : 0));
@@ -74,7 +77,7 @@ class MarkedLine {
   }
 
  private:
-  /// Splits a line that holds a < or >.
+  /// Splits a line that contains a < or >, and that may therefore contain tags.
   void split_marked(std::string_view line) {
     markup_.resize(1);
     for (std::size_t at = 0; at < line.size();) {
@@ -84,12 +87,13 @@ class MarkedLine {
       if (tag == line.npos) {
         const std::size_t space = find_space(line, start);
         std::size_t end = std::min(line.find_first_of("<>", start), space);
-        if (end == start) end = space;  // a < or > outside of a tag is part of a word
+        if (end == start) end = space;  // a < or > that does not belong to a tag is part of a word
         words.push_back(line.substr(start, end - start));
         markup_.emplace_back();
         at = end;
       } else if (start == at && !words.empty() && words.back().ends_with('|')) {
-        // A tag directly behind word| is a factor of that word.
+        // A tag directly behind a word that ends with | is a factor of this word (word|factor), and is joined to the
+        // word.
         const std::size_t bars = std::min(line.find_first_not_of('|', tag), line.size());
         words.back() = joined_.emplace_back(std::string(words.back()).append(line.substr(start, bars - start)));
         at = bars;
@@ -100,9 +104,9 @@ class MarkedLine {
     }
   }
 
-  // The tags before each word and behind the last one; empty for a line without < and >.
+  // The tags before each word, and then the tags behind the last word of the line; empty for a line without < and >.
   std::vector<std::string> markup_;
-  /// The words that had to be joined with a tag, to which entries of `words` point.
+  /// The words to which a tag was joined as a factor (see split_marked()). Entries of `words` point into these strings.
   std::deque<std::string> joined_;
 };
 
@@ -113,14 +117,14 @@ std::string_view skip_character(std::string_view word) {
   return word.substr(end);
 }
 
-/// Returns whether `word` has a letter that is upper, lower or title case.
+/// Returns whether `word` has an upper-case, lower-case or title-case letter.
 bool has_case(std::string_view word) {
   for (std::size_t at = 0; at < word.size();)
     if (is_in(next_code_point(word, at), char_class::cased_letter)) return true;
   return false;
 }
 
-/// Returns whether the word behind `word` starts a sentence.
+/// Returns whether `word` is a mark such as a full stop, behind which a new sentence starts.
 bool ends_sentence(std::string_view word) {
   return word.size() == 1 && contains(".:?!", word.front());
 }
@@ -132,7 +136,7 @@ bool delays_sentence(std::string_view word) {
   return word == "&apos;" || word == "&quot;" || word == "&#91;" || word == "&#93;";
 }
 
-/// Tells whether the next word of a line starts a sentence. The caller reports each word by pass().
+/// Tells whether the next word of a line starts a sentence. The caller must report each word of the line by pass().
 class SentenceStart {
  public:
   explicit operator bool() const { return start_; }
@@ -151,22 +155,27 @@ class SentenceStart {
 
 struct Truecaser::Model {
   std::string text;
-  StringIds spellings;  // all spellings of the file, and their lower-case forms
-  /// The data of one spelling. `known` says that the file lists the spelling itself.
+  // All spellings that the model file lists, and the lower-case form of each word.
+  StringIds spellings;
+  /// What the model knows about one spelling. `known` says that the model file lists the spelling itself, not only
+  /// another spelling of the same word.
   struct Entry {
     bool known = false;
-    std::int32_t best = kNoId;  // number of the word's usual spelling in `spellings`; kNoId if unknown
+    // The usual spelling of the word, as an index in `spellings`; kNoId if the model does not know the word.
+    std::int32_t best = kNoId;
   };
-  std::vector<Entry> entries;  // the entry of each spelling, by the spelling's number
+  // The entry of each spelling, at the index that the spelling has in `spellings`.
+  std::vector<Entry> entries;
 
-  /// Returns the entry of `spelling`, which is added if it is new.
+  /// Returns the entry of `spelling`. If `spelling` is new, adds it with an empty entry.
   Entry& entry(std::string_view spelling) {
     const auto number = static_cast<std::size_t>(spellings.add(spelling));
     entries.resize(std::max(entries.size(), number + 1));
     return entries[number];
   }
 
-  /// Reads one line of the model file. Throws Error with `where` if the line is malformed.
+  /// Reads one line of the model file, such as `the (3/4) The (1)`. Throws Error with the position `where` if the line
+  /// is malformed.
   void add_line(std::string_view line, const Position& where) {
     const auto fail = [&] {
       throw Error(where,
@@ -182,7 +191,8 @@ struct Truecaser::Model {
     entry(to_lower_perl(fields[0])).best = spellings.find(fields[0]);
   }
 
-  /// Sets Entry::best of every spelling to that of its lower-case form.
+  /// Gives every spelling of a word the same usual spelling: copies Entry::best from the entry of the word's lower-case
+  /// form to the entries of all spellings.
   void link() {
     for (std::int32_t i = 0; i < spellings.size(); ++i) {
       const std::int32_t lower = spellings.find(to_lower_perl(spellings[i]));
@@ -191,7 +201,8 @@ struct Truecaser::Model {
     }
   }
 
-  /// Returns the entry of `word`; for an unknown word, an entry with the usual spelling of its lower-case form.
+  /// Returns the entry of `word`. If no entry has exactly this spelling, returns an entry with the usual spelling of
+  /// the word's lower-case form.
   Entry find(std::string_view word) const {
     std::int32_t number = spellings.find(word);
     if (number != kNoId) return entries[static_cast<std::size_t>(number)];

@@ -10,30 +10,31 @@
 
 namespace heed {
 
-/// Restores the usual case of words with a truecase model of Moses: the spellings of each word that were seen in
-/// training, and which of them is the usual one. At the start of a sentence, "The" becomes "the", and "London" stays.
-/// Immutable and cheap to copy.
+/// Restores the usual case of words with a truecase model of Moses. The model lists, for each word, the spellings that
+/// were seen in training, the usual one first. Example: at the start of a sentence, "The" becomes "the", while "London"
+/// stays. Immutable and cheap to copy.
 ///
-/// The model file has a line for each word: `best (count/all) other (count) ...`. Truecaser uses the words of a line
-/// and ignores the counts.
+/// The model file has a line for each word: `usual (count/all) other (count) ...`. Truecaser uses the spellings of a
+/// line and ignores the counts.
 class Truecaser {
  public:
   /// Makes a truecaser without a model, for which empty() is true.
   Truecaser() = default;
-  /// Makes a truecaser of the text of a model file. Throws Error with `where` (the file) and the line if a line is not
-  /// one of a truecase model.
+  /// Makes a truecaser from the text of a model file. Throws Error with the file name `where` and the line number if a
+  /// line is not a line of a truecase model.
   static Truecaser parse(std::string text, const std::string& where);
-  /// Reads a model file. Throws Error as parse() does.
+  /// Reads a truecase model from the file `path`. Throws Error, like parse(), if a line is not a line of a truecase
+  /// model.
   static Truecaser read(const std::string& path);
 
   bool empty() const { return !model_; }
-  /// The text of the model file, as it was read; empty without a model.
+  /// Returns the text of the model file, as it was read; empty for a truecaser without a model.
   const std::string& text() const;
 
-  /// Replaces `out` by `tokens` in their usual case, byte for byte as truecase.perl: a word at the start of a sentence
-  /// gets its usual spelling; a word elsewhere does so only if its own spelling was never seen. Factors (word|factor)
-  /// and tags (<...>) stay. `asr` is the script's -a, for recognised speech without reliable case: all words get their
-  /// usual spelling.
+  /// Replaces `out` by `tokens` in their usual case, byte for byte as Moses' truecase.perl does. A word at the start of
+  /// a sentence gets its usual spelling; a word elsewhere gets its usual spelling only if training never saw the
+  /// spelling that the word has. The factors of a word (word|factor) and tags (<...>) stay. If `asr` is true (the
+  /// script's option -a, for recognised speech without reliable case), all words get their usual spelling.
   void apply(std::string_view tokens, bool asr, std::string& out) const;
 
   bool operator==(const Truecaser& other) const { return text() == other.text(); }
@@ -43,20 +44,21 @@ class Truecaser {
   std::shared_ptr<const Model> model_;
 };
 
-/// Learns a truecase model: counts the spellings of each word, as train-truecaser.perl does. Words at the start of a
-/// sentence, and words without a letter that has case, are not counted.
+/// Learns a truecase model: counts how often each spelling of each word occurs, as Moses' train-truecaser.perl does.
+/// Words at the start of a sentence, and words without any upper-case or lower-case letter, are not counted.
 class TruecaseLearner {
  public:
-  /// `first_words` is the script's --possiblyUseFirstToken: a word at the start of a sentence counts as well if it has
-  /// no capital, and counts as a tenth if it is the only word of its line.
+  /// If `first_words` is true (the option --possiblyUseFirstToken of train-truecaser.perl), a word at the start of a
+  /// sentence is also counted if it starts with a lower-case letter. If it starts with a capital, it is counted, as a
+  /// tenth of a word, only if it is the only word of its line.
   explicit TruecaseLearner(bool first_words) : first_words_(first_words) {}
 
-  /// Counts the words of a line of tokens.
+  /// Adds the words of `tokens`, a line of tokens, to the counts.
   void add(std::string_view tokens);
 
-  /// Returns the text of the model file. The script writes words in random order, and picks any of several spellings
-  /// that are equally frequent. Here words are sorted by their lower-case bytes, and of equally frequent spellings the
-  /// one with the greater bytes is the usual one (the one with fewer capitals).
+  /// Returns the text of the model file, sorted by the bytes of the words' lower-case forms. train-truecaser.perl
+  /// writes the words in random order, and picks any of several equally frequent spellings of a word as the usual one.
+  /// text() picks the spelling with the greater bytes, that is, with fewer capitals.
   std::string text() const;
 
  private:
@@ -64,11 +66,13 @@ class TruecaseLearner {
 
   bool first_words_;
   StringIds spellings_;
-  std::vector<std::int64_t> tenths_;  // for each spelling, ten times its count
+  // Ten times the count of each spelling, by the spelling's index in spellings_. Ten times, because some words count as
+  // a tenth.
+  std::vector<std::int64_t> tenths_;
 };
 
-/// Replaces `out` by `tokens` with a capital at the start of each sentence, as detruecase.perl does. White space
-/// becomes single spaces.
+/// Replaces `out` by `tokens` with a capital at the start of each sentence, as Moses' detruecase.perl does. Each run of
+/// white space becomes a single space.
 void detruecase(std::string_view tokens, std::string& out);
 
 }  // namespace heed
