@@ -27,18 +27,19 @@ namespace {
 /// Estimates the probabilities p(target piece | source piece) of IBM Model 1 by expectation maximisation (EM).
 ///
 /// The model: every target piece of a sentence pair is explained by one source piece of that pair, or by the piece
-/// NULL. The E step shares each occurrence of a target piece among the source pieces of its sentence, in proportion to
-/// their current probabilities. The M step adds up the shares of each (source piece, target piece) pair, and divides by
-/// the sum of the row.
+/// NULL. The E step divides each occurrence of a target piece among the source pieces of the sentence pair, in
+/// proportion to their current probabilities. The M step adds up the fractions that each (source piece, target piece)
+/// pair has received, and divides them by their sum over all target pieces of the source piece.
 ///
-/// Example: the pairs "das haus" - "the house" and "das buch" - "the book". All probabilities start at 1/3. In the
-/// first sentence pair, "house" is shared among das, haus and NULL: 1/3 each. Summed over both pairs, the row of das is
-/// the 2/3, house 1/3, book 1/3, which the M step divides by 4/3: the 1/2, house 1/4, book 1/4. The row of haus becomes
-/// the 1/2, house 1/2. In the second iteration haus therefore explains more of "house" than das does.
+/// Example: the sentence pairs "das haus" - "the house" and "das buch" - "the book". All probabilities start at 1/3. In
+/// the first sentence pair, "house" is divided among "das", "haus" and NULL: 1/3 each. Summed over both sentence pairs,
+/// "das" receives 2/3 of "the", 1/3 of "house" and 1/3 of "book", which the M step divides by 4/3: "the" 1/2, "house"
+/// 1/4, "book" 1/4. The probabilities of "haus" become "the" 1/2, "house" 1/2. In the second iteration "haus" therefore
+/// explains more of "house" than "das" does.
 ///
-/// The order of the work: the probabilities are sparse rows. A row is unpacked into a dense array (an entry for each
-/// target piece), with which all sentences of the row's source piece are processed. Sums over the source pieces of a
-/// sentence are added row by row.
+/// The order of the work: the probabilities are a sparse matrix with a row for each source piece. A row is unpacked
+/// into a dense array (an entry for each target piece), with which all sentences that hold the row's source piece are
+/// processed. Sums over the source pieces of a sentence are added row by row.
 class Model1 {
  public:
   Model1(const PieceText& source, const PieceText& target, int threads)
@@ -53,13 +54,13 @@ class Model1 {
     inverse_sums_.resize(static_cast<std::size_t>(target.size()));
   }
 
-  /// Does one iteration of EM.
+  /// Does one iteration of expectation maximisation, which replaces all probabilities.
   void iterate() {
     compute_inverse_sums();
     for_rows([&](std::int32_t row, std::vector<double>& dense) { estimate(row, dense); });
   }
 
-  /// Returns the probabilities, without the row of NULL. The object is empty afterwards.
+  /// Returns the table of probabilities, without the row of the piece NULL. The Model1 object is empty afterwards.
   LexicalTable take() {
     table_.begins.pop_back();
     table_.targets.resize(static_cast<std::size_t>(table_.begins.back()));
@@ -68,8 +69,9 @@ class Model1 {
   }
 
  private:
-  /// Lists, for each source piece, the sentences that hold this piece, in ascending order; a sentence that holds the
-  /// piece twice is listed twice. The last row is NULL, which is once in each sentence.
+  /// Lists, for each source piece, the indices of the sentences that hold this piece, in ascending order; a sentence
+  /// that holds the piece twice is listed twice. The last list belongs to the piece NULL, which every sentence holds
+  /// once.
   void list_sentences(const PieceText& source) {
     starts_.assign(static_cast<std::size_t>(rows_) + 1, 0);
     for (std::size_t i = 0; i < source.counts().size(); ++i) starts_[i + 1] = starts_[i] + source.counts()[i];
@@ -85,14 +87,15 @@ class Model1 {
     }
   }
 
-  /// The sentences that hold the source piece of a row.
+  /// Returns the indices of the sentences that hold the source piece of the row `row`.
   std::span<const std::int32_t> sentences_of(std::int32_t row) const {
     const auto at = static_cast<std::size_t>(row);
     return {sentences_.data() + starts_[at], static_cast<std::size_t>(starts_[at + 1] - starts_[at])};
   }
 
-  /// Calls work(row, dense) for all rows, on all threads. Rows with many sentences come first, so that no thread ends
-  /// with a long row. `dense` is the thread's own array with an entry for each target piece.
+  /// Calls work(row, dense) for all rows of the table (one row for each source piece), on all threads. Rows of pieces
+  /// that occur in many sentences come first, so that the threads finish at about the same time. `dense` is an array of
+  /// the calling thread, with an entry for each target piece.
   template <class Work>
   void for_rows(Work work) {
     std::atomic<std::size_t> next{0};
@@ -102,7 +105,8 @@ class Model1 {
     });
   }
 
-  /// Lists the pairs of pieces that occur together in a sentence pair, and gives all pairs the same probability.
+  /// Fills the table with an entry for each (source piece, target piece) pair that occurs together in a sentence pair,
+  /// and gives all entries the same probability.
   void list_pairs() {
     std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>(rows_));
     for_rows([&](std::int32_t row, std::vector<double>& dense) {
@@ -127,8 +131,9 @@ class Model1 {
     table_.probabilities.assign(static_cast<std::size_t>(pairs), 1 / static_cast<float>(target_.pieces().size()));
   }
 
-  /// Sets inverse_sums_: for each piece of the target text, 1 / the sum of the piece's probabilities given the source
-  /// pieces of its sentence. Each thread processes a range of the sentences.
+  /// Sets inverse_sums_, which has an entry for each occurrence of a piece in the target text: 1 / (the sum of the
+  /// target piece's probabilities given the source pieces of the same sentence pair). Each thread processes a range of
+  /// the sentences.
   void compute_inverse_sums() {
     std::fill(inverse_sums_.begin(), inverse_sums_.end(), 0.0);
     pool_.run([&](int thread) {
@@ -152,8 +157,9 @@ class Model1 {
     });
   }
 
-  /// Replaces the probabilities of a row by its expected counts, divided by their sum. An expected count is the old
-  /// probability times the sum of inverse_sums_ over the pair's occurrences.
+  /// Computes new probabilities for the row `row`, which belongs to one source piece: the expected counts of its target
+  /// pieces, divided by their sum. The expected count of a target piece is its old probability times the sum of
+  /// inverse_sums_ over the occurrences of the target piece in sentence pairs that hold the source piece.
   void estimate(std::int32_t row, std::vector<double>& dense) {
     const auto at = static_cast<std::size_t>(row);
     const LexicalTable::Row pairs = table_.row(row);
@@ -171,9 +177,11 @@ class Model1 {
   }
 
   const PieceText& target_;
-  std::int32_t rows_;  // number of rows: one for each source piece, and the last one for NULL
+  // The number of rows of the table: one for each source piece, and a last row for the piece NULL.
+  std::int32_t rows_;
   ThreadPool pool_;
-  std::vector<std::vector<double>> dense_;  // for each thread, an array with an entry for each target piece
+  // An array for each thread, into which for_rows() unpacks rows of the table: an entry for each target piece.
+  std::vector<std::vector<double>> dense_;
   std::vector<std::int64_t> starts_;
   std::vector<std::int32_t> sentences_, order_;
   LexicalTable table_;

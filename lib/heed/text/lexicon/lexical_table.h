@@ -10,29 +10,31 @@
 
 namespace heed {
 
-/// One side of a parallel text (the source or the target sentences), with a number for each different piece.
+/// One side of a parallel text: the source sentences or the target sentences, as sequences of pieces. Each different
+/// piece has an id, which is called its number.
 class PieceText {
  public:
-  /// Adds a sentence: pieces separated by spaces.
+  /// Adds a sentence to the text. `line` has the pieces of the sentence, separated by spaces.
   void add(std::string_view line);
 
-  /// The number of sentences.
+  /// Returns the number of sentences in the text.
   std::int64_t sentences() const { return static_cast<std::int64_t>(ends_.size()); }
-  /// The number of pieces in all sentences together.
+  /// Returns how many pieces all sentences have together; a piece that occurs twice counts twice.
   std::int64_t size() const { return static_cast<std::int64_t>(numbers_.size()); }
-  /// The index of a sentence's first piece, counted over the whole text.
+  /// Returns the index of the first piece of the sentence `sentence`; the pieces of all sentences are counted from 0
+  /// on.
   std::int64_t begin(std::int64_t sentence) const {
     return sentence == 0 ? 0 : ends_[static_cast<std::size_t>(sentence) - 1];
   }
-  /// The numbers of the pieces of sentence `i`.
+  /// Returns the ids of the pieces of sentence `i`, in the order of the sentence.
   std::span<const std::int32_t> sentence(std::int64_t i) const {
     return {numbers_.data() + begin(i), static_cast<std::size_t>(begin(i + 1) - begin(i))};
   }
-  /// The number of the piece at index `i` of the whole text.
+  /// Returns the id of the `i`-th piece of the text; the pieces of all sentences are counted from 0 on.
   std::int32_t number(std::int64_t i) const { return numbers_[static_cast<std::size_t>(i)]; }
-  /// The different pieces; the number of a piece is its index in the order of first occurrence.
+  /// Returns the different pieces of the text. Their ids count from 0 in the order in which the pieces first occur.
   const StringIds& pieces() const { return pieces_; }
-  /// How often each piece occurs in the text, by the number of the piece.
+  /// Returns how often each different piece occurs in the text, by the id of the piece.
   const std::vector<std::int64_t>& counts() const { return counts_; }
 
  private:
@@ -41,15 +43,17 @@ class PieceText {
   std::vector<std::int32_t> numbers_;
 };
 
-/// The probabilities p(target piece | source piece) of a lexicon: a sparse matrix with a row for each source piece. A
-/// row has an entry for each target piece that occurs in a sentence pair together with the source piece.
+/// The probabilities p(target piece | source piece) of a lexicon, as a sparse matrix with a row for each source piece.
+/// A row has an entry for each target piece that occurs together with the source piece in a sentence pair (or, in the
+/// result of count_links(), in an alignment link).
 struct LexicalTable {
   struct Row {
-    std::span<const std::int32_t> targets;  ///< numbers of the target pieces, ascending
+    std::span<const std::int32_t> targets;  ///< the ids of the target pieces that have entries in the row, ascending
     std::span<const float> probabilities;
   };
 
-  /// Where the entries of each row begin in `targets` and `probabilities`; then the number of all entries.
+  /// For each row, the index in `targets` and `probabilities` at which the row's entries begin; and, as the last
+  /// element, the number of all entries.
   std::vector<std::int64_t> begins = {0};
   std::vector<std::int32_t> targets;
   std::vector<float> probabilities;
@@ -73,7 +77,8 @@ struct LexicalTable {
 LexicalTable learn_model1(const PieceText& source, const PieceText& target, int iterations, int threads,
                           const std::function<void(int)>& report = {});
 
-/// A link of a word alignment: the indices of a source piece and a target piece, counted over the whole texts.
+/// A link of a word alignment between a piece of the source text and a piece of the target text. Both are given by
+/// their indices; the pieces of all sentences of a text are counted from 0 on.
 struct AlignmentLink {
   std::int64_t source, target;
 };

@@ -15,10 +15,11 @@ namespace {
 constexpr std::string_view kFirstLine = "heed-shortlist 1";
 constexpr std::string_view kAdvice = " (build-vocab --shortlist makes one)";
 
-// The largest count that a shortlist may state.
+// The largest count of a target piece that a line of a shortlist file may state.
 constexpr double kMostCount = 1e18;
 
-/// Returns the numbers of all pieces, sorted by falling count; pieces of equal count are sorted by their bytes.
+/// Returns the ids of all different pieces of `text`, the most frequent piece first; pieces that are equally frequent
+/// are sorted by their bytes.
 std::vector<std::int32_t> by_count(const PieceText& text) {
   std::vector<std::int32_t> order(text.counts().size());
   std::iota(order.begin(), order.end(), 0);
@@ -29,8 +30,9 @@ std::vector<std::int32_t> by_count(const PieceText& text) {
   return order;
 }
 
-/// Splits a line of a shortlist into its three columns. Throws Error if the line does not have three columns, or the
-/// third is not a probability (a count if the first column is empty).
+/// Splits a line of a shortlist file into its three columns: source piece, target piece, probability. Throws Error if
+/// the line does not have three columns, or if the third column is not a probability. If the source piece is empty, the
+/// third column must be a count instead.
 struct Columns {
   std::string_view source, target, number;
 

@@ -12,42 +12,46 @@
 
 namespace heed {
 
-/// How many target pieces a shortlist offers the translator.
+/// How many target pieces a shortlist file lists.
 struct ShortlistLimits {
-  std::int64_t frequent = 100;  ///< this many of the most frequent target pieces are allowed in every translation
-  std::int64_t best = 50;       ///< for each source piece, this many target pieces of the highest probability
+  std::int64_t frequent = 100;  ///< the number of most frequent target pieces, which every translation may use
+  std::int64_t best = 50;       ///< the number of target pieces for each source piece: those of the highest probability
 };
 
-/// Writes a lexical shortlist to `out`. The first line is `heed-shortlist 1`; the other lines have three columns,
-/// separated by spaces (no piece holds a space). The most frequent target pieces come first: an empty column, the
-/// piece, its count. Then the lexicon follows: source piece, target piece, probability. Source pieces are sorted by
-/// falling count, and pieces of equal count by their bytes; the target pieces of a source piece are sorted by falling
-/// probability, and then in the order of the most frequent pieces.
+/// Writes a lexical shortlist to `out`. The first line is `heed-shortlist 1`; all other lines have three columns,
+/// separated by spaces (no piece holds a space). The most frequent target pieces come first, in lines with an empty
+/// column, the target piece, and its count. Then the lexicon follows, in lines with a source piece, a target piece, and
+/// its probability. Source pieces are sorted by falling count, and pieces of equal count by their bytes; the target
+/// pieces of one source piece are sorted by falling probability, and target pieces of equal probability by falling
+/// count.
 void write_shortlist(std::ostream& out, const PieceText& source, const PieceText& target, const LexicalTable& table,
                      const ShortlistLimits& limits);
 
-/// Lists, for each source line, the target pieces that its translation may consist of (Jean et al. 2015, section 3.2),
-/// so that the output layer need not compute the scores of all pieces.
+/// Lists, for each source line, the target pieces that a translation of this line may use (Jean et al. 2015,
+/// section 3.2), so that the output layer computes scores for these pieces only.
 class Shortlist {
  public:
-  /// Reads a file that write_shortlist() wrote. Lines with a piece that one of the vocabularies lacks are counted and
-  /// skipped. Throws Error with the line if a line is malformed, and Error if no line with a source piece remains.
+  /// Reads a shortlist file that write_shortlist() wrote. A line with a piece that its vocabulary (source or target)
+  /// lacks is counted and skipped. Throws Error with the line if a line is malformed, and Error if no line with a known
+  /// source piece and a known target piece remains.
   static Shortlist read(const std::string& path, const Vocabulary& source, const Vocabulary& target);
 
-  /// Replaces `out` by the target ids, ascending, that the translation of `source` may consist of: the reserved ids,
-  /// the most frequent target pieces, the target pieces of each source piece, and each source piece itself if the
-  /// target vocabulary has it. The order and number of the ids in `source` do not matter.
+  /// Replaces `out` by the ids of all target pieces that a translation of `source` (the ids of a source line) may use,
+  /// in ascending order: the reserved ids, the most frequent target pieces, the shortlist's target pieces for each
+  /// source piece, and each source piece itself if the target vocabulary has it. The order of the ids in `source`, and
+  /// how often an id occurs in `source`, do not matter.
   void targets_of(std::span<const std::int32_t> source, std::vector<std::int32_t>& out) const;
 
-  std::int64_t lines() const { return lines_; }            ///< number of lines of the file, without the first line
-  std::int64_t foreign_lines() const { return foreign_; }  ///< number of lines with a piece that the vocabularies lack
-  /// The first line with a piece that the vocabularies lack.
+  std::int64_t lines() const { return lines_; }            ///< how many lines the file has behind its first line
+  std::int64_t foreign_lines() const { return foreign_; }  ///< how many lines have a piece that the vocabularies lack
+  /// Returns the position of the first line with a piece that the vocabularies lack.
   const Position& first_foreign() const { return first_foreign_; }
 
  private:
   std::int32_t target_size_ = 0;
   std::vector<std::int32_t> always_, targets_;
-  // Where the entries of each source id begin in targets_; then the number of all entries.
+  // For each source id, the index in targets_ at which the target ids of this source piece begin; and, as the last
+  // element, the size of targets_.
   std::vector<std::int64_t> begins_;
   std::int64_t lines_ = 0, foreign_ = 0;
   Position first_foreign_;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-/// The kind of a byte in v13a's rules. Every byte of a character beyond ASCII is a letter, unless a white space
-/// character may begin with this byte.
+/// The kind of a byte in the rules of the tokeniser v13a. Every byte of a character beyond ASCII counts as a letter,
+/// except the four bytes with which a white space character may begin (maybe_space).
 enum class Kind13a : unsigned char { letter, digit, stop, dash, symbol, space, maybe_space };
 
 constexpr std::array<Kind13a, 256> make_kinds_13a() {
@@ -20,7 +20,9 @@ constexpr std::array<Kind13a, 256> make_kinds_13a() {
   const auto set = [&kinds](int first, int last, Kind13a kind) {
     for (int c = first; c <= last; ++c) kinds[static_cast<std::size_t>(c)] = kind;
   };
-  set('!', '&', Kind13a::symbol);  // the ranges that mteval-v13a's rules list; ' and , - . are not in them
+  // The ranges of ASCII symbols in the rules of mteval-v13a. They leave out the apostrophe, the comma, the hyphen and
+  // the full stop.
+  set('!', '&', Kind13a::symbol);
   set('(', '+', Kind13a::symbol);
   set('/', '/', Kind13a::symbol);
   set(':', '@', Kind13a::symbol);
@@ -42,7 +44,7 @@ Kind13a kind_13a(char c) {
   return kKinds13a[static_cast<unsigned char>(c)];
 }
 
-/// Returns the byte at `at`, or 0 behind the end of the text.
+/// Returns the byte of `text` at the offset `at`, or 0 if `at` is behind the end of the text.
 unsigned char byte_at(std::string_view text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
 }
@@ -57,8 +59,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   if (end > 0) text = out.append(text, end);
 }
 
-/// Removes <skipped>, joins lines and decodes entities as mteval-v13a's first steps do, in the same order: "&amp;lt;"
-/// becomes "<", but "&amp;quot;" becomes "&quot;".
+/// Removes the word <skipped>, joins lines and decodes entities, as the first steps of the tokeniser mteval-v13a do.
+/// The entities are decoded in the order of the script: "&amp;lt;" becomes "<", but "&amp;quot;" becomes "&quot;".
 void decode_13a(std::string& text) {
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
@@ -69,10 +71,10 @@ void decode_13a(std::string& text) {
   replace_all(text, "&gt;", ">");
 }
 
-/// Returns whether sacreBLEU's zh tokeniser takes `c` for a Chinese character. sacreBLEU writes some ranges with
-/// five-digit code points in strings with \u, which reads four digits: the ranges become U+2001 to U+2A6D and U+2F81 to
-/// U+2FA1. As a result, curly quotes, dashes and the euro sign are split off, while the characters of Extension B are
-/// not.
+/// Returns whether sacreBLEU's tokeniser `zh` treats `c` as a Chinese character. sacreBLEU has a mistake in two ranges:
+/// it writes code points of five digits with \u, which reads four digits only, so that the ranges become U+2001 to
+/// U+2A6D and U+2F81 to U+2FA1. As a result, curly quotes, dashes and the euro sign become tokens of their own, while
+/// the Chinese characters of Unicode's Extension B do not.
 bool is_chinese(char32_t c) {
   constexpr std::pair<char32_t, char32_t> ranges[] = {
       {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x2FFF}, {0x3000, 0x303F}, {0x3100, 0x312F},
@@ -83,11 +85,11 @@ bool is_chinese(char32_t c) {
   return false;
 }
 
-/// The kinds of character in the international rules, by Unicode's general categories. `start` stands before the line
-/// and `end` behind it.
+/// The kinds of character in the rules of the international tokeniser (intl), by Unicode's general categories. `start`
+/// is the kind of the place before the line, and `end` is the kind of the place behind the line.
 enum class KindIntl : unsigned char { start, end, number, punctuation, symbol, space, other };
 
-/// Returns the kind of `c`, which is not white space, by its general category.
+/// Returns the kind of the character `c` by its Unicode general category. `c` must not be white space.
 KindIntl kind_intl(char32_t c) {
   const auto mask = U_GET_GC_MASK(static_cast<UChar32>(c));
   if (mask & U_GC_N_MASK) return KindIntl::number;
@@ -102,7 +104,8 @@ std::array<KindIntl, 128> make_ascii_intl() {
   return kinds;
 }
 
-/// Reads a text character by character and tells the kind of each character.
+/// Reads a text character by character, and returns for each character its kind in the rules of the international
+/// tokeniser.
 class IntlReader {
  public:
   explicit IntlReader(std::string_view text) : text_(text) {}
@@ -140,7 +143,7 @@ std::size_t space_length(std::string_view text, std::size_t at) {
   switch (first) {
     case 0xE1:  // U+1680 ogham space mark
       return second == 0x9A && third == 0x80 ? 3 : 0;
-    case 0xE2:  // U+2000 to U+200A, U+2028, U+2029, U+202F; U+205F
+    case 0xE2:  // the white space characters U+2000 to U+200A, U+2028, U+2029, U+202F and U+205F
       if (second == 0x80)
         return (third >= 0x80 && third <= 0x8A) || third == 0xA8 || third == 0xA9 || third == 0xAF ? 3 : 0;
       return second == 0x81 && third == 0x9F ? 3 : 0;
@@ -204,19 +207,20 @@ std::string MtevalTokenizer::line(std::string_view line) {
   return out;
 }
 
-// Splits `line` by v13a's rules. The rules in their order, for a line with a space at both ends (D is a digit, X any
-// character but a digit, S a full stop or comma):
+// Splits `line` by the rules of the tokeniser v13a. The rules in their order, for a line with a space at both ends (D
+// is a digit, X any character but a digit, S a full stop or comma):
 //   1. symbol -> " symbol "
 //   2. X S -> "X S "
 //   3. S X -> " S X"
 //   4. D - -> "D - "
 // A match consumes its characters: the next match of the same rule starts behind them. In a run of several S, rule 2
-// therefore matches only every second S: the first, third, ... if the run follows an X, the second, fourth, ... if it
-// follows a D.
+// therefore matches only every second S: the first, third, ... if the run follows an X, the second, fourth, ... if the
+// run follows a D.
 //
 // The function does all rules in a single pass. An S is a token of its own, unless a digit follows and rule 2 has not
 // matched the S; in that case the S, the digit behind it and a digit before it are in the same token. If `padded` is
-// false, an S at the start of the line has no X before it, and an S at the end has no X behind it.
+// false, the line has no spaces at its ends: an S at the start of the line has no X before it, and an S at the end has
+// no X behind it.
 void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
   std::size_t start = kNone;
   const auto finish = [&](std::size_t end) {
@@ -224,7 +228,7 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
     start = kNone;
   };
   Kind13a previous = Kind13a::space;
-  bool taken = false;  // whether the previous character is an S that rule 2 has matched
+  bool taken = false;  // whether the previous character is a full stop or comma that rule 2 has matched
   for (std::size_t i = 0; i < line.size(); ++i) {
     const Kind13a kind = kind_13a(line[i]);
     if (kind == Kind13a::letter) {
@@ -254,13 +258,13 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
   finish(line.size());
 }
 
-// Splits `line` by the international rules. The rules in their order (N is a number, P punctuation, S a symbol of any
-// script; no spaces are added at the ends of the line):
+// Splits `line` by the rules of the international tokeniser (intl). The rules in their order (N is a number, P a
+// punctuation mark, S a symbol of any script; no spaces are added at the ends of the line):
 //   1. not-N P -> "not-N P "
 //   2. P not-N -> " P not-N"
 //   3. S -> " S "
-// A match consumes its characters, as in split_13a(). A P at the very start of the line has no character before it, and
-// a P at the very end has none behind it: "1990." keeps its full stop.
+// A match consumes its characters: the next match of the same rule starts behind them. A P at the very start of the
+// line has no character before it, and a P at the very end has no character behind it: "1990." keeps its full stop.
 void MtevalTokenizer::split_intl(std::string_view line) {
   const IntlReader reader(line);
   std::size_t start = kNone;

@@ -8,9 +8,9 @@
 
 namespace heed {
 
-/// The tokenisers that BLEU is computed with: mteval-v13a's (v13a), mteval-v14's international one (intl), one token
-/// for each character (character), each Chinese character apart and v13a's rules for the rest (chinese), and the text's
-/// own white space (none).
+/// The tokenisers that BLEU can be computed with: the tokeniser of the NIST script mteval-v13a (v13a), the
+/// international tokeniser of mteval-v14 (intl), one token for each character (character), one token for each Chinese
+/// character and the rules of v13a for other text (chinese), and the words between white space (none).
 enum class MtevalMode { v13a, intl, character, chinese, none };
 
 template <>
@@ -22,26 +22,28 @@ struct EnumNames<MtevalMode> {
                                                                        {MtevalMode::none, "none"}};
 };
 
-/// Splits lines into tokens exactly as sacreBLEU 2.6 does. sacreBLEU's regular expressions only ever insert spaces, so
-/// that a token is a view: of the line or, if an entity was decoded, of a buffer in this object. The views are valid
-/// until the next call, and no longer than the line itself.
+/// Splits lines into tokens exactly as sacreBLEU 2.6 does. Each token is a view of the line, since sacreBLEU's regular
+/// expressions only insert spaces. (If an entity such as &quot; had to be decoded, the view points into a buffer of
+/// this object.) The views are valid until the next call, and only as long as the line itself.
 ///
-/// Character properties are those of the ICU library that heed is built with (ICU 72 has Unicode 15). Unicode has added
-/// 1,008 numbers, marks and symbols since, which Python's `regex` knows; the mode `intl` does not split at them yet.
-/// Ill-formed bytes count as letters.
+/// Character properties are those of the ICU library that heed is built with (ICU 72 has Unicode 15). Since then,
+/// Unicode has added 1,008 numbers, marks and symbols, which the Python package `regex` of sacreBLEU knows; the mode
+/// `intl` does not split at them yet. Ill-formed bytes count as letters.
 class MtevalTokenizer {
  public:
   explicit MtevalTokenizer(MtevalMode mode) : mode_(mode) {}
 
   MtevalMode mode() const { return mode_; }
-  /// Returns the tokens of `line`.
+  /// Returns the tokens of `line`, as views that are valid until the next call.
   const std::vector<std::string_view>& tokens(std::string_view line);
-  /// Returns the line that sacreBLEU's tokeniser returns: the tokens, separated by single spaces. In the mode
-  /// `character` all characters, white space too, are separated by spaces; in the mode `none` the line is unchanged.
+  /// Returns the tokens of `line`, separated by single spaces, as sacreBLEU's tokeniser does. In the mode `character`,
+  /// spaces separate all characters of the line, white space characters included; in the mode `none`, the line is
+  /// returned unchanged.
   std::string line(std::string_view line);
 
  private:
-  /// Splits `line` by v13a's rules. If `padded` is true, the rules see a space before the line and a space behind it.
+  /// Splits `line` by the rules of the tokeniser v13a. If `padded` is true, the rules treat the line as if a space
+  /// stood before it and a space behind it.
   void split_13a(std::string_view line, bool padded);
   void split_chinese(std::string_view line);
   void split_intl(std::string_view line);

@@ -10,19 +10,20 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Returns whether `c` is a full stop or a comma. Tercom's rules split these marks off words, but not within numbers.
+/// Returns whether `c` is a full stop or a comma. The tokeniser of Tercom (the original program for TER) separates
+/// these marks from words, but not within numbers.
 bool is_stop(char c) {
   return c == '.' || c == ',';
 }
 
-/// Returns whether `normalized` puts spaces around `c`: true for the space and all ASCII marks except ' , - and the
-/// full stop.
+/// Returns whether the option `normalized` puts a space on both sides of `c`: true for the space and for all ASCII
+/// marks except the apostrophe, the comma, the hyphen and the full stop.
 bool is_split_mark(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// Returns whether the option `no_punct` removes `c`.
+/// Returns whether the option `no_punct` removes the character `c` from the line.
 bool is_removed_mark(char c) {
   return std::string_view(".,?:;!\"()").find(c) != std::string_view::npos;
 }
@@ -31,8 +32,8 @@ bool is_between(char32_t c, char32_t first, char32_t last) {
   return c >= first && c <= last;
 }
 
-/// Returns whether `c` is a Chinese character (or stroke or radical) that becomes a separate word. The range that
-/// starts at U+3200, for enclosed letters, reaches into Extension A, as it does in sacreBLEU.
+/// Returns whether `c` is a Chinese character (or stroke or radical) that becomes a separate word. The range from
+/// U+3200 on is meant for enclosed letters, but also includes the Chinese characters of Extension A, as in sacreBLEU.
 bool is_split_asian(char32_t c) {
   return is_between(c, 0x2E80, 0x2EFF) || is_between(c, 0x31C0, 0x31EF) || is_between(c, 0x3200, 0x4DBF) ||
          is_between(c, 0x4E00, 0x9FFF) || is_between(c, 0xF900, 0xFAFF) || is_between(c, 0xFE30, 0xFE4F);
@@ -68,17 +69,17 @@ void TercomTokenizer::prepare(std::string_view line) {
   if (options_.no_punct) remove_punctuation();
 }
 
-// Applies Tercom's rules to text_, with a space at both ends of the line. In the notation of this list, D is a digit, X
-// any character but a digit, S a full stop or comma:
+// Applies the rules of Tercom (the original program for TER) to text_, with a space at both ends of the line. In the
+// notation of this list, D is a digit, X any character but a digit, S a full stop or comma:
 //   1. entities become characters
 //   2. mark -> " mark "
 //   3. "'s " -> " 's "
 //   4. X S -> "X S "
 //   5. S X -> " S X"
 //   6. D - -> "D - "
-// The next match of a rule starts behind the text that the last match has consumed. sacreBLEU also has a rule that
-// splits kana, but it asks for a kana at the very start of the line, where the added space is, so that it never
-// applies.
+// A match consumes its characters: the next match of the same rule starts behind them. sacreBLEU also has a rule that
+// splits Japanese kana; the rule never applies, because it needs a kana at the very start of the line, where the added
+// space is.
 void TercomTokenizer::normalize() {
   for (const auto& [entity, mark] :
        {std::pair<std::string_view, char>{"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}}) {
