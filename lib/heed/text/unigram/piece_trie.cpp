@@ -10,7 +10,7 @@ namespace heed {
 
 namespace {
 
-/// A set of the units of one block: 256 bits.
+/// A set of units (elements of the trie's array) of one block of 256 units: bit i stands for unit i of the block.
 using Bits = std::array<std::uint64_t, 4>;
 
 constexpr Bits kAll{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0}};
@@ -19,11 +19,12 @@ void clear(Bits& bits, std::size_t at) {
   bits[at / 64] &= ~(std::uint64_t{1} << at % 64);
 }
 
-/// Returns `bits` with bit i moved to position i XOR `label`. For the set of free units, bit b of the result says that
-/// a node with base b can have its child by the byte `label` at a free unit.
+/// Returns `bits` with bit i moved to position i XOR `label`. If `bits` is the set of free units of a block, bit b of
+/// the result says whether a node with base b could have its child by the byte `label` in a free unit (the child's unit
+/// is b XOR `label`).
 Bits moved(const Bits& bits, unsigned char label) {
-  // Mask i selects the lower half of each group of 2^(i+1) bits. A set bit i of `label` exchanges the two halves of
-  // each such group.
+  // The mask kLower[i] selects the lower half of each group of 2^(i+1) bits. If bit i of `label` is set, moving every
+  // bit to its position XOR `label` exchanges the two halves of each such group.
   constexpr std::uint64_t kLower[6] = {0x5555555555555555u, 0x3333333333333333u, 0x0F0F0F0F0F0F0F0Fu,
                                        0x00FF00FF00FF00FFu, 0x0000FFFF0000FFFFu, 0x00000000FFFFFFFFu};
   Bits out{};
@@ -38,20 +39,21 @@ Bits moved(const Bits& bits, unsigned char label) {
 
 }  // namespace
 
-/// Builds the array of units. Each call of place() puts all children of one node into free units, under a base that no
-/// other node has. `base XOR byte` differs from `base` in the low 8 bits only, so that all children of a node lie in
-/// the block of 256 units that holds their base. The search for a base looks at the last kOpenBlocks blocks only, which
-/// bounds the time for each node.
+/// Builds the array of units, in which each unit holds one node of the trie. Each call of place() puts all children of
+/// one node into free units, under a base that no other node has: the child by the byte c is the unit at index `base
+/// XOR c`. `base XOR c` differs from `base` in the low 8 bits only, so that all children of a node lie in the block of
+/// 256 units that contains the base. The search for a base looks at the last kOpenBlocks blocks only, which bounds the
+/// time for each node.
 class PieceTrie::Builder {
  public:
   Builder(std::vector<std::pair<std::string_view, std::int32_t>>& keys, std::vector<Unit>& units)
       : keys_(keys), units_(units) {
     std::sort(keys_.begin(), keys_.end());
     add_block();
-    clear(blocks_[0].no_base, 0);  // no node gets base 0, which means "no children" in a unit
+    clear(blocks_[0].no_base, 0);  // no node gets base 0, which means "no children"
   }
 
-  /// Places all nodes and returns the base of the root.
+  /// Puts all nodes of the trie into the array of units, and returns the base of the root.
   std::uint32_t build() {
     const std::uint32_t root = place({0, keys_.size(), 0, kNoUnit});
     while (!open_.empty()) {
@@ -66,14 +68,14 @@ class PieceTrie::Builder {
   static constexpr std::size_t kBlock = 256, kOpenBlocks = 4, kMostUnits = std::size_t{1} << 23;
   static constexpr std::size_t kNoUnit = SIZE_MAX;
 
-  /// A node that waits for its children: the sorted keys from `begin` to before `end` share their first `depth` bytes,
-  /// and `unit` is the index of the node that these bytes lead to.
+  /// A node whose children are not in the array yet: the sorted keys from index `begin` to before `end` have the same
+  /// first `depth` bytes, and `unit` is the array index of the node to which these bytes lead.
   struct Range {
     std::size_t begin, end, depth, unit;
   };
 
-  /// The state of one block: the units that hold no node yet (`free`), and the units that are the base of no node yet
-  /// (`no_base`).
+  /// The state of one block of 256 units: `free` has the units that hold no node yet, and `no_base` has the units whose
+  /// index is not the base of a node yet.
   struct Block {
     Bits free = kAll, no_base = kAll;
   };
@@ -84,8 +86,8 @@ class PieceTrie::Builder {
     blocks_.emplace_back();
   }
 
-  /// Returns a base for which the child unit of every byte of `labels_` is free; adds a block if the last blocks have
-  /// none.
+  /// Returns a base for which the units `base XOR label` of all bytes `label` in `labels_` are free. Adds a block of
+  /// units if the last blocks have no such base.
   std::uint32_t find_base() {
     for (std::size_t block = blocks_.size() - std::min(blocks_.size(), kOpenBlocks); block < blocks_.size(); ++block) {
       Bits fits = blocks_[block].no_base;
@@ -102,7 +104,8 @@ class PieceTrie::Builder {
     return static_cast<std::uint32_t>(units_.size() - kBlock);
   }
 
-  /// Places the children of the node that `range` describes, and returns their base (0 if the node has no children).
+  /// Puts the children of the node that `range` describes into free units, and returns the base of these children (0 if
+  /// the node has no children).
   std::uint32_t place(Range range) {
     if (keys_[range.begin].first.size() == range.depth) ++range.begin;  // skip the key that ends at the node itself
     labels_.clear();

@@ -8,9 +8,9 @@
 
 namespace heed {
 
-/// Finds all keys that a text starts with, and the number of each key: a double-array trie over bytes (Aoe 1989, "An
-/// efficient digital search algorithm by using a double-array structure"). Immutable; a node takes eight bytes, and a
-/// step from a node to its child is one load.
+/// Finds all keys that a text starts with, and the number that the caller gave each key: a double-array trie over bytes
+/// (Aoe 1989, "An efficient digital search algorithm by using a double-array structure"). Immutable; a node takes eight
+/// bytes, and a step from a node to its child reads one array element.
 ///
 /// All nodes lie in one array of units. A node with children has a base, and its child by the byte `c` is the unit at
 /// index `base XOR c`. That unit stores the byte `c` as its label, so that a walk can tell a child of this node from a
@@ -21,9 +21,9 @@ namespace heed {
 /// 3 the node "ab" is unit 3 XOR 98 = 97. A walk for the text "ac" stops at unit 3 XOR 99 = 96, whose label is 'a' and
 /// not 'c'.
 class PieceTrie {
-  /// A node of the trie. `link` holds the base of the children (high 23 bits), kTaken in every unit that is a node, and
-  /// the label, the byte that leads to the node (low 8 bits). `value` is the number of the key that ends at the node,
-  /// or -1.
+  /// One element of the trie's array; a unit that is in use holds one node. `link` has three parts: the base of the
+  /// node's children (high 23 bits), kTaken in every unit that holds a node, and the label, which is the byte that
+  /// leads from the parent to this node (low 8 bits). `value` is the number of the key that ends at the node, or -1.
   struct Unit {
     std::uint32_t link = 0;
     std::int32_t value = -1;
@@ -32,17 +32,19 @@ class PieceTrie {
 
  public:
   PieceTrie() = default;
-  /// Builds the trie of `keys`: strings (not empty, all different; NUL is a byte like any other) with their numbers (0
-  /// or more). Throws Error if the trie has more than 8 million nodes.
+  /// Builds the trie of `keys`: pairs of a string and a number. The strings must be different and not empty (NUL is a
+  /// byte like any other); the numbers are 0 or more. Throws Error if the array of the trie needs more than 8 million
+  /// units.
   explicit PieceTrie(std::vector<std::pair<std::string_view, std::int32_t>> keys);
 
   bool empty() const { return units_.empty(); }
 
-  /// A position in the trie while a text is looked up; a new walk starts at the root.
+  /// The current node of the trie while a text is looked up byte by byte; a new walk starts at the root.
   class Walk {
    public:
     explicit Walk(const PieceTrie& trie) : units_(trie.units_.data()), base_(trie.root_) {}
-    /// Moves to the child by `byte`. Returns false, without moving, if no key continues with `byte`.
+    /// Moves from the current node to the child by `byte`. Returns false, without moving, if no key continues with
+    /// `byte`.
     bool step(unsigned char byte) {
       const Unit unit = units_[base_ ^ byte];
       if ((unit.link & kLabelMask) != (kTaken | byte)) return false;
@@ -50,7 +52,7 @@ class PieceTrie {
       value_ = unit.value;
       return true;
     }
-    /// The number of the key that ends at the current node, or a negative number if no key ends there.
+    /// Returns the number of the key that ends at the current node, or -1 if no key ends there.
     std::int32_t value() const { return value_; }
 
    private:
@@ -58,11 +60,11 @@ class PieceTrie {
     std::uint32_t base_;
     std::int32_t value_ = -1;
   };
-  /// Returns a walk at the root. The trie must not be empty.
+  /// Returns a walk that starts at the root of the trie. The trie must not be empty.
   Walk walk() const { return Walk(*this); }
 
-  /// Calls take(bytes, number) for every key that `text` starts with, the shortest key first: the key's length and its
-  /// number. Stops when `take` returns false.
+  /// Calls take(length of the key in bytes, number of the key) for every key that `text` starts with, the shortest key
+  /// first. Stops when `take` returns false.
   template <class Take>
   void prefixes(std::string_view text, Take&& take) const {
     if (empty()) return;

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = SentencePieceModel::Kind;
 
-/// Returns a trie of the user-defined pieces of `model`.
+/// Returns a trie whose keys are the user-defined pieces of `model`.
 PieceTrie user_defined_pieces(const SentencePieceModel& model) {
   std::vector<std::pair<std::string_view, std::int32_t>> keys;
   for (const auto& piece : model.pieces)
@@ -19,7 +19,7 @@ PieceTrie user_defined_pieces(const SentencePieceModel& model) {
   return PieceTrie(std::move(keys));
 }
 
-/// Appends `piece` to `out` with a space for each U+2581.
+/// Appends the text of `piece` to `out`, with a space in place of each U+2581.
 void append_with_spaces(std::string_view piece, std::string& out) {
   for (std::size_t at = 0; at < piece.size();) {
     const std::size_t symbol = std::min(piece.find(kSpaceSymbol, at), piece.size());
@@ -29,8 +29,8 @@ void append_with_spaces(std::string_view piece, std::string& out) {
   }
 }
 
-/// Appends `bytes`, which byte pieces have spelt, to `out` as UTF-8, and empties `bytes`. A byte that is not part of a
-/// character becomes U+FFFD.
+/// Appends `bytes` to `out` as UTF-8, and empties `bytes`. The caller has collected `bytes` from byte pieces such as
+/// <0x41>. A byte that is not part of a UTF-8 character becomes U+FFFD, and a line end becomes a space.
 void append_bytes(std::string& bytes, std::string& out) {
   for (std::size_t at = 0; at < bytes.size();) {
     const std::size_t start = at;
@@ -137,16 +137,18 @@ void SentencePiece::look_up_units(std::string_view normalized, std::vector<Piece
   }
 }
 
-/// Cuts a line word by word (a word reaches from one U+2581 to the next) with a cache of the words' segmentations. The
-/// result is exactly the segmentation of the whole line. For a unigram model this needs care: UnigramModel::segment()
-/// adds 32-bit scores along the whole line, so that the rounding error of the sum so far can decide between two
-/// segmentations of a word. A cached segmentation is therefore used only if its margin is larger than any rounding
-/// error in the sum of this line. If the margin is smaller, the word is segmented again, starting from that sum.
-/// Returns false if the sum becomes so large that segment() would reset it to 0.
+/// Cuts a line into pieces word by word, with a cache of the segmentations of words (a word reaches from one U+2581 to
+/// the next). The result is exactly the segmentation of the whole line. For a unigram model this needs care:
+/// UnigramModel::segment() adds 32-bit scores along the whole line, so that the rounding error of the sum so far can
+/// decide between two segmentations of a word. A cached segmentation is therefore used only if its margin (its score
+/// minus the score of the second-best segmentation) is larger than any rounding error in the sum of this line. If the
+/// margin is smaller, the word is segmented again, starting from the sum so far. Returns false if the sum becomes so
+/// large that segment() might reset the sum to 0, or if a word is longer than 1,000 bytes.
 bool SentencePiece::segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const {
   constexpr std::size_t kMostWordBytes = 1000;
   constexpr float kMostSum = 50000;
-  // More than the rounding error of adding one piece, relative to the size of the sum.
+  // A bound for the relative error of one addition of 32-bit floats: adding a piece's score to the sum of a line rounds
+  // by less than kRounding times the size of the sum.
   constexpr float kRounding = 1.0f / (1 << 21);
   Cache& cache = cache_of_thread<Cache>(identity_);
   thread_local std::vector<PieceSpan> word_spans;
@@ -234,7 +236,8 @@ std::string SentencePiece::decode(std::span<const std::string_view> pieces) cons
       const bool stripped = at_start && strips && text.starts_with(kSpaceSymbol);
       if (stripped) text.remove_prefix(kSpaceSymbol.size());
       append_with_spaces(text, out);
-      // Decoding removes one U+2581 only, the dummy prefix, if the model keeps the text's own extra spaces.
+      // If the model does not remove extra spaces of the text (remove_extra_whitespaces is false), decoding removes
+      // only the one U+2581 that encoding has added at the start of the text.
       if (stripped && !model_.normalizer.remove_extra_whitespaces) at_start = false;
     }
     if (!out.empty()) at_start = false;

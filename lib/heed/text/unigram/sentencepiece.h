@@ -21,8 +21,8 @@ namespace heed {
 
 struct SubwordSampler;
 
-/// Cuts lines into the pieces of a SentencePieceModel and joins pieces to text, piece for piece as SentencePiece 0.2.3
-/// does. Immutable; any number of threads may use one object.
+/// Cuts lines into the pieces of a SentencePieceModel and joins pieces to text, with exactly the same pieces as
+/// SentencePiece 0.2.3. Immutable; any number of threads may use one object.
 ///
 /// A piece has a number and an id. The number is the piece's index in SentencePieceModel::pieces. The id is its index
 /// in heed's vocabulary: the four reserved pieces come first, then the pieces of the model in their order. Some pieces
@@ -30,45 +30,46 @@ struct SubwordSampler;
 /// (a piece with a line end, or one that equals a reserved piece).
 class SentencePiece {
  public:
-  /// Prepares `model` for use. Throws Error with `where` if SentencePieceModel::validate() refuses the model, or its
-  /// map of replacements is damaged.
+  /// Prepares `model` for use. Throws Error with the file name `where` if SentencePieceModel::validate() rejects the
+  /// model, or if the model's precompiled map, by which text is normalised, is damaged.
   SentencePiece(SentencePieceModel model, const std::string& where);
 
   const SentencePieceModel& model() const { return model_; }
-  /// The pieces in the order of their ids.
+  /// Returns the pieces of heed's vocabulary (reserved pieces first) in the order of their ids.
   std::vector<std::string> vocabulary() const;
 
-  /// Calls `take(piece, id, word)` for every piece of `line`; `word` is the index of the word that the piece belongs
-  /// to. Neighbouring unknown characters are one piece. The string view `piece` is valid until `take` returns. With a
-  /// `sampler` (for unigram models only), the segmentation is drawn at random.
+  /// Normalises `line`, cuts it into pieces, and calls `take(piece, id, word)` for every piece; `word` is the index of
+  /// the word that contains the piece. Neighbouring unknown characters are one piece. The string view `piece` is valid
+  /// until `take` returns. With a `sampler` (for unigram models only), the segmentation is drawn at random.
   template <class Take>
   void encode(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
-  /// Calls `take(piece, id, word, span)` as encode() calls take(piece, id, word); `span` says which bytes of `line` the
-  /// piece stands for. With a SentencePiece file, the space before a word belongs to the span of the word's first
-  /// piece; with a model that heed has learnt, it does not.
+  /// Calls `take(piece, id, word, span)` for every piece of `line`: like encode(), with one argument more. `span` is
+  /// the range of bytes of `line` that the piece stands for. If the model comes from a `.model` file, the space before
+  /// a word belongs to the span of the word's first piece; if heed has learnt the model, the space belongs to no span.
   template <class Take>
   void encode_spans(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
-  /// Calls `take(piece, id, word)` for every piece of a segmentation `spans` of the text `normalized`.
+  /// Calls `take(piece, id, word)` for every piece of a segmentation. `spans` is the segmentation, and `normalized` is
+  /// the text that was cut, in normalised form.
   template <class Take>
   void pieces(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const {
     pieces_with_ends(normalized, spans,
                      [&](std::string_view piece, std::int32_t id, int word, ByteSpan) { take(piece, id, word); });
   }
 
-  /// Returns the normalised form of `line`, which unigram() cuts into pieces.
+  /// Returns the normalised form of `line`, which is the text that the functions of unigram() can cut into pieces.
   std::string normalize(std::string_view line) const;
-  /// The unigram model; nullptr if the model has another type.
+  /// Returns the unigram model; nullptr if the SentencePiece model has another type than unigram.
   const UnigramModel* unigram() const { return unigram_ ? &*unigram_ : nullptr; }
 
-  /// Returns the text of `pieces`: the reverse of encode(), except for what the normaliser has changed. A line end that
-  /// byte pieces spell becomes a space.
+  /// Joins `pieces` to text and returns the text: the reverse of encode(), except for the changes that the normaliser
+  /// has made. If byte pieces such as <0x0A> spell a line end, the line end becomes a space.
   std::string decode(std::span<const std::string_view> pieces) const;
-  /// Returns whether the model lacks `piece`, or `piece` is the unknown piece.
+  /// Returns whether `piece` is the unknown piece of the model, or is not a piece of the model.
   bool is_unknown(std::string_view piece) const { return number_of(piece) == unknown_; }
-  /// The text of the model's unknown piece; empty if the model has none.
+  /// Returns the text of the model's unknown piece (usually <unk>); empty if the model has no unknown piece.
   std::string_view unknown_piece() const;
-  /// Returns, for each piece, the index of the word that the piece belongs to. A U+2581 starts a new word (or, with
-  /// treat_whitespace_as_suffix, ends a word).
+  /// Returns, for each piece, the index of the word that contains the piece. A U+2581 starts a new word (or, in models
+  /// with treat_whitespace_as_suffix, ends a word).
   std::vector<int> words_of(std::span<const std::string_view> pieces) const;
 
  private:
@@ -77,22 +78,26 @@ class SentencePiece {
   const SentencePieceModel::Piece& piece(std::int32_t number) const {
     return model_.pieces[static_cast<std::size_t>(number)];
   }
-  /// Returns the number of a piece in the model; the number of the unknown piece if the model lacks the piece.
+  /// Returns the index of the piece with the text `piece` in SentencePieceModel::pieces; the index of the unknown piece
+  /// if the model has no such piece.
   std::int32_t number_of(std::string_view piece) const;
-  /// Replaces `spans` by the segmentation of a normalised line.
+  /// Replaces `spans` by the segmentation of the normalised line `normalized` into pieces. With a `sampler`, a unigram
+  /// model draws the segmentation at random.
   void segment(std::string_view normalized, std::vector<PieceSpan>& spans, SubwordSampler* sampler) const;
-  /// Cuts normalised text as a model of the type word or char does, without a search. Type word: each word, with the
-  /// U+2581 before it, is a unit; type char: each character or user-defined piece is a unit. Each unit is looked up; a
-  /// unit that is not a piece becomes the unknown piece.
+  /// Cuts normalised text as a SentencePiece model of the type word or char does, without comparing segmentations. For
+  /// the type word, each word with the U+2581 before it is a unit; for the type char, each character or user-defined
+  /// piece is a unit. A unit that is a piece of the model becomes that piece; any other unit becomes the unknown piece.
   void look_up_units(std::string_view normalized, std::vector<PieceSpan>& spans) const;
-  /// Cuts normalised text word by word; returns false if the text must be cut as a whole.
+  /// Cuts the normalised text `normalized` into pieces word by word, with a cache of words. Returns false, with an
+  /// unusable result, if the text must be cut as a whole.
   bool segment_words(std::string_view normalized, std::vector<PieceSpan>& spans) const;
-  /// Calls `take(piece, id, word, span)` for every piece of a segmentation; `span` says which bytes of `normalized` the
-  /// piece stands for.
+  /// Calls `take(piece, id, word, span)` for every piece of the segmentation `spans` of the text `normalized`; `span`
+  /// is the range of bytes of `normalized` that the piece stands for.
   template <class Take>
   void pieces_with_ends(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const;
 
-  /// Counts the words of a line, piece by piece.
+  /// Counts the words of a line. The caller gives the pieces of the line to of(), which returns the index of the word
+  /// that contains the piece.
   class Words {
    public:
     explicit Words(bool suffix) : suffix_(suffix) {}
@@ -108,7 +113,8 @@ class SentencePiece {
     int word_ = 0;
   };
 
-  /// The segmentation of a word that segment_words() keeps in a cache: the pieces, where they end, and the margin.
+  /// The segmentation of one word, as the cache of segment_words() stores it: the word's pieces (as indices in
+  /// SentencePieceModel::pieces), the byte offsets in the word at which they end, and the margin.
   struct Segmentation {
     static constexpr std::size_t kMost = 12;
 
@@ -122,24 +128,33 @@ class SentencePiece {
     }
 
     std::int32_t pieces[kMost];
-    float margin = 0;  ///< by how much its score exceeds the score of the second-best segmentation
+    /// By how much the score of this segmentation exceeds the score of the word's second-best segmentation.
+    float margin = 0;
     std::uint8_t count = 0, ends[kMost];
   };
   using Cache = WordCache<Segmentation, 58>;
 
   SentencePieceModel model_;
-  std::vector<std::int32_t> ids_;  // the id of each piece, by the piece's number
-  StringIds texts_, reserved_;     // the pieces that encode text; all other pieces
+  // The id of each piece in heed's vocabulary, by the piece's index in SentencePieceModel::pieces; kUnknownId for a
+  // piece without an id.
+  std::vector<std::int32_t> ids_;
+  // texts_ has the pieces that stand for text (normal, user-defined and unused pieces); reserved_ has all other pieces.
+  StringIds texts_, reserved_;
   std::vector<std::int32_t> text_numbers_, reserved_numbers_;
-  std::vector<std::int32_t> byte_numbers_;  // the numbers of the byte pieces; empty for a model without them
+  // For each byte, the index of its byte piece (such as <0x41>) in SentencePieceModel::pieces; empty if the model has
+  // no byte pieces.
+  std::vector<std::int32_t> byte_numbers_;
   std::int32_t unknown_ = -1;
   std::uint64_t identity_;
-  bool by_words_ = true;  // whether segment_words() may be used: no piece has a U+2581 behind its first character
+  // Whether segment_words() may be used: no piece reaches into a second word (has a U+2581 behind its first character),
+  // and the scores of a unigram model are small (see UnigramModel::has_small_scores()).
+  bool by_words_ = true;
   SentencePieceNormalizer normalizer_;
   std::optional<SentencePieceNormalizer> denormalizer_;
   std::optional<UnigramModel> unigram_;
   std::optional<SentencePieceBpe> bpe_;
-  PieceTrie user_defined_;  // the user-defined pieces, for the type char only
+  // The user-defined pieces of a model of the type char; empty for all other types.
+  PieceTrie user_defined_;
 };
 
 template <class Take>

@@ -11,9 +11,12 @@ namespace {
 
 using Kind = SentencePieceModel::Kind;
 
-constexpr int kDeepestUnused = 100;  // the most nested unused pieces that are taken apart, as in SentencePiece
+// How many unused pieces may lie within one another before take_apart() stops splitting them; the limit is the same as
+// in SentencePiece.
+constexpr int kDeepestUnused = 100;
 
-/// Returns an integer for `score`, such that a higher score gives a higher integer (for finite scores).
+/// Returns an integer for the score `score` of a piece, such that a higher score gives a higher integer (for finite
+/// scores).
 std::int32_t order_of(float score) {
   const auto bits = std::bit_cast<std::int32_t>(score);
   return bits < 0 ? bits ^ 0x7FFFFFFF : bits;
@@ -21,15 +24,17 @@ std::int32_t order_of(float score) {
 
 }  // namespace
 
-/// A node of the linked list of the pieces so far: `size` bytes of the text from `begin` on, and the indices of its
-/// neighbours. A node that was merged into its left neighbour has size 0. A frozen node is a user-defined piece.
+/// A node of the linked list of the pieces into which the text is cut so far: the piece is `size` bytes of the text
+/// from offset `begin` on, and `previous` and `next` are the indices of the neighbouring nodes. A node that was merged
+/// into its left neighbour has size 0. A frozen node is a user-defined piece, which is never merged.
 struct SentencePieceBpe::Symbol {
   std::size_t begin, size;
   std::int32_t previous, next;
   bool frozen;
 };
 
-/// A merge that makes an unused piece: the piece, and the size of its first part in bytes.
+/// A merge whose result is a piece of the kind `unused`: this piece, and the size in bytes of the left of the two
+/// pieces that were merged.
 struct SentencePieceBpe::Unmerged {
   const Piece* piece;
   std::size_t first;
@@ -54,8 +59,9 @@ const SentencePieceBpe::Piece* SentencePieceBpe::find(std::string_view text) con
   return found == kNoId ? nullptr : &pieces_[static_cast<std::size_t>(found)];
 }
 
-/// Appends the pieces of `text`, which ends at byte `end`, to `spans`: one piece, or the parts of an unused piece.
-/// `depth` is the number of unused pieces that contain this one.
+/// Appends one part of a segmented text to `spans`: the part is `text`, and it ends at byte `end` of the whole text. If
+/// `text` is an unused piece, appends instead the two parts from which the piece was merged, which may be unused pieces
+/// again. `depth` is the number of unused pieces that contain `text`.
 void SentencePieceBpe::take_apart(std::string_view text, std::size_t end, const std::vector<Unmerged>& unmerged,
                                   int depth, std::vector<PieceSpan>& spans) const {
   const Piece* piece = find(text);
@@ -114,7 +120,8 @@ void SentencePieceBpe::segment(std::string_view text, std::vector<PieceSpan>& sp
     merges.pop();
     Symbol& left = symbol(merge.left);
     Symbol& right = symbol(merge.right);
-    // One of the two nodes was merged since this merge was queued.
+    // Skips a merge that is out of date: since the merge was queued, one of its two nodes has been merged with another
+    // node.
     if (left.size == 0 || right.size == 0 || left.size + right.size != merge.size) continue;
     left.size = merge.size;
     left.next = right.next;

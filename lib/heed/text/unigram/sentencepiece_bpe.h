@@ -11,29 +11,30 @@
 
 namespace heed {
 
-/// Cuts text into pieces with a SentencePiece model of the type bpe. The text starts as single characters. Of all
-/// neighbours whose texts together are a piece, those whose piece has the highest score are merged (the leftmost ones
-/// if several have it), until no neighbours make a piece. User-defined pieces are never merged. A piece of the kind
-/// `unused` may be merged further, but if it is left at the end, it is taken apart into the two parts it was merged
-/// from. Immutable; any number of threads may use one object.
+/// Cuts text into pieces with a SentencePiece model of the type bpe. The text starts as single characters. Again and
+/// again, two neighbouring parts whose joined text is a piece are merged: always the pair that makes the piece with the
+/// highest score, and the leftmost pair among equal ones, until no two neighbours make a piece. User-defined pieces are
+/// never merged. A piece of the kind `unused` may be merged further, but if it is left at the end, it is split into the
+/// two parts from which it was merged. Immutable; any number of threads may use one object.
 class SentencePieceBpe {
  public:
   explicit SentencePieceBpe(const SentencePieceModel& model);
 
-  /// Replaces `spans` by the pieces of `text`, which is normalised.
+  /// Cuts the normalised text `text` into pieces and replaces `spans` by these pieces.
   void segment(std::string_view text, std::vector<PieceSpan>& spans) const;
 
  private:
-  /// A piece that merges can make. A piece with `unused` = true may be made on the way, but is taken apart at the end.
+  /// A piece that can result from a merge. A piece with `unused` = true may be a step towards a longer piece, but is
+  /// split again if it is left at the end.
   struct Piece {
-    std::int32_t number = kNoId;  // index in SentencePieceModel::pieces
-    std::int32_t order = 0;       // pieces with a higher `order` are merged first
+    std::int32_t number = kNoId;  // the piece's index in SentencePieceModel::pieces
+    std::int32_t order = 0;       // the rank of the score: a merge to a piece with a higher `order` is done first
     bool unused = false;
   };
   struct Symbol;
   struct Unmerged;
 
-  /// The piece whose text is `text`; nullptr if no piece has this text.
+  /// Returns the piece whose text is `text`; nullptr if the model has no normal or unused piece with this text.
   const Piece* find(std::string_view text) const;
   void take_apart(std::string_view text, std::size_t end, const std::vector<Unmerged>& unmerged, int depth,
                   std::vector<PieceSpan>& spans) const;

@@ -13,12 +13,13 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-constexpr std::size_t kLongestPiece = 8000;  // in bytes; SentencePiece's limit
+// A piece must be shorter than this many bytes, as in SentencePiece.
+constexpr std::size_t kLongestPiece = 8000;
 
 using Kind = SentencePieceModel::Kind;
 
-/// Reads the fields of a protocol-buffer message, one after the other (encoding:
-/// https://protobuf.dev/programming-guides/encoding).
+/// Reads the fields of a protocol-buffer message, one field after the other. The encoding is described at
+/// https://protobuf.dev/programming-guides/encoding.
 class Message {
  public:
   enum class Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -51,19 +52,19 @@ class Message {
     return true;
   }
 
-  /// Returns whether the current field has the number `field` and the wire type `wire`.
+  /// Returns whether the current field of the message has the field number `field` and the wire type `wire`.
   bool is(std::uint64_t field, Wire wire) const { return field_ == field && wire_ == wire; }
-  /// The value of the current field, if its wire type is varint.
+  /// Returns the value of the message's current field, which must have the wire type varint.
   std::uint64_t number() const { return number_; }
-  /// The bytes of the current field, if its wire type is bytes or fixed32.
+  /// Returns the bytes of the message's current field, which must have the wire type bytes or fixed32.
   std::string_view bytes() const { return bytes_; }
-  /// The float value of the current field, if its wire type is fixed32.
+  /// Returns the float that the message's current field holds; the field must have the wire type fixed32.
   float real() const {
     std::uint32_t bits = 0;
     for (std::size_t i = 4; i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(bytes_[i]);
     return std::bit_cast<float>(bits);
   }
-  /// The message within the current field, if its wire type is bytes.
+  /// Returns the inner message that the current field holds; the field must have the wire type bytes.
   Message message() const { return {bytes_, where_}; }
 
  private:
@@ -73,7 +74,8 @@ class Message {
                 "are made by build-vocab)");
   }
 
-  /// Takes the next `count` bytes off the message. Throws Error if the message is shorter.
+  /// Removes the first `count` bytes of the unread part of the message and returns them. Throws Error if fewer bytes
+  /// are left.
   std::string_view take(std::uint64_t count) {
     if (count > rest_.size()) fail();
     const std::string_view taken = rest_.substr(0, static_cast<std::size_t>(count));
@@ -81,7 +83,7 @@ class Message {
     return taken;
   }
 
-  /// Takes an integer of variable length off the message: seven bits in each byte, the lowest bits first.
+  /// Reads an integer of variable length from the message: each byte holds seven bits, the lowest bits first.
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {

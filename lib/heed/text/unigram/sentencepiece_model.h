@@ -11,16 +11,17 @@ namespace heed {
 /// The character U+2581, which stands for a space in SentencePiece's pieces.
 constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
-/// Returns the piece that stands for a byte: `<0x00>` to `<0xFF>`. A model with byte_fallback cuts unknown characters
-/// into such pieces.
+/// Returns the text of the piece that stands for the byte `byte`: `<0x00>` to `<0xFF>`. A model with byte_fallback cuts
+/// unknown characters into such pieces.
 std::string byte_piece(unsigned char byte);
-/// Returns the byte that a piece such as `<0x41>` stands for, or -1 for another piece.
+/// Returns the byte for which a piece such as `<0x41>` stands, or -1 if `piece` does not stand for a byte.
 int byte_of_piece(std::string_view piece);
 
-/// The rules by which text is normalised before it is cut into pieces (or after pieces are joined to text). The message
-/// NormalizerSpec of sentencepiece_model.proto holds these rules.
+/// The rules by which text is normalised, before the text is cut into pieces or after pieces are joined to text. In a
+/// `.model` file, the message NormalizerSpec of sentencepiece_model.proto holds these rules.
 struct SentencePieceRules {
-  std::string precompiled_charsmap;  ///< replacements of strings, in a binary form; empty: no character is replaced
+  /// The strings to replace and their replacements, in SentencePiece's binary form; empty if no string is replaced.
+  std::string precompiled_charsmap;
   bool add_dummy_prefix = true, remove_extra_whitespaces = true, escape_whitespaces = true;
 };
 
@@ -50,12 +51,13 @@ struct SentencePieceModel {
   /// with this byte.
   static constexpr bool may_start_with(int byte) { return byte == 0x0A; }
 
-  /// Reads the bytes of a `.model` file, which may come from an untrusted source. Throws Error with `where` if the
-  /// bytes are not a model, are cut short, or have an unknown type. parse() does not check the pieces; validate() does.
+  /// Reads the bytes of a `.model` file, which may come from an untrusted source. Throws Error with the file name
+  /// `where` if the bytes are not a SentencePiece model, are cut short, or have an unknown model type. parse() does not
+  /// check the pieces of the model; validate() does.
   static SentencePieceModel parse(std::string_view bytes, const std::string& where);
 
-  /// Checks the pieces. Throws Error with `where` unless all scores are finite, at most one piece is the unknown piece,
-  /// no piece occurs twice, and the model has all byte pieces or none.
+  /// Checks the pieces of the model. Throws Error with the file name `where` unless all scores are finite, at most one
+  /// piece is the unknown piece, no piece occurs twice, and the model has all 256 byte pieces or none.
   void validate(const std::string& where) const;
 };
 

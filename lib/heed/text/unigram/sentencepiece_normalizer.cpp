@@ -8,9 +8,11 @@
 namespace heed {
 namespace {
 
-// The fields of a unit of Darts-clone's double array. has_value: the node of this unit is the end of a key, and one of
-// its children holds the value. value_of: the value that a value unit holds. label_of: the byte that leads to the node
-// (no byte equals the label of a value unit). offset_of: the distance to the children.
+// The following functions read the fields of a unit, which is an element of the double-array trie of the library
+// Darts-clone (each unit is a node). has_value: whether a key ends at this node; if so, one of its children is a value
+// unit. value_of: the value that a value unit holds. label_of: the byte that leads to the node (no byte equals the
+// label of a value unit). offset_of: the number that is XORed with the node's index and the child's byte to find the
+// child.
 constexpr bool has_value(std::uint32_t unit) {
   return (unit >> 8 & 1) != 0;
 }
@@ -25,7 +27,8 @@ constexpr std::uint32_t offset_of(std::uint32_t unit) {
 }
 
 constexpr std::size_t kBlockBytes = 1024;
-constexpr int kMostRules = 32;  // the most rules that longest_rule() looks at, as in SentencePiece
+// How many matching rules longest_rule() looks at for one place of the text, as in SentencePiece.
+constexpr int kMostRules = 32;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 std::uint32_t read_uint32(std::string_view bytes) {
@@ -34,7 +37,8 @@ std::uint32_t read_uint32(std::string_view bytes) {
   return value;
 }
 
-/// Returns the number of bytes of the code point that `text` starts with, or 0 if these bytes are ill-formed.
+/// Returns the number of bytes of the UTF-8 character that `text` starts with, or 0 if `text` starts with ill-formed
+/// bytes.
 std::size_t code_point_bytes(std::string_view text) {
   std::size_t at = 0;
   bool valid = true;
@@ -55,8 +59,9 @@ SentencePieceNormalizer::SentencePieceNormalizer(const SentencePieceRules& spec,
   find_plain_bytes();
 }
 
-/// Reads the precompiled map `blob`: the number of bytes of the double array (32 bits), the units of the double array
-/// (32 bits each), and then the normalised strings. Numbers are little-endian.
+/// Reads the precompiled map `blob`, which holds the normalisation rules of a model. The map has three parts: the size
+/// in bytes of a double-array trie (32 bits), the units of this trie (32 bits each; their keys are the strings to
+/// replace), and the replacement strings. Numbers are little-endian.
 void SentencePieceNormalizer::read_map(std::string_view blob, const std::string& where) {
   const auto fail = [&] {
     throw Error(Position{where},
@@ -69,7 +74,7 @@ void SentencePieceNormalizer::read_map(std::string_view blob, const std::string&
   map_.resize(size / 4);
   for (std::size_t i = 0; i < map_.size(); ++i) map_[i] = read_uint32(blob.substr(4 * i));
   replacements_ = blob.substr(size);
-  // A line end in a piece would break the lines of the output.
+  // Rejects replacement strings with a line end: a piece with a line end would break the lines of the output.
   if (replacements_.find('\n') != std::string::npos) fail();
 }
 

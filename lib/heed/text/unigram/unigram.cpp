@@ -15,18 +15,21 @@ namespace {
 
 using Kind = SentencePieceModel::Kind;
 
-/// The score of the unknown piece is this much below the lowest score of a normal piece.
+/// How far the score of the unknown piece lies below the lowest score of a normal piece of the model.
 constexpr float kUnknownPenalty = 10;
-// segment() resets its sums to 0 when they exceed this size, as SentencePiece does.
+// UnigramModel::segment() resets its sum of scores to 0 when the size of the sum exceeds this value, as SentencePiece
+// does.
 constexpr float kScoreReset = 100000;
 
-/// The length in bytes of a UTF-8 character that starts with the byte `first`; 1 for a byte within a character.
+/// Returns the length in bytes of a UTF-8 character that starts with the byte `first`; 1 if `first` cannot start a
+/// character.
 std::size_t character_bytes(char first) {
   constexpr std::uint8_t kBytes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
   return kBytes[static_cast<unsigned char>(first) >> 4];
 }
 
-/// The score that SentencePiece gives a user-defined piece of `length` bytes (or characters), whatever the model says.
+/// Returns the score that SentencePiece gives a user-defined piece of `length` bytes (or characters). The score in the
+/// model file is not used.
 float user_defined_score(std::size_t length) {
   return static_cast<float>(0.1 * (static_cast<double>(length) - 1));
 }
@@ -72,7 +75,8 @@ UnigramModel::Symbol UnigramModel::next_symbol(std::string_view text, std::size_
 }
 
 float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans, float before) const {
-  /// The best segmentation of the text up to one byte offset: its score, its last piece and where that piece starts.
+  /// The best segmentation of the text from its start to one byte offset: the score of this segmentation, its last
+  /// piece, and the offset at which that piece starts.
   struct Best {
     float score;
     std::int32_t piece;
@@ -123,30 +127,34 @@ float UnigramModel::segment(std::string_view text, std::vector<PieceSpan>& spans
   return best.back().score;
 }
 
-/// The graph of all pieces that occur in a text. The nodes are the places between characters; an edge is a piece that
-/// leads from its first byte to the byte behind it, so that each path through the graph is a segmentation. Edges are
-/// sorted by their start, then by their length. Edge 0 is a mark without bytes that ends at the start of the text.
+/// The graph of all pieces that occur in a text. A node is a place between two characters, given as a byte offset. An
+/// edge is an occurrence of a piece, which leads from the offset at which the piece starts to the offset at which it
+/// ends, so that each path from the start to the end of the text is a segmentation. Edges are sorted by their start,
+/// then by their length. Edge 0 stands for no piece: it is an edge of length 0 at the start of the text.
 struct UnigramModel::Lattice {
-  /// A piece of the text: its index in the model and its score.
+  /// An occurrence of a piece in the text: the piece's index in the model, and its score.
   struct Edge {
     std::int32_t piece;
     float score;
-    std::uint32_t start, end;  // byte offsets in the text
-    float best = 0;            // the highest score of a path from the start of the text that ends with this edge
+    // The byte offsets in the text at which the piece starts and ends.
+    std::uint32_t start, end;
+    // The highest score of a path from the start of the text that ends with this edge, the edge's own score included.
+    float best = 0;
   };
   std::vector<Edge> edges;
-  /// The indices of the edges, sorted by the edges' ends; edges with equal ends stay in the order of their indices.
+  /// The indices of all edges (occurrences of pieces), sorted by the offset at which the edge ends; edges with equal
+  /// ends stay in the order of their indices.
   std::vector<std::uint32_t> by_end;
-  /// For each byte offset, the position in `by_end` of the first edge that ends at this offset; then the size of
-  /// `by_end`.
+  /// For each byte offset of the text, the index in `by_end` of the first edge that ends at this offset; and, as the
+  /// last element, the size of `by_end`.
   std::vector<std::uint32_t> first_by_end;
 
-  /// The indices of the edges that end at byte `end`.
+  /// Returns the indices of the edges (occurrences of pieces) that end at the byte offset `end`.
   std::span<const std::uint32_t> ending_at(std::uint32_t end) const {
     return std::span(by_end).subspan(first_by_end[end], first_by_end[end + 1] - first_by_end[end]);
   }
 
-  /// Fills in `by_end` and `first_by_end` for a text of `size` bytes.
+  /// Sorts the edges by their ends: fills in `by_end` and `first_by_end` for a text of `size` bytes.
   void index(std::size_t size) {
     first_by_end.assign(size + 2, 0);
     for (const Edge& edge : edges) ++first_by_end[edge.end + 1];
@@ -156,8 +164,9 @@ struct UnigramModel::Lattice {
     for (std::uint32_t i = 0; i < edges.size(); ++i) by_end[next[edges[i].end]++] = i;
   }
 
-  /// Among the edges that end at byte `end`, returns the edge with the highest `best`, together with the sum of that
-  /// score and `score`, which is the score of the edge that follows.
+  /// Chooses, among the edges that end at the byte offset `end`, the edge whose paths from the start of the text have
+  /// the highest score (Edge::best). Returns the index of this edge, and the sum of its `best` and `score`. `score` is
+  /// the score of the edge that follows.
   std::pair<std::uint32_t, float> best_before(std::uint32_t end, float score) const {
     std::pair<std::uint32_t, float> best{0, 0};
     bool found = false;
@@ -169,7 +178,7 @@ struct UnigramModel::Lattice {
     return best;
   }
 
-  /// Fills in Edge::best of all edges and returns the best path.
+  /// Computes Edge::best of all edges and returns the path with the highest score, which is the best segmentation.
   PiecePath viterbi() {
     for (std::size_t i = 1; i < edges.size(); ++i) edges[i].best = best_before(edges[i].start, edges[i].score).second;
     auto [at, score] = best_before(static_cast<std::uint32_t>(first_by_end.size() - 2), 0);
@@ -181,8 +190,8 @@ struct UnigramModel::Lattice {
   }
 };
 
-/// Calls take(start, end, piece, score) for every occurrence of a piece in `text`, sorted by start, then by end.
-/// `scores` has the score of each piece: scores_ or lattice_scores_.
+/// Calls take(start, end, piece, score) for every occurrence of a piece in `text`, sorted by start, then by end (both
+/// are byte offsets). `scores` has the score of each piece of the model: scores_ or lattice_scores_.
 template <class Take>
 void UnigramModel::for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const {
   Symbol symbol = next_symbol(text, 0);
@@ -216,11 +225,11 @@ UnigramModel::Lattice UnigramModel::lattice(std::string_view text) const {
 }
 
 double UnigramModel::segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const {
-  /// The scores of the best and the second-best segmentation of the text up to one byte offset.
+  /// The scores of the best and the second-best segmentation of the text from its start to one byte offset.
   struct Two {
     double best = -std::numeric_limits<double>::infinity(), second = best;
-    std::int32_t piece = -1;  // the last piece of the best segmentation
-    std::uint32_t start = 0;  // the byte at which that last piece starts
+    std::int32_t piece = -1;  // index of the last piece of the best segmentation
+    std::uint32_t start = 0;  // byte offset at which that last piece starts
   };
   thread_local std::vector<Two> two;
   two.assign(text.size() + 1, {});
@@ -245,22 +254,27 @@ double UnigramModel::segment_with_margin(std::string_view text, std::vector<Piec
 
 namespace {
 
-/// SentencePiece's limits for n_best(). When the queue of open partial paths reaches kMostOpen, or kMostPaths partial
-/// paths have been added, the search keeps only the best ones (kFewestOpen at most). After kMostShrinks such cuts, or
-/// with kMostPathsEver partial paths in all, n_best() returns the best segmentation only.
+/// SentencePiece's limits for n_best(), which extends partial paths (paths from some place to the end of the text).
+/// When the queue holds kMostOpen partial paths, or when kMostPaths partial paths have been added, the search keeps
+/// only the best ones in the queue (kFewestOpen at most). After kMostShrinks such cuts, or with kMostPathsEver partial
+/// paths in all, n_best() returns the best segmentation only.
 constexpr std::size_t kMostOpen = 10000, kFewestOpen = 512, kMostPaths = 100000, kMostPathsEver = 500000;
 constexpr int kMostShrinks = 10;
 
-/// A path from an edge to the end of the text, which the A* search extends to the left.
+/// A partial path: a path of edges (occurrences of pieces) to the end of the text, which the A* search of n_best()
+/// extends to the left. `edge` is its first edge.
 struct Partial {
   std::uint32_t edge;
-  std::uint32_t next;  // index of the partial path that starts where this path's first edge ends
-  float estimate;      // score of the best path through the whole text that ends with this partial path
-  float score;         // score of this partial path
+  // The index of the partial path that is left if this path's first edge is removed.
+  std::uint32_t next;
+  // The score of the best path through the whole text that ends with this partial path.
+  float estimate;
+  // The score of this partial path: the sum of the scores of its edges.
+  float score;
 };
 
-/// Compares two partial paths, given by their indices, by their estimate, so that a priority queue yields the path with
-/// the highest estimate first.
+/// Compares two partial paths, given by their indices, by the score of the best whole path that ends with them
+/// (`estimate`), so that a priority queue returns the path with the highest estimate first.
 struct IsWorse {
   const std::vector<Partial>* partials;
   bool operator()(std::uint32_t a, std::uint32_t b) const { return (*partials)[a].estimate < (*partials)[b].estimate; }
@@ -280,7 +294,8 @@ std::vector<PiecePath> UnigramModel::n_best(std::string_view text, int count) co
   Open open(IsWorse{&partials});
   open.push(0);
   const std::size_t fewest = std::min(kFewestOpen, static_cast<std::size_t>(count) * 10);
-  // The number of partial paths in use, and the number at which the queue is cut to the best ones.
+  // `alive` counts the partial paths that were in use at the last cut of the queue, and those added since. If `alive`
+  // reaches `most_alive`, the queue is cut to its best partial paths.
   std::size_t alive = 1, most_alive = kMostPaths;
   int shrinks = 0;
   std::vector<PiecePath> paths;
@@ -322,8 +337,8 @@ std::vector<PiecePath> UnigramModel::n_best(std::string_view text, int count) co
 
 PiecePath UnigramModel::sample(std::string_view text, SubwordSampler& sampler) const {
   const Lattice lattice = this->lattice(text);
-  // forward[end] is the logarithm of the sum of exp(alpha * score) over all paths from the start of the text to byte
-  // `end`.
+  // forward[end] is the logarithm of a sum over all segmentations of the first `end` bytes of the text, each of which
+  // contributes exp(alpha * its score).
   std::vector<double> forward(text.size() + 1, 0);
   const auto weight = [&](std::uint32_t i) {
     return forward[lattice.edges[i].start] + sampler.alpha * static_cast<double>(lattice.edges[i].score);

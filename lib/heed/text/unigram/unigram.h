@@ -11,14 +11,15 @@ namespace heed {
 
 struct SubwordSampler;
 
-/// One piece of a segmentation: the piece's index in SentencePieceModel::pieces (or the index of the unknown piece),
-/// and the byte offset at which the piece ends. The piece begins where the piece before it ends.
+/// One piece of a segmentation of a text. `piece` is the piece's index in SentencePieceModel::pieces (or the index of
+/// the unknown piece); `end` is the byte offset in the text at which the piece ends. The piece begins where the piece
+/// before it ends.
 struct PieceSpan {
   std::int32_t piece;
   std::uint32_t end;
 };
 
-/// A segmentation of a text, and its score: the logarithm of its probability.
+/// A segmentation of a text into pieces, and its score: the logarithm of its probability.
 struct PiecePath {
   std::vector<PieceSpan> spans;
   float score = 0;
@@ -38,49 +39,54 @@ class UnigramModel {
  public:
   explicit UnigramModel(const SentencePieceModel& model);
 
-  /// Replaces `spans` by the best segmentation of a normalised text (Viterbi algorithm). `before` is the score of the
-  /// text in front of `text`. Returns `before` plus the score of the segmentation.
+  /// Cuts the normalised text `text` into pieces with the highest sum of scores (Viterbi algorithm), and replaces
+  /// `spans` by these pieces. `before` is the score of the part of the line that precedes `text`. Returns `before` plus
+  /// the score of the segmentation.
   float segment(std::string_view text, std::vector<PieceSpan>& spans, float before = 0) const;
-  /// Replaces `spans` by the best segmentation, computed with 64-bit sums. Returns the margin: by how much the score
-  /// exceeds the score of the second-best segmentation (infinite if the text has only one segmentation). If the margin
-  /// is larger than all rounding errors of 32-bit sums, segment() gives the same segmentation.
+  /// Replaces `spans` by the best segmentation of `text` into pieces, computed with 64-bit sums. Returns the margin: by
+  /// how much its score exceeds the score of the second-best segmentation (infinite if the text has only one
+  /// segmentation). If the margin is larger than all rounding errors of 32-bit sums, segment() gives the same
+  /// segmentation.
   double segment_with_margin(std::string_view text, std::vector<PieceSpan>& spans) const;
-  /// The score of the piece with the index `piece`.
+  /// Returns the score that segment() uses for the piece with the index `piece` in SentencePieceModel::pieces.
   float score(std::int32_t piece) const {
     return piece == unknown_ ? unknown_score_ : scores_[static_cast<std::size_t>(piece)];
   }
-  /// Whether all scores are so small that a text of 1,000 bytes never reaches the limit at which segment() resets its
-  /// sums to 0.
+  /// Returns whether the scores of all pieces are so small that a text of 1,000 bytes never reaches the limit at which
+  /// segment() resets its sum of scores to 0.
   bool has_small_scores() const { return largest_score_ < 40; }
-  /// Returns the `count` best segmentations, the best first: an A* search from the end of the text, with the Viterbi
-  /// scores as its heuristic. As in SentencePiece, a search that exceeds its limits continues with the most promising
-  /// partial paths, or returns the best segmentation only.
+  /// Returns the `count` segmentations of `text` with the highest scores, the best first. The method is an A* search
+  /// from the end of the text, with the Viterbi scores as its heuristic. As in SentencePiece, a search that exceeds its
+  /// limits continues with the most promising partial segmentations only, or returns the best segmentation only.
   std::vector<PiecePath> n_best(std::string_view text, int count) const;
-  /// Returns a segmentation drawn with a probability proportional to exp(sampler.alpha * score), by forward filtering
-  /// and backward sampling.
+  /// Returns a random segmentation of `text`. The probability of a segmentation is proportional to exp(sampler.alpha *
+  /// its score); the method is forward filtering and backward sampling.
   PiecePath sample(std::string_view text, SubwordSampler& sampler) const;
 
  private:
   struct Lattice;
-  /// An occurrence of a user-defined piece that is cut out before the search: its bytes in the text and the piece's
-  /// index.
+  /// An occurrence of a user-defined piece in a text, which is cut out before the search for the best segmentation: the
+  /// byte offsets at which it begins and ends, and the piece's index in SentencePieceModel::pieces.
   struct Symbol {
     std::size_t begin, end;
     std::int32_t piece;
   };
-  /// Returns the first user-defined piece at or behind byte `at`; a symbol that begins at the end of the text if none
-  /// follows.
+  /// Returns the first occurrence of a user-defined piece that begins at or behind byte `at` of `text`. If no
+  /// user-defined piece follows, returns an empty Symbol at the end of the text.
   Symbol next_symbol(std::string_view text, std::size_t at) const;
   template <class Take>
   void for_each_edge(std::string_view text, const std::vector<float>& scores, Take&& take) const;
   Lattice lattice(std::string_view text) const;
 
-  /// The pieces that the search may take, and the user-defined pieces that are cut out before the search.
+  /// trie_ has the pieces that the search for the best segmentation may use; symbols_ has the user-defined pieces that
+  /// are cut out before the search (only in models that heed has learnt).
   PieceTrie trie_, symbols_;
-  /// The score of each piece, for segment(); the score of a user-defined piece is 0.1 * (its length in bytes - 1).
+  /// The score that segment() uses for each piece; the score of a user-defined piece is 0.1 * (its length in bytes -
+  /// 1).
   std::vector<float> scores_;
-  /// The score of each piece, for Lattice; the score of a user-defined piece is 0.1 * (its length in characters - 1).
-  /// SentencePiece has the same difference between its two searches.
+  /// The score that the Lattice (the graph for n_best() and sample()) uses for each piece; the score of a user-defined
+  /// piece is 0.1 * (its length in characters - 1). In SentencePiece, segment() and the lattice also differ in this
+  /// way.
   std::vector<float> lattice_scores_;
   float unknown_score_ = 0, largest_score_ = 0;
   std::int32_t unknown_ = -1;

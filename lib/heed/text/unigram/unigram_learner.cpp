@@ -14,13 +14,13 @@
 
 // THE PROBLEM: find a given number of pieces (strings), and a probability for each piece, such that the words of a text
 // become probable when they are cut into these pieces. The probability of one segmentation of a word is the product of
-// the probabilities of its pieces; the probability of the word is the sum over all its segmentations. The text does
-// not say how a word is to be cut.
+// the probabilities of its pieces; the probability of the word is the sum over all its segmentations. The text does not
+// say how a word is to be cut.
 //
 // THE METHOD (class Learner) starts with far too many pieces and removes the least useful ones:
 //
 // 1. find_seeds(): the first pieces are all characters and the best repeated substrings of words (class Suffixes).
-// 2. Expectation maximisation (EM), kSubIterations times. expect() shares the count of each word among the word's
+// 2. Expectation maximisation (EM), kSubIterations times. expect() divides the count of each word among the word's
 // segmentations, in proportion to their probabilities, and adds up how often each piece is expected to occur.
 // maximise() computes new probabilities from these expected counts, and removes pieces that are expected less than
 // kLeastExpected times.
@@ -47,26 +47,27 @@
 //  place: an index into Text::symbols, where the words lie one behind the other.
 //  seed, candidate: a substring that becomes one of the first pieces.
 //  frequency: how often a substring occurs in the text; within a word that the text has n times it counts n times.
-//  edge: a piece that starts at a place: the piece's number and its length, in one 32-bit number (see Learner::edges_).
+//  edge: a piece that starts at a place: the piece's index in Learner::pieces_ and its length, in one 32-bit integer.
 
 namespace heed {
 namespace {
 
-// The constants of the method, with the values of SentencePiece's trainer. kKeptShare is the share of the pieces that
-// prune() keeps; pruning ends at kSpareShare times the wanted size.
-constexpr std::uint32_t kLongestPiece = 16;  // the most characters that a piece of several characters has
+// The constants of the learning method, with the values of SentencePiece's trainer. kLongestPiece is the most
+// characters that a piece of several characters may have. kKeptShare is the fraction of the pieces that each call of
+// prune() keeps. Pruning ends when kSpareShare times the wanted number of pieces is left.
+constexpr std::uint32_t kLongestPiece = 16;
 constexpr std::int64_t kFewestSeeds = 100000, kSeedsPerPiece = 8;
 constexpr int kSubIterations = 2;
 constexpr double kKeptShare = 0.75, kSpareShare = 1.1, kLeastExpected = 0.5;
 
 constexpr char32_t kSpace = 0x2581;
 
-/// Expected counts are summed as integers in units of 2^-24: sums of integers do not depend on their order, so that the
-/// result is the same for any number of threads.
+/// The expected counts of pieces are summed as integers in units of 2^-24. Sums of integers do not depend on the order
+/// of the additions, so that the result is the same for any number of threads.
 constexpr double kCountUnit = 1.0 / (1 << 24);
 
-/// Returns the digamma function of x > 0, the derivative of the logarithm of the gamma function: the recurrence
-/// digamma(x) = digamma(x + 1) - 1/x up to x = 6, then the asymptotic series.
+/// Returns the digamma function of x > 0, the derivative of the logarithm of the gamma function. The recurrence
+/// digamma(x) = digamma(x + 1) - 1/x is applied until x is at least 6, then the asymptotic series.
 double digamma(double x) {
   double sum = 0;
   for (; x < 6; x += 1) sum -= 1 / x;
@@ -74,7 +75,8 @@ double digamma(double x) {
   return sum + std::log(x) - 0.5 / x - square * (1.0 / 12 - square * (1.0 / 120 - square * (1.0 / 252 - square / 240)));
 }
 
-/// The words of a text as symbols (numbers of characters), one word behind the other; kEnd stands behind each word.
+/// The words of a text as symbols (a symbol is the index of a character in `characters`). `symbols` holds all words,
+/// one behind the other, with kEnd behind each word.
 struct Text {
   static constexpr std::uint32_t kEnd = 0;
   struct Word {
@@ -83,9 +85,10 @@ struct Text {
   };
   std::vector<std::uint32_t> symbols;
   std::vector<Word> words;
-  std::vector<std::string> characters;  // the text of each symbol; symbol 0 is kEnd, symbol 1 is U+2581
+  // The character for which each symbol stands; symbol 0 is kEnd (no character), symbol 1 is U+2581.
+  std::vector<std::string> characters;
 
-  /// The text of the `length` symbols that start at the place `at`.
+  /// Returns the text of the piece that consists of the `length` symbols from index `at` of `symbols` on.
   std::string piece(std::uint32_t at, std::uint32_t length) const {
     std::string out;
     for (std::uint32_t i = at; i < at + length; ++i) out += characters[symbols[i]];
@@ -110,8 +113,8 @@ std::vector<std::pair<char32_t, std::int64_t>> count_characters(const WordCounts
   return found;
 }
 
-/// Returns the most frequent characters, as many as are needed to cover the given share of the text, in the order of
-/// their code points.
+/// Returns the most frequent characters of the text, in the order of their code points: as many as are needed so that
+/// the fraction `share` of the text consists of these characters.
 std::u32string covering_characters(const WordCounts& words, double share) {
   auto counts = count_characters(words);
   std::int64_t total = 0, covered = 0;
@@ -127,8 +130,9 @@ std::u32string covering_characters(const WordCounts& words, double share) {
   return kept;
 }
 
-/// Turns words into symbols. A user-defined symbol, and a character that covering_characters() leaves out, end the word
-/// at their place; the rest of the word becomes a word of its own. So does what follows a U+2581 within the word.
+/// Turns words into symbols (indices of characters). A user-defined symbol is cut out of its word, and so is a
+/// character that covering_characters() leaves out; the parts of the word before it and behind it become words of their
+/// own. A U+2581 within a word also starts a new word.
 Text read_words(const WordCounts& words, const UnigramLimits& limits) {
   const std::u32string kept = covering_characters(words, limits.character_coverage);
   Text text;
@@ -179,17 +183,16 @@ Text read_words(const WordCounts& words, const UnigramLimits& limits) {
   return text;
 }
 
-/// A substring that becomes one of the first pieces. In the sorted list of suffixes, those from `first` to before
-/// `last` start with this substring; it has `length` symbols and occurs `frequency` times.
+/// A substring of words that may become one of the first pieces: it has `length` symbols and occurs `frequency` times
+/// in the text. In the sorted list of suffixes, those from index `first` to before `last` start with this substring.
 struct Candidate {
   std::uint32_t first, last, length;
   std::int64_t frequency;
 };
 
-/// Finds repeated substrings of words. The suffixes of all words are sorted by their first 16 symbols, so that all
-/// occurrences of a substring are neighbours in the sorted list: each substring is a prefix of a range of suffixes.
-/// Example: the words "ab" and "abc" have the sorted suffixes ab, abc, b, bc, c; "ab" is the prefix of the first two
-/// suffixes and "b" of the next two.
+/// Finds repeated substrings of words. The suffixes of all words are sorted by their first 16 symbols (characters), so
+/// that suffixes which start with the same substring are neighbours in the sorted list. Example: the words "ab" and
+/// "abc" have the sorted suffixes ab, abc, b, bc, c; the first two start with "ab", and the next two start with "b".
 class Suffixes {
  public:
   explicit Suffixes(const Text& text) : text_(text) {
@@ -205,11 +208,12 @@ class Suffixes {
     for (const Entry& entry : entries) positions_.push_back(entry.at);
   }
 
-  /// The place in the text at which the i-th suffix in sorted order starts.
+  /// Returns the index in Text::symbols at which the i-th suffix of the sorted list starts.
   std::uint32_t operator[](std::size_t i) const { return positions_[i]; }
 
-  /// Returns the substrings of two symbols or more that occur `min_frequency` times or more. A substring is left out if
-  /// a longer substring starts at all the same places.
+  /// Returns the substrings of two symbols (characters) or more that occur `min_frequency` times or more. A substring
+  /// is left out if every occurrence is the beginning of the same longer substring: if "ab" always continues to "abc",
+  /// only "abc" is returned.
   std::vector<Candidate> candidates(std::int64_t min_frequency) const {
     std::vector<std::int64_t> weights(text_.symbols.size());
     for (const Text::Word& word : text_.words)
@@ -217,8 +221,9 @@ class Suffixes {
     std::vector<std::int64_t> sums(positions_.size() + 1);
     for (std::size_t i = 0; i < positions_.size(); ++i) sums[i + 1] = sums[i] + weights[positions_[i]];
 
-    /// A substring that the current suffix starts with, and the first suffix that starts with it. `open` is a stack of
-    /// such substrings, each longer than the one below.
+    /// A substring with which the current suffix of the sorted list starts: its length in symbols, and the index of the
+    /// first suffix that starts with it. The vector `open` is a stack of such substrings, each longer than the
+    /// substring below it.
     struct Open {
       std::uint32_t length, first;
     };
@@ -244,14 +249,15 @@ class Suffixes {
   }
 
  private:
-  /// A suffix while it is sorted: the place at which it starts, and the sort key of its next symbols.
+  /// A suffix of a word while the suffixes are sorted: the index in Text::symbols at which it starts (`at`), and a sort
+  /// key made of some of its symbols.
   struct Entry {
     std::uint64_t key;
     std::uint32_t at;
   };
 
-  /// Returns a sort key for the suffix that starts at the place `at` of the text: its symbols from number `offset` on,
-  /// as many as fit in 64 bits, the first one in the highest bits.
+  /// Returns a sort key for the suffix that starts at index `at` of Text::symbols. The key consists of the symbols of
+  /// the suffix behind the first `offset` ones, as many as fit in 64 bits, the first one in the highest bits.
   std::uint64_t key(std::uint32_t at, std::uint32_t offset) const {
     std::uint64_t key = 0;
     const std::uint32_t* symbols = text_.symbols.data() + at + offset;
@@ -263,8 +269,8 @@ class Suffixes {
     return key;
   }
 
-  /// Sorts the entries from `begin` to before `end`, whose first `offset` symbols are equal, by the symbols from
-  /// `offset` on. Entries with equal keys are sorted by their next symbols.
+  /// Sorts the suffixes `entries` from index `begin` to before `end`, which are equal in their first `offset` symbols,
+  /// by the sort keys of their next symbols. Suffixes with equal keys are then sorted by the symbols behind those.
   void sort(std::vector<Entry>& entries, std::size_t begin, std::size_t end, std::uint32_t offset) {
     std::sort(entries.begin() + static_cast<std::ptrdiff_t>(begin), entries.begin() + static_cast<std::ptrdiff_t>(end),
               [](const Entry& a, const Entry& b) { return a.key != b.key ? a.key < b.key : a.at < b.at; });
@@ -282,8 +288,8 @@ class Suffixes {
     }
   }
 
-  /// Returns the number of symbols that the suffixes at the places `a` and `b` have in common at their starts, 16 at
-  /// most.
+  /// Returns how many symbols are equal at the beginnings of two suffixes, which start at the indices `a` and `b` of
+  /// Text::symbols; 16 at most.
   std::uint32_t shared_length(std::uint32_t a, std::uint32_t b) const {
     std::uint32_t length = 0;
     while (length < kLongestPiece && text_.symbols[a + length] == text_.symbols[b + length] &&
@@ -297,8 +303,8 @@ class Suffixes {
   std::vector<std::uint32_t> positions_;
 };
 
-/// Learns the pieces: holds the pieces that are left, their probabilities, and for each place of the text the pieces
-/// that start at this place.
+/// Learns the pieces of a unigram model by expectation maximisation. Holds the pieces that have not been removed, their
+/// probabilities, and for each index of Text::symbols the pieces that start at this index.
 class Learner {
  public:
   Learner(const WordCounts& words, const UnigramLimits& limits)
@@ -324,10 +330,11 @@ class Learner {
 
  private:
   struct Piece {
-    std::uint32_t at, length;  // the place of one occurrence of the piece, and the piece's number of symbols
+    // An index in Text::symbols at which the piece occurs, and the number of symbols that the piece has.
+    std::uint32_t at, length;
   };
-  /// An edge is a piece that starts at a place of the text: the piece's number in the high bits, the piece's length in
-  /// the low 5 bits.
+  /// An edge is an occurrence of a piece in the text, stored as a 32-bit integer: the piece's index in pieces_ in the
+  /// high bits, the piece's length in symbols in the low 5 bits.
   static constexpr std::uint32_t kLengthBits = 5;
   static std::uint32_t length_of(std::uint32_t edge) { return edge & ((1u << kLengthBits) - 1); }
   static std::uint32_t piece_of(std::uint32_t edge) { return edge >> kLengthBits; }
@@ -339,7 +346,8 @@ class Learner {
   void keep(const std::vector<bool>& kept);
   UnigramPieces result() const;
 
-  /// Buffers of one thread, reused from word to word.
+  /// The buffers of one thread, which are reused from word to word: the sums of expect_word() and the scores of
+  /// best_path().
   struct Scratch {
     std::vector<double> forward, backward;
     std::vector<std::int64_t> counts;
@@ -355,17 +363,21 @@ class Learner {
   UnigramLimits limits_;
   Text text_;
   ThreadPool pool_;
-  std::size_t characters_ = 0;  // number of different characters; the pieces with lower numbers are single characters
+  // The number of different characters in the text. The first pieces in pieces_, as many as this number, are these
+  // single characters.
+  std::size_t characters_ = 0;
   std::vector<Piece> pieces_;
   std::vector<float> scores_, probabilities_;
-  std::vector<std::uint32_t> edges_;  // the edges (pieces that start at a place of the text), sorted by place
-  // For each place of the text, the index in edges_ of the first edge that starts there; then the size of edges_.
+  // The edges (occurrences of pieces in the text), sorted by the index in Text::symbols at which the piece starts.
+  std::vector<std::uint32_t> edges_;
+  // For each index of Text::symbols, the index in edges_ of the first edge that starts there; and, as the last element,
+  // the size of edges_.
   std::vector<std::uint32_t> first_edge_;
 };
 
-/// Sets the first pieces: all characters, then the candidates with the largest frequency * length. The number of
-/// candidates is 8 times the wanted size, but at least 100,000 (or all there are). Sets the first probabilities of the
-/// pieces, and the edges of all places.
+/// Sets the first pieces: all characters, then the repeated substrings with the largest frequency * length. The number
+/// of substrings is 8 times the wanted number of pieces, but at least 100,000 (or all substrings if the text has
+/// fewer). Also sets the first probabilities of the pieces, and finds all their occurrences in the text (the edges).
 void Learner::find_seeds() {
   const Suffixes suffixes(text_);
   std::vector<Candidate> seeds = suffixes.candidates(limits_.min_frequency);
@@ -419,7 +431,7 @@ void Learner::find_seeds() {
   }
 }
 
-/// Returns buffers for each thread that are large enough for the longest word.
+/// Returns buffers for each thread of the pool. Each buffer is large enough for the longest word.
 std::vector<Learner::Scratch> Learner::make_scratch() const {
   std::uint32_t longest = 0;
   for (const Text::Word& word : text_.words) longest = std::max(longest, word.end - word.begin);
@@ -434,7 +446,7 @@ std::vector<Learner::Scratch> Learner::make_scratch() const {
   return all;
 }
 
-/// Calls use(word, scratch of the thread) for every word, on all threads.
+/// Calls use(word, buffers of the calling thread) for every word of the text, on all threads.
 template <class Use>
 void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   pool_.run([&](int thread) {
@@ -444,10 +456,11 @@ void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   });
 }
 
-/// Adds to scratch.counts how often each piece is expected to occur in the symbols from `begin` to before `end`, a word
-/// (or a part of one) that the text has `count` times. forward[i] is the sum of the probabilities of all segmentations
-/// of the first i symbols; backward[i] is the same sum for the symbols behind the first i. If the probability of a long
-/// word is too small (or large) for a double, its two halves are treated as two words.
+/// Adds to scratch.counts how often each piece is expected to occur in one word, which is the symbols from index
+/// `begin` to before `end` and occurs `count` times in the text. forward[i] is the sum of the probabilities of all
+/// segmentations of the word's first i symbols; backward[i] is the same sum for the symbols behind the first i, times a
+/// constant factor. If the probability of a long word is too small (or large) for a double, its two halves are treated
+/// as two words.
 void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t count, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   double* forward = scratch.forward.data();
@@ -483,7 +496,8 @@ void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t c
   }
 }
 
-/// Returns the expected count of each piece in the text (the E step of EM).
+/// Returns how often each piece is expected to occur in the text, given the current probabilities of the pieces (the E
+/// step of expectation maximisation).
 std::vector<double> Learner::expect() {
   std::vector<Scratch> scratch = make_scratch();
   for_each_word(scratch,
@@ -497,8 +511,8 @@ std::vector<double> Learner::expect() {
   return expected;
 }
 
-/// Sets the pieces' probabilities and scores from their expected counts (the M step of EM), and removes pieces that are
-/// expected less than kLeastExpected times. Characters stay.
+/// Computes the probabilities and scores of the pieces from their expected counts (the M step of expectation
+/// maximisation), and removes pieces that are expected less than kLeastExpected times. Single characters always stay.
 void Learner::maximise(const std::vector<double>& expected) {
   std::vector<bool> kept(pieces_.size());
   double sum = 0;
@@ -516,8 +530,8 @@ void Learner::maximise(const std::vector<double>& expected) {
   keep(kept);
 }
 
-/// Removes all pieces for which `kept` is false, and their edges. The pieces that stay get new numbers in the old
-/// order.
+/// Removes all pieces for which `kept` is false, and their edges (occurrences in the text). The pieces that stay get
+/// new indices in pieces_; their order does not change.
 void Learner::keep(const std::vector<bool>& kept) {
   constexpr std::uint32_t kGone = UINT32_MAX;
   std::vector<std::uint32_t> number(pieces_.size(), kGone);
@@ -543,8 +557,9 @@ void Learner::keep(const std::vector<bool>& kept) {
   edges_.resize(edge);
 }
 
-/// Returns the score of the best segmentation of the symbols from `begin` to before `end` that does not use the piece
-/// `without`. scratch.last_edge[i] is the last edge of the best segmentation of the first i symbols.
+/// Returns the score of the best segmentation of a word that does not use the piece with the index `without`; the word
+/// is the symbols from index `begin` to before `end`. scratch.last_edge[i] becomes the last edge (piece) of the best
+/// segmentation of the word's first i symbols.
 float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t without, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   float* best = scratch.best.data();
@@ -563,9 +578,9 @@ float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t w
   return best[size];
 }
 
-/// Removes a quarter of the pieces, but keeps at least `wanted`: first the pieces that no best segmentation uses, then
-/// the pieces with the smallest losses. A piece's loss is the log-likelihood that the text loses if every occurrence of
-/// the piece is cut in the best way without the piece.
+/// Removes a quarter of the pieces, but keeps at least `wanted` pieces. Pieces that no best segmentation of a word uses
+/// are removed first, then the pieces with the smallest losses. A piece's loss is the amount by which the
+/// log-likelihood of the text falls if every occurrence of the piece is cut in the best way without the piece.
 void Learner::prune(std::size_t wanted) {
   constexpr std::uint32_t kNone = UINT32_MAX;
   std::vector<Scratch> scratch = make_scratch();
@@ -611,8 +626,8 @@ void Learner::prune(std::size_t wanted) {
   keep(kept);
 }
 
-/// Returns the pieces with the highest scores: all characters, and as many longer pieces as the wanted size has room
-/// for.
+/// Returns the learnt pieces with their scores: all single characters, and as many longer pieces with the highest
+/// scores as the wanted number of pieces has room for.
 UnigramPieces Learner::result() const {
   UnigramPieces all;
   for (std::size_t i = 0; i < pieces_.size(); ++i)

@@ -10,18 +10,19 @@
 
 namespace heed {
 
-/// What learn_unigram() learns: the number of pieces, and which parts of the text it learns them from.
+/// How many pieces learn_unigram() learns, and from which parts of the text.
 struct UnigramLimits {
-  std::int64_t size = 8000;  ///< number of pieces to learn, single characters included
-  /// Share of the text's characters that must become pieces; rare characters beyond it do not.
+  std::int64_t size = 8000;  ///< the number of pieces to learn, single characters included
+  /// The fraction of the text that the single-character pieces must cover. The rarest characters, which are not needed
+  /// for this fraction, do not become pieces.
   double character_coverage = 0.9995;
-  std::int64_t min_frequency = 2;              ///< a piece of several characters must occur this often
+  std::int64_t min_frequency = 2;              ///< how often a piece of several characters must occur in the text
   std::vector<std::string> user_symbols = {};  ///< strings that are cut out of the words before learning
   int threads = 1;                             ///< number of threads; the result is the same for any number
 };
 
-/// Pieces and their scores (logarithms of probabilities), the highest score first. A piece that starts a word starts
-/// with U+2581.
+/// Learnt pieces with their scores (logarithms of their probabilities), the piece with the highest score first. A piece
+/// that begins a word starts with U+2581.
 using UnigramPieces = std::vector<std::pair<std::string, float>>;
 
 /// Learns a unigram language model (Kudo 2018, "Subword regularization") from the words of a text. The first candidates
