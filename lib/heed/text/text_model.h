@@ -35,13 +35,14 @@ struct TextModelParts {
 /// space or a colon.
 std::vector<std::string> split_languages(const std::string& languages);
 
-/// Turns raw lines into vocabulary ids and ids into raw lines: text steps, then subwords, then vocabulary. Immutable
-/// and cheap to copy; any number of threads may use one model.
+/// Turns raw lines into vocabulary ids and ids into raw lines. A raw line passes through the text steps (tokenising and
+/// so on), which make tokens; the subword model, which cuts tokens into pieces; and the vocabulary, which gives each
+/// piece an id. Immutable and cheap to copy; any number of threads may use one model.
 ///
 /// One vocabulary may serve two languages (`build-vocab --language en,de`). source() returns the model with the text
-/// steps of the first language, target() the model with those of the last language. With a single language, source()
-/// and target() return the same model; callers can therefore always ask for source() of the source vocabulary and
-/// target() of the target vocabulary.
+/// steps of the first language, target() the model with the text steps of the last language. With a single language,
+/// source() and target() return the same model; callers can therefore always ask for source() of the source vocabulary
+/// and target() of the target vocabulary.
 class TextModel {
  public:
   /// Reads a vocabulary file that build-vocab wrote, or a `.model` file of SentencePiece. If the file is malformed,

@@ -44,7 +44,7 @@ class Shortlist {
 
   std::int64_t lines() const { return lines_; }            ///< how many lines the file has behind its first line
   std::int64_t foreign_lines() const { return foreign_; }  ///< how many lines have a piece that the vocabularies lack
-  /// Returns the position of the first line with a piece that the vocabularies lack.
+  /// Returns the position of the first line of the shortlist file with a piece that the vocabularies lack.
   const Position& first_foreign() const { return first_foreign_; }
 
  private:

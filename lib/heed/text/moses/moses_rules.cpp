@@ -74,7 +74,8 @@ ApostropheRule apostrophe_rule(std::uint16_t before, std::uint16_t after, Apostr
   return ApostropheRule::before_letter;
 }
 
-/// Appends an apostrophe to `out` with the spaces that `rule` puts around it.
+/// Appends an apostrophe to `out`, with a space before or behind it where `rule` and `style` (the language) ask for a
+/// space.
 void append_apostrophe(ApostropheRule rule, Apostrophes style, std::string& out) {
   const bool joined_right = rule == ApostropheRule::plural_of_number ||
                             (rule == ApostropheRule::between_letters && style == Apostrophes::right);
@@ -85,7 +86,7 @@ void append_apostrophe(ApostropheRule rule, Apostrophes style, std::string& out)
     out += joined_right ? " '" : joined_left ? "' " : " ' ";
 }
 
-/// An entity of Moses and the character that it stands for.
+/// An entity of Moses, such as &quot;, and the character for which the entity stands.
 struct Entity {
   std::string_view name;
   char character;
@@ -131,7 +132,7 @@ constexpr std::array<std::uint8_t, 256> byte_kinds() {
 }
 constexpr auto kKinds = byte_kinds();
 
-/// Returns the entity that escape_special() writes for `c`.
+/// Returns the entity, such as &quot;, that escape_special() writes for the character `c`.
 std::string_view entity_of(char c) {
   return std::find_if(std::begin(kEntities), std::end(kEntities), [c](const Entity& e) { return e.character == c; })
       ->name;

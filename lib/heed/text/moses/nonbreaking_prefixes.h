@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// Knows the abbreviations of a language, the words whose full stop belongs to the word: Moses' lists of nonbreaking
-/// prefixes, as tokenizer.perl uses them.
+/// The abbreviations of a language: the words whose full stop belongs to the word, such as "Dr.". The lists come from
+/// Moses, which calls these words nonbreaking prefixes; tokenizer.perl uses the same lists.
 class NonbreakingPrefixes {
  public:
   /// What a full stop behind a word means.

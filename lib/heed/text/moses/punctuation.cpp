@@ -29,7 +29,7 @@ void replace_each(std::string& line, const Replacement (&replacements)[N]) {
   for (const auto& [from, to] : replacements) replace_all(line, from, to);
 }
 
-/// Replaces each run of spaces by a single space.
+/// Replaces each run of spaces in the line by a single space.
 void single_spaces(std::string& line) {
   line.erase(std::unique(line.begin(), line.end(), [](char a, char b) { return a == ' ' && b == ' '; }), line.end());
 }

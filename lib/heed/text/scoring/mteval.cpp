@@ -110,7 +110,8 @@ class IntlReader {
  public:
   explicit IntlReader(std::string_view text) : text_(text) {}
 
-  /// Returns the kind of the character at `at`, and sets `next` to the offset behind the character.
+  /// Returns the kind of the character at the byte offset `at` of the text, and sets `next` to the offset behind this
+  /// character.
   KindIntl read(std::size_t at, std::size_t& next) const {
     static const std::array<KindIntl, 128> ascii = make_ascii_intl();
     next = at;

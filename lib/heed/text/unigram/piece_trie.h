@@ -23,7 +23,8 @@ namespace heed {
 class PieceTrie {
   /// One element of the trie's array; a unit that is in use holds one node. `link` has three parts: the base of the
   /// node's children (high 23 bits), kTaken in every unit that holds a node, and the label, which is the byte that
-  /// leads from the parent to this node (low 8 bits). `value` is the number of the key that ends at the node, or -1.
+  /// leads from the parent to this node (low 8 bits). `value` is the number that the caller gave the key which ends at
+  /// the node, or -1.
   struct Unit {
     std::uint32_t link = 0;
     std::int32_t value = -1;
@@ -52,7 +53,7 @@ class PieceTrie {
       value_ = unit.value;
       return true;
     }
-    /// Returns the number of the key that ends at the current node, or -1 if no key ends there.
+    /// Returns the number that the caller gave the key which ends at the current node, or -1 if no key ends there.
     std::int32_t value() const { return value_; }
 
    private:
@@ -63,8 +64,8 @@ class PieceTrie {
   /// Returns a walk that starts at the root of the trie. The trie must not be empty.
   Walk walk() const { return Walk(*this); }
 
-  /// Calls take(length of the key in bytes, number of the key) for every key that `text` starts with, the shortest key
-  /// first. Stops when `take` returns false.
+  /// Calls take(length of the key in bytes, number that the caller gave the key) for every key that `text` starts with,
+  /// the shortest key first. Stops when `take` returns false.
   template <class Take>
   void prefixes(std::string_view text, Take&& take) const {
     if (empty()) return;

@@ -578,9 +578,10 @@ float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t w
   return best[size];
 }
 
-/// Removes a quarter of the pieces, but keeps at least `wanted` pieces. Pieces that no best segmentation of a word uses
-/// are removed first, then the pieces with the smallest losses. A piece's loss is the amount by which the
-/// log-likelihood of the text falls if every occurrence of the piece is cut in the best way without the piece.
+/// Removes pieces until three quarters of them are left, or `wanted` pieces if that is more. The pieces that no best
+/// segmentation of a word uses are always removed; then the pieces with the smallest losses are removed. A piece's loss
+/// is the amount by which the log-likelihood of the text falls if every occurrence of the piece is cut in the best way
+/// without the piece.
 void Learner::prune(std::size_t wanted) {
   constexpr std::uint32_t kNone = UINT32_MAX;
   std::vector<Scratch> scratch = make_scratch();
