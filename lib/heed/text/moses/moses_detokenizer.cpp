@@ -206,9 +206,8 @@ class Joiner {
   void add_quotes(std::string_view word) {
     const bool curly = every_character(word, [](char32_t c) { return c == kLowQuote || c == kLeftQuote; });
     int& count = quotes_[curly ? "\"" : word];
-    if (language_ == "cs" && word == "\u201E") count = 0;  // in Czech, this low quotation mark always opens a quotation
-    if (language_ == "cs" && word == "\u201C")
-      count = 1;  // in Czech, this curly quotation mark usually closes a quotation
+    if (language_ == "cs" && word == "\u201E") count = 0;  // in Czech, this mark always opens a quotation
+    if (language_ == "cs" && word == "\u201C") count = 1;  // in Czech, this mark usually closes a quotation
     if (count % 2 == 0 && language_ == "en" && word == "'" && i_ > 0 && back(1).ends_with('s')) {
       to_the_left(word);  // the mark is a possessive apostrophe: the Jones' house
       return;

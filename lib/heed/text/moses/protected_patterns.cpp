@@ -59,7 +59,7 @@ std::string required_literal(std::string_view pattern) {
   };
   for (std::size_t at = 0; at < pattern.size();) {
     const char c = pattern[at];
-    if (c == '|') return {};  // no string is in the matches of both alternatives of a|b
+    if (c == '|') return {};  // gives up: the matches of a|b need not have a string in common
     std::size_t end = at + 1;
     std::string_view literal;
     if (c == '(' || c == '[') {
