@@ -31,12 +31,14 @@ struct PackedIds {
   }
 };
 
-/// A batch of sentence pairs for teacher forcing: the decoder reads the correct target tokens, shifted by one. Target
-/// input and target output have the same offsets.
+/// A batch of sentence pairs for training with teacher forcing: the decoder reads the correct target tokens, target_in,
+/// and learns to predict the next token at each position, target_out. target_in.offsets are the boundaries of the
+/// sequences in target_out, too.
 struct Batch {
-  PackedIds source;     ///< the encoder's input; each sequence ends with </s>
-  PackedIds target_in;  ///< the decoder's input; each sequence starts with <s>
-  /// The tokens to predict: each sequence is the target_in sequence without <s> and with </s> at the end.
+  PackedIds source;     ///< the source token ids, which the encoder reads; each sequence ends with </s>
+  PackedIds target_in;  ///< the target token ids that the decoder reads; each sequence starts with <s>
+  /// The target token ids that the decoder should predict: each sequence is the target_in sequence without <s> and with
+  /// </s> at the end.
   std::vector<std::int32_t> target_out;
 
   void clear() {

@@ -12,16 +12,18 @@ std::size_t whole_lines(std::size_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
-/// Chooses how the cache stores keys and values for a model of this precision and width.
+/// Chooses the number format (exact, int16 or int8) in which the cache stores keys and values, from the precision of
+/// the model and the model's width in columns.
 template <class T>
 CacheFormat format_of(Precision precision, std::int64_t width) {
-  // The keys and values of models narrower than this fit in the processor's caches: 8 bits would make nothing faster.
+  // The smallest width, in columns, of models whose keys and values are stored as 8-bit integers. The keys and values
+  // of narrower models fit in the processor's caches anyway: 8-bit integers would not make decoding faster.
   constexpr std::int64_t kWide = 512;
   if (!std::is_same_v<T, float> || precision == Precision::float32) return CacheFormat::exact;
   return precision == Precision::int8 && width >= kWide ? CacheFormat::int8 : CacheFormat::int16;
 }
 
-/// Returns the bytes that one number of a key or value takes in this format.
+/// Returns the number of bytes that one element of a key or value takes in this number format.
 template <class T>
 std::size_t bytes_of(CacheFormat format) {
   switch (format) {
@@ -61,7 +63,8 @@ void DecoderCache<T>::begin(PackedOffsets source) {
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;) free_.push_back(slot);
 }
 
-/// Writes one record in the cache's format. kv is [2D]: the key of a token and, after the key, the value.
+/// Writes a record, which is the key and the value of one token in one layer, in the number format of the cache. kv is
+/// [2D], for model width D: the key and, after the key, the value.
 template <class T>
 void DecoderCache<T>::store(const T* kv, std::byte* record) const {
   if constexpr (std::is_same_v<T, float>) {
@@ -87,7 +90,8 @@ void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
   for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
 }
 
-/// Doubles capacity(), the number of positions that slots_ has room for in each row, and keeps the slots of all rows.
+/// Doubles the number of columns of the table slots_ and keeps the contents of all rows. The table has one row for each
+/// hypothesis and capacity() columns, one for each position of the hypothesis.
 template <class T>
 void DecoderCache<T>::double_capacity() {
   const auto rows = lengths_.size(), old = static_cast<std::size_t>(capacity_);
@@ -99,14 +103,16 @@ void DecoderCache<T>::double_capacity() {
   capacity_ *= 2;
 }
 
-/// Collects garbage: marks the slots that rows list, and makes all other slots free. If the free slots would not
-/// suffice for two steps, or are less than a quarter of the listed slots, adds slots to the pool.
+/// Collects garbage in the pool, where each slot holds the keys and values of one position: marks the slots that the
+/// hypotheses list in the table slots_, and makes all other slots free. If the free slots would not suffice for two
+/// decoding steps, or are less than a quarter of the listed slots, adds slots to the pool.
 template <class T>
 void DecoderCache<T>::collect() {
   used_.assign(static_cast<std::size_t>(slot_count_), false);
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
-    // The newest position of a row is skipped: begin_step() assigns a slot to this position after collect().
+    // The newest position of each hypothesis is skipped: begin_step() has added the position, and assigns a slot to the
+    // position after this function.
     for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {
       auto mark = used_[static_cast<std::size_t>(
           slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
@@ -118,7 +124,8 @@ void DecoderCache<T>::collect() {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
     const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
-    if (bytes > pool_.size()) pool_.grow(2 * bytes);  // pages that are not written take no memory
+    // Asks for twice the bytes, so that the pool grows seldom. Pages of the pool that are not written take no memory.
+    if (bytes > pool_.size()) pool_.grow(2 * bytes);
   }
   free_.clear();
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;)

@@ -40,77 +40,91 @@ namespace heed {
 //   begin_step()      row 0: [0 2 3 1]  row 1: [0 2 4 5]    no slot was free: collect() found slot 1 and added more
 
 /// The key/value cache of a Transformer decoder for one batch: the keys and values of self-attention and of
-/// cross-attention, for each layer. The comment above explains the pool of slots.
+/// cross-attention, for each layer. The comment at the top of this file explains how hypotheses share stored keys and
+/// values.
 template <class T>
 class DecoderCache {
  public:
-  /// Creates an empty cache for a decoder with `layers` layers of `width` columns. `precision` is the model's
-  /// precision: float32 stores keys and values exactly; bfloat16 stores 16-bit integers; int8 stores 8-bit integers for
-  /// models of at least 512 columns and 16-bit integers for narrower ones. A cache of doubles stores them exactly.
+  /// Creates an empty cache for a decoder with `layers` layers of `width` columns. `precision` is the precision of the
+  /// model: a float32 model's keys and values are stored exactly, a bfloat16 model's as 16-bit integers, and an int8
+  /// model's as 8-bit integers if `width` is at least 512, else as 16-bit integers. A cache of doubles stores keys and
+  /// values exactly.
   DecoderCache(int layers, std::int64_t width, int heads, Precision precision);
 
-  /// Starts a new batch: discards the old rows and creates one row without positions for each sentence of `source`, the
-  /// offsets of the packed encoder output. Keeps the pool's memory for the new batch.
+  /// Starts a new batch: discards all rows (hypotheses) of the old batch and creates one row without positions for each
+  /// sentence. `source` gives the offsets of the sentences in the packed encoder output. Keeps the memory of the pool
+  /// for the new batch.
   void begin(PackedOffsets source);
-  /// Stores the keys and values of one layer's cross-attention. kv is [S, 2D]: in each row, the key of a source token
-  /// and, after the key, the value.
+  /// Stores the keys and values of one layer's cross-attention. kv is [S, 2D], for S source tokens and model width D:
+  /// each row is the key of a source token and, after the key, the value.
   void set_memory(int layer, Tensor<T> kv);
 
-  /// Starts a decoding step: adds one position to each row and assigns a slot to the new position. lengths() includes
-  /// the new position from now on; append() must fill the slot.
+  /// Starts a decoding step: adds one position (token) to each row (hypothesis), and reserves a slot in the pool for
+  /// the keys and values of the new position. lengths() includes the new position from now on; the caller must then
+  /// call append() for each layer to fill the slots.
   void begin_step();
   /// Stores the keys and values that one layer's self-attention computed for the position that begin_step() added. qkv
-  /// is [R, 3D]: query, key and value of each row, side by side. The query is not stored.
+  /// is [R, 3D], for R rows (hypotheses) and model width D: query, key and value of each hypothesis, side by side. The
+  /// query is not stored.
   void append(int layer, Tensor<T> qkv);
-  /// Replaces the rows after a step of beam search: the new row i is a copy of the old row parents[i]. A parent may
-  /// occur several times or never; parents.size() is the new number of rows.
+  /// Replaces the rows (hypotheses) after a step of beam search: the new row i is a copy of the old row parents[i]. An
+  /// old row may occur in `parents` several times or never; parents.size() is the new number of rows.
   void select(std::span<const std::int32_t> parents);
 
   int rows() const { return static_cast<int>(lengths_.size()); }
-  /// Returns the number of positions of each row, [R].
+  /// Returns, for each of the R rows (hypotheses), the number of positions (tokens), [R].
   std::span<const std::int32_t> lengths() const { return lengths_; }
-  /// Returns the index of the sentence in the batch that each row translates, [R].
+  /// Returns, for each of the R rows (hypotheses), the index in the batch of the sentence that the hypothesis
+  /// translates, [R].
   std::span<const std::int32_t> sentences() const { return sentences_; }
-  /// Returns the slots of all rows, [R, capacity()]. Only the first lengths()[r] elements of row r are valid.
+  /// Returns a table [R, capacity()] with one row for each of the R hypotheses: element t of row r is the slot of the
+  /// pool that holds the keys and values of position t. Only the first lengths()[r] elements of row r are valid.
   std::span<const std::int32_t> slots() const { return slots_; }
-  /// Returns how many positions slots() has room for in each row.
+  /// Returns the number of columns of the table slots(): how many positions each hypothesis can have before the table
+  /// grows.
   std::int64_t capacity() const { return capacity_; }
 
-  /// Returns the self-attention keys of one layer, [number of slots, D]: row s is the key in slot s.
+  /// Returns the self-attention keys of one layer, [number of slots, D], for model width D: row s is the key in slot s
+  /// of the pool.
   CachedRows<T> keys(int layer) const { return keys_in(pool_at(0, layer), bytes_of_position()); }
-  /// Returns the self-attention values of one layer, [number of slots, D]: row s is the value in slot s.
+  /// Returns the self-attention values of one layer, [number of slots, D], for model width D: row s is the value in
+  /// slot s of the pool.
   CachedRows<T> values(int layer) const { return values_beside(keys(layer)); }
-  /// Returns the cross-attention keys of one layer, [S, D]: one row for each source token.
+  /// Returns the cross-attention keys of one layer, [S, D]: one row for each of the S source tokens, D columns.
   CachedRows<T> memory_keys(int layer) const { return keys_in(memory_at(layer), record_); }
-  /// Returns the cross-attention values of one layer, [S, D]: one row for each source token.
+  /// Returns the cross-attention values of one layer, [S, D]: one row for each of the S source tokens, D columns.
   CachedRows<T> memory_values(int layer) const { return values_beside(memory_keys(layer)); }
   PackedOffsets source() const { return {source_}; }
-  /// Returns the bytes that one slot takes: the records of all layers. One source token of the encoder's output takes
-  /// the same number of bytes.
+  /// Returns the bytes that the keys and values of one position of a hypothesis take in all layers together. The
+  /// cross-attention keys and values of one source token take the same number of bytes.
   std::size_t bytes_of_position() const { return layers_ * record_; }
 
  private:
   void double_capacity();
   void collect();
   void store(const T* kv, std::byte* record) const;
-  /// Returns the number of scales of one key (or value): int8 has one scale for each head, int16 has one.
+  /// Returns the number of scale factors that are stored with one key (or one value): the int8 format has one scale for
+  /// each attention head, the int16 format has one scale.
   std::size_t scales_of_row() const { return format_ == CacheFormat::int8 ? static_cast<std::size_t>(heads_) : 1; }
-  /// Describes the keys of consecutive records: the first record is at `first`, the next one `stride` bytes behind.
+  /// Returns a view of the keys in consecutive records: the first record begins at the address `first`, and each record
+  /// begins `stride` bytes after the record before. A record is the key and the value of one token in one layer.
   CachedRows<T> keys_in(const std::byte* first, std::size_t stride) const {
     return {first, static_cast<std::int64_t>(stride), format_, static_cast<std::int64_t>(scales_)};
   }
-  /// Describes the values that are in the same records as `keys`.
+  /// Returns a view of the values that are stored in the same records as the keys of the view `keys`.
   CachedRows<T> values_beside(CachedRows<T> keys) const {
     keys.data += row_;
     keys.scales += static_cast<std::int64_t>(scales_of_row() * sizeof(float)) - static_cast<std::int64_t>(row_);
     return keys;
   }
-  /// Returns the address of the record of one slot and layer in the pool.
+  /// Returns the address in the pool of one record of self-attention: the key and the value that `slot` holds for
+  /// `layer`.
   std::byte* pool_at(std::int32_t slot, int layer) const {
     return reinterpret_cast<std::byte*>(pool_.data()) +
            (static_cast<std::size_t>(slot) * layers_ + static_cast<std::size_t>(layer)) * record_;
   }
-  /// Returns the address of one layer's first record of the encoder's output.
+  /// Returns the address of the first record of cross-attention in `layer`: the key and the value of the batch's first
+  /// source token.
   std::byte* memory_at(int layer) const {
     return reinterpret_cast<std::byte*>(memory_.data()) +
            static_cast<std::size_t>(layer) * static_cast<std::size_t>(source().tokens()) * record_;
@@ -120,13 +134,17 @@ class DecoderCache {
   std::size_t layers_;
   int heads_;
   CacheFormat format_;
-  // The layout of a record, in bytes: the key begins at 0, the value at row_, the scales of both at scales_; the record
-  // ends at record_. The scales have cache lines of their own. The size of a record is therefore seldom a power of two,
-  // and records spread over all sets of the processor's cache.
+  // A record is the key and the value of one token in one layer. The layout of a record, in bytes: the key begins at 0,
+  // the value at row_, the scales of both at scales_; the record ends at record_. The scales have cache lines of their
+  // own. The size of a record is therefore seldom a power of two, and records spread over all sets of the processor's
+  // cache.
   std::size_t row_, scales_, record_;
-  Pages pool_, memory_;  // records of self-attention [slot, layer], of cross-attention [layer, source token]
+  // pool_ holds the records (keys and values) of self-attention, in the order [slot, layer]. memory_ holds the records
+  // of cross-attention, in the order [layer, source token].
+  Pages pool_, memory_;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
-  std::vector<bool> used_;  // for each slot, whether a row lists the slot; valid within collect() only
+  // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
+  std::vector<bool> used_;
   std::int64_t capacity_ = 0, slot_count_ = 0;
 };
 

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-/// Returns the length of the longest sequence, in tokens.
+/// Returns the length, in tokens, of the longest sequence of a packed batch.
 int longest(PackedOffsets packed) {
   int length = 0;
   for (int b = 0; b < packed.sequences(); ++b) length = std::max(length, packed.length(b));
@@ -52,8 +52,9 @@ Transformer<T>::Transformer(const TransformerConfig& c)
   if (c.output_bias) output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
 }
 
-/// Returns the position of each token in its sequence, from 0: [N], in the graph's memory. Throws Error if a sequence
-/// is longer than the number of learned positions; sinusoidal positions have no limit.
+/// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
+/// the arena of the graph. Throws Error if a sequence is longer than the number of learned positions; sinusoidal
+/// positions have no limit.
 template <class T>
 std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
   const int length = longest(packed);

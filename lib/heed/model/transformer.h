@@ -22,7 +22,8 @@ namespace heed {
 template <class T>
 class Transformer {
  public:
-  /// Builds the layout of all parameters for a config. Throws UsageError if fields of the config contradict each other.
+  /// Defines the names and shapes of all parameters of a model with this config. Throws UsageError if fields of the
+  /// config contradict each other.
   explicit Transformer(const TransformerConfig& config);
   Transformer(const Transformer&) = delete;
   Transformer& operator=(const Transformer&) = delete;
@@ -30,14 +31,17 @@ class Transformer {
   const TransformerConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }
 
-  /// Runs the encoder on packed source sentences. Returns the encoder's output [S, D]. `trace` may be null.
+  /// Runs the encoder on packed source sentences. Returns the encoder's output [S, D], for S source tokens and model
+  /// width D. `trace`, if not null, receives the attention weights.
   Variable<T> encode(Graph<T>& graph, const PackedIds& source, Trace* trace = nullptr) const;
   /// Runs the decoder on all positions of given target inputs at once (teacher forcing). `memory` is the encoder's
-  /// output [S, D], with the offsets `source`. Returns the decoder's output [N, D], the input of the output layer.
+  /// output [S, D] for S source tokens; `source` gives the offsets of the sentences in `memory`. Returns the decoder's
+  /// output [N, D] for N target tokens, the input of the output layer.
   Variable<T> decode(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, const PackedIds& target_in,
                      Trace* trace = nullptr) const;
   /// Returns the training loss of a batch, a scalar: the cross-entropy with label smoothing, multiplied by
-  /// options.scale. `sums` receives the unscaled sums over target tokens.
+  /// options.scale. `sums` receives the loss, the negative log-likelihood and the number of correct predictions, as
+  /// sums over target tokens without options.scale.
   Variable<T> loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
                    CrossEntropySums* sums) const;
 
@@ -46,15 +50,18 @@ class Transformer {
     return {config_.dec_depth, config_.dim_emb, config_.heads, precision};
   }
   /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `memory` is the encoder's
-  /// output [S, D]; each layer's cross-attention keys and values are computed from `memory` and stored in the cache.
+  /// output [S, D], with the sentence offsets `source`; the cross-attention keys and values of each layer are computed
+  /// from `memory` and stored in the cache.
   void start(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, DecoderCache<T>& cache) const;
-  /// Decodes one step: gives each row (hypothesis) of the cache a next input token. Shapes: tokens [R] -> the decoder's
-  /// output [R, D].
+  /// Decodes one step: reads one more input token for each of the R rows (hypotheses) of the cache. `tokens` is [R].
+  /// Returns the decoder's output [R, D], for model width D.
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
-  /// Returns the weight W [V, D] of the output layer: logits = hidden W^T + b.
+  /// Returns the weight W [V, D] of the output layer, for a target vocabulary of V pieces and model width D: logits =
+  /// hidden W^T + b.
   Variable<T> output_weight(Graph<T>& graph) const { return graph.parameter(output_weight_); }
-  /// Returns the bias b [V] of the output layer; absent if the config has no output bias.
+  /// Returns the bias b [V] of the output layer, for a target vocabulary of V pieces; the variable is absent if the
+  /// config has no output bias.
   Variable<T> output_bias(Graph<T>& graph) const {
     return output_bias_ ? graph.parameter(output_bias_) : Variable<T>();
   }

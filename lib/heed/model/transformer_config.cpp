@@ -5,21 +5,22 @@
 namespace heed {
 namespace {
 
-/// The sizes of one preset.
+/// The sizes of the model that one preset of `train --task` stands for.
 struct Sizes {
   TransformerPreset preset;
-  int depth;  // number of encoder layers; the decoder has as many layers
+  int depth;  // number of encoder layers, and also of decoder layers
   std::int64_t dim_emb;
   int heads;
   std::int64_t dim_ffn;
 };
 
-/// The presets. A preset decides sizes only: dropout, norm, activation etc. are the same for all presets and are the
-/// default values of ModelFields. The manual page man/train.1 repeats these numbers under --task.
+/// The presets of `train --task`. A preset decides sizes only: dropout, norm, activation etc. are the same for all
+/// presets and are the default values of ModelFields. base and big have the sizes of Vaswani et al. 2017, table 3. The
+/// manual page man/train.1 repeats these numbers under --task.
 constexpr Sizes kPresets[] = {{TransformerPreset::tiny, 4, 128, 4, 256},
                               {TransformerPreset::mini, 3, 256, 4, 1024},
                               {TransformerPreset::small, 6, 512, 4, 1024},
-                              {TransformerPreset::base, 6, 512, 8, 2048},  // base, big: Vaswani et al. 2017, table 3
+                              {TransformerPreset::base, 6, 512, 8, 2048},
                               {TransformerPreset::big, 6, 1024, 16, 4096}};
 
 void set_sizes(TransformerConfig& config, TransformerPreset preset) {

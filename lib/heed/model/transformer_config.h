@@ -15,11 +15,12 @@ namespace heed {
 enum class TransformerPreset { tiny, mini, small, base, big };
 constexpr TransformerPreset kDefaultPreset = TransformerPreset::base;
 
-/// Where layer normalisation stands: `post` after each residual sum (Vaswani et al. 2017), `pre` before each sublayer
-/// (Xiong et al. 2020).
+/// Where layer normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
+/// each sublayer (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
-/// Which layers share one weight matrix. `decoder`: the target embedding and the output layer share a matrix; `all`:
-/// the source embedding shares the matrix, too, which needs one vocabulary for both languages.
+/// Which layers of the model share one weight matrix. `none`: no layers; `decoder`: the target embedding and the output
+/// layer; `all`: the source embedding, the target embedding and the output layer, which needs one vocabulary for both
+/// languages.
 enum class TiedEmbeddings { none, decoder, all };
 
 template <>
@@ -54,14 +55,15 @@ struct EnumNames<Activation> {
       {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
 };
 
-/// The maximum width of a layer, in columns. Matrix products in int8 are exact up to kInt8MostDepth columns, and the
-/// assertion below checks that no layer is wider.
+/// The maximum width of a layer, in columns. Matrix products in int8 are exact up to kInt8MostDepth columns; the
+/// static_assert checks that no layer can be wider.
 constexpr std::int64_t kMostWidth = 1 << 20;
 static_assert(kMostWidth <= kInt8MostDepth);
 
-/// The fields that the options of `train` and the config of a checkpoint share. Size<T> is the type of the sizes
-/// that a preset decides: T in a config; std::optional<T> in the options of `train`, where a size that the user did not
-/// give is absent, and the preset decides.
+/// The fields of a model that the user can choose with options of `train`. The struct of those options and the struct
+/// of the config, which a checkpoint stores, derive from this struct. Size<T> is the type of the fields that a preset
+/// decides (width, depth, heads). In a config, Size<T> is T. In the options of `train`, Size<T> is std::optional<T>: a
+/// field that the user did not give is empty, and the preset's value is used.
 template <template <class> class Size>
 struct ModelFields {
   Size<std::int64_t> dim_emb{};
@@ -70,7 +72,9 @@ struct ModelFields {
   NormPlacement norm = NormPlacement::post;
   Activation ffn_activation = Activation::relu;
   PositionEncoding positions = PositionEncoding::interleaved;
-  int max_positions = 1024;  ///< number of learned positions; sinusoidal positions have no limit
+  /// Number of learned positions, and thus the largest length of a sentence in tokens. Sinusoidal positions have no
+  /// limit.
+  int max_positions = 1024;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
   double dropout = 0.1;          ///< dropout probability on embeddings and on the output of every sublayer
@@ -115,18 +119,18 @@ struct ModelFields {
   }
 };
 
-/// The Size of ModelFields in TransformerConfig: AlwaysGiven<T> is T, because a config has a value for every size. The
-/// options of `train` have std::optional<T> instead.
+/// The argument of the template ModelFields in TransformerConfig: AlwaysGiven<T> is T, because a config has a value for
+/// every size. The options of `train` have std::optional<T> instead.
 template <class T>
 using AlwaysGiven = T;
 
-/// The complete definition of an encoder-decoder Transformer (Vaswani et al. 2017) apart from its parameters' values. A
-/// checkpoint stores these fields as attributes of the group /config.
+/// The complete definition of an encoder-decoder Transformer (Vaswani et al. 2017), without the values of the
+/// parameters. A checkpoint stores these fields as attributes of the HDF5 group /config.
 struct TransformerConfig : ModelFields<AlwaysGiven> {
   std::int64_t source_vocabulary = 0, target_vocabulary = 0;
   double norm_epsilon = 1e-5;
 
-  /// Creates a config with the sizes of kDefaultPreset.
+  /// Creates a config with the sizes of the preset kDefaultPreset.
   TransformerConfig();
 
   template <class Visitor>
@@ -141,12 +145,13 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
           {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
   }
 
-  /// Throws UsageError if fields contradict each other, and names the options: the number of heads does not divide the
-  /// width, sinusoidal positions have an odd width, or tied embeddings have vocabularies of different sizes.
+  /// Throws UsageError, with the names of the options, if fields of the config contradict each other: the number of
+  /// heads does not divide the width, sinusoidal positions have an odd width, or `--tied-embeddings all` has
+  /// vocabularies of different sizes.
   void validate() const;
 };
 
-/// The model options of `train`: a preset, and the sizes that the user gave instead of the preset's.
+/// The options of `train` that define the model: a preset, and single sizes that replace the sizes of the preset.
 struct ModelOptions : ModelFields<std::optional> {
   TransformerPreset task = kDefaultPreset;
   bool tied_embeddings_all = false;
@@ -159,8 +164,9 @@ struct ModelOptions : ModelFields<std::optional> {
     visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
   }
 
-  /// Returns the complete config: the preset's sizes, replaced by the user's where given. The vocabulary sizes are in
-  /// pieces. Throws the UsageError of TransformerConfig::validate().
+  /// Returns the complete config of the model: the sizes of the preset, where the user gave no other size. The
+  /// arguments are the numbers of pieces (subwords) in the vocabularies. Throws UsageError if
+  /// TransformerConfig::validate() refuses the config.
   TransformerConfig resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const;
 };
 
