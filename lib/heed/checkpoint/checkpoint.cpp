@@ -19,7 +19,8 @@ std::string utc_now() {
   return text;
 }
 
-/// Writes one dataset for each parameter to a group. Throws Error if a number is not finite.
+/// Writes one dataset for each parameter to the HDF5 group `group`. Throws Error if an element of a parameter is
+/// infinite or NaN.
 void write_parameters(h5::File& file, const std::string& group, const ParameterValues<float>& values) {
   const ParameterLayout& layout = values.layout();
   for (const ParameterInfo& info : layout.all()) {
@@ -32,10 +33,13 @@ void write_parameters(h5::File& file, const std::string& group, const ParameterV
   }
 }
 
-/// Appends to `ranges` the bytes of the file that hold the numbers of each large parameter of a group.
+/// Appends to `ranges` one range of bytes for each large parameter of an HDF5 group: the bytes of the file that hold
+/// the elements of the parameter. append_checksum() treats these ranges separately.
 void add_ranges(const h5::File& file, const std::string& group, const ParameterLayout& layout,
                 std::vector<ByteRange>& ranges) {
-  constexpr std::int64_t kLarge = 1 << 14;  // bytes; smaller parameters stay in the outline
+  // The smallest size, in bytes, of a large parameter. The bytes of smaller parameters belong to the outline, which is
+  // checked as a whole when the file is opened.
+  constexpr std::int64_t kLarge = 1 << 14;
   for (const ParameterInfo& info : layout.all()) {
     const std::int64_t bytes = info.shape.size() * 4;
     if (bytes < kLarge) continue;
@@ -44,7 +48,7 @@ void add_ranges(const h5::File& file, const std::string& group, const ParameterL
   }
 }
 
-/// Writes a checkpoint; `state` and `arrays` are null for a checkpoint from which training cannot go on.
+/// Writes a checkpoint file. `state` and `arrays` are null for a checkpoint from which training cannot be resumed.
 void write_all(const std::string& path, const Checkpoint& checkpoint, const TrainingState* state,
                const TrainingArrays* arrays) {
   AtomicPath atomic(path);
@@ -81,9 +85,10 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return out + "]";
 }
 
-/// Opens the datasets of all parameters in a group, in the order of the layout. Checks type, shape and size of every
-/// dataset before any memory is allocated; the Error lists all problems. Adds the bytes of the datasets to `claimed`,
-/// the bytes of all arrays opened so far, which may not exceed the size of the file.
+/// Opens the datasets of all parameters in an HDF5 group, in the order of the layout. Checks type, shape and size of
+/// every dataset before any memory is allocated; the Error lists all problems. Adds the bytes that the datasets store
+/// to `claimed`, a sum over all calls for the same file. Throws Error if `claimed` exceeds the size of the file, as in
+/// a forged file.
 std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string& group, const ParameterLayout& layout,
                                          std::int64_t& claimed) {
   std::vector<h5::Dataset> datasets;
@@ -113,15 +118,16 @@ std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string
   return datasets;
 }
 
-/// The parts of a checkpoint apart from the values of parameters. The parts have been checked to fit together.
+/// What is read of a checkpoint before the values of the parameters: the model without values, the text models, and the
+/// open datasets of the parameters. The parts have been checked to fit together.
 struct Outline {
   std::shared_ptr<const Transformer<float>> model;
   TextModel source, target;
   std::vector<h5::Dataset> parameters;
 };
 
-/// Reads the config and the text models, and opens the datasets of the parameters. Throws Error if sizes contradict
-/// each other.
+/// Reads the config and the text models of a checkpoint, and opens the datasets of the parameters. Throws Error if the
+/// sizes of vocabularies or parameters contradict the config.
 Outline read_outline(const h5::File& file) {
   const TransformerConfig config = read_config(file);
   auto [source, target] = read_text_models(file);

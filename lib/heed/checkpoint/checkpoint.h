@@ -12,8 +12,9 @@
 
 namespace heed {
 
-/// Arrays with the layout of the parameters that training saves in addition to the parameters, by name: optimiser
-/// moments, and the parameters before smoothing or averaging if /parameters holds smoothed or averaged ones.
+/// The arrays that training saves in addition to the parameters, by name. Each array has one element for each element
+/// of the parameters: optimiser moments and, if the HDF5 group /parameters holds smoothed or averaged parameters, the
+/// parameters before smoothing or averaging.
 using TrainingArrays = std::map<std::string, ParameterValues<float>>;
 
 /// A trained model, with everything that translation from text to text needs: the architecture, the parameters, and the
@@ -24,15 +25,16 @@ struct Checkpoint {
   TextModel source, target;
 };
 
-/// A checkpoint whose parameters are allocated but not yet read. `reader` reads them, in parts and on any thread, and
-/// must not be used after the checkpoint's model is gone. Damage to a large weight is found only when the whole weight
-/// has been read: the caller must call reader->finish(), which checks the rest, before using any value.
+/// A checkpoint whose parameters are allocated but not yet read. `reader` reads the parameters, in parts and on any
+/// thread, and must not be used after the checkpoint's model has been destroyed. Damage to a large weight is found only
+/// when the whole weight has been read: before using any value, the caller must call reader->finish(), which reads and
+/// checks the missing parts.
 struct UnreadCheckpoint {
   Checkpoint checkpoint;
   std::unique_ptr<const ParameterReader> reader;
 };
 
-/// A checkpoint from which training can go on: the model, the state of training, and the optimiser's arrays.
+/// A checkpoint from which training can be resumed: the model, the state of training, and the optimiser's arrays.
 struct ResumableCheckpoint {
   Checkpoint checkpoint;
   TrainingState state;
@@ -43,7 +45,8 @@ struct ResumableCheckpoint {
 /// to the disk and renames it to `path`, so that `path` is never half written. Throws Error if the file cannot be
 /// written, or if a parameter is not finite.
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-/// Writes a checkpoint file from which training can go on, with the state of training and the optimiser's arrays.
+/// Writes a checkpoint file from which training can be resumed: the model, the state of training and the optimiser's
+/// arrays.
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, const TrainingState& state,
                      const TrainingArrays& arrays);
 
@@ -51,18 +54,19 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint, cons
 /// file, if the file is not HDF5, is not a checkpoint, is damaged, or is for another architecture; one message lists
 /// all missing, extra and wrongly shaped datasets.
 Checkpoint load_checkpoint(const std::string& path);
-/// Reads a checkpoint file like load_checkpoint(), apart from the values of the parameters.
+/// Reads a checkpoint file like load_checkpoint(), but leaves the values of the parameters unread: the `reader` of the
+/// result reads the values later.
 UnreadCheckpoint open_unread_checkpoint(const std::string& path);
 
-/// Reads a checkpoint file with the state of training. Returns nothing if the file holds a model without such a state.
-/// Throws the errors of load_checkpoint(), and Error if the state is damaged.
+/// Reads a checkpoint file from which training can be resumed. Returns nothing if the file holds a model without a
+/// state of training. Throws the errors of load_checkpoint(), and Error if the state of training is damaged.
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path);
 
 /// Reads the text models of source and target from a checkpoint file, without the parameters, for `tokenize -m
 /// MODEL.h5`.
 std::pair<TextModel, TextModel> load_text_models(const std::string& path);
 
-/// Tells whether a file starts with the 8 bytes with which HDF5 files start.
+/// Tells whether a file starts with the 8 bytes with which all HDF5 files start.
 bool looks_like_checkpoint(const std::string& path);
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-/// Returns the name of the option that an HDF5 attribute stores: the inverse of attribute_name().
+/// Returns the name of the option that an HDF5 attribute stores: the attribute "dim_emb" stores the option "dim-emb".
 std::string option_name(std::string attribute) {
   std::replace(attribute.begin(), attribute.end(), '_', '-');
   return attribute;
@@ -19,7 +19,7 @@ constexpr const char *kSourceText = "/text/source", *kTargetText = "/text/target
 constexpr const char *kVocabulary = "/vocabulary", *kSubwordModel = "/subword_model",
                      *kTruecaseModel = "/truecase_model";
 
-/// Returns the value of an attribute as the words that a user would write on the command line.
+/// Returns the value of an HDF5 attribute as the words that a user would write for the option on the command line.
 std::vector<std::string> as_text(const FieldValue& value) {
   if (const auto* flag = std::get_if<bool>(&value)) return {*flag ? "true" : "false"};
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return {std::to_string(*integer)};
@@ -28,7 +28,7 @@ std::vector<std::string> as_text(const FieldValue& value) {
   return std::get<std::vector<std::string>>(value);
 }
 
-/// Tells whether the file begins with the bytes `magic`.
+/// Tells whether the first bytes of a file are the bytes `magic`.
 bool starts_with(const std::string& path, std::string_view magic) {
   std::ifstream in(path, std::ios::binary);
   std::string start(magic.size(), '\0');
@@ -36,8 +36,9 @@ bool starts_with(const std::string& path, std::string_view magic) {
   return start == magic;
 }
 
-/// Reads the parts of a text model from a group. `source`, if not null, holds the source's parts: parts that the group
-/// shares with the source are copied from there, and not read again.
+/// Reads the parts of a text model (vocabulary, subword model, truecase model, attributes) from the HDF5 group `group`.
+/// `source`, if not null, holds the parts of the source's text model, which have been read before: a vocabulary or
+/// subword model that is the same HDF5 object in both groups is copied from `source`, and not read again.
 TextModelParts read_text_parts(const h5::File& file, const std::string& group, const TextModelParts* source) {
   TextModelParts parts;
   const auto shared = [&](const char* name) {
@@ -56,8 +57,8 @@ TextModelParts read_text_parts(const h5::File& file, const std::string& group, c
   return parts;
 }
 
-/// Tells whether two text models split words into the same pieces with the same ids. Text steps, such as lower-casing,
-/// may differ.
+/// Tells whether two text models split words into the same pieces (subwords) with the same ids. Their text steps, such
+/// as lower-casing, may differ.
 bool same_subwords(const TextModelParts& a, const TextModelParts& b) {
   const auto attribute = [](const TextModelParts& parts, const char* name) {
     for (const auto& [known, value] : parts.attributes)
@@ -79,7 +80,8 @@ std::string attribute_name(std::string_view option) {
 }
 
 h5::File open_checkpoint(const std::string& path) {
-  open_input(path);  // throws the usual Error if the file is missing or unreadable
+  // open_input() throws the usual Error if the file is missing or unreadable.
+  open_input(path);
   if (!looks_like_checkpoint(path)) {
     if (starts_with(path, "heed-vocabulary "))
       throw Error(Position{path},
@@ -159,8 +161,9 @@ OpenCheckpoint open_checked(const std::string& path, ChecksumScope scope) {
     OpenCheckpoint out;
     out.bytes = std::make_shared<const CheckedFile>(path, scope);
     out.file = std::make_shared<const h5::File>(open_checkpoint(path));
-    if (out.file->is_same_as(out.bytes->descriptor()))
-      return out;  // otherwise a running training replaced the file after CheckedFile opened it: the loop tries again
+    // If the two files differ, a running training replaced the checkpoint between the two calls that opened the path.
+    // The loop then tries again.
+    if (out.file->is_same_as(out.bytes->descriptor())) return out;
   }
   throw Error(Position{path}, "is replaced by another file again and again (read a copy of it)");
 }

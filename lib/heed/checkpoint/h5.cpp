@@ -16,7 +16,8 @@
 namespace heed::h5 {
 namespace {
 
-/// An HDF5 identifier that is closed at the end of its scope.
+/// An HDF5 identifier (of a dataset, type or property list) that the HDF5 function `close` closes when the object is
+/// destroyed.
 class Id {
  public:
   Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
@@ -25,7 +26,7 @@ class Id {
   }
   Id(const Id&) = delete;
   Id& operator=(const Id&) = delete;
-  operator hid_t() const { return id_; }  // NOLINT: HDF5's functions take a hid_t
+  operator hid_t() const { return id_; }  // NOLINT: converts implicitly, because HDF5's functions take a hid_t
   bool valid() const { return id_ >= 0; }
 
  private:
@@ -33,8 +34,8 @@ class Id {
   herr_t (*close_)(hid_t);
 };
 
-/// The bytes that the file holds for each text of variable length: a reference. The text is elsewhere in the file, so
-/// that a file with n such texts has at least n * kReference bytes.
+/// The number of bytes that a dataset of texts of variable length stores for each text: a reference to the text, which
+/// is elsewhere in the file. A file with n such texts therefore has at least n * kReference bytes.
 constexpr std::int64_t kReference = 16;
 
 #if H5_VERSION_GE(1, 12, 0)
@@ -71,8 +72,9 @@ void start_library() {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-/// Redirects an HDF5 file to memory after a failed write. HDF5 closes a file only after writing all buffers of the
-/// file, which would fail again; the redirected data is discarded when the file is closed.
+/// Redirects the output of an open HDF5 file to memory, after writing to the disk has failed. HDF5 closes a file only
+/// after writing all buffers of the file, which would fail again on the disk. The data in memory is discarded when the
+/// file is closed.
 void write_to_memory(hid_t file) {
   void* handle = nullptr;
   if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0) return;
@@ -90,19 +92,21 @@ Id string_type() {
   return {type, H5Tclose};
 }
 
-/// Creates an HDF5 dataspace of this shape; an empty shape is a scalar.
+/// Creates an HDF5 dataspace of this shape; an empty shape means a scalar.
 Id space_of(std::span<const std::int64_t> shape) {
   std::vector<hsize_t> dims(shape.begin(), shape.end());
   return {shape.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
           H5Sclose};
 }
 
-/// Converts a size that a file claims to int64. A size above the range of int64 becomes the largest int64.
+/// Converts to int64 a size that a file claims and that may be forged. A size above the range of int64 becomes the
+/// largest int64.
 std::int64_t as_int64(std::uint64_t claimed) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(claimed, std::numeric_limits<std::int64_t>::max()));
 }
 
-/// Returns the shape that an HDF5 dataspace claims. Nothing has been checked yet.
+/// Returns the shape that an HDF5 dataspace claims. The shape may be damaged or forged: the caller has to check the
+/// sizes.
 std::vector<std::int64_t> shape_of(hid_t space) {
   const int rank = std::max(0, H5Sget_simple_extent_ndims(space));
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
@@ -129,7 +133,7 @@ std::vector<std::string> copies(const std::vector<char*>& raw) {
 /// forged file may refer to the same long text many times.
 class TextMemory {
  public:
-  /// Creates an empty memory that gives out at most `most` bytes.
+  /// Creates the memory for texts of at most `most` bytes together.
   explicit TextMemory(std::int64_t most) : left_(static_cast<std::size_t>(most)) {}
 
   /// Returns HDF5 transfer properties that make H5Dread allocate texts with take().
@@ -158,10 +162,10 @@ class TextMemory {
 
   std::size_t left_;
   std::vector<std::unique_ptr<char[]>> blocks_;
-  std::span<char> free_;  // the unused part of the last block
+  std::span<char> free_;  // the unused part of the last element of blocks_
 };
 
-/// Multiplies dimensions that a file claims. Returns the maximum of int64 on overflow.
+/// Returns the product of the dimensions that a file claims for a dataset, or the maximum of int64 on overflow.
 std::int64_t product(std::span<const std::int64_t> shape) {
   std::int64_t size = 1;
   for (const std::int64_t dim : shape)
@@ -180,7 +184,7 @@ void File::fail(const std::string& object, const std::string& what) const {
 File File::create(const std::string& path, std::string name) {
   start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  // The file format of HDF5 1.8 and later protects object headers with checksums.
+  // Selects the file format of HDF5 1.8 to 1.10. Since version 1.8 checksums protect the object headers of the file.
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
   if (id < 0) throw Error(Position{name}, "cannot create the checkpoint: " + reason());
@@ -193,8 +197,8 @@ File File::create(const std::string& path, std::string name) {
 File File::open(const std::string& path) {
   File file;
   file.path_ = path;
-  // The time limit of one HDF5 call is kSeconds + size / kBytesPerSecond, since a large file may take long to
-  // decompress.
+  // The HDF5 library may loop forever on a damaged file, so that each HDF5 call has a time limit: kSeconds + size of
+  // the file / kBytesPerSecond. The limit grows with the file, since a large file may take long to decompress.
   constexpr double kSeconds = 3, kBytesPerSecond = 2e7;
   struct stat status {};
   const double bytes = ::stat(path.c_str(), &status) == 0 ? static_cast<double>(status.st_size) : 0;
@@ -204,7 +208,8 @@ File File::open(const std::string& path) {
   const CrashGuard guard(file.crashes_.get());
   start_library();
   const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_sieve_buf_size(access, 0);  // no read buffer, since datasets are read whole
+  // Switches off HDF5's buffer for parts of datasets, since heed reads each dataset as a whole.
+  H5Pset_sieve_buf_size(access, 0);
   file.id_ = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   if (file.id_ < 0) throw Error(Position{path}, "cannot read it as HDF5: " + reason());
   file.size_ = file.status().st_size;
@@ -307,7 +312,7 @@ std::optional<FieldValue> File::read_attribute(const std::string& object, const 
   const auto shape = shape_of(space);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-    case H5T_ENUM: {  // h5py writes booleans as H5T_ENUM
+    case H5T_ENUM: {  // h5py, the HDF5 package for Python, writes booleans as H5T_ENUM
       std::int64_t value = 0;
       if (!shape.empty() || H5Aread(id, H5T_NATIVE_INT64, &value) < 0) fail(where, "cannot read");
       return value;
@@ -425,7 +430,9 @@ std::int64_t Dataset::offset_of_floats() const {
   if (H5Tequal(element, H5T_NATIVE_FLOAT) <= 0 || H5Pget_layout(creation) != H5D_CONTIGUOUS ||
       H5Pget_external_count(creation) != 0)
     return -1;
-  const std::int64_t offset = as_int64(H5Dget_offset(id_));  // the largest int64 if HDF5 knows no offset
+  // H5Dget_offset() returns the largest uint64 if the elements have no offset in the file; as_int64() makes this the
+  // largest int64.
+  const std::int64_t offset = as_int64(H5Dget_offset(id_));
   return offset > file_size_ - stored_bytes ? -1 : offset;
 }
 

@@ -16,7 +16,7 @@
 
 namespace heed::h5 {
 
-/// The types of dataset elements that heed reads.
+/// The element types of HDF5 datasets that heed distinguishes; uint16 also stores bfloat16 numbers.
 enum class Type { float32, uint16, uint8, other };
 
 class File;
@@ -27,7 +27,8 @@ class Dataset {
  public:
   Type type = Type::other;
   std::vector<std::int64_t> shape;
-  /// The bytes that the file stores for the elements, at most the size of the file. A forged `shape` may claim more.
+  /// The number of bytes that the file stores for the elements of the dataset, at most the size of the file. `shape`
+  /// may claim more elements if the file is forged.
   std::int64_t stored_bytes = 0;
 
   Dataset(Dataset&& other) noexcept;
@@ -37,11 +38,13 @@ class Dataset {
   /// Returns the offset in the file, in bytes, of the dataset's first element, if the file contains the elements as
   /// consecutive float32 numbers, as an array in memory would. Returns -1 otherwise: compressed data, other types.
   std::int64_t offset_of_floats() const;
-  /// Reads all elements, converted to float32. `out` must have the size of the product of `shape`.
+  /// Reads all elements of the dataset, converted to float32. The size of `out` must be the product of the dimensions
+  /// in `shape`.
   void read(std::span<float> out) const;
-  /// Reads all elements as 16-bit integers. `out` must have the size of the product of `shape`.
+  /// Reads all elements of the dataset as 16-bit integers. The size of `out` must be the product of the dimensions in
+  /// `shape`.
   void read(std::span<std::uint16_t> out) const;
-  /// Reads all elements as bytes. `out` must have the size of the product of `shape`.
+  /// Reads all elements of the dataset as bytes. The size of `out` must be the product of the dimensions in `shape`.
   void read(std::span<char> out) const;
 
  private:
@@ -54,11 +57,11 @@ class Dataset {
   std::shared_ptr<const CrashReport> crashes_;
 };
 
-/// An HDF5 file that is open for reading, or that is being written. Errors throw Error with the name of the file, the
-/// path of the HDF5 object, and HDF5's reason. If the HDF5 library crashes because the file is damaged, the process
-/// ends with a message that names the file. Sizes that a file claims are compared with the size of the file before
-/// memory is allocated. After a failed write the only thing to do with the object is to destroy it; other files can
-/// still be written.
+/// An HDF5 file that is open for reading, or that is being written. Member functions throw Error with the name of the
+/// file, the path of the HDF5 object, and HDF5's reason. If the HDF5 library crashes because the file is damaged, the
+/// process ends with a message that names the file. Sizes that a file claims are compared with the size of the file
+/// before memory is allocated. After a failed write the caller may only destroy the File object; other files can still
+/// be written.
 class File {
  public:
   /// Creates a file at `path` for writing; replaces an existing file. Error messages call the file `name`.
@@ -76,17 +79,18 @@ class File {
   /// Returns the size of a file that is open for reading, in bytes; the largest int64 for a file that is being written.
   std::int64_t size() const { return size_; }
 
-  /// Tells whether a file descriptor refers to the same file as this object, and not to a newer file of the same name.
+  /// Tells whether a file descriptor refers to the same file on the disk as this object, and not to a newer file that
+  /// has taken the name.
   bool is_same_as(int descriptor) const;
   /// Tells whether the file has an object (group or dataset) with this path.
   bool exists(const std::string& object) const;
-  /// Returns the names of the members of a group, sorted.
+  /// Returns the names of the members (datasets and subgroups) of a group, sorted.
   std::vector<std::string> members(const std::string& group) const;
   /// Returns the paths, relative to `group`, of all datasets in the group and in its subgroups, sorted. Returns an
   /// empty list if the group does not exist.
   std::vector<std::string> datasets(const std::string& group) const;
 
-  /// Creates a group, and the groups on the path to the group, unless the group exists.
+  /// Creates a group and the missing groups on the path to the group. Does nothing if the group exists.
   void make_group(const std::string& group);
   /// Writes an attribute of a group or dataset; the value's type decides the attribute's type.
   void write_attribute(const std::string& object, const std::string& name, const FieldValue& value);
@@ -101,9 +105,9 @@ class File {
   void write_bytes(const std::string& dataset, std::span<const char> data);
   /// Writes a dataset of UTF-8 texts of variable length. Creates missing groups on the path to the dataset.
   void write_strings(const std::string& dataset, const std::vector<std::string>& strings);
-  /// Adds `name` as a second name (a hard link) of an existing object.
+  /// Adds `name` as a second name (a hard link) of the existing group or dataset `object`.
   void link(const std::string& object, const std::string& name);
-  /// Tells whether two paths are names of the same object.
+  /// Tells whether two paths in the file are names (hard links) of the same group or dataset.
   bool same_object(const std::string& a, const std::string& b) const;
 
   /// Opens a dataset.
@@ -125,7 +129,8 @@ class File {
   std::int64_t id_ = -1;
   std::string path_;
   std::int64_t size_ = std::numeric_limits<std::int64_t>::max();
-  std::shared_ptr<const CrashReport> crashes_;  // present only if the file is open for reading
+  // Reports a crash of the HDF5 library while a damaged file is read. Null if the file is being written.
+  std::shared_ptr<const CrashReport> crashes_;
 };
 
 }  // namespace heed::h5

@@ -24,22 +24,24 @@ namespace heed {
 namespace {
 
 constexpr std::string_view kMark = "heed-crc32=", kOutlineMark = "heed-crc32-outline=";
-constexpr std::size_t kLine = 20, kOutlineLine = 37;  // bytes of last_line() and of outline_line()
+// The lengths, in bytes, of the lines that last_line() and outline_line() return.
+constexpr std::size_t kLine = 20, kOutlineLine = 37;
 
-/// Returns a number as eight hexadecimal digits.
+/// Returns a 32-bit number as eight hexadecimal digits.
 std::string hexadecimal(std::uint32_t number) {
   char digits[9];
   std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(number));
   return digits;
 }
 
-/// Returns the last line of a file: the checksum of all bytes before the line.
+/// Returns the last line of a checkpoint file, "heed-crc32=XXXXXXXX". `crc` is the CRC-32 of all bytes before the line.
 std::string last_line(std::uint32_t crc) {
   return std::string(kMark) + hexadecimal(crc) + "\n";
 }
 
-/// Returns the line with the checksum of the outline. `length` is the number of bytes of the lines about data ranges,
-/// which stand before the returned line in the file.
+/// Returns the line "heed-crc32-outline=XXXXXXXX LLLLLLLL" of a checkpoint file. `crc` is the CRC-32 of the outline,
+/// the bytes of the file apart from large arrays. `length` is the number of bytes of the lines that list the large
+/// arrays; these lines stand directly before the returned line.
 std::string outline_line(std::uint32_t crc, std::size_t length) {
   return std::string(kOutlineMark) + hexadecimal(crc) + " " + hexadecimal(static_cast<std::uint32_t>(length)) + "\n";
 }
@@ -69,8 +71,8 @@ std::int64_t size_of(ByteRange range) {
   return range.end - range.begin;
 }
 
-/// Computes the checksum of each range. Up to four threads share the work for large files, because the user waits for
-/// the program to start.
+/// Computes the checksum of each byte range of a file. Up to four threads share the work for a large file, because the
+/// user waits for the program to start.
 std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange> ranges) {
   constexpr std::int64_t kPiece = std::int64_t{8} << 20, kWorthAThread = 2 * kPiece;
   struct Piece {
@@ -95,15 +97,15 @@ std::vector<Checksum> checksums(const OpenFile& file, std::span<const ByteRange>
   return out;
 }
 
-/// Computes one checksum of several ranges, as if their bytes lay one after another.
+/// Computes one checksum of several byte ranges of a file, as if the bytes of the ranges lay one after another.
 Checksum checksum(const OpenFile& file, std::span<const ByteRange> ranges) {
   Checksum sum;
   for (const Checksum& part : checksums(file, ranges)) sum += part;
   return sum;
 }
 
-/// Returns the parts of the range `all` before, between and after `ranges`, which must lie in `all` and ascend. Parts
-/// may be empty: n ranges give n + 1 parts.
+/// Returns the parts of the byte range `all` before, between and after the byte ranges in `ranges`, which must lie in
+/// `all` in ascending order. Parts may be empty: n ranges give n + 1 parts.
 std::vector<ByteRange> without(std::span<const ByteRange> ranges, ByteRange all) {
   std::vector<ByteRange> out;
   std::int64_t at = all.begin;
@@ -115,15 +117,16 @@ std::vector<ByteRange> without(std::span<const ByteRange> ranges, ByteRange all)
   return out;
 }
 
-/// Returns the bytes of data ranges, without their checksums.
+/// Returns the byte ranges of data ranges (the large arrays of a checkpoint file), without the CRC-32s of the data
+/// ranges.
 std::vector<ByteRange> bytes_of(std::span<const DataRange> ranges) {
   std::vector<ByteRange> out;
   for (const DataRange& range : ranges) out.push_back(range.bytes);
   return out;
 }
 
-/// Parses the lines about data ranges. Returns nothing if a line is malformed, or if the ranges do not ascend or reach
-/// beyond `end`.
+/// Parses the lines "BEGIN END CRC" and "BEGIN END" that list the data ranges (the large arrays) of a checkpoint file.
+/// Returns nothing if a line is malformed, if the ranges do not ascend, or if a range reaches beyond the offset `end`.
 std::optional<std::vector<DataRange>> ranges_of(const std::string& lines, std::int64_t end) {
   std::vector<DataRange> out;
   const char* const last = lines.data() + lines.size();
@@ -197,9 +200,11 @@ void append_checksum(const std::string& path, const std::string& name, std::span
   for (const ByteRange& range : training) data_ranges.push_back({range, std::nullopt});
   std::sort(data_ranges.begin(), data_ranges.end(),
             [](const DataRange& a, const DataRange& b) { return a.bytes.begin < b.bytes.begin; });
-  // The outline's parts: outline_parts[i] is before data range i, and the last one is after all data ranges.
+  // The outline is all bytes of the file apart from the data ranges (the large arrays). outline_parts[i] is the part of
+  // the outline before data range i, and the last part is after all data ranges.
   const std::vector<ByteRange> outline_parts = without(bytes_of(data_ranges), {0, file.size()});
-  // All ranges of the file in order: parts of the outline have even indices, data ranges have odd ones.
+  // All byte ranges of the file in order: parts of the outline have even indices in this array, data ranges have odd
+  // indices.
   std::vector<ByteRange> ranges = {outline_parts.front()};
   for (std::size_t i = 0; i < data_ranges.size(); ++i)
     ranges.insert(ranges.end(), {data_ranges[i].bytes, outline_parts[i + 1]});
@@ -261,7 +266,8 @@ CheckedFile::CheckedFile(const std::string& path, ChecksumScope scope) : OpenFil
 }
 
 bool CheckedFile::check_outline(std::int64_t size) {
-  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;  // longest text about data ranges, in bytes
+  // The largest length, in bytes, that is accepted for the lines that list the data ranges.
+  constexpr std::int64_t kMostLines = std::int64_t{1} << 24;
   const std::int64_t end = size - static_cast<std::int64_t>(kOutlineLine);
   if (end < 0) return false;
   const std::string line = text_of(*this, {end, size});

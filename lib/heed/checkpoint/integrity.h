@@ -36,57 +36,61 @@ struct ByteRange {
   std::int64_t begin, end;
 };
 
-/// The CRC-32 of a sequence of bytes, and the number of bytes.
+/// The CRC-32 of a sequence of bytes, and the number of bytes in the sequence.
 struct Checksum {
   std::uint32_t crc = 0;
   std::int64_t size = 0;
 
   /// Computes the checksum of these bytes.
   static Checksum of(std::span<const char> bytes);
-  /// Appends the other sequence of bytes: the result is the checksum of both sequences, one after the other. Reads no
-  /// bytes.
+  /// Appends the sequence of bytes of `other` to the sequence of this checksum: the result is the checksum of both
+  /// sequences, one after the other. Computes with the two CRCs only, without reading the bytes again.
   Checksum& operator+=(const Checksum& other);
 };
 
-/// Computes the CRC-32 of a range of bytes from the checksums of parts of the range. The parts may come in any order,
-/// and may come twice or overlap.
+/// Computes the CRC-32 of a byte range of a file from the checksums of parts of the range. The parts may come in any
+/// order, and may come twice or overlap.
 class RangeChecksum {
  public:
   explicit RangeChecksum(ByteRange range) : range_(range) {}
 
-  /// Adds a part, the bytes from offset `begin` in the file on, which must lie in the range. Earlier parts that lie
-  /// within the new part are replaced. If the new part overlaps an earlier part in any other way, the new part is
+  /// Adds the checksum of a part of the range: the bytes that begin at offset `begin` in the file. Earlier parts that
+  /// lie within the new part are replaced. If the new part overlaps an earlier part in any other way, the new part is
   /// ignored.
   void add(std::int64_t begin, const Checksum& part);
-  /// Tells whether the parts cover the whole range.
+  /// Tells whether the parts added so far cover the whole range.
   bool whole() const { return parts_.size() == 1 && parts_.begin()->second.size == range_.end - range_.begin; }
-  /// Returns the CRC-32 of the whole range; whole() must be true.
+  /// Returns the CRC-32 of the whole range; requires that whole() is true.
   std::uint32_t crc() const { return parts_.begin()->second.crc; }
   /// Returns the ranges of bytes that no part covers yet, in ascending order.
   std::vector<ByteRange> missing() const;
 
  private:
   ByteRange range_;
-  std::map<std::int64_t, Checksum> parts_;  // by offset in the file; parts that touch have been joined
+  // The checksums of the parts added so far, by the offset in the file at which the part begins. Parts that touch each
+  // other have been joined.
+  std::map<std::int64_t, Checksum> parts_;
 };
 
-/// A data range: the bytes of the numbers of one large array, which the outline does not contain. `crc` is the CRC-32
-/// of a weight's bytes; the data ranges of optimiser arrays have no CRC-32.
+/// A data range: the bytes of a checkpoint file that hold the elements of one large array. `crc` is the CRC-32 of these
+/// bytes if the array is a weight; arrays of the optimiser have no CRC-32.
 struct DataRange {
   ByteRange bytes;
   std::optional<std::uint32_t> crc;
 };
 
-/// Appends the checksum lines to a complete HDF5 file (the comment at the top of this file has an example):
-/// "BEGIN END XXXXXXXX\n", with the CRC-32 of the bytes, for each range of `weights`, and "BEGIN END\n" for each range
-/// of `training`, all in ascending order; then "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", with the CRC-32 of the outline
-/// and the length of the lines before, both hexadecimal; then "heed-crc32=XXXXXXXX\n", with the CRC-32 of all bytes
-/// before. Throws Error, which calls the file `name`, if writing fails.
+/// Appends the checksum lines to a complete HDF5 file (the comment at the top of this file has an example): "BEGIN END
+/// XXXXXXXX\n", with the CRC-32 of the bytes, for each range of `weights`, and "BEGIN END\n" for each range of
+/// `training`, all in ascending order; then "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", with the CRC-32 of the outline
+/// (all bytes apart from these ranges) and the length of the lines before, both hexadecimal; then
+/// "heed-crc32=XXXXXXXX\n", with the CRC-32 of all bytes before. Throws Error, which calls the file `name`, if writing
+/// fails.
 void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
                      std::span<const ByteRange> training);
 
-/// Which bytes of a checkpoint are checked when the file is opened: `all` bytes, or the `outline` only. With `outline`,
-/// the weights are checked as they are read (see ParameterReader), so that each byte of the file is read once.
+/// Which bytes of a checkpoint are checked when the file is opened: `all` bytes, or only the `outline`, the bytes apart
+/// from large arrays. With `outline`, ParameterReader checks the large weights as they are read, so that each byte of
+/// the file is read once.
 enum class ChecksumScope { all, outline };
 
 /// A file that is open for reading bytes at any offset, by any thread.
@@ -104,7 +108,7 @@ class OpenFile {
   /// Fills `out` with the bytes from `offset` on. Several threads may call read() at once. Throws Error if the bytes
   /// cannot be read.
   void read(std::int64_t offset, std::span<char> out) const;
-  /// Returns, for the caller to throw, the Error that says that a checksum does not match.
+  /// Returns an Error, for the caller to throw, which says that a checksum of the file does not match.
   Error damaged() const;
 
  private:
@@ -112,21 +116,24 @@ class OpenFile {
   int descriptor_;
 };
 
-/// An open checkpoint file whose checksum has been checked: the checksum of all bytes, or of the outline. A file
-/// without checksum lines, such as one that another program wrote, is accepted unchecked.
+/// An open checkpoint file whose checksum has been checked: the checksum of all bytes, or of the outline (all bytes
+/// apart from large arrays). A file without checksum lines, such as one that another program wrote, is accepted
+/// unchecked.
 class CheckedFile : public OpenFile {
  public:
   /// Opens a file and checks the checksums that `scope` selects. Throws Error if the file cannot be read, or is
   /// damaged.
   CheckedFile(const std::string& path, ChecksumScope scope);
 
-  /// Returns the data ranges of weights that have not been checked yet, in ascending order: whoever reads a weight must
-  /// check the weight's CRC-32. Empty if the whole file has been checked, or has no checksums.
+  /// Returns the data ranges (bytes in the file) of the large weights that have not been checked yet, in ascending
+  /// order: the code that reads a weight must check the weight's CRC-32. Empty if the whole file has been checked, or
+  /// has no checksums.
   const std::vector<DataRange>& unchecked() const { return unchecked_; }
 
  private:
-  /// Checks the outline and fills unchecked_. `size` is the size of the file without the last line. Returns false if
-  /// the file has no checksum of the outline. Throws Error if the file is damaged.
+  /// Checks the checksum of the outline (all bytes apart from large arrays) and fills unchecked_. `size` is the size of
+  /// the file in bytes, without the last line. Returns false if the file has no checksum of the outline. Throws Error
+  /// if the file is damaged.
   bool check_outline(std::int64_t size);
 
   std::vector<DataRange> unchecked_;

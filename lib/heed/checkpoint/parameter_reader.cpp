@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// Tests all numbers without a branch, so that the compiler can use vector instructions.
+/// Tests all numbers without a branch for each number, so that the compiler can use vector instructions.
 bool all_finite(std::span<const float> data) {
   constexpr std::uint32_t kExponent = 0x7f800000;
   std::int32_t wrong = 0;
@@ -48,7 +48,8 @@ void ParameterReader::read(std::int64_t first, std::span<float> out) const {
     if (from >= to) continue;
     const auto part = out.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
     const auto parameter = static_cast<std::size_t>(at - all.begin());
-    // A part with a checksum needs no test: save_checkpoint() writes finite numbers only.
+    // Numbers whose bytes a checksum covers need no test for infinity and NaN: save_checkpoint() writes finite numbers
+    // only.
     const bool has_checksum = read(parameter, from - at->offset, part);
     if (!has_checksum && !all_finite(part)) throw error(parameter, " holds numbers that are not finite");
   }
@@ -102,8 +103,8 @@ void ParameterReader::finish() const {
   for (std::size_t i = 0; i < unchecked_.size(); ++i) check_rest(i);
 }
 
-/// Reads the whole dataset and keeps the numbers until another dataset is needed: parts of one dataset are usually read
-/// one after another.
+/// Reads the whole dataset of a parameter, even if the caller asks for a part only, and keeps the numbers until another
+/// dataset is needed: the parts of a dataset are usually read one after another.
 void ParameterReader::read_by_library(std::size_t parameter, std::int64_t first, std::span<float> out) const {
   const std::lock_guard lock(mutex_);
   if (held_ != parameter) {

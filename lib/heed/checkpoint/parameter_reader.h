@@ -36,44 +36,47 @@ namespace heed {
 // Small parameters belong to the file's outline, which was checked when the file was opened. A file that another
 // program wrote may have compressed or bfloat16 datasets; those are read whole by the HDF5 library, one at a time.
 
-/// Tells whether no number is infinite or NaN.
+/// Tells whether all numbers in `data` are finite, that is, neither infinite nor NaN.
 bool all_finite(std::span<const float> data);
 
-/// Reads any part of the parameters of an open checkpoint, on any thread. The reader holds the file open: a newer
-/// checkpoint that takes the file's name has no influence. The comment above has an example.
+/// Reads any part of the parameters of an open checkpoint, on any thread. The reader keeps the file open: if training
+/// writes a newer checkpoint under the same name, the reader continues to read the older one. The comment at the top of
+/// this file has an example.
 class ParameterReader {
  public:
-  /// Prepares to read the datasets of a group of the checkpoint. `datasets` has one dataset for each parameter of the
-  /// layout, with the parameter's shape. The layout must outlive the reader. Throws Error if the file's data ranges do
-  /// not match the datasets.
+  /// Prepares to read the datasets of the HDF5 group `group` of the checkpoint. `datasets` has one dataset for each
+  /// parameter of the layout, with the parameter's shape. The layout must outlive the reader. Throws Error if the byte
+  /// ranges for which the file states checksums do not match the datasets.
   ParameterReader(OpenCheckpoint checkpoint, std::string group, std::vector<h5::Dataset> datasets,
                   const ParameterLayout& layout);
 
-  /// Fills `out` with elements first, first + 1, ... of the flat array of all parameters. Elements of `out` in
-  /// alignment gaps between parameters stay unchanged. Throws Error if the file cannot be read; if this part completes
-  /// a weight and the weight's checksum does not match; or if numbers without a checksum of their own are not finite.
+  /// Fills `out` with the elements from index `first` on of the flat array, in which all parameters lie one after
+  /// another. Elements of `out` in alignment gaps between parameters stay unchanged. Throws Error if the file cannot be
+  /// read; if all parts of a weight have now been read and the weight's checksum does not match; or if numbers that no
+  /// checksum of a single weight covers are not finite.
   void read(std::int64_t first, std::span<float> out) const;
   /// Reads and checks all parts of weights that read() has not read. The caller must call finish() before using the
-  /// numbers that read() returned. Throws Error if a checksum does not match.
+  /// numbers that read() returned. Throws Error if the checksum of a weight does not match.
   void finish() const;
 
  private:
   /// The state of a weight whose checksum has not been compared yet.
   struct PendingChecksum {
-    std::uint32_t crc;  // the weight's CRC-32, as the file states it
-    RangeChecksum sum;  // the checksums of the parts read so far
+    std::uint32_t crc;  // the CRC-32 that the file states for the weight
+    RangeChecksum sum;  // the checksums of the parts of the weight that have been read
   };
 
-  /// Reads a part of a dataset whose elements are not consecutive float32 numbers in the file, by the HDF5 library.
+  /// Reads a part of one parameter with the HDF5 library, because the file does not contain the elements as consecutive
+  /// float32 numbers. `first` is the index of the part's first element in the parameter.
   void read_by_library(std::size_t parameter, std::int64_t first, std::span<float> out) const;
-  /// Reads a part of one parameter; `first` is relative to the parameter. Returns true if a checksum covers the part: a
-  /// mismatch has been reported or will be, when the parameter is complete.
+  /// Reads a part of one parameter; `first` is the index of the part's first element in the parameter. Returns true if
+  /// a checksum of this parameter covers the part: a mismatch throws Error when the last part of the parameter is read.
   bool read(std::size_t parameter, std::int64_t first, std::span<float> out) const;
-  /// Adds the bytes of a part, at `offset` in the file, to the parameter's checksum. Throws Error if the parts now
-  /// cover the parameter and the checksum does not match. Returns false if the parameter has no checksum of its own, or
-  /// if the checksum was found to match before.
+  /// Adds the bytes of a part of a parameter to the parameter's checksum; `offset` is the offset of the bytes in the
+  /// file. Throws Error if all bytes of the parameter have now been added and the checksum does not match. Returns
+  /// false if the parameter has no checksum of its own, or if the checksum was found to match before.
   bool check(std::size_t parameter, std::int64_t offset, std::span<const char> bytes) const;
-  /// Reads and checks the parts of one parameter that have not been read.
+  /// Reads the parts of one parameter that have not been read, and checks the checksum of the parameter.
   void check_rest(std::size_t parameter) const;
 
   /// Returns an Error that names the file and the parameter, for the caller to throw.
@@ -83,12 +86,17 @@ class ParameterReader {
   std::string group_;
   std::vector<h5::Dataset> datasets_;
   const ParameterLayout& layout_;
-  std::vector<std::int64_t> offsets_;  // each parameter's offset in the file; -1: only HDF5 can read the data
-  mutable std::mutex check_mutex_;     // protects unchecked_
-  mutable std::vector<std::optional<PendingChecksum>> unchecked_;  // for each parameter; absent if checked
-  mutable std::mutex mutex_;  // protects held_, values_ and calls of the HDF5 library, which is not thread-safe
-  mutable std::size_t held_ = SIZE_MAX;  // the parameter that read_by_library() read last
-  mutable std::vector<float> values_;    // all numbers of the parameter held_
+  // For each parameter, the offset in the file, in bytes, of the first element; -1 if only the HDF5 library can read
+  // the data, such as compressed data.
+  std::vector<std::int64_t> offsets_;
+  mutable std::mutex check_mutex_;  // protects unchecked_
+  // For each parameter, the checksum that has not been compared yet; absent if the parameter has no checksum of its own
+  // or has been checked.
+  mutable std::vector<std::optional<PendingChecksum>> unchecked_;
+  // Protects held_, values_ and all calls of the HDF5 library, which is not thread-safe.
+  mutable std::mutex mutex_;
+  mutable std::size_t held_ = SIZE_MAX;  // index of the parameter that read_by_library() read last
+  mutable std::vector<float> values_;    // all elements of the parameter held_
 };
 
 }  // namespace heed

@@ -29,7 +29,7 @@ class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedText
   friend class boost::archive::load_access;
 
  public:
-  /// Reads an archive of `size` bytes from `in`.
+  /// Prepares to read an archive of `size` bytes from the stream `in`.
   BoundedTextArchive(std::istream& in, std::size_t size) : Base(in, 0), size_(size) { init(); }
 
  protected:
@@ -47,7 +47,7 @@ class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedText
     std::size_t length = 0;
     Base::load(length);
     if (length > size_) throw archive_exception(archive_exception::input_stream_error);
-    is.get();  // skips the blank between the length and the text
+    is.get();  // skips the blank that separates the length of the text from the text
     text.resize(length);
     is.read(text.data(), static_cast<std::streamsize>(length));
     if (!is) throw archive_exception(archive_exception::input_stream_error);
@@ -57,17 +57,18 @@ class BoundedTextArchive : public boost::archive::text_iarchive_impl<BoundedText
   std::size_t size_;
 };
 
-/// The largest valid count, 2^53: the trainer also computes with counts in double, which is exact up to 2^53.
+/// The largest count, 2^53, that is valid in a TrainingState: the trainer also computes with counts in double, which is
+/// exact up to 2^53.
 constexpr std::int64_t kMostCount = std::int64_t{1} << 53;
 
-/// Checks fields of a state and keeps a description of the first invalid field.
+/// Checks fields of a TrainingState and keeps a description of the first invalid field.
 class Flaw {
  public:
-  /// Keeps the description `what` if `good` is false and no field was invalid before.
+  /// Checks one condition: if `good` is false and no field was invalid before, keeps the description `what`.
   void require(bool good, const std::string& what) {
     if (!good && text_.empty()) text_ = what;
   }
-  /// Requires an integer field to be in least ... most.
+  /// Checks that the integer field `name` is in the range least ... most.
   void require_count(const std::string& name, std::int64_t count, std::int64_t least = 0,
                      std::int64_t most = kMostCount) {
     if (count < least || count > most)
@@ -77,7 +78,7 @@ class Flaw {
   void require_finite(const std::string& name, double value) {
     require(std::isfinite(value), name + " is not a finite number");
   }
-  /// Requires a field to be finite and not negative: seconds, epochs and the scores of all metrics are.
+  /// Checks that the field `name` is finite and not negative, as seconds, epochs and the scores of all metrics must be.
   void require_amount(const std::string& name, double value) {
     require_finite(name, value);
     require(value >= 0, name + " is negative");
@@ -98,12 +99,12 @@ void check_point(Flaw& flaw, const std::string& name, const LossPoint& point, st
   flaw.require_count(name + ": tokens", point.tokens, least_tokens);
 }
 
-/// Returns a name for element i of a list in messages, counted from 1: "history 1".
+/// Returns the name of element i of a list for error messages, counted from 1: element 0 of "history" is "history 1".
 std::string numbered(const char* name, std::size_t i) {
   return std::string(name) + " " + std::to_string(i + 1);
 }
 
-/// Returns a description of the first invalid field, or an empty string if the state is valid.
+/// Returns a description of the first invalid field of a TrainingState, or an empty string if all fields are valid.
 std::string find_flaw(const TrainingState& state) {
   Flaw flaw;
   flaw.require_count("updates", state.updates);
@@ -141,8 +142,8 @@ std::string find_flaw(const TrainingState& state) {
     const BestScore& best = state.best[i];
     const std::string name = numbered("best", i);
     flaw.require_amount(name + ": score", best.score);
-    // The best score's update may be greater than `updates`: a rollback may return to a state before the best
-    // validation.
+    // The update with the best score may have a greater number than state.updates: a rollback returns to an earlier
+    // state of training but keeps the best score.
     flaw.require_count(name + ": update", best.update, -1);
     flaw.require_count(name + ": stalled", best.stalled);
   }
@@ -200,7 +201,7 @@ TrainingState read_training_state(const std::string& bytes, const std::string& p
     std::istringstream in(bytes);
     BoundedTextArchive(in, bytes.size()) >> state;
   } catch (const archive_exception& error) {
-    // An archive of a later version is valid: only this program cannot read the archive.
+    // A later version of heed or Boost wrote this archive. The archive is not damaged, but this program cannot read it.
     if (error.code == archive_exception::unsupported_version ||
         error.code == archive_exception::unsupported_class_version)
       throw Error(Position{path},
