@@ -9,22 +9,22 @@
 
 namespace heed {
 
-/// Memory for the gradients of intermediate results. During the backward pass few gradients are in use at a time, so
-/// that freed buffers are reused first, while they are still in the cache. If no freed buffer is large enough, the pool
-/// reuses the memory of values that the rest of the backward pass does not read (see lend()), and only then allocates
-/// more.
+/// A pool of memory for the gradients of intermediate results. During the backward pass few gradients are in use at a
+/// time. Freed buffers are therefore reused first, while they are still in the processor's cache. If no freed buffer is
+/// large enough, the pool reuses the memory of values that the rest of the backward pass does not read (see lend()),
+/// and only then allocates more.
 template <class T>
 class GradientPool {
  public:
-  /// A buffer of the pool.
+  /// A buffer in memory that can hold the elements of a gradient.
   struct Piece {
     T* memory = nullptr;
     std::int64_t size = 0;  ///< number of elements
   };
 
-  /// Returns an uninitialised buffer of at least `size` elements. Prefers buffers that were given back to buffers that
-  /// were lent, and takes the smallest buffer that is large enough. Allocates a new buffer if no buffer is large
-  /// enough.
+  /// Returns an uninitialised buffer of at least `size` elements. Prefers buffers that give_back() received to buffers
+  /// that lend() received, and takes the smallest buffer that is large enough. Allocates a new buffer if no buffer is
+  /// large enough.
   Piece take(std::int64_t size) {
     for (std::vector<Piece>* const free : {&given_back_, &lent_}) {
       auto best = free->end();
@@ -38,14 +38,15 @@ class GradientPool {
     }
     return {arena_.tensor<T>({size}).data(), size};
   }
-  /// Gives a buffer, which take() returned before, back to the pool.
+  /// Gives back a buffer that take() returned: a later take() may return the buffer again.
   void give_back(Piece piece) { given_back_.push_back(piece); }
-  /// Lets the pool use a buffer that the pool did not allocate, until reset(): the memory of a value that no op reads
+  /// Lets the pool use, until reset(), a buffer that the pool did not allocate: the memory of a value that no op reads
   /// any more.
   void lend(Piece piece) { lent_.push_back(piece); }
-  /// Returns the bytes that the pool holds from the heap; lent buffers do not count.
+  /// Returns the number of bytes that the pool has allocated from the heap; buffers that lend() received do not count.
   std::size_t reserved() const { return arena_.reserved(); }
-  /// Starts a new computation: all buffers of take() become free, and lent buffers leave the pool.
+  /// Starts a new computation: all buffers that take() returned become free, and the pool forgets the buffers that
+  /// lend() received.
   void reset() {
     given_back_.clear();
     lent_.clear();
@@ -54,18 +55,19 @@ class GradientPool {
 
  private:
   Arena arena_;
-  std::vector<Piece> given_back_, lent_;  // the free buffers: from the pool's own arena, and from lend()
+  // The free buffers: given_back_ from the arena of this pool, lent_ from lend().
+  std::vector<Piece> given_back_, lent_;
 };
 
-/// The state of one variable's gradient. All copies of the Gradient refer to the same state.
+/// The state of one variable's gradient. All copies of a Gradient object refer to the same state.
 template <class T>
 struct GradientState {
   GradientPool<T>* pool;
   /// The gradient's buffer; absent until the first op adds to the gradient.
   typename GradientPool<T>::Piece piece = {};
-  bool begun = false;  ///< whether an op has added to the gradient
+  bool begun = false;  ///< whether an op has already added to the gradient
 
-  /// Returns the gradient's buffer to the pool: no op reads the gradient any more.
+  /// Returns the gradient's buffer to the pool; the caller must know that no op reads the gradient any more.
   void give_back() {
     if (piece.memory) pool->give_back(piece);
     piece = {};
@@ -73,23 +75,25 @@ struct GradientState {
 };
 
 /// The gradient of a variable. Ops add to the gradient during the backward pass. The first op that adds takes a buffer
-/// for the gradient and overwrites the buffer; to fill all gradients with zeros beforehand would read and write all of
-/// them once more. Copying a Gradient copies the reference and not the numbers.
+/// for the gradient and overwrites the buffer: to fill all gradients with zeros beforehand would read and write their
+/// memory once more. Copying a Gradient copies a reference to the numbers and not the numbers.
 template <class T>
 class Gradient {
  public:
-  /// Creates an absent gradient: the variable's gradient is not computed.
+  /// Creates an absent gradient, for a variable whose gradient is not computed.
   Gradient() = default;
-  /// Creates a gradient in existing memory that already holds a sum: a parameter's gradient. Ops add to the sum.
+  /// Creates a gradient in existing memory, to which ops add: the gradient of a parameter, which may already hold the
+  /// gradients of earlier computations.
   explicit Gradient(Tensor<T> sum) : sum_(sum) {}
-  /// Creates an empty gradient of this shape, without a buffer. `state` must live as long as the gradient.
+  /// Creates an empty gradient of this shape, to which no op has added yet and which has no buffer. `state` must live
+  /// as long as the gradient.
   Gradient(const Shape& shape, GradientState<T>* state) : shape_(shape), state_(state) {}
 
-  /// Tells whether the gradient is present, that is, to be computed.
+  /// Tells whether the gradient is present, that is, whether ops have to compute the gradient of the variable.
   explicit operator bool() const { return state_ || sum_; }
 
-  /// Returns the sum of what ops have added so far, to read or to add to. Fills an empty gradient with zeros. Returns
-  /// an absent tensor if the gradient is absent.
+  /// Returns the gradient summed over the ops that have added to the gradient so far, to read or to add to. Fills an
+  /// empty gradient with zeros. Returns an absent tensor if the gradient is absent.
   Tensor<T> sum() const {
     const bool zero = empty();
     const Tensor<T> memory = fill();
@@ -98,8 +102,8 @@ class Gradient {
   }
   /// Tells whether the gradient is present and no op has added to the gradient yet.
   bool empty() const { return state_ && !state_->begun; }
-  /// Returns the gradient's memory without filling it with zeros. The caller must have asked empty() before: if the
-  /// gradient was empty, the caller overwrites every element, else adds to the elements.
+  /// Returns the memory of the gradient without filling the memory with zeros. The caller must have called empty()
+  /// before: if the gradient was empty, the caller must overwrite every element, otherwise add to the elements.
   Tensor<T> fill() const {
     if (!state_) return sum_;
     if (!state_->begun) state_->piece = state_->pool->take(shape_.size());

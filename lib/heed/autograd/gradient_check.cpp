@@ -6,8 +6,8 @@
 namespace heed {
 namespace {
 
-/// Returns the sum of the elements of x, each multiplied by a fixed random number from `weights`: the scalar that the
-/// gradient check differentiates.
+/// Returns the scalar that the gradient check differentiates: the sum of the elements of x, each multiplied by a fixed
+/// random number from the stream `weights`.
 Variable<double> project(Graph<double>& graph, const Variable<double>& x, const RandomStream& weights) {
   const Variable<double> out = graph.result({});
   double sum = 0;
@@ -26,7 +26,8 @@ Variable<double> project(Graph<double>& graph, const Variable<double>& x, const 
 GradientCheck check_gradients(const std::vector<Shape>& shapes,
                               const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
                               std::uint64_t seed, double step) {
-  // The op's inputs are parameters here, because gradients of parameters stay valid after the next graph.reset().
+  // The inputs of the op under test are parameters here, because gradients of parameters stay valid after the next
+  // graph.reset().
   ParameterLayout layout;
   std::vector<ParameterId> ids;
   for (std::size_t i = 0; i < shapes.size(); ++i)
@@ -60,7 +61,7 @@ GradientCheck check_gradients(const std::vector<Shape>& shapes,
       value[j] = kept;
       const double numeric = (above - below) / (2 * step), exact = analytic[ids[i]][j];
       const double error = std::abs(exact - numeric) / std::max({1.0, std::abs(exact), std::abs(numeric)});
-      if (!(error <= found.worst)) {  // true also if the error is NaN
+      if (!(error <= found.worst)) {  // the condition is also true if `error` is NaN
         found.worst = error;
         found.where = "input " + std::to_string(i) + " element " + std::to_string(j) + ": analytic " +
                       std::to_string(exact) + ", numeric " + std::to_string(numeric);

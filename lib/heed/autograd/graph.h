@@ -16,14 +16,14 @@
 
 namespace heed {
 
-/// A value in a computation, and its gradient if the gradient is to be computed. Copying a Variable copies views and
-/// not the numbers.
+/// A value in a computation and, if the gradient is to be computed, the gradient of the value. Copying a Variable
+/// copies views of the numbers and not the numbers.
 template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
-  /// Holds the value in place of `value`, rounded to bfloat16 in half the memory, if Graph::rounded_result() created
-  /// the variable. Only linear() reads this member.
+  /// The value of the variable rounded to bfloat16, in half the memory, if Graph::rounded_result() created the
+  /// variable; `value` is then absent. Only linear() reads this member.
   Tensor<Bfloat16> rounded = {};
 
   const Shape& shape() const { return value.shape(); }
@@ -32,14 +32,16 @@ struct Variable {
   explicit operator bool() const { return value || rounded; }
 };
 
-/// The key from which the dropout masks of one computation are drawn. Equal keys give equal masks.
+/// The key that selects the random numbers of the dropout masks of one computation. Equal keys give equal masks.
 struct DropoutKey {
   std::uint64_t seed = 0;
   std::uint64_t update = 0;  ///< number of the optimiser update, below 2^36
-  std::uint32_t shard = 0;   ///< number of the shard: the part of the update's batch that this computation covers
+  /// Number of the shard, the part of the update's batch that this computation processes.
+  std::uint32_t shard = 0;
 
-  /// Returns the random stream of the `op`-th dropout op of the computation; `op` is below 2^20. The stream's `minor`
-  /// holds the low 12 bits of `shard` and of `op`; the stream's `major` holds `update` and, above it, the other bits.
+  /// Returns the stream of random numbers for the dropout op number `op` of the computation; `op` is below 2^20. In the
+  /// key of the stream, `minor` holds the low 12 bits of `shard` and the low 12 bits of `op`; `major` holds `update`
+  /// and, above it, the remaining bits of `shard` and `op`.
   RandomStream stream(std::uint32_t op) const {
     return {seed, RandomUse::dropout,
             update | static_cast<std::uint64_t>(shard >> 12) << 36 | static_cast<std::uint64_t>(op >> 12) << 56,
@@ -60,8 +62,8 @@ class Graph {
   /// computation to the next.
   Graph(CpuContext& device, ParameterValues<T>& parameters, PackedParameters<T>* packed = nullptr)
       : device_(device), parameters_(parameters), packed_(packed) {}
-  /// Creates a graph for training. backward() adds the gradients of parameters to `gradients`, which has the same
-  /// layout as `parameters`.
+  /// Creates a graph for training. backward() adds the gradients of the parameters to `gradients`, an array with the
+  /// same layout as `parameters`.
   Graph(CpuContext& device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
       : device_(device), parameters_(parameters), gradients_(&gradients) {}
   Graph(const Graph&) = delete;
@@ -69,36 +71,37 @@ class Graph {
 
   CpuContext& device() { return device_; }
   Arena& arena() { return device_.arena; }
-  /// Tells whether the graph records for a backward pass: true in training.
+  /// Tells whether the graph records backward functions: true in training, false in inference.
   bool recording() const { return gradients_ != nullptr; }
-  /// Returns the packed weights; null if parameters may change from one computation to the next.
+  /// Returns the packed weights of the parameters; null if parameters may change from one computation to the next.
   PackedParameters<T>* packed() { return packed_; }
 
-  /// Returns a parameter and, in training, the parameter's gradient.
+  /// Returns the variable of a parameter: the value and, in training, the gradient.
   Variable<T> parameter(ParameterId id) { return parameter(id, parameters_.layout()[id].shape); }
-  /// Returns the parameter `id` and the parameters that follow without a gap as one variable of this shape: query, key
-  /// and value weights [D, D] as one matrix [3D, D] (see ParameterLayout).
+  /// Returns several parameters as one variable of this shape: the parameter `id` and the parameters that follow in
+  /// memory without a gap. For example, query, key and value weights [D, D] become one matrix [3D, D] (see
+  /// ParameterLayout).
   Variable<T> parameter(ParameterId id, const Shape& shape) {
     return {parameters_.view(id, shape), gradients_ ? Gradient<T>(gradients_->view(id, shape)) : Gradient<T>()};
   }
 
-  /// Creates the result of an op: an uninitialised value and, in training, an empty gradient. Both become invalid in
-  /// the backward pass, when the backward function that the op records has run.
+  /// Creates the variable for the result of an op: an uninitialised value and, in training, an empty gradient. Value
+  /// and gradient become invalid in the backward pass, after the backward function of the op has run.
   Variable<T> result(const Shape& shape) {
     const Variable<T> out = result_in(arena().template tensor<T>(shape));
     if (recording()) results_.back().memory = {out.value.data(), shape.size()};
     return out;
   }
-  /// Creates the result of an op in existing memory: `value` is the memory of another result whose value no op reads
-  /// any more.
+  /// Creates the variable for the result of an op in existing memory: `value` is the memory of another result whose
+  /// value no op reads any more.
   Variable<T> result_in(Tensor<T> value) {
     if (!recording()) return {value, {}};
     results_.push_back({new_gradient(), {}});
     return {value, {value.shape(), results_.back().gradient}};
   }
-  /// Creates the result of an op in bfloat16, in half the memory (Variable::rounded). Only linear() can read such a
-  /// result. The rounding changes no product, because linear() would round the result to bfloat16 anyway. For training
-  /// only.
+  /// Creates the variable for the result of an op in bfloat16, in half the memory (Variable::rounded). Only linear()
+  /// can read such a result. The rounding changes no matrix product, because linear() would round the result to
+  /// bfloat16 anyway. For training only.
   Variable<T> rounded_result(const Shape& shape) {
     const Tensor<Bfloat16> rounded = arena().template tensor<Bfloat16>(shape);
     const auto size = shape.size() * static_cast<std::int64_t>(sizeof(Bfloat16)) / static_cast<std::int64_t>(sizeof(T));
@@ -112,8 +115,9 @@ class Graph {
     return {value, {value.shape(), new_gradient()}};
   }
 
-  /// Records the backward function of the results that were created since the last call of record(). `backward` may
-  /// capture views and numbers only: it must be trivially destructible. Does nothing in inference.
+  /// Records the backward function of an op, whose results are the results that were created since the last call of
+  /// record(). `backward` may capture views and numbers only: the function object must be trivially destructible. Does
+  /// nothing in inference.
   template <class Backward>
   void record(Backward backward) {
     static_assert(std::is_trivially_destructible_v<Backward>);
@@ -124,8 +128,8 @@ class Graph {
   }
 
   /// Runs the backward pass from a scalar `loss`: sets the gradient of `loss` to 1 and calls the recorded backward
-  /// functions, the last one first. After each function the values and gradients of the function's results become
-  /// invalid, and gradients of earlier results may reuse their memory.
+  /// functions, the last one first. After the backward function of an op, the values and gradients of the op's results
+  /// become invalid, and gradients of earlier results may reuse their memory.
   void backward(const Variable<T>& loss) {
     loss.gradient.sum()[0] = 1;
     for (; !tape_.empty(); tape_.pop_back()) {
@@ -147,12 +151,14 @@ class Graph {
     dropout_ops_ = 0;
   }
 
-  /// Returns the bytes that the graph's values and gradients hold from the heap. Parameters do not count.
+  /// Returns the number of bytes that the values and gradients of the graph have allocated from the heap. Parameters do
+  /// not count.
   std::size_t reserved() const { return device_.arena.reserved() + gradients_of_results_.reserved(); }
 
-  /// Sets the key from which the dropout masks of this computation are drawn.
+  /// Sets the key that selects the random numbers of this computation's dropout masks.
   void set_dropout(const DropoutKey& key) { dropout_ = key; }
-  /// Returns the random stream of the next dropout op. Dropout ops are numbered in the order of their calls.
+  /// Returns the stream of random numbers for the next dropout op. Dropout ops are numbered in the order of their
+  /// calls.
   RandomStream next_dropout() { return dropout_.stream(dropout_ops_++); }
 
  private:
@@ -160,14 +166,14 @@ class Graph {
   struct Entry {
     void (*run)(void*);
     void* state;
-    std::size_t results;  // number of results that existed when the function was recorded
+    std::size_t results;  // number of results in results_ when the function was recorded
   };
-  /// The parts of a result that backward() frees.
+  /// The memory of one op's result that backward() frees: of the gradient and of the value.
   struct Result {
     GradientState<T>* gradient;
     typename GradientPool<T>::Piece memory;  // memory of the value; absent if another result owns the memory
   };
-  /// The smallest value, in elements, whose memory backward() lends to gradients.
+  /// The smallest size, in elements, of a value whose memory backward() lends to the pool of gradients.
   static constexpr std::int64_t kWorthTaking = 1 << 14;
 
   GradientState<T>* new_gradient() {
@@ -185,7 +191,7 @@ class Graph {
   std::uint32_t dropout_ops_ = 0;
 };
 
-/// Frees, at the end of a C++ scope, the memory of the results that ops created within the scope. Does nothing in
+/// Frees, at the end of a C++ scope, the memory of all results that ops created within the scope. Does nothing in
 /// training, because the backward pass reads the results.
 class InferenceScope {
  public:

@@ -47,23 +47,25 @@ namespace heed {
 //                                          have been packed, so that nothing is written to their memory in the
 //                                          flat array, and the system never provides that memory.
 
-/// The forms in which a weight can be packed. `float32`, `bfloat16` and `int8` are the precisions of matrix products;
-/// `rounded` is float32 with values rounded to bfloat16, for processors that cannot multiply bfloat16.
+/// The forms in which a weight can be packed for matrix products. `float32`, `bfloat16` and `int8` are precisions of
+/// the products; `rounded` is float32 with values rounded to bfloat16, for processors that cannot multiply bfloat16.
 enum class PackedForm { float32, rounded, bfloat16, int8 };
 
-/// A function that fills `out` with elements first, first + 1, ... of the flat array of all parameters, from where the
-/// parameters are stored (a checkpoint). Several threads may call the function at once.
+/// A function that fills `out` with elements first, first + 1, ... of the flat array, in which all parameters lie one
+/// after another. The function reads the elements from where they are stored (a checkpoint). Several threads may call
+/// the function at once.
 template <class T>
 using ParameterSource = std::function<void(std::int64_t first, std::span<T> out)>;
 
-/// A weight [n, k] before packing. The weight's rows are in memory, or are read from a source a few at a time.
+/// A weight [n, k] before packing. The rows of the weight are in memory, or are read from a source, such as a file, a
+/// few rows at a time.
 template <class T>
 class UnpackedWeight {
  public:
-  /// Describes a weight that is in memory.
+  /// Creates the description of a weight that is in memory.
   explicit UnpackedWeight(Tensor<T> weight) : weight_(weight) {}
-  /// Describes a weight that must be read from `source`; `first` is the index of the weight's first element in the flat
-  /// array. The elements of `weight` are not read.
+  /// Creates the description of a weight that must be read from `source`; `first` is the index of the weight's first
+  /// element in the flat array of all parameters. Only the shape of `weight` is used.
   UnpackedWeight(Tensor<T> weight, std::int64_t first, const ParameterSource<T>& source)
       : weight_(weight), first_(first), source_(&source) {}
 
@@ -90,9 +92,9 @@ class UnpackedWeight {
 template <class T>
 class PackedParameters {
  public:
-  /// Prepares to pack `parameters`, which must outlive this object. If `source` is given, `parameters` may be unread:
-  /// get() then reads weights from `source`. Reserves memory for all parameters at once, which is faster than many
-  /// reservations.
+  /// Prepares to pack `parameters`, which must outlive this object. If `source` is given, `parameters` may be allocated
+  /// but not yet read: get() then reads weights from `source`. Reserves memory for all packed weights at once, which is
+  /// faster than many reservations.
   explicit PackedParameters(const ParameterValues<T>& parameters, ParameterSource<T> source = {})
       : parameters_(parameters), source_(std::move(source)) {
     const Arena::Mark empty = arena_.mark();
@@ -101,9 +103,9 @@ class PackedParameters {
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
 
-  /// Returns the packed weight of a view [rows, columns] of the parameters in this form. At the first request, reserves
-  /// `size` elements of memory and calls pack(unpacked weight, memory), which must fill the memory. The packed weight
-  /// never moves. Several threads may call get() at once.
+  /// Returns the packed weight of `view`, a matrix [rows, columns] within the parameters, in the given form. At the
+  /// first request, reserves `size` elements of memory and calls pack(unpacked weight, memory), which must fill the
+  /// memory. The packed weight never moves. Several threads may call get() at once.
   template <class Pack>
   const T* get(Tensor<T> view, PackedForm form, std::int64_t size, Pack pack) {
     const std::lock_guard lock(mutex_);
@@ -114,16 +116,17 @@ class PackedParameters {
     return packed_[key] = memory;
   }
 
-  /// Returns the unpacked rows of a view of the parameters: from memory, or from the source if the view is unread.
+  /// Returns a description of the unpacked rows of `view`, a matrix within the parameters. The rows are read from the
+  /// source if the parameters of the view have not been read into memory.
   UnpackedWeight<T> unpacked(Tensor<T> view) const {
     const std::int64_t first = view.data() - parameters_.flat().data();
     return is_unread(first) ? UnpackedWeight<T>(view, first, source_) : UnpackedWeight<T>(view);
   }
 
   /// Reads from the source, with all threads of a team, the parameters that no packed weight contains, and the
-  /// parameters for which keeps(name) is true. `parameters` must be the constructor's. All other parameters stay
-  /// unread: get() and unpacked() read them from the source again if they are asked for another view of these
-  /// parameters.
+  /// parameters for which keeps(name) is true. `parameters` must be the object that the constructor received. All other
+  /// parameters stay unread: get() and unpacked() read them from the source again when another view of these parameters
+  /// is requested.
   template <class Keeps>
   void read_rest(ParameterValues<T>& parameters, Keeps keeps, ThreadTeam& team) {
     constexpr std::size_t kPiece = (std::size_t{4} << 20) / sizeof(T);
@@ -148,16 +151,17 @@ class PackedParameters {
   }
 
  private:
-  /// A packed weight's key: the first element, the rows and the columns of the view, and the packed form.
+  /// The key of a packed weight in the map packed_: the first element, the rows and the columns of the unpacked matrix,
+  /// and the packed form.
   using Key = std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;
 
-  /// Tells whether element `at` of the flat array has not been read from the source.
+  /// Tells whether element `at` of the flat array of all parameters has not been read from the source.
   bool is_unread(std::int64_t at) const {
     const auto after = unread_.upper_bound(at);
     return after != unread_.begin() && at < std::prev(after)->second;
   }
 
-  /// Tells whether a packed weight contains the parameter.
+  /// Tells whether the parameter is part of a weight that has been packed.
   bool is_packed(const ParameterInfo& info) const {
     const T* const begin = parameters_.flat().data() + info.offset;
     return std::any_of(packed_.begin(), packed_.end(), [&](const auto& entry) {
@@ -168,7 +172,8 @@ class PackedParameters {
 
   const ParameterValues<T>& parameters_;
   ParameterSource<T> source_;
-  std::map<std::int64_t, std::int64_t> unread_;  // the unread ranges of the flat array: first element -> end
+  // The ranges of the flat array of all parameters that have not been read from the source: first element -> end.
+  std::map<std::int64_t, std::int64_t> unread_;
   std::mutex mutex_;
   Arena arena_;
   std::map<Key, T*> packed_;

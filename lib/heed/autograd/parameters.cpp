@@ -10,7 +10,8 @@ namespace heed {
 ParameterId ParameterLayout::add(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                                  bool follows) {
   if (find(name)) throw Error("internal: parameter " + name + " is defined twice");
-  constexpr std::int64_t kAlign = 16;  // in elements: a float parameter begins at a multiple of 64 bytes
+  // Alignment of parameters in the flat array, in elements: a float parameter begins at a multiple of 64 bytes.
+  constexpr std::int64_t kAlign = 16;
   if (!follows) storage_size_ = (storage_size_ + kAlign - 1) / kAlign * kAlign;
   parameters_.push_back({name, shape, initialiser, storage_size_});
   storage_size_ += shape.size();
@@ -31,8 +32,8 @@ std::int64_t ParameterLayout::parameter_count() const {
 
 namespace {
 
-/// Returns the FNV-1a hash of a parameter's name, which selects the parameter's stream of random numbers: initial
-/// values do not depend on the other parameters of the model.
+/// Returns the FNV-1a hash of a parameter's name. The hash selects the stream of random numbers for the parameter's
+/// initial values, so that the values do not depend on the other parameters of the model.
 std::uint64_t hash_name(const std::string& name) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;

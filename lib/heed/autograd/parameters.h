@@ -13,7 +13,7 @@ namespace heed {
 struct Initialiser {
   enum class Kind { zeros, ones, xavier_uniform, normal };
   Kind kind = Kind::zeros;
-  double scale = 1;  ///< the gain of xavier_uniform, or the standard deviation of normal
+  double scale = 1;  ///< the gain for xavier_uniform, the standard deviation for normal
 
   static Initialiser zeros() { return {Kind::zeros, 0}; }
   static Initialiser ones() { return {Kind::ones, 0}; }
@@ -32,31 +32,36 @@ struct ParameterId {
 
 /// The definition of one parameter.
 struct ParameterInfo {
-  std::string name;  ///< path of modules: encoder/layers/0/self_attention/query/weight
+  std::string name;  ///< path of the parameter, such as encoder/layers/0/self_attention/query/weight
   Shape shape;
   Initialiser initialiser;
-  std::int64_t offset = 0;  ///< index of the parameter's first element in the flat array
+  /// Index of the parameter's first element in the flat array of all parameters.
+  std::int64_t offset = 0;
 };
 
 /// The names, shapes and places of a model's parameters. One flat array holds the values of all parameters, in the
-/// order in which they were added. Gradients and optimiser moments are arrays with the same layout, so that an
-/// optimiser is a loop over arrays. A parameter that was added with `follows` lies without a gap behind the parameter
-/// before, so that several parameters can be viewed as one matrix: the query, key and value weights of self_attention.
+/// order in which add() was called. Gradients and optimiser moments are arrays with the same layout, so that an
+/// optimiser is a loop over arrays. A parameter that was added with `follows` begins directly behind the parameter
+/// before, so that several parameters can be viewed as one matrix, such as the query, key and value weights of
+/// self_attention.
 class ParameterLayout {
  public:
-  /// Adds a parameter behind all others and returns its id. `follows`: there is no alignment gap between this parameter
-  /// and the one added before. Throws Error if a parameter has the same name already.
+  /// Adds a parameter behind all other parameters and returns its id. If `follows`, the flat array has no alignment gap
+  /// between the parameter and the parameter that was added before. Throws Error if another parameter has the same
+  /// name.
   ParameterId add(const std::string& name, const Shape& shape, const Initialiser& initialiser, bool follows = false);
 
-  /// Returns all parameters in the order in which they were added; their offsets ascend.
+  /// Returns the definitions of all parameters in the order in which they were added; their offsets ascend.
   const std::vector<ParameterInfo>& all() const { return parameters_; }
   const ParameterInfo& operator[](ParameterId id) const { return parameters_[static_cast<std::size_t>(id.index)]; }
-  /// Returns the parameter with this name, or an absent id (index -1).
+  /// Returns the id of the parameter with this name, or an absent id (index -1).
   ParameterId find(const std::string& name) const;
 
-  /// Returns the number of elements of the flat array, alignment gaps included. Elements in gaps are always 0.
+  /// Returns the number of elements of the flat array of all parameters, alignment gaps included. Elements in gaps are
+  /// always 0.
   std::int64_t storage_size() const { return storage_size_; }
-  /// Returns the number of elements of all parameters, without gaps: the size of the model as publications state it.
+  /// Returns the number of elements of all parameters, without alignment gaps: the number of parameters that
+  /// publications state for a model.
   std::int64_t parameter_count() const;
 
  private:
@@ -69,21 +74,24 @@ class ParameterLayout {
 template <class T>
 class ParameterValues {
  public:
-  /// Creates an array of zeros. `pages` should be `small` if only few of the parameters will be written.
+  /// Creates an array of zeros. `pages` is the size of the memory pages, and should be `small` if only few of the
+  /// parameters will be written: pages that are not written take no memory.
   explicit ParameterValues(const ParameterLayout& layout, PageSize pages = PageSize::huge)
       : layout_(&layout), data_(static_cast<std::size_t>(layout.storage_size()), pages) {}
 
   const ParameterLayout& layout() const { return *layout_; }
-  /// Returns all elements of the flat array, gaps included.
+  /// Returns all elements of the flat array, those in alignment gaps between parameters included.
   std::span<T> flat() { return data_; }
   std::span<const T> flat() const { return data_; }
   Tensor<T> operator[](ParameterId id) { return view(id, (*layout_)[id].shape); }
-  /// Returns the parameter `id` and the parameters that follow without a gap as one tensor of the given shape.
+  /// Returns several parameters as one tensor of the given shape: the parameter `id` and the parameters that follow in
+  /// the flat array without a gap.
   Tensor<T> view(ParameterId id, const Shape& shape) { return {data_.data() + (*layout_)[id].offset, shape}; }
   void fill_zero() { std::fill(data_.begin(), data_.end(), T(0)); }
 
-  /// Sets every parameter by its initialiser. The values of a parameter depend only on the seed and on the parameter's
-  /// definition: name, shape and initialiser.
+  /// Sets the elements of every parameter to the initial values (zeros, ones or random numbers) that the parameter's
+  /// initialiser defines. The values of a parameter depend only on the seed and on the parameter's definition: name,
+  /// shape and initialiser.
   void initialise(std::uint64_t seed);
 
  private:

@@ -7,7 +7,8 @@
 
 namespace heed {
 
-/// An allocator for standard containers that takes memory from allocate_memory(), aligned to kMemoryAlignment bytes.
+/// An allocator for standard containers. The memory comes from allocate_memory() and is aligned to kMemoryAlignment
+/// bytes.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;

@@ -6,8 +6,8 @@ namespace heed {
 namespace {
 
 constexpr std::size_t kFirstBlock = std::size_t{1} << 20;
-/// The largest total size, in bytes, of blocks that reset() merges into one. Returning more memory than this to the
-/// system and allocating it again takes longer than the merge saves.
+/// The largest total size, in bytes, of the blocks of an arena that reset() replaces by one block. For larger blocks,
+/// freeing the memory and allocating it again takes longer than the replacement saves.
 constexpr std::size_t kMostMerged = std::size_t{64} << 20;
 
 /// Rounds a number of bytes up to a multiple of kMemoryAlignment.
@@ -32,8 +32,8 @@ void* Arena::allocate(std::size_t bytes) {
     blocks_[current_].used = 0;
   }
   if (blocks_.empty() || blocks_[current_].used + bytes > blocks_[current_].size) {
-    // A new block is at least half as large as all blocks together. An arena thus reaches its final size with few
-    // blocks, and holds little more memory than a step needs.
+    // A new block of the arena is at least half as large as all blocks together. An arena thus reaches its final size
+    // with few blocks, and holds little more memory than a training or decoding step needs.
     add_block(std::max({bytes, reserved() / 2, kFirstBlock}));
     current_ = blocks_.size() - 1;
   }

@@ -12,9 +12,9 @@
 
 namespace heed {
 
-/// Memory for the tensors of one training or decoding step. allocate() hands out pieces of large blocks, and reset()
-/// takes all pieces back at once. After the first few steps the blocks are large enough for a whole step, so that later
-/// steps allocate nothing from the heap. An arena is for one thread at a time.
+/// Memory for the tensors of one training or decoding step. allocate() returns parts of large blocks of memory, and
+/// reset() frees all parts at once. After the first few steps the blocks are large enough for a whole step, so that
+/// later steps allocate nothing from the heap. An arena is for one thread at a time.
 class Arena {
  public:
   Arena() = default;
@@ -25,13 +25,13 @@ class Arena {
   /// std::bad_alloc.
   void* allocate(std::size_t bytes);
 
-  /// Returns a tensor of this shape with uninitialised elements.
+  /// Returns a tensor of this shape in the arena's memory, with uninitialised elements.
   template <class T>
   Tensor<T> tensor(const Shape& shape) {
     static_assert(std::is_trivially_destructible_v<T>);
     return {static_cast<T*>(allocate(static_cast<std::size_t>(shape.size()) * sizeof(T))), shape};
   }
-  /// Returns a tensor of this shape whose elements are 0.
+  /// Returns a tensor of this shape in the arena's memory, with all elements 0.
   template <class T>
   Tensor<T> zeros(const Shape& shape) {
     const Tensor<T> out = tensor<T>(shape);
@@ -39,20 +39,22 @@ class Arena {
     return out;
   }
 
-  /// Takes back all memory: every tensor of the arena becomes invalid. Replaces several blocks by one block of the same
-  /// total size, unless the total is above 64 MiB. Keeps the memory for later steps.
+  /// Frees all memory for reuse: every tensor in the arena becomes invalid. Replaces several blocks of memory by one
+  /// block of the same total size, unless the total is above 64 MiB. Keeps the memory for later steps instead of
+  /// returning it to the heap.
   void reset();
 
-  /// A state of the arena: release(mark) takes back the memory that was allocated after mark() returned `mark`.
+  /// A state of the arena: release(mark) frees the memory that was allocated after mark() had returned `mark`.
   struct Mark {
-    std::size_t block, used;  ///< index of the current block, bytes used in the current block
+    /// The index of the arena's current block of memory, and the number of bytes used in this block.
+    std::size_t block, used;
   };
   Mark mark() const { return {current_, blocks_.empty() ? 0 : blocks_[current_].used}; }
   void release(Mark mark);
 
-  /// Returns the bytes that are allocated to tensors now.
+  /// Returns the number of bytes of the arena that tensors use now.
   std::size_t used() const;
-  /// Returns the bytes that the arena holds from the heap, used or not.
+  /// Returns the number of bytes that the arena has allocated from the heap, used by tensors or not.
   std::size_t reserved() const;
 
  private:
@@ -71,7 +73,7 @@ class Arena {
   std::size_t current_ = 0;
 };
 
-/// Takes back, at the end of a C++ scope, the memory that was allocated from an arena within the scope.
+/// Frees, at the end of a C++ scope, the memory that was allocated from an arena within the scope.
 class ArenaScope {
  public:
   explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}

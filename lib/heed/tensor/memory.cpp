@@ -7,7 +7,8 @@
 namespace heed {
 namespace {
 
-/// In bytes: kHugePage is the size of a huge page, kWorthIt is the smallest allocation that is put in huge pages.
+/// kHugePage is the size of a huge page, in bytes. kWorthIt is the size, in bytes, of the smallest allocation that is
+/// put in huge pages.
 constexpr std::size_t kHugePage = std::size_t{2} << 20, kWorthIt = 2 * kHugePage;
 
 std::align_val_t alignment_of(std::size_t bytes) {

@@ -10,7 +10,8 @@ constexpr std::size_t kMemoryAlignment = 64;
 /// Allocates uninitialised memory, aligned to kMemoryAlignment bytes. Memory of 4 MiB or more is in huge pages where
 /// the system has them, which saves most page faults and address translations. Throws std::bad_alloc.
 void* allocate_memory(std::size_t bytes);
-/// Frees memory of allocate_memory(). `bytes` must be the number of bytes that was allocated.
+/// Frees memory that allocate_memory() returned. `bytes` must be the number of bytes that was given to
+/// allocate_memory().
 void free_memory(void* memory, std::size_t bytes);
 
 }  // namespace heed

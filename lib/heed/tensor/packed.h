@@ -6,8 +6,8 @@
 namespace heed {
 
 /// The boundaries of the sequences of a packed batch, whose tokens lie one after another without padding: sequence b is
-/// rows offsets[b] ... offsets[b + 1] - 1 of a [tokens, ...] tensor. Sequences of 3 and 2 tokens have the offsets
-/// {0, 3, 5}. PackedOffsets is a view: the caller owns the numbers.
+/// rows offsets[b] ... offsets[b + 1] - 1 of a [tokens, ...] tensor. For example, sequences of 3 and 2 tokens have the
+/// offsets {0, 3, 5}. PackedOffsets is a view: the caller owns the array of offsets.
 struct PackedOffsets {
   std::span<const std::int32_t> offsets;
 

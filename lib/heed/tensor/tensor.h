@@ -15,13 +15,13 @@ class Shape {
   static constexpr int kMaxRank = 4;
 
   Shape() = default;
-  /// Throws Error if there are more than four dimensions.
+  /// Creates a shape from the sizes of the dimensions. Throws Error if there are more than four dimensions.
   Shape(std::initializer_list<std::int64_t> dims);
   explicit Shape(std::span<const std::int64_t> dims);
 
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
-  /// Returns the number of elements; 1 for a scalar, whose rank is 0.
+  /// Returns the number of elements of a tensor of this shape; 1 for a scalar, whose rank is 0.
   std::int64_t size() const;
   bool operator==(const Shape&) const = default;
   /// Returns the shape as text for messages, such as "[3, 4]".
@@ -32,8 +32,9 @@ class Shape {
   int rank_ = 0;
 };
 
-/// A view of contiguous row-major elements, which another object owns: usually an Arena or ParameterValues. Copying a
-/// tensor copies the view and not the elements. A default-constructed tensor is "absent": data() is null.
+/// A view of an array of contiguous elements in row-major order. Another object owns the array, usually an Arena or
+/// ParameterValues. Copying a tensor copies the view and not the elements. A default-constructed tensor is "absent":
+/// data() is null.
 template <class T>
 class Tensor {
  public:
@@ -44,7 +45,7 @@ class Tensor {
   const Shape& shape() const { return shape_; }
   std::int64_t size() const { return shape_.size(); }
   std::int64_t dim(int axis) const { return shape_[axis]; }
-  /// Tells whether the tensor is present, that is, views memory.
+  /// Tells whether the tensor is present, that is, whether it is a view of an array.
   explicit operator bool() const { return data_ != nullptr; }
 
   /// Returns the number of rows when the tensor is seen as a matrix: the product of all dimensions but the last, also
@@ -57,7 +58,7 @@ class Tensor {
   /// Returns the number of columns when the tensor is seen as a matrix: the last dimension, or 1 for a scalar.
   std::int64_t columns() const { return shape_.rank() == 0 ? 1 : shape_[shape_.rank() - 1]; }
   T* row(std::int64_t i) const { return data_ + i * columns(); }
-  /// Returns a view of `count` rows of a matrix, from row `begin` on.
+  /// Returns a view of `count` rows of this tensor, seen as a matrix; row `begin` is the first row of the view.
   Tensor row_block(std::int64_t begin, std::int64_t count) const { return {row(begin), {count, columns()}}; }
   std::span<T> span() const { return {data_, static_cast<std::size_t>(size())}; }
   T& operator[](std::int64_t i) const {

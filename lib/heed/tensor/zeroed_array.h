@@ -9,9 +9,9 @@
 
 namespace heed {
 
-/// An array of fixed size whose elements are 0 at first. The system provides a page of memory when the page is first
-/// written. Huge pages suit an array that is written completely; small pages suit an array of which only parts are
-/// written, since the other parts then take no memory.
+/// An array of fixed size whose elements are 0 at first. The operating system provides a page of memory when the
+/// program first writes to the page. Huge pages suit an array that is written completely; small pages suit an array of
+/// which only parts are written, since the other parts then take no memory.
 template <class T>
 class ZeroedArray {
   static_assert(std::is_trivially_copyable_v<T>);
