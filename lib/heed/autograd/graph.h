@@ -39,9 +39,9 @@ struct DropoutKey {
   /// Number of the shard, the part of the update's batch that this computation processes.
   std::uint32_t shard = 0;
 
-  /// Returns the stream of random numbers for the dropout op number `op` of the computation; `op` is below 2^20. In the
-  /// key of the stream, `minor` holds the low 12 bits of `shard` and the low 12 bits of `op`; `major` holds `update`
-  /// and, above it, the remaining bits of `shard` and `op`.
+  /// Returns the stream of random numbers for the dropout op number `op` of the computation; `op` is below 2^20. The
+  /// seed, `major` and `minor` select the stream: `minor` holds the low 12 bits of `shard` and the low 12 bits of `op`;
+  /// `major` holds `update` and, above it, the remaining bits of `shard` and `op`.
   RandomStream stream(std::uint32_t op) const {
     return {seed, RandomUse::dropout,
             update | static_cast<std::uint64_t>(shard >> 12) << 36 | static_cast<std::uint64_t>(op >> 12) << 56,

@@ -13,19 +13,20 @@ namespace heed {
 namespace {
 
 constexpr int kBuckets = 32;
-/// The number of target tokens that a shard should not exceed.
+/// The number of target tokens that a shard, a part of a batch, should not exceed.
 constexpr std::int64_t kShardTokens = 1024;
-/// The number of target tokens from which on a batch is cut into at least two shards.
+/// The number of target tokens from which on a batch is cut into at least two parts (shards).
 constexpr std::int64_t kWorthTwoShards = 256;
 
-/// Returns the length bucket of a pair whose longer side has `tokens` tokens: 0 for 1-8, 1 for 9-16, 2 for 17-32, ...
+/// Returns the number of the length bucket for a sentence pair whose longer side has `tokens` tokens: 0 for 1-8, 1 for
+/// 9-16, 2 for 17-32, ...
 std::uint8_t bucket_of(std::int32_t tokens) {
   const auto above = static_cast<std::uint32_t>(std::max(tokens, 8) - 1) >> 3;
   return static_cast<std::uint8_t>(std::bit_width(above));
 }
 
-/// Cuts `order`, a list of pairs, into batches within the limits: calls emit(begin, end) for each batch, which is
-/// elements begin ... end - 1 of `order`.
+/// Cuts `order`, a list of sentence pairs, into batches within the limits. Calls emit(begin, end) for each batch, which
+/// consists of elements begin ... end - 1 of `order`.
 template <class Order, class Emit>
 void cut_by_budget(const ParallelCorpus& corpus, const BatchLimits& limits, const Order& order, Emit emit) {
   std::int64_t begin = 0, tokens = 0;
@@ -57,7 +58,7 @@ EpochBatches::EpochBatches(const ParallelCorpus& corpus, const BatchLimits& limi
 void EpochBatches::prepare(std::int64_t epoch) {
   std::iota(shuffled_.begin(), shuffled_.end(), 0);
   shuffle(shuffled_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 0));
-  // A counting sort by bucket keeps the random order of the pairs within each bucket.
+  // Sorts the sentence pairs by length bucket. A counting sort keeps the random order of the pairs within each bucket.
   std::array<std::size_t, kBuckets + 1> start{};
   for (const std::uint8_t bucket : bucket_) ++start[bucket + std::size_t{1}];
   std::partial_sum(start.begin(), start.end(), start.begin());
@@ -85,8 +86,9 @@ void cut_into_shards(const ParallelCorpus& corpus, std::span<const std::int32_t>
   std::int64_t parts = total >= kWorthTwoShards ? 2 : 1;
   while (total > parts * kShardTokens) parts *= 2;
 
-  // The target tokens of the batch, laid end to end, are divided into `parts` equal parts. A pair belongs to the shard
-  // of the part in which the pair's middle token lies.
+  // The target tokens of all sentence pairs of the batch, one pair after another, are divided into `parts` equal parts.
+  // Each part becomes a shard; a pair belongs to the shard of the part in which the middle target token of the pair
+  // lies.
   std::size_t begin = 0;
   std::int64_t tokens = 0, seen = 0, part = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {

@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::int32_t kOutlierRatio = 3, kOutlierDifference = 10;
 
-/// Returns the bytes of some ids, to compare and hash them.
+/// Returns the memory of a sequence of token ids as bytes, which can be compared and hashed.
 std::string_view bytes(std::span<const std::int32_t> ids) {
   return {reinterpret_cast<const char*>(ids.data()), ids.size_bytes()};
 }
 
-/// A sentence pair as a key of a hash table. Keys are compared id by id: different pairs with equal hashes stay
-/// different.
+/// A sentence pair as a key of a hash table. Keys are compared token id by token id, so that different pairs with equal
+/// hashes stay different.
 struct PairKey {
   std::string_view source, target;
   bool operator==(const PairKey&) const = default;

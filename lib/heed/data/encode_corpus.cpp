@@ -6,7 +6,8 @@
 namespace heed {
 namespace {
 
-/// The number of pairs that are read before the threads encode them, for each thread.
+/// encode_corpus() repeatedly reads some sentence pairs and then encodes them on all threads. This constant times the
+/// number of threads is the number of pairs that are read at a time.
 constexpr std::size_t kPairsPerThread = 2048;
 
 /// A sentence pair as text and as ids, and the pair's line number in the input, from 1.
@@ -16,7 +17,7 @@ struct EncodedPair {
   std::int64_t line = 0;
 };
 
-/// Counts the words of a line, separated by white space.
+/// Returns the number of words, separated by white space, in a line.
 std::int64_t count_words(std::string_view text) {
   std::int64_t words = 0;
   bool inside = false;
@@ -32,7 +33,8 @@ std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {
   return std::count(ids.begin(), ids.end(), kUnknownId);
 }
 
-/// Adds encoded pairs to the corpus, unless they are empty or too long, and counts both cases in the report.
+/// Adds encoded sentence pairs to the corpus, unless a pair is empty or too long, and counts empty and too long pairs
+/// in the report.
 class Collector {
  public:
   Collector(const PairReader& reader, const EncodeOptions& options, ParallelCorpus& corpus, CorpusReport& report,
@@ -62,13 +64,13 @@ class Collector {
   }
 
  private:
-  /// Returns the file and line of the source or target side of a pair.
+  /// Returns the file and the line of a sentence pair's source (if `source` is true) or target.
   Position position(const EncodedPair& pair, bool source) const {
     return {(source ? reader_.source_position() : reader_.target_position()).file, pair.line};
   }
 
-  /// Handles a pair that is longer than max_length, as options_.on_long says: crops the pair and returns true, returns
-  /// false (the pair is left out), or throws Error.
+  /// Handles a sentence pair with more than max_length tokens on a side, as options_.on_long says: crops the pair and
+  /// returns true; or returns false, so that the pair is left out; or throws Error.
   bool take_long(EncodedPair& pair, std::int64_t source_tokens, std::int64_t target_tokens) {
     const Position where = position(pair, source_tokens > options_.max_length);
     if (options_.on_long == OnLong::fail)

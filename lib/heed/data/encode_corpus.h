@@ -23,29 +23,36 @@ struct EnumNames<OnLong> {
 
 /// The options of encode_corpus().
 struct EncodeOptions {
-  int max_length = 256;  ///< largest number of tokens on one side of a pair, `</s>` included
+  int max_length = 256;  ///< largest number of tokens on one side of a sentence pair, `</s>` included
   OnLong on_long = OnLong::skip;
-  bool pretokenized = false;  ///< the text is already tokenised: words separated by spaces, not yet subwords
+  /// Whether the text is already tokenised: words separated by spaces, which are not yet split into subwords.
+  bool pretokenized = false;
 };
 
 /// Counts of what happened to the sentence pairs that encode_corpus() read.
 struct CorpusReport {
-  std::int64_t pairs = 0;                ///< pairs that were read
-  std::int64_t empty = 0;                ///< pairs left out because one side or both have no tokens
-  std::int64_t too_long = 0;             ///< pairs left out or cropped because a side was longer than max_length
-  Position first_empty, first_too_long;  ///< file and line of the first empty and the first long pair
-  std::int64_t source_pieces = 0, target_pieces = 0;    ///< subword tokens of the pairs that were kept
-  std::int64_t source_unknown = 0, target_unknown = 0;  ///< pieces of kept pairs that are not in the vocabulary
-  std::int64_t source_words = 0, target_words = 0;  ///< words, separated by white space, of the pairs that were kept
-  std::int64_t longest_source = 0, longest_target = 0;  ///< tokens of the longest sentence, before cropping
+  std::int64_t pairs = 0;     ///< number of sentence pairs that were read
+  std::int64_t empty = 0;     ///< number of pairs left out because one side or both have no tokens
+  std::int64_t too_long = 0;  ///< number of pairs left out or cropped because a side was longer than max_length
+  Position first_empty,
+      first_too_long;  ///< file and line of the first empty pair, and of the first pair that was too long
+  std::int64_t source_pieces = 0, target_pieces = 0;  ///< number of subwords in the pairs that were kept
+  std::int64_t source_unknown = 0,
+               target_unknown = 0;  ///< number of subwords, in the pairs that were kept, that are not in the vocabulary
+  std::int64_t source_words = 0,
+               target_words = 0;  ///< number of words, separated by white space, in the pairs that were kept
+  std::int64_t longest_source = 0,
+               longest_target = 0;  ///< number of tokens of the longest sentence that was read, before cropping
 
-  /// Logs how many pairs were left out or cropped, and how many pieces were unknown. Does not mention counts of 0.
+  /// Logs how many sentence pairs were left out or cropped, and how many subwords were not in the vocabulary. Does not
+  /// mention counts of 0.
   void tell(Log& log, const EncodeOptions& options) const;
 };
 
-/// Reads all sentence pairs of `reader`, encodes both sides to ids on all threads of the pool, and returns the pairs
-/// that `options` allow, in input order. `target_lines`, if not null, receives the target text of each pair that was
-/// kept. Throws Error if no pair is left, and for a long pair with OnLong::fail.
+/// Reads all sentence pairs of `reader`, encodes both sides to token ids on all threads of the pool, and returns the
+/// pairs that `options` allow, in input order. `target_lines`, if not null, receives the target text of each pair that
+/// was kept. Throws Error if no pair is left; also throws Error for a pair that is too long if options.on_long is
+/// OnLong::fail.
 ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const TextModel& target,
                              const EncodeOptions& options, ThreadPool& pool, Log& log, CorpusReport& report,
                              std::vector<std::string>* target_lines = nullptr);

@@ -19,8 +19,9 @@ void ParallelCorpus::add(std::span<const std::int32_t> source, std::span<const s
 }
 
 std::uint64_t ParallelCorpus::fingerprint() const {
-  // The hash is FNV-1a over 64-bit numbers instead of bytes. A multiplication carries bits only upwards; the shift
-  // folds the upper half of the hash into the lower half, so that every bit of a number influences all later bits.
+  // The hash is FNV-1a over 64-bit numbers instead of bytes. The multiplication carries changes only to higher bits of
+  // the hash. The shift therefore folds the upper half of the hash into the lower half, so that every bit of a number
+  // can change all bits of the final hash.
   std::uint64_t hash = 0xcbf29ce484222325ULL;
   const auto mix = [&](std::uint64_t value) {
     hash = (hash ^ value) * 0x100000001b3ULL;

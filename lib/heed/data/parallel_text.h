@@ -24,32 +24,35 @@ class PairReader {
   /// Opens a TSV file; the path "-" means that the lines come from `in`.
   PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy);
 
-  /// Reads the next pair. Returns false at the end of the input. Throws Error if one of two files has more lines (the
-  /// message gives both counts), or if a line of a TSV does not have exactly two columns.
+  /// Reads the next sentence pair. Returns false at the end of the input. Throws Error if one of the two files has more
+  /// lines (the message gives both counts), or if a line of a TSV file does not have exactly two columns.
   bool next(TextPair& pair);
 
-  /// Returns the line number, from 1, of the pair that next() returned last.
+  /// Returns the number of the line, counted from 1, from which next() read the last sentence pair.
   std::int64_t line_number() const { return source_->line_number(); }
-  /// Returns the file and line of the source sentence that was read last.
+  /// Returns the file and the line of the source sentence that next() read last.
   Position source_position() const { return source_->position(); }
-  /// Returns the file and line of the target sentence that was read last.
+  /// Returns the file and the line of the target sentence that next() read last.
   Position target_position() const { return target_ ? target_->position() : source_->position(); }
-  /// Returns the name of the input for messages: "a.en + a.fr", or the name of the TSV file.
+  /// Returns the name of the input for messages: "a.en + a.fr" for two files, or the name of the TSV file.
   std::string name() const;
 
-  /// Returns the share of the input, 0 to 1, that has been read; absent if the input is not a regular file.
+  /// Returns the fraction of the input, 0 to 1, that has been read, for a progress line; absent if the input is not a
+  /// regular file.
   std::optional<double> share() const { return source_->share(); }
 
-  /// Returns the number of lines, of both sides together, that contained invalid UTF-8.
+  /// Returns the number of lines with invalid UTF-8, in the source and the target together.
   std::int64_t invalid_lines() const { return source_->invalid_lines() + (target_ ? target_->invalid_lines() : 0); }
-  /// Logs what the readers of the files found wrong, such as lines with invalid UTF-8.
+  /// Logs problems in the input files that did not stop the reading, such as lines with invalid UTF-8.
   void report(Log& log) const;
 
  private:
-  /// Throws the Error for files of different lengths: reads the longer file to the end to count its lines.
+  /// Throws the Error that one of the two files has more lines. Reads the longer file to the end, because the message
+  /// gives both line counts.
   [[noreturn]] void fail_unequal(bool source_ended);
 
-  std::unique_ptr<LineReader> source_, target_;  // for a TSV, source_ reads both columns and target_ is null
+  // The readers of the source and the target file. For a TSV file, source_ reads both columns and target_ is null.
+  std::unique_ptr<LineReader> source_, target_;
 };
 
 }  // namespace heed

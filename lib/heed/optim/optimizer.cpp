@@ -8,18 +8,18 @@
 namespace heed {
 namespace {
 
-/// The longest default warm-up, in updates (Vaswani et al. 2017).
+/// The longest warm-up, in updates, that is chosen if the user gives none (Vaswani et al. 2017).
 constexpr double kLongestDefaultWarmup = 4000;
-/// The default warm-up as a share of the updates of the whole training.
+/// The warm-up that is chosen if the user gives none, as a fraction of the updates of the whole training.
 constexpr double kDefaultWarmupShare = 0.1;
-/// The default peak is computed as if the warm-up had at least this many updates: at higher peaks, models that
-/// normalise after each sublayer diverged (transformer-mini with a warm-up of 99 updates).
+/// The default peak of the learning rate is computed as if the warm-up had at least this many updates: at higher
+/// learning rates, models that normalise after each sublayer diverged (transformer-mini with a warm-up of 99 updates).
 constexpr double kLeastWarmupInRate = 4000;
-/// The default peak is lowered for a warm-up shorter than this many updates. Adam averages over 1 / (1 - beta2) = 50
-/// updates, and transformer-base did not learn at its full peak after a warm-up of 30.
+/// The default peak of the learning rate is lowered for a warm-up of fewer updates than this. Adam averages over 1 / (1
+/// - beta2) = 50 updates, and transformer-base did not learn at the full peak after a warm-up of 30 updates.
 constexpr double kSafeWarmup = 100;
 
-/// Returns the elements of a slice of the flat array.
+/// Returns the elements begin ... end - 1 of a flat array, where `slice` gives begin and end.
 std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
   return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
 }
@@ -49,7 +49,8 @@ void OptimizerOptions::set_default_rates(std::int64_t dim_emb, double planned_up
     learn_rate = 0.1;
     return;
   }
-  // The default peak is the largest learning rate of Vaswani et al. 2017, equation 3: 1 / sqrt(width x warm-up).
+  // The default peak is the largest learning rate that equation 3 of Vaswani et al. 2017 reaches: 1 / sqrt(width x
+  // warm-up). For short warm-ups the constants kLeastWarmupInRate and kSafeWarmup lower the peak.
   const double warmup = std::max(1.0, static_cast<double>(*lr_warmup));
   learn_rate = std::sqrt(std::min(1.0, warmup / kSafeWarmup) /
                          (static_cast<double>(dim_emb) * std::max(warmup, kLeastWarmupInRate)));

@@ -24,13 +24,16 @@ struct EnumNames<OptimizerKind> {
       {OptimizerKind::adam, "adam"}, {OptimizerKind::adamw, "adamw"}, {OptimizerKind::sgd, "sgd"}};
 };
 
-/// The complete settings of an optimiser and of the learning rate, with all defaults filled in.
+/// The complete settings of an optimiser and of the learning rate, with a value for every option that the user did not
+/// give.
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::adam;
-  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  ///< for adam and adamw
-  double momentum = 0;                               ///< for sgd; 0: none
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  ///< parameters of adam and adamw
+  double momentum = 0;                               ///< parameter of sgd; 0: no momentum
   double weight_decay = 0;
-  double clip_norm = 0;  ///< largest norm allowed for the gradient of all parameters together; 0: no limit
+  /// Gradients with a larger norm are scaled down to this norm, which is the norm over all parameters together; 0: no
+  /// limit.
+  double clip_norm = 0;
   Schedule schedule = {};
 };
 
@@ -74,40 +77,41 @@ struct OptimizerOptions {
                          .min = 0});
   }
 
-  /// Throws UsageError if optimizer_params has too many values, or a value out of range.
+  /// Throws UsageError if optimizer_params has too many values for the optimiser, or a value that is out of range.
   void validate() const;
 
   /// Sets lr_warmup and learn_rate if the user did not give them. The warm-up is a tenth of `planned_updates`, the
-  /// number of updates of the whole training, and at most 4,000 as in the paper; it is 0 for a constant learning rate.
-  /// The peak is 1 / sqrt(dim_emb x warm-up), but at most the peak for a warm-up of 4,000 (Vaswani et al. 2017,
-  /// equation 3); a warm-up shorter than 100 updates multiplies the peak by sqrt(warm-up / 100). The peak is 0.1 for
-  /// sgd. `dim_emb` is the model's width in columns.
+  /// number of updates of the whole training, and at most 4,000 as in Vaswani et al. 2017; it is 0 for a constant
+  /// learning rate. learn_rate, the peak, is 1 / sqrt(dim_emb x warm-up), but at most the peak for a warm-up of 4,000
+  /// (Vaswani et al. 2017, equation 3); if the warm-up is shorter than 100 updates, the peak is multiplied by
+  /// sqrt(warm-up / 100). The peak is 0.1 for sgd. `dim_emb` is the model's width in columns.
   void set_default_rates(std::int64_t dim_emb, double planned_updates);
 
-  /// Returns the complete settings. Requires that validate() has accepted the options, and that set_default_rates() has
-  /// been called.
+  /// Returns the complete settings of the optimiser and of the learning rate. The caller must have called validate()
+  /// and set_default_rates() before.
   OptimizerSettings resolve() const;
 };
 
-/// Arrays with the layout of a model's parameters, by name: the optimiser's state, as a checkpoint stores it.
+/// The state of an optimiser, as a checkpoint stores it: arrays by name, each with one element for each element of the
+/// model's parameters.
 using NamedParameterValues = std::map<std::string, ParameterValues<float>>;
 
-/// Updates parameters from their gradients. The optimiser's state from one update to the next is in arrays that the
-/// caller owns and saves in checkpoints: first_moment and second_moment (adam, adamw), velocity (sgd with momentum).
+/// Updates parameters from their gradients. The optimiser keeps its state between updates in arrays that the caller
+/// owns and saves in checkpoints: first_moment and second_moment (adam, adamw), velocity (sgd with momentum).
 class Optimizer {
  public:
-  /// Creates an optimiser whose state is in `memory`. Adds the state's arrays to `memory`, filled with zeros, if
-  /// `memory` does not contain them. `memory` must outlive the optimiser.
+  /// Creates an optimiser whose state is in the arrays of `memory`. Adds the arrays of the state to `memory`, filled
+  /// with zeros, if `memory` does not contain them. `memory` must outlive the optimiser.
   Optimizer(const OptimizerSettings& settings, const ParameterLayout& layout, NamedParameterValues& memory);
 
-  /// The numbers that one update needs.
+  /// The numbers that change from one update of the parameters to the next.
   struct Step {
     double learning_rate = 0;
-    std::int64_t number = 1;    ///< number of the update, from 1, for Adam's bias correction
-    double gradient_scale = 1;  ///< the gradient is multiplied by this factor first (gradient clipping)
+    std::int64_t number = 1;    ///< number of the update, counted from 1, for the bias correction of Adam
+    double gradient_scale = 1;  ///< factor by which the gradient is multiplied before the update (gradient clipping)
   };
-  /// Performs one update of the elements in `slice` of the flat arrays. Several threads may call update() for different
-  /// slices of the same update.
+  /// Performs one update of a part of the parameters: the elements in `slice` of the flat arrays of parameters and
+  /// gradients. Several threads may call update() for different slices of the same update.
   void update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients, const Slice& slice,
               const Step& step) const;
 
@@ -115,14 +119,14 @@ class Optimizer {
 
  private:
   OptimizerSettings settings_;
-  // Pointers to the state in the caller's arrays: first_ is first_moment or velocity, second_ is second_moment. An
-  // array that the optimiser does not need is null.
+  // Pointers to the arrays of the caller that hold the state of the optimiser: first_ is first_moment or velocity,
+  // second_ is second_moment. A pointer is null if the optimiser does not need the array.
   ParameterValues<float>*first_ = nullptr, *second_ = nullptr;
 };
 
-/// Returns the factor d of exponential smoothing, smoothed <- d smoothed + (1 - d) parameters, at update `step` (from
-/// 1): min(1 - rate, (step + 1) / (step + 10)). d is smaller in the first updates, so that the smoothed parameters soon
-/// forget the random initial values.
+/// Returns the factor d of exponential smoothing, smoothed <- d smoothed + (1 - d) parameters, at update `step`
+/// (counted from 1): min(1 - rate, (step + 1) / (step + 10)). d is smaller in the first updates, so that the smoothed
+/// parameters soon forget the random initial values.
 double smoothing_decay(double rate, std::int64_t step);
 
 }  // namespace heed

@@ -18,8 +18,9 @@ double Schedule::rate(std::int64_t step, double progress) const {
     case ScheduleKind::cosine:
       break;
   }
-  // `start` is the progress at the end of the warm-up, assuming that all updates took equal shares of the training.
-  // `rest` is the share that has been done of the training after the warm-up.
+  // `progress` is the fraction of the whole training that is done. `start` is the value of `progress` at the end of the
+  // warm-up, estimated as if all updates so far had made equal progress. `rest` is the done fraction of the training
+  // after the warm-up.
   const double start = step > 1 ? std::min(1.0, progress * w / (t - 1)) : 0;
   const double rest = start < 1 ? std::clamp((progress - start) / (1 - start), 0.0, 1.0) : 1;
   return kind == ScheduleKind::linear ? peak * (1 - rest) : peak * (1 + std::cos(std::numbers::pi * rest)) / 2;

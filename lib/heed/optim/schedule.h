@@ -21,16 +21,16 @@ struct EnumNames<ScheduleKind> {
                                                                          {ScheduleKind::cosine, "cosine"}};
 };
 
-/// The learning rate as a function of the update.
+/// The learning rate as a function of the number of the update.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double peak = 1e-3;       ///< the learning rate at the end of the warm-up
   std::int64_t warmup = 0;  ///< length of the warm-up, in updates
 
-  /// Returns the learning rate of update `step` (from 1). `progress` is the share of the whole training that was done
-  /// before this update, 0 to 1; only linear and cosine use `progress`.
+  /// Returns the learning rate of update `step` (counted from 1). `progress` is the fraction of the whole training that
+  /// was done before this update, 0 to 1; only `linear` and `cosine` use `progress`.
   double rate(std::int64_t step, double progress) const;
-  /// Tells whether the learning rate depends on when training will end.
+  /// Tells whether the learning rate depends on when training will end, as with `linear` and `cosine`.
   bool needs_end() const { return kind == ScheduleKind::linear || kind == ScheduleKind::cosine; }
 };
 
