@@ -34,11 +34,12 @@ void write_parameters(h5::File& file, const std::string& group, const ParameterV
 }
 
 /// Appends to `ranges` one range of bytes for each large parameter of an HDF5 group: the bytes of the file that hold
-/// the elements of the parameter. append_checksum() treats these ranges separately.
+/// the elements of the parameter. The checksum that is compared when the file is opened leaves these bytes out, so that
+/// opening does not read the whole file.
 void add_ranges(const h5::File& file, const std::string& group, const ParameterLayout& layout,
                 std::vector<ByteRange>& ranges) {
-  // The smallest size, in bytes, of a large parameter. The bytes of smaller parameters belong to the outline, which is
-  // checked as a whole when the file is opened.
+  // The smallest size, in bytes, of a large parameter. The bytes of smaller parameters are covered by the checksum that
+  // is compared when the file is opened.
   constexpr std::int64_t kLarge = 1 << 14;
   for (const ParameterInfo& info : layout.all()) {
     const std::int64_t bytes = info.shape.size() * 4;

@@ -112,7 +112,7 @@ void DecoderCache<T>::collect() {
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
     // The newest position of each hypothesis is skipped: begin_step() has added the position, and assigns a slot to the
-    // position after this function.
+    // position after this function has returned.
     for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {
       auto mark = used_[static_cast<std::size_t>(
           slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];

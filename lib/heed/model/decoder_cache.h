@@ -18,8 +18,8 @@ namespace heed {
 // continue twice, and another one ends. To copy the keys and values of the hypotheses after each step would read and
 // write the whole cache.
 //
-// The idea. The keys and values lie in one pool and never move. A hypothesis owns only a list of numbers: for each of
-// its positions, the place in the pool. Beam search copies these short lists.
+// The idea. The keys and values lie in one pool and never move. A hypothesis owns only a list of indices: for each
+// position of the hypothesis, the place in the pool. Beam search copies these short lists.
 //
 // Words.
 //   row       one hypothesis that is being decoded
@@ -28,7 +28,7 @@ namespace heed {
 //   slot      a place in the pool: the records of one position in all layers
 //   pool      all slots. Slots are reused: a garbage collection, collect(), finds the slots that no row lists.
 //   memory    the encoder's output, as in PyTorch. The keys and values of cross-attention are computed from the memory
-//             once per batch. These have one record for each layer and source token, and need no slots.
+//             once per batch. Cross-attention has one record for each layer and source token, and needs no slots.
 //
 // An example: one sentence, beam size 2. A number in brackets is a slot.
 //   begin()           row 0: []

@@ -18,7 +18,8 @@ namespace heed {
 /// holds their values. One model object can therefore serve any number of threads, in training, scoring and
 /// step-by-step decoding.
 ///
-/// Shapes: S source tokens and N target tokens of a packed batch, D model width, V target vocabulary, R decoder rows.
+/// Shapes: S source tokens and N target tokens of a packed batch, D model width, V target vocabulary, R decoder rows
+/// (hypotheses).
 template <class T>
 class Transformer {
  public:
