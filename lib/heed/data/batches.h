@@ -62,11 +62,11 @@ struct Shard {
   std::int64_t target_tokens = 0;
 };
 
-/// Cuts a batch of sentence pairs into shards, parts with about equally many target tokens, and appends them to
-/// `shards`. The number of parts is a power of two: 1 below 256 target tokens, else at least 2, and so many that a
-/// shard has at most about 1024 target tokens. The activations of such a shard are small enough for the cache, and the
-/// matrix products are large enough to be fast. The number of threads does not influence the cut: each shard has its
-/// own dropout masks, so that another cut would change the result.
+/// Cuts a batch of sentence pairs into shards, parts with about equally many target tokens, and appends the shards to
+/// `shards`. The number of parts is a power of two: 1 below 256 target tokens, else at least 2, and so many that a part
+/// has at most about 1024 target tokens. The activations of such a shard are small enough for the cache, and the matrix
+/// products are large enough to be fast. The number of threads does not influence the cut: each shard has its own
+/// dropout masks, so that another cut would change the result.
 void cut_into_shards(const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, std::vector<Shard>& shards);
 
 /// Fills `batch` with the token ids of the sentence pairs `pairs` of the corpus: adds `</s>` after each source

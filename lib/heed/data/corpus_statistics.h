@@ -13,8 +13,9 @@ struct LengthStatistics {
   std::int32_t median = 0, percentile99 = 0, longest = 0;
 };
 
-/// The properties of a training corpus that `train --check` reports. A member first_..._line is the line of the first
-/// such pair in the text, counted from 1; 0 if the corpus has no such pair.
+/// The properties of a training corpus that `train --check` reports. For each kind of pair that is counted (duplicates,
+/// copies, ratio outliers), a member holds the line number, from 1, of the first pair of this kind; 0 if the corpus has
+/// no pair of this kind.
 struct CorpusStatistics {
   LengthStatistics source, target;
   std::int64_t duplicates = 0;  ///< number of pairs that equal an earlier pair of the corpus, id by id, on both sides

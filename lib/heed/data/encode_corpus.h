@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// The treatment of a sentence pair that has more than max_length tokens on one side: leave out the pair, cut both
-/// sides to max_length tokens, or stop with an error.
+/// The treatment of a sentence pair that has more than max_length tokens on one side: `skip` leaves out the pair,
+/// `crop` cuts both sides to max_length tokens, `fail` stops with an error.
 enum class OnLong { skip, crop, fail };
 
 template <>
@@ -34,15 +34,16 @@ struct CorpusReport {
   std::int64_t pairs = 0;     ///< number of sentence pairs that were read
   std::int64_t empty = 0;     ///< number of pairs left out because one side or both have no tokens
   std::int64_t too_long = 0;  ///< number of pairs left out or cropped because a side was longer than max_length
-  Position first_empty,
-      first_too_long;  ///< file and line of the first empty pair, and of the first pair that was too long
-  std::int64_t source_pieces = 0, target_pieces = 0;  ///< number of subwords in the pairs that were kept
-  std::int64_t source_unknown = 0,
-               target_unknown = 0;  ///< number of subwords, in the pairs that were kept, that are not in the vocabulary
-  std::int64_t source_words = 0,
-               target_words = 0;  ///< number of words, separated by white space, in the pairs that were kept
-  std::int64_t longest_source = 0,
-               longest_target = 0;  ///< number of tokens of the longest sentence that was read, before cropping
+  /// The file and the line of the first empty pair, and of the first pair that was too long.
+  Position first_empty, first_too_long;
+  /// The numbers of subwords in the pairs that were kept.
+  std::int64_t source_pieces = 0, target_pieces = 0;
+  /// The numbers of subwords that are not in the vocabulary, in the pairs that were kept.
+  std::int64_t source_unknown = 0, target_unknown = 0;
+  /// The numbers of words, separated by white space, in the pairs that were kept.
+  std::int64_t source_words = 0, target_words = 0;
+  /// The numbers of tokens, `</s>` included, of the longest sentences that were read, before cropping.
+  std::int64_t longest_source = 0, longest_target = 0;
 
   /// Logs how many sentence pairs were left out or cropped, and how many subwords were not in the vocabulary. Does not
   /// mention counts of 0.

@@ -15,8 +15,9 @@ constexpr double kDefaultWarmupShare = 0.1;
 /// The default peak of the learning rate is computed as if the warm-up had at least this many updates: at higher
 /// learning rates, models that normalise after each sublayer diverged (transformer-mini with a warm-up of 99 updates).
 constexpr double kLeastWarmupInRate = 4000;
-/// The default peak of the learning rate is lowered for a warm-up of fewer updates than this. Adam averages over 1 / (1
-/// - beta2) = 50 updates, and transformer-base did not learn at the full peak after a warm-up of 30 updates.
+/// The default peak of the learning rate is lowered for a warm-up of fewer updates than this constant. With beta2 =
+/// 0.98, Adam averages over 1 / (1 - beta2) = 50 updates, and transformer-base did not learn at the full peak after a
+/// warm-up of 30 updates.
 constexpr double kSafeWarmup = 100;
 
 /// Returns the elements begin ... end - 1 of a flat array, where `slice` gives begin and end.

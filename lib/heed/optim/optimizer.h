@@ -24,15 +24,15 @@ struct EnumNames<OptimizerKind> {
       {OptimizerKind::adam, "adam"}, {OptimizerKind::adamw, "adamw"}, {OptimizerKind::sgd, "sgd"}};
 };
 
-/// The complete settings of an optimiser and of the learning rate, with a value for every option that the user did not
-/// give.
+/// The complete settings of an optimiser and of the learning rate: every option has a value, which the user gave or
+/// heed has chosen.
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::adam;
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  ///< parameters of adam and adamw
   double momentum = 0;                               ///< parameter of sgd; 0: no momentum
   double weight_decay = 0;
-  /// Gradients with a larger norm are scaled down to this norm, which is the norm over all parameters together; 0: no
-  /// limit.
+  /// The largest norm allowed for the gradient of all parameters together: a gradient with a larger norm is scaled down
+  /// to this norm. 0: no limit.
   double clip_norm = 0;
   Schedule schedule = {};
 };

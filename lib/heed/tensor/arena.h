@@ -39,9 +39,8 @@ class Arena {
     return out;
   }
 
-  /// Frees all memory for reuse: every tensor in the arena becomes invalid. Replaces several blocks of memory by one
-  /// block of the same total size, unless the total is above 64 MiB. Keeps the memory for later steps instead of
-  /// returning it to the heap.
+  /// Frees all memory for reuse: every tensor in the arena becomes invalid. The arena keeps the memory for later steps.
+  /// Replaces several blocks of memory by one block of the same total size, unless the total is above 64 MiB.
   void reset();
 
   /// A state of the arena: release(mark) frees the memory that was allocated after mark() had returned `mark`.
