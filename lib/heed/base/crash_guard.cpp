@@ -16,22 +16,25 @@ namespace {
 
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGVTALRM};
 
-/// The line that the handler of this thread writes after a crash; nullptr outside of guards.
+/// The message line that the signal handler writes to stderr when this thread crashes inside a CrashGuard; nullptr
+/// while this thread is in no CrashGuard.
 thread_local const std::string* current_line = nullptr;
-/// The number of guards that this thread has entered until now, and until the timer's last signal. Equal numbers at the
-/// timer's next signal mean that one guarded call has taken a whole interval.
+/// `entered` counts the CrashGuards that this thread has entered; `entered_before` is the value of `entered` at the
+/// last signal of the timer, which comes at regular intervals. If the two are equal at the next signal, one guarded
+/// call has lasted for the whole interval, and the call counts as an endless loop.
 thread_local volatile unsigned entered = 0, entered_before = 0;
 
-std::mutex installing;  // guards `reports` and `before`
+std::mutex installing;  // guards `reports` and `before`, which threads change when handlers are installed or restored
 int reports = 0;        // the number of CrashReport objects that exist
 std::array<struct sigaction, kSignals.size()> before;
 
-/// Restores the previous handler of a signal that came outside of all guards, and lets that handler run.
+/// Handles a signal that came while this thread was in no CrashGuard: restores the handler that the process had before,
+/// and lets that handler run.
 void pass_on(int number, const siginfo_t& info) {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     if (kSignals[i] == number) ::sigaction(number, &before[i], nullptr);
-  // After this handler returns, a faulty instruction fails again by itself, but a signal that was sent must be sent
-  // again.
+  // After this handler returns, a faulty instruction runs again and raises the signal by itself. A signal that a
+  // process has sent (si_code <= 0) does not come again by itself, so it is raised here.
   if (info.si_code <= 0) std::raise(number);
 }
 
@@ -61,8 +64,9 @@ void install(int number, struct sigaction* old) {
   ::sigaction(number, &action, nullptr);
 }
 
-/// Restores the previous handler of a signal, unless other code has installed a handler since. The timer's handler
-/// (SIGVTALRM) is never removed, since the timer's last signal may still arrive.
+/// Restores the handler `old` of the signal `number`, unless other code has installed a handler since install(). The
+/// handler of the timer's signal (SIGVTALRM) is never removed: the last signal of the timer may still arrive, and
+/// without a handler that signal would end the process.
 void restore(int number, const struct sigaction& old) {
   struct sigaction present {};
   ::sigaction(number, nullptr, &present);
@@ -70,8 +74,8 @@ void restore(int number, const struct sigaction& old) {
     ::sigaction(number, &old, nullptr);
 }
 
-/// A second stack on which this thread's signal handlers run: after a stack overflow the thread's own stack has no
-/// room.
+/// A second stack on which this thread's signal handlers run. After a stack overflow a handler could not run on the
+/// thread's own stack, which is full.
 class HandlerStack {
  public:
   HandlerStack() {

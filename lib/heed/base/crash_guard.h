@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// Some libraries crash on damaged data: HDF5's library does so on some damaged files. A CrashReport holds the message
-/// that the user sees after a crash, and a CrashGuard marks one call of such a library:
+/// Prints a message and ends the process when a library crashes on damaged data, as HDF5's library does on some damaged
+/// files. A CrashReport holds the message for the user, and a CrashGuard marks one call of the library:
 ///
 ///     const CrashReport report("model.h5: the file is damaged");
 ///     const CrashGuard guard(&report);
@@ -17,9 +17,9 @@ namespace heed {
 /// endless loop on the thread that made the CrashReport counts as a crash too: a timer sends SIGVTALRM.
 class CrashReport {
  public:
-  /// Installs the signal handlers and starts the timer. `message` is printed after the tool's name and before a line
-  /// end. `seconds` is the time limit of one guarded call, in seconds of processor time; a call that exceeds the limit
-  /// ends the process before twice this time has passed.
+  /// Installs the signal handlers and starts the timer. After a crash, the handler prints the tool's name, `message`
+  /// and a line end. `seconds` is the time limit of one guarded call, in seconds of processor time: a call that takes
+  /// longer is ended, with the whole process, before twice this time has passed.
   explicit CrashReport(const std::string& message, double seconds = 3);
   ~CrashReport();
   CrashReport(const CrashReport&) = delete;
@@ -38,7 +38,7 @@ class CrashReport {
 /// have damaged the memory. Guards may be nested. Each call of the library needs a CrashGuard of its own.
 class CrashGuard {
  public:
-  /// Starts to guard. `report` must outlive the guard; a guard with the report nullptr does nothing.
+  /// Starts to guard the calling thread. `report` must outlive the guard; with `report` nullptr the guard does nothing.
   explicit CrashGuard(const CrashReport* report);
   ~CrashGuard();
   CrashGuard(const CrashGuard&) = delete;

@@ -6,13 +6,14 @@
 
 namespace heed {
 
-/// Holds the place of a mistake in a file. Lines and columns count from 1; 0 means that the number is unknown.
+/// The place of a mistake in a file: the file's name, the line and the column. Lines and columns count from 1; the
+/// value 0 means that the line or the column is unknown.
 struct Position {
   std::string file;
   std::int64_t line = 0;
   std::int64_t column = 0;
 
-  /// Returns "file:line:column", without the numbers that are unknown.
+  /// Returns the place as the text "file:line:column"; a line or a column that is unknown is left out.
   std::string text() const;
 };
 
@@ -26,21 +27,22 @@ class Error : public std::runtime_error {
   static constexpr int exit_code = 1;
 };
 
-/// Reports a command line that makes no sense: the tool ends with exit status 2.
+/// Reports a command line that is wrong, such as an unknown option: the tool ends with exit status 2.
 class UsageError : public Error {
  public:
   using Error::Error;
   static constexpr int exit_code = 2;
 };
 
-/// Reports that the reader of the tool's output has closed the pipe (EPIPE). The tool then ends silently, as the signal
-/// SIGPIPE would end the tool.
+/// Reports that the program that reads the tool's output has closed the pipe (EPIPE). The tool then ends without a
+/// message, as a process that the signal SIGPIPE ends.
 class ClosedPipe : public Error {
  public:
   ClosedPipe() : Error("the reader of the output has closed it") {}
 };
 
-/// Returns the system's description of the present errno, as the REASON in "cannot open FILE: REASON".
+/// Returns the operating system's description of the error code errno, such as "No such file or directory", for
+/// messages like "cannot open FILE: No such file or directory".
 std::string errno_text();
 
 }  // namespace heed

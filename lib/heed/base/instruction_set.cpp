@@ -21,23 +21,25 @@ constexpr std::string_view kNames[] = {
     HEED_X86 ? "sse2" : "native", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
 
 #if HEED_X86
-/// Asks Linux for permission to use the registers of AMX's tiles, and returns whether this process may use them.
+/// Asks Linux for permission to use the tile registers of AMX (Intel's instructions for small matrices), and returns
+/// whether this process may use these registers.
 bool may_use_tiles() {
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// Finds the instruction sets of this machine. The compiler's __builtin_cpu_supports() tests that both the CPU and the
-/// operating system support the vectors. The other instructions work on the same vectors, so only the CPU must have
-/// them (Intel 64 manual, CPUID leaf 7).
+/// Finds the instruction sets of this machine. The compiler's __builtin_cpu_supports() tests for AVX2 and AVX-512 that
+/// both the CPU and the operating system support the vector registers. The newer instructions (VNNI, BF16) use the same
+/// registers, so it is enough that CPUID leaf 7 reports them (Intel 64 manual).
 std::vector<InstructionSet> find_sets() {
   std::vector<InstructionSet> sets = {InstructionSet::baseline};
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return sets;
   sets.push_back(InstructionSet::avx2);
-  constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;                        // CPUID leaf 7.1, register EAX
-  constexpr unsigned kAvx512Vnni = 1u << 11;                                           // CPUID leaf 7.0, register ECX
-  constexpr unsigned kTiles = 1u << 24, kTilesBf16 = 1u << 22, kTilesInt8 = 1u << 25;  // CPUID leaf 7.0, register EDX
+  constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;  // bits of CPUID leaf 7.1, register EAX
+  constexpr unsigned kAvx512Vnni = 1u << 11;                     // bit of CPUID leaf 7.0, register ECX
+  constexpr unsigned kTiles = 1u << 24, kTilesBf16 = 1u << 22,
+                     kTilesInt8 = 1u << 25;  // bits of CPUID leaf 7.0, register EDX
   constexpr unsigned kAmx = kTiles | kTilesBf16 | kTilesInt8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   const unsigned more = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 ? eax : 0;

@@ -20,7 +20,7 @@ enum class InstructionSet { baseline, avx2, avx2_vnni, avx512, avx512_vnni, avx5
 /// Returns the name of an instruction set, as the environment variable HEED_ISA spells it: "sse2", "avx2", ...
 std::string_view instruction_set_name(InstructionSet set);
 
-/// Returns the instruction sets that this CPU and this operating system have, the best one last.
+/// Returns the instruction sets that both this CPU and this operating system support, from the oldest to the newest.
 std::span<const InstructionSet> available_instruction_sets();
 
 /// Returns the instruction set called `name`, or the best set in `available` when `name` is empty. Throws UsageError

@@ -25,7 +25,8 @@ struct Lanes {
     return lanes;
   }
 
-  /// Returns a mask as 16 bits, one bit for each byte; the lowest bit belongs to the first byte of the first lane.
+  /// Returns a mask (the result of a vector comparison) as 16 bits, one bit for each byte of the vector; the lowest bit
+  /// belongs to the first byte of the first lane.
   template <class Mask>
   static std::uint32_t bits(Mask mask) {
     static_assert(sizeof(Mask) == 16);
@@ -40,24 +41,26 @@ struct Lanes {
 #endif
   }
 
-  /// Returns the number of the first true lane of a mask, or kCount when no lane is true.
+  /// Returns the index of the first lane that is true in a mask (the result of a vector comparison), or kCount when no
+  /// lane is true.
   template <class Mask>
   static std::size_t first(Mask mask) {
     return static_cast<std::size_t>(std::countr_zero(bits(mask) | 0x10000u)) / sizeof(T);
   }
 };
 
-/// Returns the first place in at .. size-1 of the array `data` for which found() is true, or `size` when no place is
-/// found. `found` is a generic function that looks at one place or at kCount places at once. Example, a search for a
-/// blank behind a letter 'a' or behind another blank:
+/// Returns the first index from `at` to size-1 of the array `data` for which found() is true, or `size` when no such
+/// index exists. Vectors of kCount elements make the search fast. Example, a search for a blank behind a letter 'a' or
+/// behind another blank:
 ///
 ///     find_lane(bytes, size, 1, 1, [](auto get, std::size_t place) {
 ///       return (get(place) == ' ') & ((get(place - 1) == 'a') | (get(place - 1) == ' '));
 ///     });
 ///
-/// find_lane() calls `found` in two ways: get(place) returns either the element data[place], and `found` returns a
-/// bool; or the vector of the kCount elements from data[place] on, and `found` returns a mask. `front` (at most `at`)
-/// is the smallest place that `found` may be asked about: 1 in the example, since get(place - 1) must not read before
+/// `found` is a generic function that find_lane() calls in two ways. For one element, get(place) returns data[place],
+/// and `found` returns a bool. For kCount elements at once, get(place) returns the vector of the elements data[place]
+/// ... data[place + kCount - 1], and `found` returns a mask with one lane for each element. `front` (at most `at`) is
+/// the smallest `place` that find_lane() passes to `found`: 1 in the example, since get(place - 1) must not read before
 /// the array.
 template <class T, class Found>
 std::size_t find_lane(const T* data, std::size_t size, std::size_t at, std::size_t front, Found found) {
@@ -68,7 +71,8 @@ std::size_t find_lane(const T* data, std::size_t size, std::size_t at, std::size
   const std::size_t start = at;
   for (; at + L::kCount <= size; at += L::kCount)
     if (const std::size_t place = first_from(at); place < at + L::kCount) return place;
-  // The last vector ends at `size`, so some of its lanes may lie before `start` or may have been searched already.
+  // The last vector ends at the array's end `size`, so some of its elements may lie before the search's start or may
+  // have been searched already. A match before the start is not a result.
   if (at < size && size >= front + L::kCount)
     if (const std::size_t place = first_from(size - L::kCount); place >= start) return place;
   while (at < size && !found(element, at)) ++at;

@@ -56,7 +56,8 @@ bool LineReader::take_line(std::string& line) {
   return true;
 }
 
-/// Reads the bytes that the input has ready, and waits for at least one byte. Returns false at the end of the input.
+/// Reads the bytes that the input has ready into the buffer, and waits until at least one byte is ready. Returns false
+/// at the end of the input.
 bool LineReader::fill() {
   buffer_.erase(0, at_);
   searched_ -= at_;
@@ -87,7 +88,7 @@ bool LineReader::next(std::string& line) {
     if (ended_ || (!fill() && at_ == buffer_.size())) return false;
   }
   if (++line_number_ == 1 && (marked_ = take_byte_order_mark(line, position())) && line.empty() && ended_) {
-    // The input holds nothing but the byte-order mark, and therefore no line.
+    // The input holds only a byte-order mark, which is not text: the input has no lines, so the line is not counted.
     line_number_ = 0;
     return false;
   }

@@ -20,10 +20,10 @@ enum class InvalidUtf8 { replace, keep, fail };
 /// Removes a byte-order mark (U+FEFF in UTF-8) from the first line of a text and returns whether the line had a mark.
 /// Throws Error, with advice, when the line begins like text in another encoding or like compressed data.
 bool take_byte_order_mark(std::string& first_line, const Position& where);
-/// Returns the message that a byte-order mark at the start of the file `name` was left out.
+/// Returns the message for the user that says that a byte-order mark at the start of the file `name` was skipped.
 std::string byte_order_mark_note(const std::string& name);
-/// Logs byte_order_mark_note() when the regular file `path` begins with a byte-order mark. Tools call this function for
-/// files that are read by functions without a log.
+/// Logs a message when the regular file `path` begins with a byte-order mark. Tools call this function for files that a
+/// function without a Log object reads.
 void tell_of_byte_order_mark(const std::string& path, Log& log);
 
 /// Reads text line by line, by the rules for lines that all tools share. Only LF ends a line; the CR of a CRLF is
@@ -42,27 +42,28 @@ class LineReader {
   /// Reads the next line, without the line end, into `line`. Returns false at the end of the input. Throws Error when
   /// the input is unreadable, or not UTF-8 under the policy `fail`.
   bool next(std::string& line);
-  /// Returns whether next() would return at once, without waiting for the writer at the other end of a pipe.
+  /// Returns whether next() would return at once, without waiting for more input from a pipe or a terminal.
   bool ready();
 
-  /// Returns how much of a regular file the lines returned so far make up, as a share 0..1. Returns nothing for other
-  /// inputs.
+  /// Returns the fraction, 0..1, of a regular file's bytes that has been read for the lines returned so far. Returns
+  /// nothing when the input is not a regular file.
   std::optional<double> share() const;
-  /// Returns whether a person types the lines at a terminal.
+  /// Returns whether the input is a terminal at which a person types the lines.
   bool typed() const { return is_typed(*in_); }
 
-  /// Returns the number of the last line that next() returned, from 1.
+  /// Returns the line number of the line that next() returned last. The first line has the number 1.
   std::int64_t line_number() const { return line_number_; }
   const std::string& name() const { return name_; }
   Position position(std::int64_t column = 0) const { return {name_, line_number_, column}; }
 
-  /// Makes next() return lines with their original bytes, also under the policy `replace`. The caller then replaces the
-  /// ill-formed bytes: tokenize does so to count the offsets in the line's original bytes.
+  /// Makes next() return lines whose ill-formed UTF-8 bytes are unchanged, also under the policy InvalidUtf8::replace.
+  /// The caller then replaces the ill-formed bytes: the tool `tokenize` does so to count byte offsets in the unchanged
+  /// line.
   void leave_replacing() { replaces_ = false; }
 
   std::int64_t invalid_lines() const { return invalid_lines_; }
   /// Logs what was unusual in the input: a note if the input began with a byte-order mark, and a warning, with the
-  /// first position, if any line held invalid UTF-8.
+  /// position of the first ill-formed byte, if any line was not valid UTF-8.
   void report(Log& log) const;
 
  private:
@@ -75,14 +76,15 @@ class LineReader {
   std::string name_;
   InvalidUtf8 policy_;
   std::string buffer_;
-  // `at_` is the start of the next line in `buffer_`. The bytes from `at_` to `searched_` hold no LF.
+  // `at_` is the index in `buffer_` where the next line starts. The bytes from `at_` to `searched_` are known to hold
+  // no line feed, so that the search for the line's end continues at `searched_`.
   std::size_t at_ = 0, searched_ = 0;
   bool ended_ = false, replaces_ = true, marked_ = false;
   std::int64_t line_number_ = 0, invalid_lines_ = 0;
   Position first_invalid_;
 };
 
-/// Returns all lines of a file.
+/// Returns all lines of the file `path`; `policy` says how bytes that are not UTF-8 are treated.
 std::vector<std::string> read_lines(const std::string& path, InvalidUtf8 policy = InvalidUtf8::replace);
 
 }  // namespace heed

@@ -15,10 +15,11 @@ namespace heed {
 
 namespace {
 
-// Erases the cursor's row and all rows below.
+// The escape sequence that erases the terminal's row in which the cursor is, and all rows below.
 constexpr const char* kErase = "\r\x1b[J";
 
-// This flag is global since a signal handler can only reach global data.
+// True while a status line is shown on stderr. The flag is global, since a signal handler that must erase the status
+// line can only reach global data.
 std::atomic<bool> status_on_stderr = false;
 
 std::string percentage(double share) {
@@ -53,13 +54,14 @@ std::string StatusLine::fit(int width) const {
     used += more;
   }
   std::string start = visible_text(title);
-  // The columns for the title, without the space behind the title.
+  // The number of terminal columns that remain for the title, without the space behind the title.
   const int room = width - used - 1;
   if (start.empty() || room < std::min(kShortestTitle, display_width(start)))
     start.clear();
   else
     start = fit_width(start, room) + " ";
-  // The bar's cells, without "[", "]" and the space behind the bar.
+  // The number of characters between the brackets of the progress bar. The 3 columns are "[", "]" and the space behind
+  // the bar.
   const int cells = std::min(kMostCells, width - used - display_width(start) - 3);
   if (share && cells >= kFewestCells) start += bar(*share, cells) + " ";
   std::string out;
@@ -68,9 +70,9 @@ std::string StatusLine::fit(int width) const {
   return start + out;
 }
 
-/// Erases the status line. The status line is the terminal's last line, and the cursor is at the start of that line. If
-/// the terminal has become narrower and has broken the line, the other parts are below the cursor, and kErase erases
-/// them too.
+/// Erases the status line, which is the last line on the terminal; the cursor is at the start of the status line. If
+/// the user has made the terminal narrower, the terminal has wrapped the status line onto further rows below the
+/// cursor, and kErase erases these rows too.
 void Log::erase_status() {
   if (status_shown_) out_ << kErase << std::flush;
   status_shown_ = false;
@@ -103,7 +105,8 @@ void Log::status(const StatusLine& line) {
   if (!terminal() || quiet()) return;
   const std::lock_guard lock(mutex_);
   if (data_line_open_) return;
-  // The last column stays empty: some terminals begin a new line after a character in the last column.
+  // The status line never uses the last column of the terminal: some terminals begin a new row after a character in the
+  // last column.
   out_ << kErase + line.fit(terminal_width(terminal_) - 1) + "\r" << std::flush;
   status_shown_ = true;
   if (terminal_ == STDERR_FILENO) status_on_stderr = true;
@@ -175,7 +178,8 @@ StatusLine Progress::status(double seconds) const {
   return line;
 }
 
-/// Returns a status line as a plain line for a log file.
+/// Returns the fields of a status line as one line of text without a bar, for a log file: "title 47% first field,
+/// second field".
 std::string Progress::plain(const StatusLine& status) {
   std::string out = status.title + " " + (status.share ? percentage(*status.share) + " " : "");
   for (std::size_t i = 0; i < status.fields.size(); ++i) out += (i == 0 ? "" : ", ") + status.fields[i].text;

@@ -17,17 +17,20 @@ namespace heed {
 struct StatusLine {
   struct Field {
     std::string text;
-    /// The fields with the highest ranks are left out first when the line is too long.
+    /// Decides which fields are left out when the status line is too long for the terminal: the field with the highest
+    /// rank is left out first.
     int rank;
   };
 
   std::string title;
-  /// The share of the work that is done, 0..1; drawn as a bar and a percentage.
+  /// The fraction of the work that is done, 0..1, which is shown as a bar and a percentage; nothing when the fraction
+  /// is unknown.
   std::optional<double> share;
   std::vector<Field> fields;
 
-  /// Returns the status line in at most `width` columns. When space is short, the percentage is kept longest, then the
-  /// fields by rank, then the title, which may be cut. The bar fills the columns that remain.
+  /// Returns the status line as text of at most `width` terminal columns. If not everything fits, the title is cut or
+  /// left out first, then the fields are left out, the highest rank first; the percentage is kept longest. The progress
+  /// bar takes the columns that remain.
   std::string fit(int width) const;
 };
 
@@ -50,15 +53,17 @@ class Log {
   void detail(const std::string& line) { write(Verbosity::verbose, "", line); }
   /// Writes a warning, even when the log is quiet: something that the user did not ask for has happened to the data.
   void warn(const std::string& line) { write(Verbosity::quiet, "warning: ", line); }
-  /// Writes `line` without the tool's name in front. Writes nothing when the log is quiet.
+  /// Writes `line` without the tool's name at its beginning, unless the log is quiet.
   void plain(const std::string& line);
-  /// Draws the status line again, in the present width of the terminal. Does nothing when the log is not on a terminal.
+  /// Erases the status line and draws `line` in its place, in the present width of the terminal. Does nothing when the
+  /// log does not write to a terminal.
   void status(const StatusLine& line);
   void clear_status();
-  /// Clears the status line before the tool writes `data` to the same terminal. No status line is drawn until the last
-  /// line of `data` is complete.
+  /// Erases the status line before the tool writes `data`, a part of its output, to the same terminal. status() draws
+  /// nothing as long as the last line of the output lacks its line end.
   void before_data(std::string_view data);
-  /// Returns the text that info(line) would write. A signal handler writes this text itself.
+  /// Returns the text that info(line) would write. A signal handler writes this text itself, since it must not call
+  /// info().
   std::string info_text(const std::string& line) const;
 
   bool quiet() const { return verbosity_ == Verbosity::quiet; }
@@ -79,22 +84,26 @@ class Log {
   std::mutex mutex_;
 };
 
-/// Erases the status line that is on stderr, if any. Signal handlers that end the process call this function.
+/// Erases the status line that a Log has drawn on stderr, if any. Signal handlers that end the process call this
+/// function.
 void erase_status_on_stderr();
 
-/// Shows the progress of long work: on a terminal as a status line with a bar, the rate and the time left, drawn ten
-/// times a second; elsewhere as a plain line every `interval`; not at all when the log is quiet.
+/// Shows the progress of long work. On a terminal, Progress draws a status line with a bar, the rate and the time left,
+/// ten times a second. In a log file, Progress writes a plain line after each `interval`. When the log is quiet,
+/// Progress shows nothing.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
-  /// A function that returns the share of the work that is done, 0..1, or nothing when the share is unknown.
+  /// The type of a function that returns the fraction of the work that is done, 0..1, or nothing when the fraction is
+  /// unknown.
   using Share = std::function<std::optional<double>()>;
 
-  /// Starts the progress of `total` units of work; 0 means that the total is unknown, and no time left is shown. `what`
-  /// is the plural of the unit's name: "lines", "updates".
+  /// Starts to show the progress of `total` units of work. If `total` is 0, the total is unknown, and no remaining time
+  /// is shown. `what` is the plural of the unit's name, such as "lines" or "updates".
   Progress(Log& log, std::string task, std::string what, std::int64_t total,
            std::chrono::seconds interval = std::chrono::seconds(10));
-  /// Starts the progress of work whose total is unknown. Each drawing calls `share` for the share that is done.
+  /// Starts to show the progress of work whose total number of units is unknown. Progress calls share() before it
+  /// draws, to get the fraction of the work that is done.
   Progress(Log& log, std::string task, std::string what, Share share,
            std::chrono::seconds interval = std::chrono::seconds(10));
   ~Progress();
@@ -112,7 +121,8 @@ class Progress {
   Log& log_;
   std::string task_, what_;
   std::int64_t total_, done_ = 0;
-  // An empty function when the share is computed from total_.
+  // The caller's function that returns the fraction of the work that is done. An empty function when that fraction is
+  // computed from total_.
   Share share_;
   Clock::time_point start_, last_;
   std::chrono::milliseconds interval_;

@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// About how many bytes one item should hold. An item of this size stays in a CPU core's own cache from the
-/// moment when thread 0 reads the item to the moment when thread 0 takes it.
+/// The number of bytes that one item of an OrderedPipeline should hold, approximately. An item of this size stays in
+/// the cache of one CPU core from the moment when the item is read to the moment when its results are written.
 constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 
 /// The functions that an OrderedPipeline calls for its items. Thread 0 is the caller's thread; thread 0 alone calls all
@@ -22,39 +22,44 @@ constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 /// holds, and `void free()`, which returns the memory of these bytes.
 template <class Item>
 struct PipelineStages {
-  /// Fills an item with new input, whatever the item held before. Returns false at the end of the input. If read()
-  /// throws, the input ends, and the item, perhaps partly filled, is the last one.
+  /// Fills an item with new input; the item may still hold the input of an earlier call, which read() replaces. Returns
+  /// false at the end of the input. If read() throws, the input ends, and the item, perhaps partly filled, is the last
+  /// one.
   std::function<bool(Item&)> read;
-  /// Returns whether read() would return at once, without waiting for the writer of the input. ready() may throw, like
-  /// read().
+  /// Returns whether read() would return at once, without waiting for more input. ready() may throw, as read() may.
   std::function<bool()> ready;
-  /// Does the work on one item; any thread calls this function. If work() throws, the item is still given to take().
+  /// Does the work on one item. Any thread may call this function; `thread` is the calling thread's index. If work()
+  /// throws, the item is still given to take().
   std::function<void(Item&, int thread)> work;
   /// Takes a finished item, for instance to write the results. Items are taken in the order in which they were read,
   /// while other threads work on later items.
   std::function<void(Item&)> take;
-  /// Takes many finished items at once, as many as fit into memory, before take() is called for each. `run` shares the
-  /// work among all threads; no thread calls work() at that time. May be empty.
+  /// Gets all finished items that are in memory at once, before take() is called for each of them; for work that needs
+  /// many items together. While take_round() runs, no thread calls work(), and take_round() can call `run` to use all
+  /// threads. May be empty; then items are taken one at a time.
   std::function<void(const std::vector<Item*>& items, const RunOnThreads& run)> take_round = {};
-  /// Called when the input pauses or fails and all items read before have been taken: the moment to flush the output.
+  /// Called when thread 0 has taken all items and must wait for more input, and before run() throws: the moment to
+  /// flush the output.
   std::function<void()> idle = [] {};
 };
 
 /// Reads items, lets several threads work on the items, and takes the finished items in the order of reading. The
-/// number of items in memory, and of their bytes, is bounded. Example with three threads and the items A, B, C, D:
+/// number of items in memory and the number of their bytes are limited. Example with three threads and the items A, B,
+/// C, D:
 ///
 ///     thread 0:  read A B C D | work A | take A | work D | take B C D
 ///     thread 1:                 work B
 ///     thread 2:                 work C
 ///
 /// Thread 0 reads and takes; when thread 0 can neither read nor take, it works on an item like the other threads. An
-/// exception of work() is thrown when the item has been taken; an exception of read() or ready() is thrown when all
-/// items read before have been taken.
+/// exception of work() is thrown to the caller of run() after the item has been taken; an exception of read() or
+/// ready() is thrown after all items read before have been taken.
 template <class Item>
 class OrderedPipeline {
  public:
   static constexpr std::size_t kItemsPerThread = 8;
-  /// A limit, in bytes per thread: no item is read while the items in memory hold more.
+  /// A limit, in bytes for each thread: no further item is read while the items in memory hold more than this limit
+  /// times the number of threads.
   static constexpr std::size_t kBytesPerThread = std::size_t{1} << 20;
 
   OrderedPipeline(int threads, PipelineStages<Item> job)
@@ -62,7 +67,7 @@ class OrderedPipeline {
         threads_(threads),
         slots_(threads == 1 ? 1 : kItemsPerThread * static_cast<std::size_t>(threads)) {}
 
-  /// Runs the pipeline to the end of the input.
+  /// Reads, works on and takes all items, and returns after the end of the input.
   void run() {
     while (!ended_ || taken_ < read_) {
       leaving_ = false;
@@ -77,14 +82,15 @@ class OrderedPipeline {
   }
 
  private:
-  // Bytes. An item this large is rare; after take() its memory is returned with free().
+  // A size in bytes. Items that held more bytes when they were read are rare; after take(), the pipeline calls free()
+  // for such an item, so that the memory does not stay allocated.
   static constexpr std::size_t kLargeItem = 8 * kPipelineItemBytes;
 
   struct alignas(64) Slot {
     Item item;
-    // The number of bytes that the item held when it was read.
+    // The number of bytes that the item held just after it was read.
     std::size_t bytes = 0;
-    // The exception that work() threw for this item.
+    // The exception that work() threw for this item; empty when work() threw none.
     std::exception_ptr error;
     bool finished = false;
   };
@@ -92,8 +98,9 @@ class OrderedPipeline {
   Slot& slot(std::size_t number) { return slots_[number % slots_.size()]; }
   bool wants_threads() const { return threads_ > 1 && !pool_ && read_ - started_ > 1; }
 
-  /// Runs thread 0's part: reads, works and takes. Returns when everything is taken, when all items of a round are
-  /// finished, or when the other threads must be started because more than one item waits for work.
+  /// Runs thread 0's loop: reads items, works on items and takes finished items. Returns when all items have been
+  /// taken; with take_round(), when all items in memory are finished; or when the other threads must be started because
+  /// more than one item waits for work.
   void lead() {
     struct Leaving {
       OrderedPipeline& pipeline;
@@ -117,7 +124,7 @@ class OrderedPipeline {
     }
   }
 
-  /// Runs the part of the threads 1, 2, ...: works on items until thread 0 leaves lead().
+  /// Runs the loop of the threads 1, 2, ...: works on items until thread 0 leaves lead().
   void follow(int thread) {
     for (;;) {
       {
@@ -129,8 +136,8 @@ class OrderedPipeline {
     }
   }
 
-  /// Counts the next item in order as finished and returns true; returns false when no thread has finished that item
-  /// yet.
+  /// Looks at the oldest item that is not yet counted in finished_. If a thread has finished the work on this item,
+  /// counts the item and returns true; otherwise returns false.
   bool finish_next() {
     const std::lock_guard lock(mutex_);
     if (finished_ == started_ || !slot(finished_).finished) return false;
@@ -138,8 +145,8 @@ class OrderedPipeline {
     return true;
   }
 
-  /// Returns whether thread 0 may read an item: there is room for the item, and the input is ready. When all items are
-  /// taken, the input need not be ready: thread 0 has nothing else to do than to wait for the input.
+  /// Returns whether thread 0 may read an item now: memory for the item is left, and read() would not wait. When all
+  /// items have been taken, read() may wait for input, since thread 0 has nothing else to do.
   bool can_read() {
     const bool room = read_ - taken_ < slots_.size() && bytes_ <= kBytesPerThread * static_cast<std::size_t>(threads_);
     return !ended_ && room && (taken_ == read_ || of_input([&] { return job_.ready(); }));
@@ -157,12 +164,12 @@ class OrderedPipeline {
     bytes_ += next.bytes = next.item.bytes();
     const std::lock_guard lock(mutex_);
     ++read_;
-    // Another thread is woken for a second waiting item only, since thread 0 itself works on one.
+    // Thread 0 itself works on one waiting item, so another thread is woken only if a second item waits.
     if (read_ - started_ > 1) to_work_.notify_one();
   }
 
-  /// Returns the result of `function`, which reads or tests the input. If `function` throws, keeps the exception, ends
-  /// the input and returns true.
+  /// Calls `function`, which reads or tests the input, and returns its result. If `function` throws, stores the
+  /// exception in input_error_, sets ended_ and returns true.
   template <class Function>
   bool of_input(Function function) {
     try {
@@ -174,7 +181,8 @@ class OrderedPipeline {
     }
   }
 
-  /// Works on the next item that no thread has begun. Returns false when there is no such item.
+  /// Works on the oldest item that no thread has begun to work on. Returns false when all items that were read have
+  /// been begun.
   bool work(int thread) {
     std::unique_lock lock(mutex_);
     if (started_ == read_) return false;
@@ -222,17 +230,18 @@ class OrderedPipeline {
 
   const PipelineStages<Item> job_;
   const int threads_;
-  // Started when more than one item waits for work.
+  // The threads 1, 2, ...; they are started when more than one item waits for work.
   std::optional<ThreadPool> pool_;
   std::vector<Slot> slots_;
-  // The numbers of items that have been read, begun, finished in order, and taken; each number is at most the previous
-  // one. Only thread 0 changes these numbers, except started_, which all threads change.
+  // How many items have been read; begun by a thread; finished without a gap in the order of reading; and taken. Each
+  // count is at most the count before. Only thread 0 changes these counts, except started_, which all threads change.
   std::size_t read_ = 0, started_ = 0, finished_ = 0, taken_ = 0;
-  // The bytes of all items that are read and not yet taken.
+  // The number of bytes in memory: the sum of Slot::bytes over all items that have been read and not yet taken.
   std::size_t bytes_ = 0;
   std::exception_ptr input_error_;
   bool ended_ = false, leaving_ = false;
-  // Guards started_, leaving_ and Slot::finished, and the changes of read_ and finished_, which all threads read.
+  // Must be locked to read or change started_, leaving_ and Slot::finished. Thread 0 also locks it to change read_ and
+  // finished_, which the other threads read.
   std::mutex mutex_;
   std::condition_variable to_work_, to_finish_;
 };

@@ -21,7 +21,8 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-/// Returns the number of bytes from `memory` up to the next boundary of a huge page.
+/// Returns the number of bytes from the address `memory` up to the next address that is a multiple of the size of a
+/// huge page.
 std::size_t before_huge_page(const void* memory) {
   return (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
 }
@@ -43,8 +44,8 @@ void return_free_heap() {
 Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), size_(size) {
   if (bytes_ == 0) return;
   const bool huge = size == PageSize::huge;
-  // Allocates one huge page more than needed, so that the memory contains a huge page's boundary; the rest is unmapped
-  // below.
+  // Allocates one huge page more than needed: somewhere in the first huge page is an address where a huge page can
+  // start. The bytes before that address and the bytes too many at the end are given back below.
   const std::size_t all = bytes_ + (huge ? kHugePage : 0);
   void* const memory = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -55,7 +56,7 @@ Pages::Pages(std::size_t bytes, PageSize size) : bytes_(whole_pages(bytes)), siz
     data_ += before;
     if (all > before + bytes_) ::munmap(data_ + bytes_, all - before - bytes_);
   }
-  // The system may ignore this wish.
+  // madvise() is only a hint: the system may still use pages of the other size, so the result is not tested.
   ::madvise(data_, bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
@@ -69,7 +70,8 @@ void Pages::grow(std::size_t bytes) {
   if (bytes_ > 0) {
 #ifdef __linux__
     if (::mremap(data_, bytes_, larger.bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, larger.data_) == MAP_FAILED) {
-      // The failed mremap() may have removed the larger mapping already, so the destructor must not unmap that memory.
+      // mremap() has failed, but may have removed the mapping of `larger` already, so the destructor of `larger` must
+      // not unmap that memory.
       larger.bytes_ = 0;
       throw std::bad_alloc();
     }
@@ -90,7 +92,7 @@ void Pages::shrink(std::size_t bytes) {
 
 void Pages::forget(std::size_t from, std::size_t to) {
   const std::size_t begin = whole_pages(from), end = whole_pages(to + 1) - whole_pages(1);
-  // The system may ignore this wish.
+  // madvise() is only a hint: the system may keep the pages, so the result is not tested.
   if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
 }
 

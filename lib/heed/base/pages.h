@@ -10,7 +10,7 @@ enum class PageSize { small, huge };
 /// Asks the system to use huge pages (of 2 MiB) for memory that will be written completely, if the system has them.
 void prefer_huge_pages(void* memory, std::size_t bytes);
 
-/// Returns the free memory of the heap to the system, as far as the C library can.
+/// Returns the memory of the heap that is free (not allocated) to the system, as far as the C library can do so.
 void return_free_heap();
 
 /// Owns memory that comes from the system in whole pages and is zero at first. A page takes no memory until something
@@ -19,8 +19,9 @@ void return_free_heap();
 class Pages {
  public:
   Pages() = default;
-  /// Allocates `bytes`, rounded up to whole pages. Use PageSize::huge for some megabytes or more that will be written
-  /// completely: if the system has huge pages, the memory starts at the boundary of one. Throws std::bad_alloc.
+  /// Allocates `bytes` bytes of memory, rounded up to whole pages. Use PageSize::huge for memory of several megabytes
+  /// that will be written completely: if the system has huge pages (of 2 MiB), the memory starts at an address where a
+  /// huge page can start. Throws std::bad_alloc.
   explicit Pages(std::size_t bytes, PageSize size = PageSize::small);
   Pages(Pages&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)), size_(other.size_) {}
@@ -37,9 +38,10 @@ class Pages {
   /// Enlarges the memory to at least `bytes` and keeps the contents. The address may change; on Linux the system then
   /// moves pages and copies no bytes.
   void grow(std::size_t bytes);
-  /// Returns the pages behind the first `bytes` to the system.
+  /// Keeps the first `bytes` bytes, rounded up to whole pages, and returns the pages behind them to the system.
   void shrink(std::size_t bytes);
-  /// Returns the whole pages between the bytes `from` and `to` to the system; the bytes in them must not be read again.
+  /// Returns the whole pages between the byte offsets `from` and `to` to the system. The contents of these pages are
+  /// lost and must not be read again.
   void forget(std::size_t from, std::size_t to);
 
  private:

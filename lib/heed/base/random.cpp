@@ -19,7 +19,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array
 
 namespace {
 
-/// Returns the i-th 64-bit word of a stream; each block of 128 bits holds two words.
+/// Returns the i-th 64-bit number of a random stream. Each block of the stream has 128 random bits and gives two 64-bit
+/// numbers.
 std::uint64_t word64(const RandomStream& stream, std::uint64_t i) {
   const auto w = stream.words(static_cast<std::uint32_t>(i / 2));
   return i % 2 == 0 ? (std::uint64_t{w[1]} << 32) | w[0] : (std::uint64_t{w[3]} << 32) | w[2];

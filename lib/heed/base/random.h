@@ -11,21 +11,23 @@ namespace heed {
 /// the same numbers.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
 
-/// The purposes of random numbers. The purpose is a part of the counter, so that two purposes never share numbers.
+/// The purposes for which heed draws random numbers. The purpose is a part of the random generator's counter, so that
+/// two purposes never get the same numbers.
 enum class RandomUse : std::uint32_t { initialisation = 1, dropout = 2, shuffle = 3, sampling = 4, subwords = 5 };
 
-/// A stream of random numbers in which each element can be computed directly by its number, without the elements
-/// before.
+/// A sequence of random numbers in which element i is computed directly from i, without computing the elements before
+/// it.
 class RandomStream {
  public:
-  /// Makes one of the streams for `use`. `major` and `minor` number these streams, for example the update and the op
-  /// within the update; `minor` must be below 2^24.
+  /// Makes one of the random streams for the purpose `use`. `major` and `minor` are two numbers that tell the streams
+  /// of one purpose apart, for example the number of the training update and the number of the operation in the update;
+  /// `minor` must be below 2^24.
   RandomStream(std::uint64_t seed, RandomUse use, std::uint64_t major = 0, std::uint32_t minor = 0)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
         major_(major),
         minor_((static_cast<std::uint32_t>(use) << 24) ^ minor) {}
 
-  /// Returns a block of the stream: four random 32-bit words.
+  /// Returns the 128 random bits of the stream's block number `block`, as four 32-bit words.
   std::array<std::uint32_t, 4> words(std::uint32_t block) const {
     return philox(key_, {block, minor_, static_cast<std::uint32_t>(major_), static_cast<std::uint32_t>(major_ >> 32)});
   }
@@ -33,12 +35,13 @@ class RandomStream {
   double uniform(std::uint64_t i) const;
   /// Returns element i of the stream as a number with the standard normal distribution (Box-Muller method).
   double normal(std::uint64_t i) const;
-  /// Returns element i of the stream as a number that is uniform in {0, ..., n-1}, n > 0. The number is the upper half
-  /// of a product of n and 64 random bits (bias below n / 2^64).
+  /// Returns element i of the stream as a whole number that is uniform in {0, ..., n-1}, n > 0. The result is the upper
+  /// half of the product of n and 64 random bits, so that some results are more probable than others by less than n /
+  /// 2^64.
   std::uint64_t below(std::uint64_t n, std::uint64_t i) const;
 
   std::array<std::uint32_t, 2> key() const { return key_; }
-  /// Returns the counter that philox() gets for block 0 of the stream.
+  /// Returns the counter that the random function philox() gets for block 0 of the stream.
   std::array<std::uint32_t, 4> counter() const {
     return {0, minor_, static_cast<std::uint32_t>(major_), static_cast<std::uint32_t>(major_ >> 32)};
   }

@@ -13,7 +13,8 @@
 namespace heed {
 namespace {
 
-// These variables are global since a signal handler can only reach global data.
+// These variables are global, since a signal handler can only reach global data. caught_signal is the number of the
+// signal that was caught, or 0.
 volatile std::sig_atomic_t caught_signal = 0;
 constexpr std::array kGuarded = {SIGINT, SIGTERM, SIGPIPE};
 std::array<struct sigaction, kGuarded.size()> before;
@@ -30,18 +31,18 @@ void install(int number, void (*handler)(int)) {
 void on_interrupt(int number) {
   const int error = errno;
   caught_signal = number;
-  // Ctrl-C has also ended the reader of a pipe (train 2>&1 | tee log). SIGPIPE must not end the work before it is
-  // saved.
+  // Ctrl-C ends all programs of a pipeline, in "train 2>&1 | tee log" also tee, which reads the output of train. The
+  // next write would raise SIGPIPE and end train before its work is saved, so SIGPIPE is ignored from now on.
   std::signal(SIGPIPE, SIG_IGN);
   if (::write(STDERR_FILENO, interrupt_notice.data(), interrupt_notice.size()) < 0) {
-    // The notice cannot be written, and an error message could not be written either.
+    // The notice could not be written to stderr. An error message would go to stderr too, so the failure is ignored.
   }
   ::sigaction(number, &before[number == kGuarded[0] ? 0 : 1], nullptr);
   errno = error;
 }
 
-/// Removes the temporary files and lets the signal end the process. The signal is blocked while this handler runs; the
-/// signal raised below ends the process when the handler returns.
+/// Handles a signal that ends the process: removes the temporary files, restores the default action and raises the
+/// signal again. The signal is blocked while this handler runs, so that it ends the process when the handler returns.
 void on_deadly_signal(int number) {
   erase_status_on_stderr();
   remove_temporary_files();

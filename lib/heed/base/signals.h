@@ -11,20 +11,21 @@ namespace heed {
 /// other errors. Signals that the parent process has told the system to ignore (as nohup does) stay ignored.
 void remove_temporary_files_on_signals();
 
-/// Lets long work end in good order after Ctrl-C. While an InterruptGuard exists, the first SIGINT and the first
-/// SIGTERM only set a flag, and the second ends the process as usual. After the first signal, a broken pipe no longer
-/// ends the process (SIGPIPE is ignored): the write fails instead. A signal that the parent process has told the system
-/// to ignore stays ignored (a shell makes background jobs ignore SIGINT). The destructor restores the earlier handlers.
-/// Only one InterruptGuard may exist at a time.
+/// Lets long work, such as training, end in good order after Ctrl-C. While an InterruptGuard exists, the first SIGINT
+/// and the first SIGTERM only set a flag, and the second ends the process as usual. After the first signal, a broken
+/// pipe no longer ends the process (SIGPIPE is ignored): the write fails instead. A signal that the parent process has
+/// told the system to ignore stays ignored (a shell makes background jobs ignore SIGINT). The destructor restores the
+/// earlier handlers. Only one InterruptGuard may exist at a time.
 class InterruptGuard {
  public:
-  /// Starts to catch the signals. The first signal of each kind writes `notice` to stderr at once.
+  /// Starts to catch SIGINT and SIGTERM. When the first SIGINT or the first SIGTERM comes, the signal handler writes
+  /// `notice` to stderr at once.
   explicit InterruptGuard(std::string notice = "");
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  /// Returns the number of the signal that was caught, or 0 if no signal was caught.
+  /// Returns the number of the signal (SIGINT or SIGTERM) that was caught, or 0 if none was caught.
   int signal() const;
 };
 

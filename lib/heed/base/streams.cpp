@@ -58,14 +58,14 @@ bool is_standard(const std::string& path) {
   return path.empty() || path == "-";
 }
 
-/// An input that decompresses a file. GzipInput's showmanyc() always says that a read will not wait, since reading a
-/// file never waits.
+/// An input stream buffer that decompresses a gzip file. showmanyc() always says that bytes are ready, since a read
+/// from a file on disk never waits for another program.
 class GzipInput : public io::filtering_streambuf<io::input> {
  protected:
   std::streamsize showmanyc() override { return 1; }
 };
 
-/// An input stream that owns its buffers.
+/// An input stream that owns the stream buffers from which it reads.
 class OwningIstream : public std::istream {
  public:
   OwningIstream(std::unique_ptr<FdStreamBuf> file, const std::string& path)
@@ -101,10 +101,10 @@ std::optional<int> descriptor_named(std::string_view path) {
   return std::nullopt;
 }
 
-/// Resolves the symbolic links of `path`. The result is not a link, or names a file descriptor. The file need not
-/// exist.
+/// Follows the symbolic links of `path` and returns the path that they lead to. The result is not a symbolic link, or
+/// is a path such as /dev/fd/1 that names an open file descriptor. No file needs to exist at the result.
 std::string without_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // the Linux kernel follows at most 40 links too
+  constexpr int kMostLinks = 40;  // the Linux kernel too follows at most 40 symbolic links in one path
   std::string out = path;
   for (int i = 0; i < kMostLinks; ++i) {
     if (descriptor_named(out)) return out;
@@ -117,8 +117,8 @@ std::string without_links(const std::string& path) {
   throw Error(Position{path}, "cannot be written: too many levels of symbolic links");
 }
 
-/// Flushes a file or a folder to the disk. Messages name the file `name`. Some file systems cannot flush folders, so a
-/// folder that cannot be flushed is not an error.
+/// Writes the contents of a file or a folder from the system's cache to the disk (fsync). Error messages call the file
+/// `name`. Some file systems cannot flush folders, so a folder that cannot be flushed is not an error.
 void flush_to_disk(const std::string& path, const std::string& name, bool folder) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw Error(Position{name}, "cannot open it to flush it to the disk: " + errno_text());
@@ -163,7 +163,8 @@ FdStreamBuf::int_type FdStreamBuf::underflow() {
 std::streamsize FdStreamBuf::showmanyc() {
   pollfd ask{fd_, POLLIN, 0};
   if (::poll(&ask, 1, 0) <= 0) return 0;
-  // The descriptor is readable or at the end of its input: one read does not block.
+  // poll() has said that the descriptor has bytes to read or is at the end of its input. In both cases one read does
+  // not wait.
   return underflow() == traits_type::eof() ? -1 : egptr() - gptr();
 }
 
@@ -201,7 +202,8 @@ void open_closed_standard_streams() {
   constexpr int kOtherDirection[] = {O_WRONLY, O_RDONLY, O_WRONLY};
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    // open() returns the lowest free number, which is fd.
+    // The standard stream `fd` is closed, and the descriptors below it are open. open() returns the lowest free
+    // descriptor, so /dev/null gets exactly the descriptor `fd`.
     if (::open("/dev/null", kOtherDirection[fd]) != fd)
       throw Error(Position{"/dev/null"}, "cannot open: " + errno_text());
   }
@@ -288,8 +290,8 @@ OutputFile::OutputFile(const std::string& path) {
   if (is_standard(path)) {
     buffer_ = std::make_unique<FdStreamBuf>(STDOUT_FILENO, "standard output", false);
   } else if (const auto descriptor = descriptor_named(without_links(path))) {
-    // The descriptor is duplicated, not opened again by its name: a file that is opened again is overwritten from the
-    // start.
+    // The path names an open file descriptor, such as /dev/fd/1. The descriptor is duplicated and the path is not
+    // opened: opening the path again would overwrite the file from its start.
     const int fd = ::fcntl(*descriptor, F_DUPFD_CLOEXEC, 0);
     if (fd < 0) throw Error(Position{path}, "cannot open for writing: " + errno_text());
     buffer_ = std::make_unique<FdStreamBuf>(fd, path, true);
@@ -315,8 +317,8 @@ OutputFile::OutputFile(const std::string& path) {
 }
 
 OutputFile::~OutputFile() {
-  // The destructor of a gzip stream writes the trailer, even without commit(). An error of that write must not leave
-  // ~OutputFile().
+  // The destructor of the gzip stream writes the gzip trailer, also when commit() was not called. If that write fails,
+  // the exception must not leave ~OutputFile().
   try {
     gzip_.reset();
   } catch (const Error&) {
@@ -327,7 +329,7 @@ void OutputFile::commit() {
   stream_->flush();
   if (gzip_) {
     auto& gzip = static_cast<io::filtering_streambuf<io::output>&>(*gzip_);
-    // reset() writes the gzip trailer.
+    // reset() makes the gzip compressor write its trailer, the last bytes of the .gz file.
     gzip.reset();
     buffer_->pubsync();
   }

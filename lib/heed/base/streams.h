@@ -29,11 +29,13 @@ class FdStreamBuf : public std::streambuf {
   FdStreamBuf& operator=(const FdStreamBuf&) = delete;
 
   int fd() const { return fd_; }
-  /// Returns the number of bytes that were read from the descriptor and that nobody has taken from the buffer yet.
+  /// Returns the number of bytes in the buffer: bytes that were read from the file descriptor and that the stream's
+  /// user has not read yet.
   std::streamsize unread() const { return egptr() - gptr(); }
-  /// Makes each write call `watcher` first, with the bytes that will be written.
+  /// Sets a function that is called before each write to the file descriptor, with the bytes that will be written.
   void watch(std::function<void(std::string_view)> watcher) { watcher_ = std::move(watcher); }
-  /// Closes the descriptor now, if it is owned. Throws Error if the system reports a failed write.
+  /// Closes the file descriptor now, if this object owns the descriptor. Throws Error if the system reports that an
+  /// earlier write has failed.
   void close();
 
  protected:
@@ -52,9 +54,9 @@ class FdStreamBuf : public std::streambuf {
   std::function<void(std::string_view)> watcher_;
 };
 
-/// Opens /dev/null for each standard stream that the parent process has closed. Tools call this function before they
-/// open any file, so that no file gets the number of a standard stream. Reading a stdin or writing to a stdout that was
-/// closed is then an error; messages to a stderr that was closed are lost.
+/// Opens /dev/null in place of each standard stream (stdin, stdout, stderr) that the parent process has closed. Tools
+/// call this function before they open any file, so that no file gets the descriptor 0, 1 or 2. A tool that reads from
+/// a stdin or writes to a stdout that was closed then gets an error; messages to a stderr that was closed are lost.
 void open_closed_standard_streams();
 
 /// Opens a file, or stdin ("-" or ""), for reading. Files whose name ends in .gz are decompressed; names of other
@@ -62,14 +64,14 @@ void open_closed_standard_streams();
 /// reads from the stream throw Error too.
 std::unique_ptr<std::istream> open_input(const std::string& path);
 
-/// A position in a regular file: the number of bytes that were read, and the size of the file in bytes.
+/// How far a regular file has been read: the number of bytes that were read, and the size of the file in bytes.
 struct InputPlace {
   std::int64_t read = 0, size = 0;
 };
-/// Returns how many bytes of its file a stream of open_input() has consumed, counted before decompression. Returns
-/// nothing when the input is not a regular file or when the stream does not come from open_input().
+/// Returns how many bytes of its file a stream made by open_input() has read; bytes of a .gz file are counted before
+/// decompression. Returns nothing when the input is not a regular file, or when open_input() did not make the stream.
 std::optional<InputPlace> input_place(const std::istream& in);
-/// Returns whether a stream of open_input() reads what a person types at a terminal.
+/// Returns whether a stream made by open_input() reads from a terminal at which a person types.
 bool is_typed(const std::istream& in);
 
 /// Throws Error, with advice, when `bytes`, the first bytes of an input, look like UTF-16 or UTF-32 text or like
@@ -79,17 +81,17 @@ void check_text_start(std::string_view bytes, const Position& where);
 /// Returns the name of an input for messages: "standard input" for the paths "-" and "", other paths unchanged.
 std::string input_name(const std::string& path);
 
-/// Returns the file that an output to `path` replaces or creates: symbolic links in `path` are resolved. Throws Error
-/// when `path` is a folder, a device, a pipe or a descriptor (/dev/stdout).
+/// Follows the symbolic links in `path` and returns the path of the file that an output to `path` replaces or creates.
+/// Throws Error when `path` is a folder, a device, a pipe or a file descriptor (/dev/stdout).
 std::string target_of_output(const std::string& path);
 
 /// Returns the folder part of a path, or "." for a path that is only a name.
 std::string folder_of(const std::string& path);
 
-/// Returns the beginning that the names of all temporary files for `target` share: "FOLDER/.NAME". Temporary files are
-/// in the folder of `target`.
+/// Returns the path "FOLDER/.NAME", with which the paths of all temporary files for the output file `target` =
+/// "FOLDER/NAME" begin. Temporary files are in the folder of `target`.
 std::string temporary_stem(const std::string& target);
-/// Returns the name of this process's temporary file for `target`: temporary_stem() and then ".PID.tmp".
+/// Returns the path of this process's temporary file for the output file `target`: "FOLDER/.NAME.PID.tmp".
 std::string temporary_name(const std::string& target);
 
 /// Replaces a file in one step, so that no other process ever sees an unfinished file. The caller writes the file
@@ -122,10 +124,10 @@ class OutputFile {
 
   /// Returns the stream to write to. A failed write throws Error (badbit throws).
   std::ostream& stream() { return *stream_; }
-  /// Makes each write to the file call `watcher` first, with the bytes that will be written.
+  /// Sets a function that is called before each write to the output, with the bytes that will be written.
   void watch(std::function<void(std::string_view)> watcher) { buffer_->watch(std::move(watcher)); }
-  /// Completes the output: flushes and closes the file and puts it in place. Call this function once, after the last
-  /// write; the file does not appear before.
+  /// Completes the output: flushes and closes the file and renames it to its final path, where no file has appeared
+  /// before. Call this function once, after the last write.
   void commit();
 
  private:

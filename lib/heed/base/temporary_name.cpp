@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// One name in a list that signal handlers read while other threads add names. An entry is never freed and never gets
-/// another name, so that a signal handler can read every entry at any time.
+/// One path in the list of temporary files. A signal handler may walk through the list while another thread adds an
+/// entry: so an entry is never freed, and its path never changes.
 struct TemporaryName::Entry {
   std::string path;
   std::atomic<bool> used = true;
@@ -17,7 +17,8 @@ struct TemporaryName::Entry {
 
 std::atomic<TemporaryName::Entry*> TemporaryName::first_entry = nullptr;
 
-/// Returns an entry for `path`, marked as used: the entry of an earlier TemporaryName with this path, or a new entry.
+/// Returns an entry for `path` in the list of temporary files, marked as used: an entry that an earlier TemporaryName
+/// for the same path has released, or else a new entry.
 TemporaryName::Entry* TemporaryName::entry_of(const std::string& path) {
   for (Entry* entry = first_entry; entry; entry = entry->next)
     if (entry->path == path && !entry->used.exchange(true)) return entry;

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// Owns the name of a temporary file. The destructor removes the file, and so does remove_temporary_files(). The file
-/// itself need not exist.
+/// Owns the path of a temporary file. The destructor removes the file, and so does remove_temporary_files(). The file
+/// need not exist.
 class TemporaryName {
  public:
   explicit TemporaryName(std::string path);
@@ -15,7 +15,8 @@ class TemporaryName {
   TemporaryName& operator=(const TemporaryName&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Gives up the name, so that the file is not removed: the caller keeps the file, or has renamed it.
+  /// Makes this object forget its file, so that the file will not be removed: the caller keeps the file, or has renamed
+  /// it.
   void release();
 
  private:
@@ -25,7 +26,7 @@ class TemporaryName {
   static std::atomic<Entry*> first_entry;
 
   std::string path_;
-  // nullptr after release().
+  // This path's entry in the list of the temporary files that signal handlers remove; nullptr after release().
   Entry* entry_;
 };
 

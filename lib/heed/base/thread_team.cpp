@@ -12,10 +12,11 @@
 namespace heed {
 namespace {
 
-/// How long a thread spins before it sleeps: longer than the steps between two matrix products of a line, and too short
-/// to disturb other programs on the machine.
+/// How long an idle thread tests for new work in a loop (spins) before it sleeps. Between two matrix products of one
+/// sentence less time passes, and a longer time would disturb other programs on the machine.
 constexpr auto kSpinTime = std::chrono::microseconds(100);
-// The number of tests between two looks at the clock.
+// A spinning thread reads the clock only after this many tests of its condition, since reading the clock takes longer
+// than a test.
 constexpr int kSpinsPerClock = 64;
 
 /// Tells the processor that this thread spins while it waits for another thread.
@@ -63,8 +64,8 @@ void ThreadTeam::run_pieces(int count, const FunctionRef& job) {
   done_.store(0, std::memory_order_relaxed);
   pieces_.store(Pieces{static_cast<std::uint32_t>(count), 0}.bits());
   if (sleeping_.load() > 0) {
-    // The lock is held so that no helper misses the pieces: a helper sees them before it sleeps, or sleeps and is
-    // woken.
+    // Some helper threads sleep or are about to sleep. A helper tests for work while it holds this mutex, so that each
+    // helper either sees the new work before it sleeps, or already sleeps and is woken.
     const std::lock_guard lock(mutex_);
     wake_.notify_all();
   }

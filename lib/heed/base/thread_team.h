@@ -12,16 +12,18 @@
 
 namespace heed {
 
-/// Threads that share pieces of work of some microseconds each, such as the matrix products of one translated line. The
-/// helpers (all threads but the caller's) spin for a short time while they wait for work, since waking a sleeping
-/// thread would take longer than the work; after that time they sleep. The calling thread takes pieces too, so that a
-/// helper that the system does not run delays nothing but the piece it has begun.
+/// A team of threads for work that takes only some microseconds, such as one matrix product of one sentence. The work
+/// is divided into pieces, and each thread takes the next piece when it is free. The helpers (all threads but the
+/// caller's) spin for a short time while they wait for work, since waking a sleeping thread would take longer than the
+/// work; after that time they sleep. The calling thread takes pieces too, so that a helper that the system does not run
+/// delays nothing but the piece it has begun.
 class ThreadTeam {
  public:
-  /// The matrix products of one line have too few pieces for more threads than this.
+  /// The largest number of threads that makes a team faster: the matrix products of one sentence are divided into too
+  /// few pieces for more threads.
   static constexpr int kMostUseful = 8;
 
-  /// Starts the helpers. `size` (at least 1) counts the calling thread too.
+  /// Starts the helper threads. `size` (at least 1) is the number of all threads: the helpers and the calling thread.
   explicit ThreadTeam(int size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -29,17 +31,18 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  /// Calls piece(0) ... piece(count - 1), each once, on whichever thread is free, and returns when all calls have
-  /// ended. If calls throw, one of the exceptions is thrown again. Only one thread at a time may call run(). Takes no
-  /// memory from the heap.
+  /// Calls piece(0) ... piece(count - 1), each once, on any thread of the team that is free, and returns when all calls
+  /// have ended. If calls throw, one of the exceptions is thrown again. Only one thread at a time may call run().
+  /// Allocates no memory on the heap.
   template <class Piece>
   void run(int count, Piece&& piece) {
     run_pieces(count, FunctionRef(piece));
   }
 
  private:
-  /// The number of pieces of a job and the number of the next piece, packed into one atomic 64-bit number. A thread
-  /// that has taken a piece knows that the job still exists until the thread has counted that piece in done_.
+  /// How many pieces the present job has, and the index of the next piece that a thread will take. Both are packed into
+  /// one 64-bit number, so that a thread takes a piece with one atomic addition. run() does not return, and the job's
+  /// function stays valid, before done_ counts every piece that a thread has taken.
   struct Pieces {
     std::uint32_t count = 0, next = 0;
     static Pieces of(std::uint64_t bits) {
@@ -50,11 +53,11 @@ class ThreadTeam {
   };
 
   void run_pieces(int count, const FunctionRef& job);
-  /// Takes and runs pieces until no piece is left.
+  /// Takes pieces of the present job and calls the job's function for them, until all pieces are taken.
   void take();
-  /// Runs a helper thread.
+  /// The main function of a helper thread: waits for work and takes pieces of the work until the team is destroyed.
   void help();
-  /// Waits until there are pieces to take. Returns false when the team ends.
+  /// Spins, and then sleeps, until the present job has pieces to take. Returns false when the team is being destroyed.
   bool wait_for_work();
 
   std::vector<std::thread> helpers_;

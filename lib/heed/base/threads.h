@@ -11,18 +11,18 @@
 
 namespace heed {
 
-/// One part of the range 0 .. size of a flat parameter array that several threads share.
+/// The range begin .. end-1 of a flat array of parameters: the part of the array that one of several threads works on.
 struct Slice {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
 };
-/// Returns the part with number `index` (from 0) when 0 .. size is cut into `parts` parts. The parts cover the range
-/// exactly once. Their boundaries are multiples of 16 elements, so that parts of an array of floats start on a cache
-/// line. The result depends on the arguments alone.
+/// Returns part number `index` (from 0) of the index range 0 .. size, which is divided into `parts` parts that do not
+/// overlap and cover the range. The boundaries are multiples of 16 elements, so that parts of an array of floats start
+/// on a cache line. The result depends on the arguments alone.
 Slice slice_of(std::int64_t size, int parts, int index);
 
-/// A reference to a function of one number. The function is not copied and must outlive the FunctionRef; unlike
-/// std::function, a FunctionRef takes no memory from the heap.
+/// A reference to a function that takes one int. The function is not copied and must outlive the FunctionRef; unlike
+/// std::function, a FunctionRef allocates no memory on the heap.
 class FunctionRef {
  public:
   FunctionRef() = default;
@@ -38,8 +38,8 @@ class FunctionRef {
   const void* self_ = nullptr;
 };
 
-/// Threads that run the same function at the same time, each with the thread's number. Idle threads sleep and use no
-/// processor time. run() takes no memory from the heap. A function that the pool runs must not call run() itself.
+/// Threads that call the same function at the same time, each with its own thread index. Idle threads sleep and use no
+/// processor time. run() allocates no memory on the heap. A function that the pool runs must not call run() itself.
 class ThreadPool {
  public:
   /// Starts `threads` - 1 threads (`threads` at least 1); the caller of run() is thread 0.
@@ -50,8 +50,8 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(errors_.size()); }
 
-  /// Calls function(thread) once on each thread, thread = 0 .. size()-1, and waits for all calls to end. If calls
-  /// throw, the exception of the thread with the lowest number is thrown again.
+  /// Calls function(thread) once on each thread, with thread = 0 .. size()-1, and waits until all calls have ended. If
+  /// calls throw, the exception of the thread with the lowest index is thrown again.
   template <class Function>
   void run(Function&& function) {
     run_on_all(FunctionRef(function));
@@ -72,13 +72,14 @@ class ThreadPool {
   bool ending_ = false;
 };
 
-/// A function that calls another function once on each thread, all at the same time, with the thread's number, and
-/// waits.
+/// The type of a function that runs a given function once on each of several threads, all at the same time, with the
+/// thread's index as its argument, and waits until all calls have ended.
 using RunOnThreads = std::function<void(const std::function<void(int thread)>&)>;
 
 /// Returns the number of processors that this process may use; at least 1.
 int available_threads();
-/// Returns the number of threads that the value of a tool's --threads asks for: 0 stands for all available processors.
+/// Returns the number of threads to use for the value of a tool's option --threads: the value itself, or for 0 the
+/// number of available processors.
 int thread_count(int threads);
 
 }  // namespace heed

@@ -7,7 +7,8 @@
 namespace heed {
 namespace {
 
-/// Returns the first place from `at` on whose byte is not ASCII, or the text's size when all bytes are ASCII.
+/// Returns the first index from `at` on whose byte is not ASCII, or the text's size when all bytes from `at` on are
+/// ASCII.
 std::size_t skip_ascii(std::string_view text, std::size_t at) {
   return find_lane(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), at, 0,
                    [](auto get, std::size_t place) { return get(place) >= 0x80; });
@@ -21,7 +22,8 @@ char32_t decode_utf8(std::string_view text, std::size_t& at, bool* valid) {
   if (lead < 0x80) return lead;
   int more = 0;
   char32_t value = 0;
-  // The allowed range of the second byte excludes overlong forms, surrogates and values past U+10FFFF.
+  // The range low .. high of the allowed values of a sequence's second byte. A narrower range excludes overlong forms,
+  // surrogates and code points above U+10FFFF.
   unsigned char low = 0x80, high = 0xBF;
   if (lead >= 0xC2 && lead <= 0xDF) {
     more = 1, value = lead & 0x1F;

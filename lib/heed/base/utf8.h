@@ -9,9 +9,9 @@ namespace heed {
 
 constexpr char32_t kReplacementCharacter = 0xFFFD;
 
-/// Decodes the code point at `text[at]` and moves `at` behind the code point. Ill-formed bytes (overlong forms,
-/// surrogates, values past U+10FFFF, cut sequences) give one U+FFFD for each maximal ill-formed part (Unicode 15,
-/// section 3.9) and set `*valid` to false, unless `valid` is nullptr.
+/// Decodes the code point that starts at the byte `text[at]` and moves `at` to the byte behind it. Ill-formed bytes
+/// (overlong forms, surrogates, values past U+10FFFF, cut sequences) give one U+FFFD for each maximal ill-formed part
+/// (Unicode 15, section 3.9) and set `*valid` to false, unless `valid` is nullptr.
 char32_t decode_utf8(std::string_view text, std::size_t& at, bool* valid = nullptr);
 
 /// Appends a code point (not a surrogate, at most U+10FFFF) as UTF-8.
