@@ -17,25 +17,29 @@ namespace heed {
 namespace po = boost::program_options;
 namespace {
 
-/// The values of the options that every tool has and that are about the command line itself.
+/// The values of the options that every tool has and that do not change the tool's work: --help, --version,
+/// --dump-config and --config.
 struct BuiltIn {
   bool help = false, version = false, dump_config = false;
   std::string config;
 };
 
-/// Returns the field whose short option is `letter`, or nullptr when no field has this letter.
+/// Returns the field whose option has the one-letter form `letter` (such as -q), or nullptr when no field has this
+/// letter.
 const Field* find_letter(const FieldList& fields, char letter) {
   for (const Field& field : fields.all())
     if (field.info.letter == letter) return &field;
   return nullptr;
 }
 
-/// Returns whether a word is an option and not a value: "-" alone and negative numbers, such as -1 or -.5, are values.
+/// Returns whether a word of the command line is an option and not a value. "-" alone and negative numbers, such as -1
+/// or -.5, are values.
 bool looks_like_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
 }
 
-/// Returns whether a word can be the value of a field. A field that has a value already keeps that value.
+/// Returns whether a word of the command line can be the value of a field. The test does not change the field if the
+/// field has a value already.
 bool accepts(const Field& field, const std::string& word) {
   if (looks_like_option(word)) return false;
   const std::vector<std::string> before = field.get_text();
@@ -48,8 +52,9 @@ bool accepts(const Field& field, const std::string& word) {
   return true;
 }
 
-/// Moves the flags at the front of a word of short options, such as -abc, to `out`; Boost would read "bc" as the value
-/// of -a. Returns the rest of the word, with its dash, or an empty string when no letter is left.
+/// Removes the flags (options without a value) from the front of a word of one-letter options, such as -abc, and
+/// appends them to `out` in their long form. Boost would read "bc" as the value of -a. Returns the rest of the word,
+/// with its dash, or an empty string when all letters were flags.
 std::string take_flags(const FieldList& fields, std::string word, std::vector<std::string>& out) {
   while (word.size() > 1) {
     const Field* field = find_letter(fields, word[1]);
@@ -60,8 +65,9 @@ std::string take_flags(const FieldList& fields, std::string word, std::vector<st
   return {};
 }
 
-/// Rewrites the user's words into a form that Boost understands: `_` becomes `-`, an alias with one dash becomes the
-/// long option, --no-X becomes --X=false, and an option without its optional value gets that value.
+/// Rewrites the words of the command line into a form that Boost.Program_options understands: `_` becomes `-`, an alias
+/// with one dash becomes the long option, --no-X becomes --X=false, and an option that the user gives without its
+/// optional value gets FieldInfo::implicit as its value.
 std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields,
                                    const std::vector<std::string>& words) {
   std::vector<std::string> out;
@@ -86,14 +92,14 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
       std::replace(name.begin(), name.end(), '_', '-');
       field = fields.find(name);
       if (!field || field->info.alias != name) {
-        // Boost would read -model as -m with the value odel.
+        // Boost would read -model as the option -m with the value "odel", so the user gets an error instead.
         if (name.size() > 2 && (field || find_peer_option(tool, name))) fail_unknown_option(tool, fields, "-" + name);
         const std::string rest = take_flags(fields, word, out);
         if (rest.empty()) continue;
         field = find_letter(fields, rest[1]);
         if (!field && rest[1] != 'h') fail_unknown_option(tool, fields, rest == word ? "-" + name : rest.substr(0, 2));
         if (!field || rest.size() > 2 || field->info.implicit.empty()) {
-          out.push_back(rest);  // Boost splits -oFILE into -o and FILE
+          out.push_back(rest);  // Boost splits a word such as -oFILE into the option -o and the value FILE
           continue;
         }
       }
@@ -136,7 +142,8 @@ std::string boost_name(const Field& field) {
   return name;
 }
 
-/// Adds all fields to Boost's description of the options. Boost only collects the words; heed checks the values.
+/// Adds an option for each field to Boost's description of the options. For Boost all values are words; heed itself
+/// checks the values.
 void describe(const FieldList& fields, po::options_description& all) {
   for (const Field& field : fields.all()) {
     auto* value = po::value<std::vector<std::string>>();
@@ -146,7 +153,8 @@ void describe(const FieldList& fields, po::options_description& all) {
   }
 }
 
-/// Throws the UsageError for a word that belongs to no option, in a tool that takes no such words.
+/// Throws a UsageError for the word `word` on the command line that belongs to no option, in a tool that takes words
+/// only as values of options.
 [[noreturn]] void fail_word(const ToolInfo& tool, const FieldList& fields, const std::string& word) {
   throw UsageError("'" + word + "' belongs to no option (" +
                    (fields.find("input") ? "-i " + word + " or < " + word + " reads a file"
@@ -154,9 +162,10 @@ void describe(const FieldList& fields, po::options_description& all) {
                    ")");
 }
 
-/// Sets the fields to the values that Boost has found on the command line.
+/// Sets the fields to the values that Boost has read from the command line.
 void apply(const ToolInfo& tool, const FieldList& fields, const po::parsed_options& parsed) {
-  // The words of each list: a list that is given several times keeps all its words.
+  // The words for each field whose value is a list. If the user gives the option several times, the list gets the words
+  // of all times.
   std::map<const Field*, std::vector<std::string>> lists;
   for (const auto& given : parsed.options) {
     if (given.string_key.empty()) fail_word(tool, fields, given.value.at(0));
@@ -187,7 +196,7 @@ po::parsed_options parse_words(const FieldList& fields, const std::vector<std::s
   namespace style = po::command_line_style;
   po::command_line_parser parser(words);
   parser.options(all).style(style::unix_style & ~style::allow_guessing);
-  // Without a positional option, Boost returns the words that belong to no option as options without a name.
+  // If no field takes the words that belong to no option, Boost returns such words as options with an empty name.
   if (positional.max_total_count() > 0) parser.positional(positional);
   return parser.run();
 }
@@ -231,7 +240,8 @@ bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vect
 
 namespace {
 
-/// Returns the lines of --help for one option: the option with its value at the left, the explanation at the right.
+/// Returns the lines about one option in the text of --help: the option with its value at the left, the explanation at
+/// the right.
 std::string help_of(const Field& field) {
   std::string left = field.info.letter ? std::string("  -") + field.info.letter + ", " : "      ";
   left += "--" + std::string(field.info.name);

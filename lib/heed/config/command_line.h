@@ -11,21 +11,24 @@
 
 namespace heed {
 
-/// An option of another toolkit (Marian, fairseq, ...), as users of that toolkit type it.
+/// An option of another toolkit (Marian, fairseq, ...). If a user types it, the error message names heed's option for
+/// the same purpose.
 struct PeerOption {
   std::string_view name;  ///< the option's name, without dashes, in kebab-case
-  /// The name of heed's option for the same purpose, perhaps with a value ("after 20e"); empty when heed has none.
+  /// The name of heed's option for the same purpose, perhaps with a value ("after 20e"); empty when heed has no such
+  /// option.
   std::string_view ours;
   std::string_view toolkit;  ///< the name of the toolkit, or several names with commas
-  /// Why heed has no such option, or what the user can do instead; empty when heed has one.
+  /// Tells the user why heed has no such option, or what the user can do instead; empty when heed has such an option.
   std::string_view reason = {};
 };
 
-/// The parts of a tool's --help that are not about the tool's options.
+/// What a tool's --help shows about the tool itself (its name, purpose, usage and examples), and the options of other
+/// toolkits that the tool's error messages explain.
 struct ToolInfo {
   std::string_view name;
   std::string_view purpose;             ///< the tool's purpose, in one line
-  std::vector<std::string_view> usage;  ///< usage lines, without the word "usage:"
+  std::vector<std::string_view> usage;  ///< usage lines of --help, without the word "usage:"
   std::vector<std::string_view> examples = {};
   std::span<const PeerOption> peers = {};
 };
@@ -35,7 +38,7 @@ struct CommonOptions {
   bool quiet = false;
   bool verbose = false;
   std::string log;
-  /// The short form of --verbose; 0 when the tool uses -v for another option.
+  /// The one-letter form of the option --verbose; 0 when the tool uses -v for another option.
   char verbose_letter = 'v';
 
   template <class Visitor>
@@ -47,7 +50,7 @@ struct CommonOptions {
   }
 };
 
-/// The options of the tools that read text.
+/// The options that all tools that read text have.
 struct Utf8Options {
   InvalidUtf8 on_invalid_utf8 = InvalidUtf8::replace;
 
@@ -64,14 +67,14 @@ struct EnumNames<InvalidUtf8> {
       {InvalidUtf8::replace, "replace"}, {InvalidUtf8::keep, "keep"}, {InvalidUtf8::fail, "fail"}};
 };
 
-/// Sets the options of a tool: first from the file of `--config FILE`, then from the command line `arguments` (without
-/// the program's name). Handles --help, --version and --dump-config by writing to `out`, and returns false only for
-/// these three. Throws UsageError when an option is unknown (the message names similar options) or when a word belongs
-/// to no option.
+/// Sets a tool's options: first from the file of `--config FILE`, then from the command line `arguments` (without the
+/// program's name). For --help, --version and --dump-config, writes the answer to `out` and returns false: the tool
+/// then ends. Otherwise returns true. Throws UsageError when an option is unknown (the message names similar options)
+/// or when a word belongs to no option.
 bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vector<std::string> arguments,
                         std::ostream& out);
 
-/// Returns the text of --help.
+/// Returns the text that a tool prints for --help.
 std::string help_text(const ToolInfo& tool, const FieldList& fields);
 
 }  // namespace heed

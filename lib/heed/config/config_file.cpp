@@ -18,14 +18,14 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kBlank) + 1 - first));
 }
 
-/// Returns whether the option takes all words that follow it on the command line. In a configuration file the value of
-/// such an option is a list of words.
+/// Returns whether the option `field` takes all words that follow it on the command line. In a configuration file, the
+/// value of such an option is a list of words.
 bool takes_words(const Field& field) {
   return field.kind == Field::Kind::list && !field.info.repeated;
 }
 
-/// Returns a value as it is written in a configuration file: in double quotes when it could not be read back without
-/// them. `word` says that the value is one word of a list.
+/// Returns an option's value as it is written in a configuration file: in double quotes when read_config_file() would
+/// read it differently without them. `word` says that the value is one word of a list.
 std::string quoted(const std::string& value, bool word) {
   const bool plain = value == trimmed(value) && !value.starts_with('"') && !value.starts_with('#') &&
                      value.find(" #") == std::string::npos && value.find("\t#") == std::string::npos &&
@@ -40,8 +40,8 @@ std::string quoted(const std::string& value, bool word) {
   return out + '"';
 }
 
-/// Reads a string in double quotes from `text`. `at` is the place of the opening quote; take_quoted() moves `at` behind
-/// the closing quote.
+/// Reads a string in double quotes from `text`. `at` must be the index of the opening quote; take_quoted() sets `at` to
+/// the index behind the closing quote.
 std::string take_quoted(std::string_view text, std::size_t& at) {
   std::string out;
   for (++at; at < text.size() && text[at] != '"'; ++at) {
@@ -57,7 +57,8 @@ std::string take_quoted(std::string_view text, std::size_t& at) {
   return out;
 }
 
-/// Returns the value in `text`, the part of a line behind `=`. A # behind white space starts a comment.
+/// Returns the value in a line "name = value" of a configuration file. `text` is the part of the line behind `=`. A #
+/// behind white space starts a comment.
 std::string value_of(std::string_view text) {
   const std::string value = trimmed(text);
   if (!value.starts_with('"')) {
@@ -74,7 +75,8 @@ std::string value_of(std::string_view text) {
   return out;
 }
 
-/// Returns the words in `text`, the part of a line behind `=`. A word with blanks must be in double quotes.
+/// Returns the words in a line "name = word word ..." of a configuration file. `text` is the part of the line behind
+/// `=`. A word with blanks must be in double quotes.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t at = 0; (at = text.find_first_not_of(kBlank, at)) != std::string_view::npos && text[at] != '#';) {
@@ -91,8 +93,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Returns the field that a line's name means. Throws UsageError for a name that is unknown or that only the command
-/// line may contain.
+/// Returns the option that is called `name` in a line "name = value" of a configuration file. Throws UsageError when
+/// the option is unknown, or when only the command line may have this option, such as --help.
 const Field& field_of(const ToolInfo& tool, const FieldList& fields, std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   if (const Field* field = fields.find(name)) return *field;
@@ -103,8 +105,8 @@ const Field& field_of(const ToolInfo& tool, const FieldList& fields, std::string
   fail_unknown_option(tool, fields, "--" + name);
 }
 
-/// Returns whether a line is a section, "[name]", perhaps with a comment behind. Throws UsageError for a section
-/// without its closing bracket or with other text behind.
+/// Returns whether a line of a configuration file starts a section, "[name]", with or without a comment behind it.
+/// Throws UsageError if the closing bracket is missing or if other text stands behind it.
 bool is_section(const std::string& line) {
   if (!line.starts_with('[')) return false;
   const std::string rest = trimmed(std::string_view(line).substr(std::min(line.find(']'), line.size() - 1) + 1));
@@ -140,7 +142,8 @@ bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::
       }
       const std::vector<std::string> before = field.get_text();
       field.set_text(list);
-      // A line that repeats the default does not count as given: --dump-config writes defaults too.
+      // A line that does not change the option's value does not count as given by the user: --dump-config writes the
+      // options that have their default values too.
       if (field.get_text() != before) field.given = true;
     }
   } catch (const UsageError& error) {

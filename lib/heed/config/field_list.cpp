@@ -12,8 +12,8 @@ std::string option(const FieldInfo& info) {
   return info.positional ? std::string(info.value) : "--" + std::string(info.name);
 }
 
-/// Removes the suffix K, M or G from the end of a number and returns its factor: 10^3, 10^6 or 10^9, or 1 without a
-/// suffix.
+/// Removes the suffix K, M or G from the end of a number's text. Returns the factor that the suffix stands for: 10^3,
+/// 10^6 or 10^9, or 1 without a suffix.
 double take_suffix(std::string_view& text) {
   if (text.empty()) return 1;
   const double factor = text.back() == 'K' ? 1e3 : text.back() == 'M' ? 1e6 : text.back() == 'G' ? 1e9 : 1;

@@ -18,42 +18,46 @@
 namespace heed {
 
 /// The description of one field of a struct of options or configuration values. Such a struct lists its fields once, in
-/// a member
+/// a member function
 ///
 ///     template <class Visitor> void fields(Visitor& visit) {
 ///       visit.section("Scoring");
 ///       visit(max_order, {.name = "max-order", .help = "longest n-gram", .value = "N", .min = 1, .max = 16});
 ///     }
 ///
-/// and that one list serves the command line, --help, --config, --dump-config, the validation of values, the attributes
+/// and this one list serves the command line, --help, --config, --dump-config, the validation of values, the attributes
 /// in HDF5 files, the test of the man pages and the shell completion.
 struct FieldInfo {
-  std::string_view name;        ///< name of the long option, in kebab-case
-  std::string_view help;        ///< one line without a full stop
+  std::string_view name;        ///< name of the option without dashes, in kebab-case: "max-order"
+  std::string_view help;        ///< explanation in --help: one line without a full stop
   std::string_view value = {};  ///< placeholder for the value in --help: N, FILE, P
-  char letter = 0;              ///< short option; 0 for none
-  /// The second name of the option. The alias "tok" is accepted as -tok (sacreBLEU's spelling) and as --tok.
+  char letter = 0;              ///< one-letter form of the option; 0 for none
+  /// The second name of the option, without dashes. An option with the alias "tok" is accepted as --tok and, as in
+  /// sacreBLEU, as -tok.
   std::string_view alias = {};
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   std::string_view implicit = {};  ///< value of the option when the user gives the option without a value
-  /// Says how a list takes its words: true for one word each time the option is given, false for all words that follow.
+  /// Only for lists: true if the option takes one word and may be given several times (-x A -x B); false if the option
+  /// takes all words that follow it (-x A B).
   bool repeated = false;
-  bool positional = false;  ///< true for the field that takes the words without an option (at most one)
-  std::span<const std::string_view> only = {};  ///< names of the enum values that the option accepts; empty: all names
+  bool positional = false;  ///< true for the field that gets the words of the command line that belong to no option (at
+                            ///< most one field)
+  std::span<const std::string_view> only =
+      {};  ///< names of the enum values that the option accepts; empty: all values of the enum
 
-  /// Returns whether the option accepts the enum value with this name.
+  /// Returns whether the option accepts the enum value that has the name `choice`.
   bool takes(std::string_view choice) const {
     return only.empty() || std::find(only.begin(), only.end(), choice) != only.end();
   }
 };
 
-/// Lists the names of an enum's values, as options and HDF5 attributes spell them. Each enum specialises this struct
-/// with `static constexpr std::pair<E, std::string_view> values[] = {{E::a, "a"}, ...};`
+/// Lists the names of an enum's values, as options and HDF5 attributes spell them. Each enum has its own specialisation
+/// with a member `static constexpr std::pair<E, std::string_view> values[] = {{E::a, "a"}, ...};`.
 template <class Enum>
 struct EnumNames;
 
-/// Returns the name of an enum value, from the enum's EnumNames.
+/// Returns the name of an enum value, which EnumNames<Enum>::values lists.
 template <class Enum>
 constexpr std::string_view enum_name(Enum value) {
   for (const auto& [known, name] : EnumNames<Enum>::values)
@@ -61,7 +65,7 @@ constexpr std::string_view enum_name(Enum value) {
   throw Error("internal: an enum value without a name");
 }
 
-/// Returns the names of the given enum values, for FieldInfo::only.
+/// Returns the names of the given enum values, as an array for FieldInfo::only.
 template <class... Enums>
 constexpr std::array<std::string_view, sizeof...(Enums)> enum_names(Enums... values) {
   return {enum_name(values)...};
@@ -69,41 +73,45 @@ constexpr std::array<std::string_view, sizeof...(Enums)> enum_names(Enums... val
 
 using FieldValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
-/// One field of a struct, without the field's C++ type: functions read and write the field's value as text.
+/// One option or configuration value, that is, one field of a struct, in a form that does not depend on the field's C++
+/// type: functions read and write the field's value as text.
 struct Field {
   enum class Kind { flag, integer, real, text, choice, list };
 
   FieldInfo info;
   std::string_view section;
   Kind kind = Kind::text;
-  /// True for a std::optional, which may have no value; --help then shows no default.
+  /// True if the field's type is std::optional, so that the field may have no value; --help then shows no default.
   bool optional = false;
-  /// The words that a choice accepts, or that each item of a list of choices accepts.
+  /// The words that the option accepts as its value, or as each item of its list; empty if the option does not choose
+  /// from given words.
   std::vector<std::string_view> choices;
-  /// Sets the field from words; throws UsageError that names the option.
+  /// Sets the field's value from words of the command line or of a configuration file; throws UsageError that names the
+  /// option.
   std::function<void(std::span<const std::string>)> set_text;
   /// Returns the field's value as words; empty when an optional field has no value or a list has no items.
   std::function<std::vector<std::string>()> get_text;
   std::function<FieldValue()> get;
-  /// True when the command line sets the field, or when a configuration file changes its value.
+  /// True when the command line sets the field, or when a configuration file sets it to a value other than its default.
   mutable bool given = false;
 };
 
 namespace fields_detail {
 
 /// Returns the whole number that a user has written, such as "1000" or "1.5K". Throws UsageError when the text is no
-/// whole number, when it is outside the field's range, or when it is outside low .. high, the range of the field's C++
-/// type.
+/// whole number, or when the number is outside info.min .. info.max or outside low .. high, the range of the field's
+/// C++ type.
 std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::int64_t low, std::int64_t high);
-/// Returns the number that a user has written. Throws UsageError when the text is no number or outside the field's
-/// range.
+/// Returns the number that a user has written, such as "0.1" or "1.5K". Throws UsageError when the text is no number or
+/// when the number is outside the range info.min .. info.max.
 double parse_real(const FieldInfo& info, const std::string& text);
 bool parse_flag(const FieldInfo& info, const std::string& text);
 std::string show_real(double value);
-/// Throws the UsageError for a text that is none of the words that a field accepts.
+/// Throws a UsageError that says that `text` is none of the words `choices` that the option accepts.
 [[noreturn]] void fail_choice(const FieldInfo& info, const std::string& text,
                               std::span<const std::string_view> choices);
-/// Returns the only value of an option. Throws UsageError when the option has no value or several values.
+/// Returns the only word in `values`, which a user gave as an option's value. Throws UsageError when there is no word
+/// or more than one.
 const std::string& single(const FieldInfo& info, std::span<const std::string> values);
 
 template <class T>
@@ -168,7 +176,8 @@ std::string show_one(const T& value) {
 
 }  // namespace fields_detail
 
-/// The visitor that turns the fields of a struct into a list of Field. The struct must outlive the list.
+/// The list of a struct's fields. A FieldList is passed to the struct's member function fields(), which calls the
+/// FieldList for each field. The struct must outlive the list.
 class FieldList {
  public:
   template <class Options>
@@ -228,9 +237,9 @@ class FieldList {
   }
 
   const std::vector<Field>& all() const { return fields_; }
-  /// Returns the field with this name or alias, or nullptr when no field has it.
+  /// Returns the field whose name or alias is `name`, or nullptr when no field has it.
   const Field* find(std::string_view name) const;
-  /// Returns the names of the fields whose `given` is true.
+  /// Returns the names of the fields that the user has set on the command line or in a configuration file.
   std::vector<std::string> given() const;
 
  private:

@@ -8,7 +8,8 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, 4> kBuiltIn{"help", "version", "config", "dump-config"};
-// When more names than this match, the message suggests none.
+// An error message for an unknown option suggests at most this many similar options; if more are similar, it suggests
+// none.
 constexpr std::size_t kMostSuggestions = 3;
 
 using Names = std::vector<std::string_view>;
@@ -28,7 +29,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// Returns the words between the dashes of a name: "source", "vocab" for "source-vocab".
+/// Returns the words between the dashes of an option's name: "source" and "vocab" for "source-vocab".
 Names parts_of(std::string_view name) {
   Names parts;
   for (std::size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
@@ -38,7 +39,8 @@ Names parts_of(std::string_view name) {
   return parts;
 }
 
-/// Returns whether every word of `some` is in `all`, or has at least three letters and begins a word of `all`.
+/// Returns whether each word of `some` is a word of `all`, or has at least three letters and is the beginning of a word
+/// of `all`.
 bool has_parts(const Names& all, const Names& some) {
   return std::all_of(some.begin(), some.end(), [&](std::string_view part) {
     return std::any_of(all.begin(), all.end(), [&](std::string_view other) {
@@ -54,9 +56,9 @@ Names select(const Names& names, const Condition& condition) {
   return out;
 }
 
-/// Returns the names that are similar to `name`. The criteria are tried in order, and the first criterion that any name
-/// meets decides: names that begin with `name`; names that contain all of its words; names of several words that `name`
-/// contains; and the name with the smallest edit distance.
+/// Returns the options in `names` that are similar to the unknown option `name`. Four kinds of similarity are tried in
+/// order, and the first kind that finds any option decides: options that begin with `name`; options that contain all
+/// words of `name`; options of several words that are all in `name`; and the option with the smallest edit distance.
 Names similar(std::string_view name, const Names& names) {
   Names found = select(names, [&](std::string_view other) { return other.starts_with(name); });
   if (!found.empty()) return found;

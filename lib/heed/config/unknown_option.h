@@ -11,13 +11,14 @@ namespace heed {
 /// config or dump-config.
 bool is_built_in(std::string_view name);
 
-/// Returns the entry of tool.peers whose name is `name` (without dashes), or nullptr when no entry has this name.
+/// Returns the entry of tool.peers (the known options of other toolkits) whose name is `name`, without dashes, or
+/// nullptr when no entry has this name.
 const PeerOption* find_peer_option(const ToolInfo& tool, std::string_view name);
 
-/// Throws the UsageError for `option` (with its dashes), which the tool does not have. The message suggests the tool's
-/// option that the user may have meant. fail_unknown_option() looks, in this order, for an option of another toolkit
-/// with this name, for names that begin with it, for names that contain its parts (--heads: --transformer-heads), and
-/// for names with few other letters.
+/// Throws a UsageError for `option` (with its dashes), which the tool does not have. The message suggests an option
+/// that the user may have meant. Searched are, in this order: an option of another toolkit with this name, options that
+/// begin with this name, options that contain its words (--heads: --transformer-heads), and options that differ in few
+/// letters.
 [[noreturn]] void fail_unknown_option(const ToolInfo& tool, const FieldList& fields, const std::string& option);
 
 }  // namespace heed

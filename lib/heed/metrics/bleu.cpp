@@ -12,13 +12,13 @@
 namespace heed {
 namespace {
 
-/// Returns the logarithm of a precision. As in sacreBLEU, the logarithm of zero is a finite number, far below the
-/// logarithms of all precisions.
+/// Returns the logarithm of an n-gram precision. For the precision 0 returns a negative number far below all other
+/// results, as sacreBLEU does, and not minus infinity.
 double floored_log(double value) {
   return value == 0 ? -9999999999.0 : std::log(value);
 }
 
-/// Lower-cases and tokenises lines, and owns the memory of the last line's tokens.
+/// Lower-cases (if wanted) and tokenises lines, and owns the text of the last line's tokens.
 class Preprocessor {
  public:
   explicit Preprocessor(const BleuOptions& options) : lowercase_(options.lowercase), tokenizer_(options.tokenize) {}
@@ -37,7 +37,8 @@ class Preprocessor {
   std::string lowered_;
 };
 
-/// Computes BLEU from summed statistics with numbers of type `Number`. `add(count, k)` adds k in add-k smoothing.
+/// Computes BLEU from the summed statistics of a corpus. The counts have the type `Number` (float or double).
+/// add(count, k) returns the sum count + k for the smoothing method add_k, rounded as the caller wants.
 template <class Number, class Add>
 BleuScore score_sums(std::span<const Number> sums, const BleuOptions& options, const Add& add) {
   const auto orders = static_cast<std::size_t>(options.max_order);
@@ -79,7 +80,8 @@ BleuScore score_sums(std::span<const Number> sums, const BleuOptions& options, c
   return out;
 }
 
-/// Tokenises a segment and counts the matching n-grams.
+/// Computes the BLEU statistics of one segment after another: tokenises the hypothesis and counts the n-grams that
+/// match a reference.
 class BleuCounter : public SegmentCounter {
  public:
   explicit BleuCounter(const BleuOptions& options)
@@ -99,7 +101,8 @@ class BleuCounter : public SegmentCounter {
   void count(std::string_view hypothesis, std::span<double> row) override {
     const auto& tokens = hypothesis_.tokens(hypothesis);
     const std::int64_t length = std::ssize(tokens);
-    // The reference whose length is nearest counts, and the shorter one if two are equally near.
+    // If a segment has several references, BLEU uses the length of the reference whose length is nearest to the
+    // hypothesis' length; of two lengths that are equally near, the shorter one.
     const auto nearer = [length](std::int64_t a, std::int64_t b) {
       const std::int64_t far_a = std::abs(length - a), far_b = std::abs(length - b);
       return far_a != far_b ? far_a < far_b : a < b;
@@ -119,7 +122,8 @@ class BleuCounter : public SegmentCounter {
 
   BleuOptions options_;
   Preprocessor hypothesis_;
-  // One Preprocessor for each reference, since the tokens of all references are needed at the same time.
+  // One Preprocessor for each reference of a segment: a Preprocessor owns the tokens of one line only, and the tokens
+  // of all references are needed at the same time.
   std::vector<Preprocessor> references_;
   std::vector<std::int64_t> reference_lengths_;
   NgramMatcher matcher_;
@@ -173,7 +177,7 @@ ResampledScore BleuMetric::resampled_score(std::span<const float> sums) const {
 }
 
 double BleuMetric::shuffled_score(std::span<const double> sums) const {
-  // NumPy stores the sum in an array of integers, which drops the fraction.
+  // sacreBLEU stores count + k in a NumPy array of integers, which drops the fraction.
   const auto add = [](double count, double added) { return std::trunc(count + added); };
   return score_sums(sums, options_, add).score;
 }

@@ -8,20 +8,25 @@
 namespace heed {
 namespace {
 
-// The numbers of the texts' two ends, which differ so that the ends match nothing. Characters are numbered from kFirst
-// on.
+// Each different character of the two texts gets an id, from kFirst on. The ids kHypothesisEnd and kReferenceEnd stand
+// for the ends of the texts; they differ, so that an end matches nothing.
 constexpr std::uint32_t kHypothesisEnd = 0, kReferenceEnd = 1, kFirst = 2;
-constexpr std::size_t kCommon = 0x800;    // characters of one or two bytes in UTF-8
-constexpr std::size_t kLanes = 8;         // the values of n that are counted at once
-constexpr std::size_t kLongest = 0x7FFF;  // the largest count that fits into a lane
-// With more keys than this, or with characters of more than kDigit bits, std::sort is faster than the radix sort.
+// Characters below kCommon take one or two bytes in UTF-8; their ids are in an array instead of a hash table.
+constexpr std::size_t kCommon = 0x800;
+// One vector holds a count for each of kLanes values of n (the length of the n-grams).
+constexpr std::size_t kLanes = 8;
+// The largest count that fits into a lane (16 bits) of a vector.
+constexpr std::size_t kLongest = 0x7FFF;
+// The radix sort is used for at most kMany keys whose characters' ids have at most kDigit bits; otherwise std::sort is
+// faster.
 constexpr std::size_t kMany = 1024;
 constexpr int kDigit = 8;
 
 using Lanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
 
-/// kBeyond[k] is a mask of the lanes that count n-grams of more than k characters. When two neighbours in the sorted
-/// order share only k characters, the runs of these longer n-grams end.
+/// kBeyond[k] selects the lanes of a vector that count n-grams of more than k characters. If two neighbouring strings
+/// in the sorted list share only their first k characters, these longer n-grams differ: the counts in these lanes are
+/// added to the result and start again at 0.
 constexpr auto kBeyond = [] {
   std::array<std::array<std::int16_t, kLanes>, kLanes + 1> masks{};
   for (std::size_t shared = 0; shared <= kLanes; ++shared)
@@ -38,7 +43,7 @@ std::uint64_t CharacterMatcher::Character::hash() const {
 
 CharacterMatcher::CharacterMatcher(int max_order) : max_order_(static_cast<std::size_t>(max_order)), common_(kCommon) {}
 
-/// Appends the numbers of a text's characters to numbers_, and then the number of the text's end.
+/// Appends the ids of a text's characters to numbers_, and then the id `end`, which stands for the text's end.
 void CharacterMatcher::number(std::span<const char32_t> text, std::uint32_t end) {
   const std::size_t start = numbers_.size();
   numbers_.resize(start + text.size() + 1);
@@ -75,8 +80,8 @@ void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<con
     match_any(hypothesis.size(), matches);
 }
 
-/// Sorts the keys. Two passes of a radix sort order the keys by their first two characters, and an insertion sort
-/// then puts the keys with equal beginnings in order.
+/// Sorts keys_, in which each 64-bit key holds max_order characters. Two passes of a radix sort order the keys by their
+/// first two characters, and an insertion sort then orders the keys that begin with the same two characters.
 void CharacterMatcher::sort_packed(int bits) {
   if (keys_.size() > kMany || bits > kDigit) {
     std::sort(keys_.begin(), keys_.end());
@@ -103,8 +108,8 @@ void CharacterMatcher::sort_packed(int bits) {
   }
 }
 
-/// Counts the matches with packed keys: a 64-bit key holds the max_order characters that begin at one place, and the
-/// lowest bit says which text these characters come from (0: hypothesis, 1: reference).
+/// Counts the n-grams that both texts have, with packed keys: a 64-bit key holds the ids of the max_order characters
+/// that begin at one place of a text, and the lowest bit says which text this is (0: hypothesis, 1: reference).
 void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<std::int64_t> matches) {
   const int top = bits * static_cast<int>(max_order_ - 1);
   keys_.resize(numbers_.size() - 2);
@@ -121,12 +126,13 @@ void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<
   pack(hypothesis + 1, numbers_.size() - 1, 1);
   sort_packed(bits);
 
-  // The number of characters that two keys share, indexed by the bit width of the keys' difference.
+  // shared[w] is the number of first characters that two keys share, where w is the bit width of the XOR of the keys
+  // (without their lowest bit).
   std::array<std::uint8_t, 65> shared{};
   for (int width = 0; width <= top + bits; ++width)
     shared[static_cast<std::size_t>(width)] = static_cast<std::uint8_t>((top + bits - width) / bits);
   Lanes counts[2] = {}, sums = {};
-  // A last key that shares no character with the key before it.
+  // An artificial last key: it shares no character with the key before it, so that the loop below completes all counts.
   keys_.push_back(~keys_.back());
   for (std::size_t i = 0; i + 1 < keys_.size(); ++i) {
     const Lanes hypothesis_here = Lanes{} + static_cast<std::int16_t>(1 - (keys_[i] & 1));
@@ -142,12 +148,14 @@ void CharacterMatcher::match_packed(std::size_t hypothesis, int bits, std::span<
   for (std::size_t n = 0; n < max_order_; ++n) matches[n] = sums[n];
 }
 
-/// Counts the matches when a key would not fit into 64 bits or a text is very long: keys are places in numbers_.
+/// Counts the n-grams that both texts have, for the case that max_order characters do not fit into a 64-bit key or that
+/// a text is very long: each key is an index in numbers_ at which a string of characters begins.
 void CharacterMatcher::match_any(std::size_t hypothesis, std::span<std::int64_t> matches) {
   keys_.clear();
   for (std::size_t i = 0; i + 1 < numbers_.size(); ++i)
     if (i != hypothesis) keys_.push_back(i);
-  // Returns how many characters two places share. The ends of the texts differ, so no comparison runs past an end.
+  // Returns how many characters (at most max_order) the strings that begin at the indices a and b of numbers_ share.
+  // The ids of the texts' ends differ, so no comparison runs past an end.
   const auto shared = [this](std::uint64_t a, std::uint64_t b) {
     std::size_t n = 0;
     while (n < max_order_ && numbers_[a + n] == numbers_[b + n]) ++n;

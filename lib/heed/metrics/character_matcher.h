@@ -21,7 +21,7 @@ namespace heed {
 ///     b$  hypothesis
 ///     b#  reference
 ///
-/// A CharacterMatcher keeps its memory between calls.
+/// A CharacterMatcher reuses its allocated memory for the next pair of texts.
 class CharacterMatcher {
  public:
   explicit CharacterMatcher(int max_order);
@@ -47,11 +47,12 @@ class CharacterMatcher {
   void match_any(std::size_t hypothesis, std::span<std::int64_t> matches);
 
   std::size_t max_order_;
-  // The numbers of the common characters (those below kCommon), indexed by the character.
+  // The ids of the characters whose code point is below kCommon, indexed by the code point.
   std::vector<Number> common_;
   std::uint32_t generation_ = 0, count_ = 0;
   GenerationTable<GenerationEntry<Character>> rare_;
-  // The numbers of the hypothesis' characters, the hypothesis' end, the reference's characters, the reference's end.
+  // The two texts as one sequence of ids: the ids of the hypothesis' characters, the id of the hypothesis' end, the ids
+  // of the reference's characters, the id of the reference's end.
   std::vector<std::uint32_t> numbers_;
   std::vector<std::uint64_t> keys_, sorted_;
 };

@@ -13,8 +13,9 @@
 namespace heed {
 namespace {
 
-/// Returns 100 times the F score of summed statistics, computed in sacreBLEU's order and with sacreBLEU's type of
-/// numbers. Sets `*effective` to the number of n-gram lengths of which both sides have n-grams.
+/// Computes the chrF score, 100 times the F score, from the statistics summed over a corpus. The arithmetic has the
+/// same order as in sacreBLEU and the number type `Number`. Unless `effective` is nullptr, sets `*effective` to the
+/// number of n-gram lengths for which both the hypotheses and the references have n-grams.
 template <class Number>
 Number f_score(std::span<const Number> sums, const ChrfOptions& options, int* effective = nullptr) {
   constexpr Number eps = static_cast<Number>(1e-16);
@@ -48,7 +49,7 @@ bool is_ascii_punctuation(char c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// A line as characters and as words, with the memory of both.
+/// A line, split into characters and into words. A Segment owns the text of both.
 class Segment {
  public:
   void read(std::string_view line, const ChrfOptions& options, MtevalTokenizer& words) {
@@ -76,7 +77,7 @@ class Segment {
       if (valid) {
         *out++ = c;
       } else {
-        // Each ill-formed byte becomes a character of its own, beyond all Unicode characters.
+        // A byte that is not valid UTF-8 becomes a character of its own, with a code above all Unicode characters.
         for (std::size_t i = start; i < at; ++i) *out++ = 0x110000 + static_cast<unsigned char>(line[i]);
       }
     }
@@ -90,8 +91,8 @@ class Segment {
   const std::vector<std::string_view>& words() const { return words_; }
 
  private:
-  /// Adds a word to words_. If the word's last character is a punctuation mark, or otherwise its first character is
-  /// one, the mark becomes a word of its own.
+  /// Adds a word to words_. If the word ends with a punctuation mark, the mark is added as a separate word; if only the
+  /// beginning of the word is a punctuation mark, that mark is added as a separate word.
   void split_punctuation(std::string_view word) {
     std::size_t first = 0;
     decode_utf8(word, first);
@@ -113,7 +114,7 @@ class Segment {
   std::vector<std::string_view> words_;
 };
 
-/// A reference with its n-grams of words.
+/// A reference of the segment: the line itself and a count of its n-grams of words.
 struct Reference {
   explicit Reference(const ChrfOptions& options) : words(options.word_order) {}
 
@@ -169,11 +170,12 @@ class ChrfCounter : public SegmentCounter {
     }
   }
 
-  /// Writes the statistics of two sequences into `row`: for each n, the n-grams of the hypothesis (a sequence of length
-  /// `hypothesis`), the n-grams of the reference, and the matches in matches_.
+  /// Writes three numbers for each n into `row`: how many n-grams the hypothesis has, how many the reference has, and
+  /// how many both share (matches_[n - 1]). `hypothesis` and `reference` are lengths, in characters or in words.
   void fill(std::size_t hypothesis, std::size_t reference, std::span<double> row) const {
     for (std::size_t n = 0; 3 * n < row.size(); ++n) {
-      // When the reference has no n-grams, sacreBLEU does not count the hypothesis' n-grams either.
+      // When the reference has no n-grams of this length, sacreBLEU does not count the hypothesis' n-grams of this
+      // length either.
       const bool any = reference > n;
       row[3 * n] = any && hypothesis > n ? static_cast<double>(hypothesis - n) : 0;
       row[3 * n + 1] = any ? static_cast<double>(reference - n) : 0;
@@ -184,7 +186,8 @@ class ChrfCounter : public SegmentCounter {
   ChrfOptions options_;
   MtevalTokenizer splitter_{MtevalMode::none};
   Segment hypothesis_;
-  // The references of the present segment are the first `count_` elements.
+  // The references of the present segment are the first `count_` elements; the other elements are kept for later
+  // segments.
   std::deque<Reference> references_;
   std::size_t count_ = 0;
   CharacterMatcher characters_;

@@ -6,17 +6,20 @@ namespace heed {
 
 /// The settings of chrF (Popović 2015) and chrF++ (Popović 2017: word_order 2); the defaults are sacreBLEU's.
 struct ChrfOptions {
-  int char_order = 6;          ///< the largest n of the n-grams of characters
-  int word_order = 0;          ///< the largest n of the n-grams of words
-  int beta = 2;                ///< recall is beta times as important as precision
-  bool lowercase = false;      ///< true: the text is lower-cased by full Unicode rules
-  bool whitespace = false;     ///< true: white space belongs to the n-grams of characters
-  bool eps_smoothing = false;  ///< true: an n without n-grams gets a tiny F score; false: that n is left out
+  int char_order = 6;       ///< the largest n of the n-grams of characters that are counted
+  int word_order = 0;       ///< the largest n of the n-grams of words that are counted
+  int beta = 2;             ///< recall is beta times as important as precision
+  bool lowercase = false;   ///< true: lines are lower-cased by full Unicode rules before they are compared
+  bool whitespace = false;  ///< true: white space is a part of the n-grams of characters; false: it is ignored
+  /// True: a value of n for which a text has no n-grams gets a tiny F score. False: this value of n is left out of the
+  /// mean.
+  bool eps_smoothing = false;
 };
 
-/// Implements TranslationMetric for chrF. The statistics of a segment are, for each n of characters and then for each n
-/// of words, the number of n-grams in the hypothesis, in the reference, and in both. With several references, only the
-/// reference with the best F score counts (the first of equally good references).
+/// The metric chrF. The statistics of a segment are three numbers for each n of the n-grams of characters and then for
+/// each n of the n-grams of words: how many n-grams the hypothesis has, how many the reference has, and how many both
+/// share. With several references, only the reference with the best F score counts (the first of equally good
+/// references).
 class ChrfMetric : public TranslationMetric {
  public:
   explicit ChrfMetric(const ChrfOptions& options) : options_(options) {}

@@ -12,7 +12,8 @@ constexpr std::size_t kLongestShift = 10;
 constexpr std::int64_t kFarthestShift = 50;
 constexpr double kBeam = 25;
 constexpr std::int64_t kMostCandidates = 1000;
-constexpr std::int32_t kFar = 1 << 29;  // the distance in a cell outside the beam
+// The value of a cell in the table of edit distances that is not computed, since it is outside the beam.
+constexpr std::int32_t kFar = 1 << 29;
 
 }  // namespace
 
@@ -39,8 +40,9 @@ std::int64_t TranslationEdits::count(std::span<const std::uint32_t> hypothesis,
   }
 }
 
-/// Sets the columns of each row that are inside the beam around the diagonal. The diagonal leads from corner to corner
-/// of the table; when it is steep, the beam is wider, so that the beams of neighbouring rows overlap.
+/// Sets beam_: which columns of each row of the edit-distance table (rows: hypothesis words, columns: reference words)
+/// are computed, namely the columns near the diagonal from the first to the last cell. If the reference is much longer
+/// than the hypothesis, the beam is wider, so that the beams of neighbouring rows overlap.
 void TranslationEdits::set_beam() {
   const double ratio = words_.empty() ? 1 : static_cast<double>(reference_.size()) / static_cast<double>(words_.size());
   const auto beam = static_cast<std::int64_t>(kBeam < ratio / 2 ? std::ceil(ratio / 2 + kBeam) : kBeam);
@@ -69,8 +71,10 @@ void TranslationEdits::distance_row(const std::vector<std::uint32_t>& words, std
   }
 }
 
-/// Follows the cheapest edits back from the end of the table (a match or substitution is preferred to a deletion, and a
-/// deletion to an insertion). Records the word that each reference word is aligned with, and where the errors are.
+/// Follows the cheapest edits back from the last cell of the edit-distance table to the first. Of equally cheap edits,
+/// a match or substitution is preferred to a deletion, and a deletion to an insertion. Stores in aligned_ which
+/// hypothesis word each reference word is aligned with, and in wrong_words_ and wrong_references_ which words have an
+/// error. Returns the edit distance.
 std::int32_t TranslationEdits::align() {
   const std::size_t width = columns();
   aligned_.assign(reference_.size(), -1);
@@ -98,8 +102,8 @@ std::int32_t TranslationEdits::align() {
   return cells_.back();
 }
 
-/// Sets shifted_ to words_ in which `length` words, from place `start` on, are moved to before the word at place
-/// `target`. As in Tercom, a `target` from start to start + length means target + length.
+/// Sets shifted_ to a copy of words_ in which the `length` words from index `start` on are moved to before the word at
+/// index `target`. As in Tercom, a `target` from start to start + length means the index target + length.
 void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t target) {
   shifted_ = words_;
   const auto at = [this](std::size_t i) {
@@ -111,11 +115,12 @@ void TranslationEdits::shift(std::size_t start, std::size_t length, std::size_t 
     std::rotate(at(start), at(start + length), at(target > start + length ? target : target + length));
 }
 
-/// Returns the edit distance of shifted_, which has the same words as words_ before place `first`. If a row behind the
-/// shifted words equals the row of words_, the remaining rows are equal too and need not be computed.
+/// Returns the edit distance between shifted_ (the hypothesis after a shift) and the reference. shifted_ has the same
+/// words as words_ before index `first`, so these rows of the table are not computed again. If a row behind the shifted
+/// words equals the same row of words_, the remaining rows are equal too and are not computed.
 std::int32_t TranslationEdits::shifted_distance(std::size_t first) {
   const std::size_t width = columns();
-  // words_ and shifted_ are equal from this place on.
+  // From this index on, the hypothesis before the shift (words_) and after the shift (shifted_) have the same words.
   std::size_t same_from = words_.size();
   while (same_from > first && shifted_[same_from - 1] == words_[same_from - 1]) --same_from;
   if (same_from == first) return cells_.back();
@@ -132,8 +137,9 @@ std::int32_t TranslationEdits::shifted_distance(std::size_t first) {
   return shifted_cells_.back();
 }
 
-/// Finds the best shift of all candidates: the largest gain, then the most words, then the smallest start, then the
-/// smallest target. Returns false when there is no candidate.
+/// Tries all candidate shifts of words and sets `best` to the best one: the shift that lowers the edit distance most;
+/// of equally good shifts the one with the most words, then the smallest start, then the smallest target. Returns false
+/// when there is no candidate.
 bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
   align();
   bool found = false;
@@ -146,14 +152,16 @@ bool TranslationEdits::best_shift(std::int32_t distance, Shift& best) {
       for (std::size_t length = 1; length <= kLongestShift && start + length <= words && other + length <= references &&
                                    words_[start + length - 1] == reference_[other + length - 1];
            ++length) {
-        // A shift is a candidate if the moved words and the matching reference words both have an error, and if the
-        // moved words are not yet aligned with these reference words.
+        // A shift is a candidate if at least one of the words to be moved and at least one of the equal reference words
+        // has an error, and if the words to be moved are not yet aligned with these reference words.
         if (wrong_words_[start + length] == wrong_words_[start]) continue;
         if (wrong_references_[other + length] == wrong_references_[other]) continue;
         const auto begin = static_cast<std::int32_t>(start), end = static_cast<std::int32_t>(start + length);
         if (begin <= aligned_[other] && aligned_[other] < end) continue;
         std::int32_t previous = -1;
-        // Each target is behind the hypothesis word that is aligned with the reference word number other + offset - 1.
+        // The words are moved to behind a hypothesis word: to behind the word that is aligned with the reference word
+        // before the equal reference words (offset 0), or that is aligned with one of the equal reference words (offset
+        // 1 ... length).
         for (std::size_t offset = 0; offset <= length; ++offset) {
           const std::size_t behind = other + offset;
           if (behind > references) break;

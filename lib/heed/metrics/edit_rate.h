@@ -7,13 +7,14 @@
 namespace heed {
 
 /// Counts the edits of Translation Edit Rate (Snover et al. 2006): insertions, deletions and substitutions of words,
-/// and shifts of word sequences to another place. Tercom's greedy search finds the shifts: the search makes the best
-/// shift again and again until no shift lowers the number of edits. The limits are those of sacreBLEU 2.6: a shift
-/// moves at most 10 words over at most 50 words, the edit distance is computed within 25 words of the diagonal, and the
-/// search ends after 1,000 candidate shifts, without making the best of the last round. Keeps its memory between calls.
+/// and shifts of word sequences to another place. The greedy search of Tercom (the original program) finds the shifts:
+/// the search makes the best shift again and again until no shift lowers the number of edits. The limits are those of
+/// sacreBLEU 2.6: a shift moves at most 10 words over at most 50 words, the edit distance is computed within 25 words
+/// of the diagonal, and the search ends after 1,000 candidate shifts, without making the best shift of the last round.
+/// A TranslationEdits reuses its allocated memory for the next sentence.
 class TranslationEdits {
  public:
-  /// Returns the number of edits that turn `hypothesis` into `reference`. Words are given as numbers; equal numbers are
+  /// Returns the number of edits that turn `hypothesis` into `reference`. Each word is given as an id; equal ids are
   /// equal words.
   std::int64_t count(std::span<const std::uint32_t> hypothesis, std::span<const std::uint32_t> reference);
 
@@ -32,15 +33,21 @@ class TranslationEdits {
   bool best_shift(std::int32_t distance, Shift& best);
 
   std::span<const std::uint32_t> reference_;
-  // The hypothesis after the shifts made so far, and the hypothesis after one more shift.
+  // The ids of the hypothesis' words: `words_` after the shifts made so far, `shifted_` after one more shift that is
+  // being tried.
   std::vector<std::uint32_t> words_, shifted_;
-  // [words + 1] The columns of each row that are inside the beam: the first column, and the column behind the last.
+  // For each row of the edit-distance table, the range of columns that are computed: the first column, and the column
+  // behind the last. Shape: [words + 1].
   std::vector<std::pair<std::int32_t, std::int32_t>> beam_;
-  // [words + 1, columns()] The edit distances for words_ and for shifted_.
+  // The tables of edit distances between the reference and words_, and between the reference and shifted_, row after
+  // row. Shape: [words + 1, columns()].
   std::vector<std::int32_t> cells_, shifted_cells_;
-  // [reference] The hypothesis word that each reference word is aligned with; -1 means before the first word.
+  // For each reference word, the index of the hypothesis word that it is aligned with. A reference word that the
+  // hypothesis lacks has the index of the hypothesis word before its place; -1 means before the first word. Shape:
+  // [words of the reference].
   std::vector<std::int32_t> aligned_;
-  // [words + 1] and [reference + 1] For each position of a sequence, how many words before the position have an error.
+  // wrong_words_[i] is the number of errors among the first i words of the hypothesis, and wrong_references_[j] the
+  // number of errors among the first j words of the reference.
   std::vector<std::int32_t> wrong_words_, wrong_references_;
   std::int64_t candidates_ = 0;
 };

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint32_t kAbsent = UINT32_MAX;
 
-/// Returns a hash of a value: the value's product with an odd constant, whose high half is then XORed into the low
-/// half, so that every bit of the value changes the low bits.
+/// Returns a hash of a 64-bit value. The value is multiplied by an odd constant, and the high half of the product is
+/// XORed into the low half, so that each bit of the value changes the low bits of the hash, which index the hash table.
 std::uint64_t mix(std::uint64_t value) {
   value *= 0x9E3779B97F4A7C15U;
   return value ^ (value >> 32);
@@ -32,7 +32,7 @@ TokenKey::TokenKey(std::string_view token) : text(token) {
     for (std::size_t at = 0; at + 8 < size; at += 8) hash = mix(hash ^ load<std::uint64_t>(bytes + at));
     hashed = mix(hash ^ load<std::uint64_t>(bytes + size - 8));
   } else if (size >= 4) {
-    // The first four and the last four bytes; these overlap in a token of less than eight bytes.
+    // Hashes the first four and the last four bytes of the token; in a token of less than eight bytes they overlap.
     hashed = mix(load<std::uint32_t>(bytes) | std::uint64_t{load<std::uint32_t>(bytes + size - 4)} << 32);
   } else if (size > 0) {
     const auto byte = [bytes](std::size_t i) { return std::uint64_t{static_cast<unsigned char>(bytes[i])}; };
@@ -115,7 +115,8 @@ void NgramMatcher::match(std::span<const std::string_view> tokens, std::span<std
 void NgramMatcher::match_longer(std::span<std::int64_t> matches) {
   const std::size_t length = token_ids_.size();
   for (std::size_t n = 2; n <= static_cast<std::size_t>(max_order_) && n <= length; ++n) {
-    // Stays false when no n-gram is in the references: then no longer n-gram is in them either.
+    // Whether any n-gram of this length n in the hypothesis is also in a reference. If none is, no longer n-gram can be
+    // in a reference either, and the loop over n ends.
     bool any = false;
     for (std::size_t i = 0; i + n <= length; ++i) {
       std::uint32_t& prefix = prefix_ids_[i];

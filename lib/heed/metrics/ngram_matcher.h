@@ -10,9 +10,9 @@
 
 namespace heed {
 
-/// A hash table from keys to small ids that can be emptied at once: each entry carries the number of the generation
-/// that it belongs to, and clear() begins a new generation, so that all older entries count as empty. Open addressing,
-/// linear probing, at most half full.
+/// A hash table that maps keys to small ids and that can be emptied quickly. Each entry stores the number of the
+/// generation in which it was added, and clear() begins a new generation, so that all older entries count as empty. The
+/// table uses open addressing with linear probing and is at most half full.
 template <class Entry>
 class GenerationTable {
  public:
@@ -26,7 +26,7 @@ class GenerationTable {
     }
   }
 
-  /// Returns the table's entry whose key is `key`, or nullptr when the table has no such entry.
+  /// Returns the entry with the key `key`, or nullptr when the table has no such entry.
   template <class Key>
   const Entry* find(const Key& key) const {
     for (std::size_t at = key.hash() & mask();; at = (at + 1) & mask()) {
@@ -36,7 +36,7 @@ class GenerationTable {
     }
   }
 
-  /// Returns the id of `key`. A new key gets the id `next_id`, and `next_id` is increased by 1.
+  /// Returns the id of `key`. If the table lacks `key`, adds it with the id `next_id` and increases `next_id` by 1.
   template <class Key>
   std::uint32_t intern(const Key& key, std::uint32_t& next_id) {
     if (2 * (used_ + 1) > entries_.size()) grow();
@@ -67,8 +67,8 @@ class GenerationTable {
   std::uint32_t generation_ = 1;
 };
 
-/// A token with the hash of its text, as a key of a GenerationTable. Two tokens of the same length of at most kShort
-/// bytes have different hashes if their texts differ, so that such texts need not be compared.
+/// A token with the hash of its text, for use as a key of a hash table. Two different tokens of the same length of at
+/// most kShort bytes always have different hashes, so that the texts of such tokens need not be compared.
 struct TokenKey {
   static constexpr std::size_t kShort = 8;
 
@@ -84,32 +84,34 @@ struct TokenKey {
   std::uint64_t hashed = 0;
 };
 
-/// An entry of a GenerationTable: a key, the generation that the entry belongs to, and the key's id.
+/// An entry of a GenerationTable: the key, the key's id, and the number of the generation (the time between two calls
+/// of clear()) in which the entry was added.
 template <class Key>
 struct GenerationEntry {
   Key key;
   std::uint32_t generation = 0, id = 0;
 };
 
-/// Gives each different token a number, 0, 1, 2 ... in the order in which the tokens are first seen. Keeps copies of
-/// the tokens' texts.
+/// Gives each different token an id: 0, 1, 2 ... in the order in which the tokens are first seen. Stores copies of the
+/// tokens' texts.
 class TokenNumbers {
  public:
-  /// Forgets all tokens, so that the numbers start at 0 again.
+  /// Forgets all tokens, so that the next new token gets the id 0.
   void clear();
-  /// Sets `numbers` to the numbers of the tokens.
+  /// Sets `numbers` to the ids of `tokens`, and adds tokens that have not been seen before.
   void number(std::span<const std::string_view> tokens, std::vector<std::uint32_t>& numbers);
 
  private:
   GenerationTable<GenerationEntry<TokenKey>> table_;
   std::uint32_t count_ = 0;
-  // The tokens' texts; only the first `count_` strings are in use.
+  // Copies of the tokens' texts. Only the first `count_` strings are in use; the others are kept so that their memory
+  // can be used again.
   std::deque<std::string> kept_;
 };
 
-/// Counts the n-grams that a hypothesis shares with its references, exactly and without building the n-grams' texts.
-/// Each different token gets an id, and each different n-gram gets an id too, found by the pair (id of its first n-1
-/// tokens, id of its last token). Example, for the reference "a b a b":
+/// Counts the n-grams that a hypothesis shares with its references, exactly and without storing the text of the
+/// n-grams. Each different token gets an id, and each different n-gram gets an id too, which is looked up by a pair of
+/// ids: the id of the n-gram's first n-1 tokens and the id of its last token. Example, for the reference "a b a b":
 ///
 ///     tokens     a: 0, b: 1
 ///     bigrams    a b: (0, 1) -> 2    b a: (1, 0) -> 3
@@ -118,13 +120,14 @@ class NgramMatcher {
  public:
   explicit NgramMatcher(int max_order) : max_order_(max_order) {}
 
-  /// Forgets the references, but keeps the memory.
+  /// Forgets the references, but keeps allocated memory for the next references.
   void clear();
-  /// Adds one reference. When several references have an n-gram, the largest of their counts is used. The tokens' texts
-  /// must exist until clear().
+  /// Adds one reference, given by its tokens. If several references contain the same n-gram, the largest of its counts
+  /// in one reference is used. The texts of the tokens must exist until clear() is called.
   void add_reference(std::span<const std::string_view> tokens);
-  /// Adds to `matches[n - 1]` (n = 1 ... max_order) the number of n-grams of the hypothesis `tokens` that are in the
-  /// references; each n-gram counts at most as often as in the references. May be called for several hypotheses.
+  /// Counts the n-grams of the hypothesis `tokens` that are in the references, and adds the count for each n = 1 ...
+  /// max_order to `matches[n - 1]`. An n-gram counts at most as often as the references contain it. match() may be
+  /// called for several hypotheses.
   void match(std::span<const std::string_view> tokens, std::span<std::int64_t> matches);
 
  private:
@@ -133,14 +136,14 @@ class NgramMatcher {
     std::uint64_t hash() const;
     bool operator==(const Pair& other) const = default;
   };
-  /// The counts of one n-gram: in the references, and so far in the present sequence. `sequence` is the number of the
-  /// sequence that `seen` belongs to.
+  /// The counts of one n-gram. `count` is the largest number of its occurrences in one reference. `seen` is the number
+  /// of its occurrences so far in the sequence (reference or hypothesis) that has the number `sequence`.
   struct Node {
     std::uint32_t count = 0, seen = 0, sequence = 0;
   };
 
   static Pair pair_key(std::uint32_t prefix, std::uint32_t token);
-  /// Makes room for `count` new n-grams.
+  /// Makes the array nodes_ large enough for `count` n-grams more.
   void make_room(std::size_t count) {
     if (nodes_.size() < node_count_ + count) nodes_.resize(node_count_ + count);
   }

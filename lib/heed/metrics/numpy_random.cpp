@@ -5,8 +5,9 @@
 namespace heed {
 namespace {
 
-/// Computes the first `count` words of numpy.random.SeedSequence (after O'Neill's seed_seq): mixes the 32-bit words of
-/// the seed into a pool of four words and draws words from the pool.
+/// Computes the first `count` 32-bit words that numpy.random.SeedSequence generates from a seed (the method is
+/// O'Neill's seed_seq). The two 32-bit halves of the seed are mixed into an array of four words, from which the results
+/// are computed.
 template <std::size_t count>
 std::array<std::uint32_t, count> seed_words(std::uint64_t seed) {
   constexpr std::size_t kPool = 4;
@@ -63,12 +64,14 @@ void NumpyRandom::draw() {
 }
 
 void NumpyRandom::choose(std::uint32_t size, std::span<std::uint32_t> out) {
-  // With one possible result, NumPy draws no random number.
+  // If the only possible result is 0, NumPy uses none of its random numbers.
   if (size == 1) {
     for (std::uint32_t& number : out) number = 0;
     return;
   }
-  // Lemire's method for a number below `size`: numbers that would make some results more probable are rejected.
+  // Lemire's method to get a uniform random number below `size` from a 32-bit random number r: the result is the upper
+  // half of the product r * size. If the lower half of the product is less than `threshold`, r is rejected, since
+  // otherwise some results would be more probable than others.
   const std::uint32_t threshold = (UINT32_MAX - (size - 1)) % size;
   for (std::size_t at = 0; at < out.size();) {
     if (at_ == drawn_.size()) draw();

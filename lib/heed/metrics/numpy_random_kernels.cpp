@@ -46,9 +46,10 @@ std::uint64_t limb(Wide number, int i) {
   return static_cast<std::uint64_t>(number >> (kLimbBits * i)) & kLimb;
 }
 
-/// Fills `out` with AVX-512 instructions. A 128-bit number is held as three limbs (parts) of 52 bits, and a vector
-/// holds a limb of eight numbers. A limb may hold a carry above its 52 bits: the carry is added to the next limb but
-/// not removed, since the multiplications ignore the bits above 52.
+/// Fills `out` with the next random numbers of PCG64, with AVX-512 instructions. A 128-bit state is divided into three
+/// parts (limbs) of 52 bits, and a vector holds the same limb of eight states. A limb may have a carry above its 52
+/// bits: the carry is added to the next limb but not removed, since the multiplication instructions ignore the bits
+/// above 52.
 HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t> out) {
   constexpr std::size_t kLanes = 8, kVectors = kStreams / kLanes;
   alignas(64) std::uint64_t lanes[3][kLanes];
@@ -63,7 +64,8 @@ HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t
   }
   const __m512i limb_mask = _mm512_set1_epi64(static_cast<long long>(kLimb));
   const __m512i high_mask = _mm512_set1_epi64((1LL << 40) - 1);
-  constexpr int kAndOr = 0xEA;  // the truth table of (a & b) | c
+  // The truth table of the function (a & b) | c of three bits, as the instruction for functions of three bits needs it.
+  constexpr int kAndOr = 0xEA;
   for (std::size_t i = 0; i < out.size(); i += 2 * kStreams) {
     for (std::size_t v = 0; v < kVectors; ++v) {
       const __m512i s0 = state[v][0], s1 = state[v][1], s2 = state[v][2];
@@ -72,7 +74,8 @@ HEED_AVX512_IFMA void draw_avx512(Pcg64Streams& streams, std::span<std::uint32_t
           _mm512_ternarylogic_epi64(_mm512_srli_epi64(s1, 12), high_mask, _mm512_slli_epi64(s2, 40), kAndOr);
       const __m512i drawn = _mm512_rorv_epi64(_mm512_xor_si512(low, high), _mm512_srli_epi64(high, 58));
       _mm512_storeu_si512(out.data() + i + 2 * kLanes * v, drawn);
-      // The second and third limb are computed as two separate sums each, so that fewer additions wait for each other.
+      // Limbs (parts of 52 bits) 1 and 2 of the next state are each computed as two separate sums that are then added,
+      // so that the CPU can compute both sums at the same time.
       const __m512i next0 = _mm512_madd52lo_epu64(increment[0], s0, multiplier[0]);
       const __m512i next1 = _mm512_add_epi64(
           _mm512_madd52lo_epu64(_mm512_madd52hi_epu64(increment[1], s0, multiplier[0]), s0, multiplier[1]),

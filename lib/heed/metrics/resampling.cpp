@@ -10,15 +10,16 @@
 namespace heed {
 namespace {
 
-/// Returns how many resamples or trials are drawn before the threads work on them: several for each thread, but so few
-/// that they stay in the cache.
+/// Returns for how many resamples or trials random numbers are drawn before the threads work on them: several for each
+/// thread, but so few that their random numbers stay in the CPU's cache.
 std::int64_t round_size(std::size_t segments, int threads) {
   const auto fitting = static_cast<std::int64_t>((std::size_t{1} << 18) / segments);
   return std::max<std::int64_t>(threads, std::min<std::int64_t>(64, fitting));
 }
 
-/// Returns the sum of an array in the order of additions of numpy.add.reduce: blocks of up to 128 numbers have eight
-/// running sums, and longer arrays are cut into halves.
+/// Returns the sum of an array, added in the same order as by NumPy's numpy.add.reduce, so that the sum is rounded in
+/// the same way. Up to 128 numbers are added in eight running sums; a longer array is divided into halves, whose sums
+/// are added.
 template <class Number>
 Number pairwise_sum(std::span<const double> values) {
   const auto at = [&](std::size_t i) { return static_cast<Number>(values[i]); };
@@ -42,19 +43,21 @@ Number pairwise_sum(std::span<const double> values) {
   return pairwise_sum<Number>(values.first(half)) + pairwise_sum<Number>(values.subspan(half));
 }
 
-/// Returns the mean of the values with NumPy's rounding, in float32 when `single` is true.
+/// Returns the mean of the values with NumPy's rounding errors, computed in float32 when `single` is true and else in
+/// float64.
 double numpy_mean(std::span<const double> values, bool single) {
   const auto count = static_cast<double>(values.size());
   if (!single) return pairwise_sum<double>(values) / count;
   return static_cast<double>(static_cast<float>(static_cast<double>(pairwise_sum<float>(values)) / count));
 }
 
-/// Returns a - b, computed in float32 when `single` is true.
+/// Returns the difference a - b, computed in float32 when `single` is true and else in float64.
 double difference_of(double a, double b, bool single) {
   return single ? static_cast<double>(static_cast<float>(a) - static_cast<float>(b)) : a - b;
 }
 
-/// Returns the mean as if computed without rounding: `lost` sums up what each addition loses.
+/// Returns the mean of the values nearly without rounding errors: `lost` sums up the rounding error of each addition to
+/// `sum`.
 double exact_mean(std::span<const double> values) {
   double sum = 0, lost = 0;
   for (const double value : values) {
@@ -66,7 +69,8 @@ double exact_mean(std::span<const double> values) {
   return static_cast<double>((static_cast<long double>(sum) + static_cast<long double>(lost)) / count);
 }
 
-/// Returns the interval that holds the middle 95 % of the scores, with the given mean.
+/// Returns the confidence interval of resampled scores: the given mean, and half the width of the range that holds the
+/// middle 95 % of the scores.
 Interval interval(const ResampledScores& scores, double mean) {
   std::vector<double> sorted = scores.values;
   std::sort(sorted.begin(), sorted.end());
@@ -74,17 +78,19 @@ Interval interval(const ResampledScores& scores, double mean) {
   return {mean, 0.5 * difference_of(sorted[high], sorted[low], scores.single), scores.single};
 }
 
-/// Returns the p-value of a test: in `larger` of `count` random trials the difference was larger than the observed one.
+/// Returns the p-value of a significance test with `count` random trials. In `larger` of the trials, the difference of
+/// the scores was larger than the difference that was observed.
 double p_value(std::size_t larger, std::size_t count) {
   return (static_cast<double>(larger) + 1) / (static_cast<double>(count) + 1);
 }
 
-/// The rows that resamples are drawn from. Small whole numbers are stored as bytes and summed as integers, which takes
-/// a quarter of the memory: float32 would sum these numbers without rounding too, so the results are equal.
+/// The statistics of all segments (one row for each segment) in a form in which randomly drawn rows are summed quickly.
+/// Small whole numbers are stored as bytes and summed as integers, which takes a quarter of the memory of float32. In
+/// float32 these sums would be exact too, so the results are equal.
 class ResampleRows {
  public:
   ResampleRows(const CompactNumbers& rows, std::size_t width) : width_(width) {
-    // All whole numbers up to this one are exact in float32.
+    // float32 represents all whole numbers up to this limit exactly.
     constexpr std::size_t kExact = 1 << 24;
     const auto bytes = rows.bytes();
     const std::size_t most = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
@@ -98,11 +104,11 @@ class ResampleRows {
     }
   }
 
-  /// Returns how many numbers add() writes: the numbers of a row and, up to a multiple of kColumns, numbers without
-  /// meaning.
+  /// Returns how many numbers add() writes: as many as a row has, rounded up to a multiple of kColumns. The numbers
+  /// behind the end of the row have no meaning.
   std::size_t columns() const { return (width_ + kColumns - 1) / kColumns * kColumns; }
 
-  /// Adds the rows with the numbers `draws`, in this order, to `sums` [columns()].
+  /// Adds the rows whose indices are in `draws` to the column sums `sums` [columns()], in the order of `draws`.
   void add(std::span<const std::uint32_t> draws, std::span<float> sums) const {
     for (std::size_t at = 0; at < columns();) {
       const std::size_t blocks = std::min<std::size_t>(2, (columns() - at) / kColumns);
@@ -138,7 +144,7 @@ class ResampleRows {
 
   template <std::size_t columns, class Stored, class Sum>
   void add_stored(std::span<const std::uint32_t> draws, const Stored* rows, Sum* totals) const {
-    Sum sums[columns];  // held in registers
+    Sum sums[columns];  // the compiler can hold this local array in vector registers
     std::copy_n(totals, columns, sums);
     for (const std::uint32_t draw : draws) {
       const Stored* row = rows + draw * width_;
@@ -147,7 +153,8 @@ class ResampleRows {
     std::copy(std::begin(sums), std::end(sums), totals);
   }
 
-  /// Adds rows of numbers below 64: four rows at a time are summed in bytes, and then in 16 bits.
+  /// Adds rows whose numbers are all below 64 to the column sums `totals`: first four rows are summed in 8-bit
+  /// integers, and these sums are then added in 16-bit integers.
   template <std::size_t columns>
   void add_small(std::span<const std::uint32_t> draws, const std::uint8_t* rows, std::uint16_t* totals) const {
     for (; draws.size() >= 4; draws = draws.subspan(4)) {
@@ -161,31 +168,36 @@ class ResampleRows {
     add_stored<columns>(draws, rows, totals);
   }
 
-  // The number of bytes whose sum always fits into 16 bits.
+  // This many numbers of 8 bits can be added without an overflow of a 16-bit sum.
   static constexpr std::size_t kBytesPerSum = 256;
   std::size_t width_;
-  // True when the sum of any four numbers fits into a byte.
+  // True when all numbers are below 64, so that the sum of any four numbers fits into a byte.
   bool are_small_ = false;
-  // The rows as bytes, one row after another, and kColumns more bytes so that add() can read past the last row.
+  // The rows (the statistics of the segments) as bytes, one row after another, and kColumns more bytes, so that add()
+  // can read past the last row.
   std::vector<std::uint8_t> bytes_;
-  // The rows as floats; either bytes_ or floats_ is empty.
+  // The rows (the statistics of the segments) as floats, for numbers that do not fit into bytes. Either bytes_ or
+  // floats_ is empty.
   std::vector<float> floats_;
 };
 
-/// The sums of one column for the two systems that a trial makes by swapping segments.
+/// The sums of one column of the statistics after a random trial has swapped some segments between a system and the
+/// baseline: `one` for the system, `other` for the baseline.
 struct ShuffledSums {
   double one = 0, other = 0;
 };
 
-/// Returns the sums of a column with fractions (such as TER's mean length of three references) for the trial `mask`,
-/// rounded as NumPy rounds them. The last bit matters: a trial whose difference equals the observed difference does not
-/// count, and a trial with a larger difference does. NumPy computes these sums as products of 0/1 matrices, which
+/// Returns the two sums of a column whose numbers have fractions (such as TER's mean length of three references) for
+/// one random trial, rounded as NumPy rounds them. Bit i of `mask` says whether the trial swaps segment i between the
+/// system and the baseline. The last bit of the sums matters: a trial counts only if its difference is larger than the
+/// observed difference, and not if both are equal. NumPy computes these sums as products of 0/1 matrices, which
 /// OpenBLAS sums in blocks of 384 segments (two halves when less than two blocks are left) on CPUs with AVX-512.
 ShuffledSums shuffled_fractions(const CompactNumbers& rows, std::size_t width, std::size_t baseline, std::size_t system,
                                 const std::uint64_t* mask) {
   constexpr std::size_t kBlock = 384;
   const std::size_t segments = rows.size() / width;
-  // The part of the sums that comes from the baseline's rows (`swapped`) and from the system's rows (`kept`).
+  // Two parts of the sums: `swapped` is the part that comes from the baseline's rows, and `kept` is the part that comes
+  // from the system's rows.
   ShuffledSums swapped, kept;
   for (std::size_t first = 0; first < segments;) {
     const std::size_t left = segments - first;
@@ -204,7 +216,8 @@ ShuffledSums shuffled_fractions(const CompactNumbers& rows, std::size_t width, s
   return {swapped.one + kept.one, swapped.other + kept.other};
 }
 
-/// Calls function(thread, first, last) on each thread, with one part of the range 0 .. count.
+/// Divides the range 0 .. count among the threads of `pool`: calls function(first, last) once on each thread, with the
+/// thread's part of the range.
 template <class Function>
 void share(ThreadPool& pool, std::int64_t count, const Function& function) {
   pool.run([&](int thread) {
@@ -264,7 +277,8 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
     }
   };
   if (threads == 1) {
-    // A resample is drawn and added in pieces, so that the cache has room for the rows.
+    // The indices of a resample's segments are drawn in portions of at most 4096, so that the CPU's cache holds a
+    // portion together with the statistics that are summed.
     std::vector<float> sums(rows.columns());
     for (std::size_t sample = 0; sample < count; ++sample) {
       std::fill(sums.begin(), sums.end(), 0.0F);
@@ -305,7 +319,7 @@ Interval exact_interval(const ResampledScores& scores) {
 }
 
 Interval numpy_interval(const ResampledScores& scores) {
-  // NumPy's sum depends on the order of the scores: sacreBLEU's order is the sorted one.
+  // The rounding of NumPy's sum depends on the order of the scores. sacreBLEU sums the sorted scores.
   std::vector<double> sorted = scores.values;
   std::sort(sorted.begin(), sorted.end());
   return interval(scores, numpy_mean(sorted, scores.single));
@@ -328,8 +342,9 @@ std::vector<double> randomization_p_values(const SegmentStatistics& statistics, 
   const std::size_t segments = statistics.segments(), width = statistics.row_width(), words = (segments + 63) / 64;
   const std::size_t metrics = statistics.metrics().size(), systems = statistics.systems();
   const std::size_t system_width = width / systems;
-  // `changes` holds, for each segment, what is added to a system's sums when the system gets the baseline's row of the
-  // segment. `own` holds each system's sums without swaps; `both` adds the baseline's sums to each system's sums.
+  // `changes` holds, for each segment, the numbers that are added to a system's sums when a trial swaps this segment:
+  // the baseline's statistics minus the system's. `own` holds each system's sums without swaps; `both` holds each
+  // system's sums plus the baseline's sums.
   std::vector<double> changes(segments * (width - system_width)), own(width), both(width);
   for (std::size_t i = 0; i < segments; ++i) {
     const auto row = [&](std::size_t k) { return statistics.rows()[i * width + k]; };

@@ -29,7 +29,8 @@ std::string centred(std::string_view text, std::size_t width) {
   return std::string(pad / 2, ' ') + std::string(text) + std::string(pad - pad / 2, ' ');
 }
 
-/// Returns the number rounded to `width` decimals and written for JSON: 41.0 for 41.04 and width 1.
+/// Returns a number, rounded to `width` decimals, as text for JSON; the text always has a decimal point: "41.0" for
+/// 41.04 and width 1.
 std::string rounded(double value, int width) {
   const std::string text = format_fixed(value, width);
   double number = 0;
@@ -37,11 +38,11 @@ std::string rounded(double value, int width) {
   return json_number(number);
 }
 
-/// A cell of a table, with one or several lines.
+/// The text of one cell of a table, as a list of lines.
 using Cell = std::vector<std::string>;
 
-/// Returns a table with a frame around its cells. The first row is the header; the first column is aligned to the
-/// right, and the other columns are centred.
+/// Draws a table as text, with a frame around the cells. The first row is the header; the first column is aligned to
+/// the right, and the other columns are centred.
 std::string frame(const std::vector<std::vector<Cell>>& rows) {
   std::vector<std::size_t> widths;
   for (const Cell& title : rows[0]) widths.push_back(columns(title[0]) + 2);
@@ -80,7 +81,7 @@ Cell score_cell(const SystemScore& score, int width) {
   return cell;
 }
 
-/// Returns an explanation of the significance test for the reader of a table.
+/// Returns a text below a table of scores that explains the significance test to the user.
 std::string test_description(const std::string& baseline, const Resampling& test) {
   const bool bootstrap = test.test == "bs";
   const std::string title = std::string("Paired ") +
@@ -94,7 +95,7 @@ std::string test_description(const std::string& baseline, const Resampling& test
          "   p <= 0.05: the systems differ. Which of them is better, the scores say.\n";
 }
 
-/// Returns a number for JSON, or null.
+/// Returns a number as text for JSON, or "null" without a number.
 std::string nullable(const std::optional<double>& number) {
   return number ? json_number(*number) : "null";
 }
@@ -103,8 +104,8 @@ std::string json_interval_number(double value, bool single) {
   return single ? json_number(static_cast<float>(value)) : json_number(value);
 }
 
-/// Returns a text for the content or an attribute of an XML element. What XML cannot hold (control characters, U+FFFE,
-/// U+FFFF, bytes that are not UTF-8) becomes U+FFFD.
+/// Returns a text in a form in which it can be the content or an attribute of an XML element. Characters that XML does
+/// not allow (control characters, U+FFFE, U+FFFF, bytes that are not UTF-8) become U+FFFD.
 std::string xml_text(std::string_view text) {
   std::string out;
   std::string valid = replace_invalid_utf8(text);

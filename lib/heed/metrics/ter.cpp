@@ -9,8 +9,8 @@
 namespace heed {
 namespace {
 
-/// Returns 100 times the edits divided by the reference length. With an empty reference the rate is 100 if there are
-/// edits.
+/// Returns the translation edit rate: 100 times the number of edits, divided by the length of the reference in words.
+/// If the reference is empty, the rate is 100 if there are edits and 0 otherwise.
 template <class Number>
 Number edit_rate(std::span<const Number> sums) {
   if (sums[1] > 0) return 100 * (sums[0] / sums[1]);

@@ -5,9 +5,9 @@
 
 namespace heed {
 
-/// Implements TranslationMetric for Translation Edit Rate (Snover et al. 2006) as in sacreBLEU 2.6: 100 times the
-/// number of edits to the nearest reference, divided by the mean length of the references. The statistics of a segment
-/// are the edits and the mean length.
+/// The metric Translation Edit Rate (Snover et al. 2006) as in sacreBLEU 2.6: 100 times the number of edits to the
+/// nearest reference, divided by the mean length of the references in words. The statistics of a segment are the number
+/// of edits and the mean length of the references.
 class TerMetric : public TranslationMetric {
  public:
   explicit TerMetric(const TercomOptions& options) : options_(options) {}
