@@ -24,7 +24,7 @@ void check_groups(const WordGroups& groups, std::size_t pieces, const char* side
                 " pieces in order");
 }
 
-/// Returns the map without its last row (if `row`) and without its last column (if `column`).
+/// Returns a copy of the map without the last row (if `row` is true) and without the last column (if `column` is true).
 AttentionMap without_last(const AttentionMap& map, bool row, bool column) {
   AttentionMap out = map;
   if (row) out.rows.pop_back();

@@ -14,54 +14,58 @@ namespace heed {
 /// encoder the rows and the columns are the source tokens. In the decoder the rows and the columns are the tokens that
 /// were fed to the decoder (`<s>` first).
 struct AttentionMap {
-  std::string kind = {};                             ///< "encoder", "decoder" or "cross"
-  int layer = 1;                                     ///< counts from 1, the layer nearest to the embeddings
-  int head = 0;                                      ///< counts from 1; 0: a combination of several heads
-  std::string reduction = {};                        ///< "mean" or "max" for a combination of heads
+  std::string kind = {};       ///< the kind of attention: "encoder", "decoder" or "cross"
+  int layer = 1;               ///< number of the layer; layer 1 is the nearest to the embeddings
+  int head = 0;                ///< number of the head, from 1; 0 for a combination of several heads
+  std::string reduction = {};  ///< "mean" or "max" for a combination of several heads, else empty
   std::vector<std::string> rows = {}, columns = {};  ///< the tokens of the queries and of the keys
-  std::vector<float> weights = {};                   ///< [rows, columns], row-major; a head's rows sum to 1
+  std::vector<float> weights = {};  ///< [rows, columns], row-major; the weights in a row of one head sum to 1
 
   float at(std::size_t row, std::size_t column) const { return weights[row * columns.size() + column]; }
-  /// Returns the map's caption: "cross attention, layer 4, head 2" or "cross attention, layer 4, mean of heads".
+  /// Returns a caption for the map: "cross attention, layer 4, head 2" or "cross attention, layer 4, mean of heads".
   std::string title() const;
   /// Throws Error unless the map has rows x columns weights and all weights are finite.
   void check() const;
 };
 
-/// A grouping of subword pieces into words.
+/// Says which subword tokens (pieces) of a sentence form which word.
 struct WordGroups {
-  std::vector<int> word_of;        ///< [pieces] the index of each piece's word: 0, 1, ... in order
+  std::vector<int> word_of;  ///< [pieces] for each subword token, the index of its word in `words`; never decreasing
   std::vector<std::string> words;  ///< the text of each word
 };
 
-/// Groups pieces into words by a continuation mark at the end of a piece: "lo@@ st ." are the words "lost" and ".". A
-/// mark on the last piece stays in the text, since no piece follows.
+/// Groups subword tokens into words: a token that ends with `mark` continues in the next token. "lo@@ st ." gives the
+/// words "lost" and ".". A mark on the last token stays in the text, since no token follows.
 WordGroups group_by_continuation(std::span<const std::string> pieces, std::string_view mark = "@@");
 
-/// Returns a map with one row and one column for each word. The weight of a word is the mean over its pieces as queries
-/// and the sum over its pieces as keys, so that the rows still sum to 1. Throws Error when a grouping does not fit the
-/// map.
+/// Merges the rows and the columns of a map that belong to the subword tokens of one word. The weight of a word is the
+/// mean over the word's tokens as queries (rows) and the sum over the word's tokens as keys (columns), so that each row
+/// still sums to 1. Throws Error when `rows` or `columns` does not fit the map.
 AttentionMap merge_words(const AttentionMap& map, const WordGroups& rows, const WordGroups& columns);
 
 enum class HeadReduction { mean, max };
 
-/// Combines the heads of one layer into one map (whose head is 0): each weight is the mean or the maximum of the heads'
-/// weights. The maps must have the same tokens.
+/// Combines the maps of a layer's heads into one map (with the head number 0): each weight is the mean or the maximum
+/// of the heads' weights. The maps must have the same tokens.
 AttentionMap reduce_heads(std::span<const AttentionMap> heads, HeadReduction reduction);
 
-/// Returns a map without the row and the column of `</s>` at the end. The other weights do not change, so that a row's
-/// sum lacks the weight of `</s>`.
+/// Returns a copy of the map without the row and the column of `</s>`, if they are the last ones. The other weights do
+/// not change, so that the weights of a row may sum to less than 1.
 AttentionMap drop_end_of_sentence(const AttentionMap& map, std::string_view end = "</s>");
 
-/// A list of links (column, row), ordered by row and then by column. In cross-attention a link is (source, target).
+/// A word alignment: a list of links (column, row) of an attention map, ordered by row and then by column. In
+/// cross-attention a link is (index of the source token, index of the target token).
 using Alignment = std::vector<std::pair<int, int>>;
 
-/// Links each row with the column of the row's largest weight; if several columns have that weight, with the first.
+/// Aligns each row of the map with the column that has the largest weight in this row; if several columns have the
+/// largest weight, with the first of them.
 Alignment align_argmax(const AttentionMap& map);
-/// Links each row and column whose weight is at least `threshold`.
+/// Returns a link for each weight of the map that is at least `threshold`: the weight's row is aligned with the
+/// weight's column.
 Alignment align_threshold(const AttentionMap& map, float threshold);
 
-/// Returns the links as text, "0-0 1-2", in the format of Pharaoh, Moses and fast_align.
+/// Returns the links of a word alignment as text, "0-0 1-2", in the format that the programs Pharaoh, Moses and
+/// fast_align use.
 std::string pharaoh(const Alignment& alignment);
 
 }  // namespace heed

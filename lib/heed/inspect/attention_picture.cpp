@@ -11,28 +11,30 @@ namespace heed {
 namespace {
 
 constexpr double kMargin = 20, kCell = 20, kFont = 12, kHeading = 16, kTitle = 13, kGap = 28;
-// In pixels. A row of maps that is wider continues in the next row of the picture.
+// The greatest width of the picture in pixels. When the maps of one layer would be wider side by side, the next map
+// starts a new row.
 constexpr double kWidest = 1800;
-// Longer tokens are cut to this many columns of text.
+// A token that takes more columns than this in a fixed-width font is cut.
 constexpr int kLongestToken = 24;
-// The columns' tokens are turned by this angle, in degrees.
+// The tokens above the columns of a map are rotated by this angle, in degrees clockwise.
 constexpr double kSlant = -55;
 constexpr double kSin = 0.82, kCos = 0.58;
 
-/// A text and its place in the picture.
+/// A text of the picture, its position and its style.
 struct Label {
   Point at;
   std::string text;
   TextStyle style;
 };
 
-/// A map and its place in the picture.
+/// An attention map and its position in the picture.
 struct Placed {
   const AttentionMap* map;
-  Point corner;  // the corner of the cells at the left and the top
+  Point corner;  // the upper left corner of the map's cells
 };
 
-/// The places of all parts of a picture, computed before anything is drawn, since a canvas must know its size.
+/// The positions of all texts and maps of a picture, and the picture's size. They are computed before anything is
+/// drawn, since a canvas must know its size when it is made.
 struct Layout {
   std::vector<Label> labels;
   std::vector<Placed> maps;
@@ -50,8 +52,9 @@ double widest(const std::vector<std::string>& tokens) {
   return width;
 }
 
-/// The space that one map takes, in pixels. The rows' tokens are at the left of the cells; the columns' tokens are
-/// above the cells and slanted, so that the last ones reach beyond the cells at the right.
+/// The size of one attention map with its texts, in pixels. The tokens of the rows are at the left of the cells. The
+/// tokens of the columns are above the cells and slanted, so that the last tokens may reach beyond the right edge of
+/// the cells.
 struct Extent {
   double left, above, width, height;
 
@@ -135,7 +138,7 @@ void draw_scale(Canvas& canvas, const Layout& layout) {
   const double y = layout.height - kMargin - kHeight, x = kMargin + 60;
   canvas.text({kMargin, y + 10}, "weight", {.size = kFont});
   canvas.text({x - 4, y + 10}, "0", {.size = kFont, .anchor = Anchor::end});
-  // The steps of the scale overlap a little, so that no gap shows between them.
+  // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
   for (int i = 0; i < kSteps; ++i)
     canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
                      color_of(static_cast<float>(i) / (kSteps - 1)));

@@ -74,7 +74,8 @@ std::string attention_jsonl(std::int64_t line, const AttentionMap& map) {
   auto& weights = object["weights"] = nlohmann::ordered_json::array();
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     auto row = nlohmann::ordered_json::array();
-    // The weights have six decimals. They are rounded as doubles, so that 0.1F is written as 0.1.
+    // The weights are rounded to six decimals. They are rounded as doubles: a float32 such as 0.1F would otherwise be
+    // written as 0.10000000149011612 and not as 0.1.
     for (std::size_t c = 0; c < map.columns.size(); ++c)
       row.push_back(std::round(static_cast<double>(map.at(r, c)) * 1e6) / 1e6);
     weights.push_back(std::move(row));

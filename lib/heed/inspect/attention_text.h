@@ -7,21 +7,22 @@
 
 namespace heed {
 
-/// Returns the header line of the TSV format: the names "line kind layer head query query_token key key_token weight",
-/// separated by tabs.
+/// Returns the first line of a TSV file of attention weights: the column names "line kind layer head query query_token
+/// key key_token weight", separated by tabs.
 std::string attention_tsv_header();
 
-/// Returns a map as TSV, with one line for each weight. `line` is the number of the sentence. Queries and keys count
-/// from 0, as in Pharaoh's links; the head is a number, "mean" or "max". A tab or line end inside a token is written as
-/// \t, \n or \r.
+/// Returns an attention map as TSV, with one line for each weight. `line` is the number of the sentence. The columns
+/// `query` and `key` are the indices of the two tokens, from 0; the column `head` is a number, "mean" or "max". A tab
+/// or line end inside a token is written as \t, \n or \r.
 std::string attention_tsv(std::int64_t line, const AttentionMap& map);
 
-/// Returns a map as one JSON object and a line end: {"line", "kind", "layer", "head", "rows", "columns", "weights"},
-/// where "weights" has one list for each row.
+/// Returns an attention map as one line with a JSON object: {"line", "kind", "layer", "head", "rows", "columns",
+/// "weights"}. "line" is the number of the sentence; "weights" has one list of numbers for each row.
 std::string attention_jsonl(std::int64_t line, const AttentionMap& map);
 
-/// Returns a map as a table for a terminal: the weights with two decimals under the names of the columns. When the
-/// table is wider than `width` terminal columns (0: no limit), it is cut into blocks of columns.
+/// Returns an attention map as a table for a terminal: the weights with two decimals under the tokens of the columns.
+/// If the table is wider than `width` terminal columns (0: no limit), several tables are drawn one below the other,
+/// each with a part of the map's columns.
 std::string attention_table(const AttentionMap& map, int width);
 
 }  // namespace heed

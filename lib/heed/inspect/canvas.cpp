@@ -8,8 +8,8 @@
 namespace heed {
 namespace {
 
-/// The widths of the characters from space to ~ in DejaVu Sans, in hundredths of the font's size. The other fonts that
-/// pictures name are as wide or narrower.
+/// The widths of the characters from space to ~ in the font DejaVu Sans, in hundredths of the font's size. The other
+/// fonts that a picture may be shown in have characters of the same width or narrower ones.
 constexpr std::array<unsigned char, 95> kRegular{
     32, 41, 46, 84, 64, 96, 78, 28, 40,  40, 50, 84, 32, 37, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
     64, 64, 34, 34, 84, 84, 84, 54, 100, 69, 69, 70, 78, 64, 58, 78, 76, 30, 30, 66, 56, 87, 75, 79,
@@ -30,7 +30,7 @@ double text_width(std::string_view text, double size, bool bold) {
     const char32_t c = decode_utf8(text, at);
     if (c >= ' ' && c <= '~')
       hundredths += (bold ? kBold : kRegular)[c - ' '];
-    else  // a wide estimate: most letters of other alphabets are narrower than W
+    else  // most letters of other alphabets are narrower than this estimate
       hundredths +=
           std::array{0, bold ? 95 : 85,
                      110}[static_cast<std::size_t>(std::clamp(display_width(text.substr(begin, at - begin)), 0, 2))];

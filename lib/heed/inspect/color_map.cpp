@@ -8,12 +8,13 @@
 namespace heed {
 namespace {
 
-/// A colour in linear sRGB, with parts from 0 to 1.
+/// A colour in linear sRGB. Each component is from 0 to 1.
 struct Linear {
   double red, green, blue;
 };
 
-/// Converts a colour from OKLab (B. Ottosson, 2020) in cylindrical coordinates to linear sRGB.
+/// Converts a colour from OKLab (B. Ottosson, 2020), given as lightness, chroma and hue (an angle in radians), to
+/// linear sRGB.
 Linear from_oklch(double lightness, double chroma, double hue) {
   const double a = chroma * std::cos(hue), b = chroma * std::sin(hue);
   const double l = std::pow(lightness + 0.3963377774 * a + 0.2158037573 * b, 3);
@@ -24,15 +25,15 @@ Linear from_oklch(double lightness, double chroma, double hue) {
           -0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s};
 }
 
-/// Converts a part of a colour from linear sRGB to a byte of sRGB.
+/// Converts one component of a colour (red, green or blue) from linear sRGB, 0 to 1, to a byte of sRGB, 0 to 255.
 std::uint8_t to_srgb(double linear) {
   const double x = std::clamp(linear, 0.0, 1.0);
   const double encoded = x <= 0.0031308 ? 12.92 * x : 1.055 * std::pow(x, 1 / 2.4) - 0.055;
   return static_cast<std::uint8_t>(std::lround(255 * encoded));
 }
 
-/// Computes the colour of a weight: the lightness grows evenly, the hue goes from violet to yellow, and the chroma is
-/// as large as a display can show, up to a moderate maximum.
+/// Computes the colour of an attention weight from 0 to 1. From 0 to 1 the lightness grows evenly, and the hue goes
+/// from violet to yellow. The chroma is the largest that sRGB can represent, up to a moderate maximum.
 Rgb compute(double value) {
   const double lightness = 0.21 + 0.72 * value;
   const double hue = (308 - 202 * std::pow(value, 0.95)) * std::numbers::pi / 180;
@@ -57,7 +58,8 @@ Rgb color_of(float value) {
 }
 
 int palette_index(float value) {
-  // Colours chosen by eye along color_of(), each brighter than the colour before.
+  // Indices in the palette of 256 colours, from dark to light. They were chosen by eye to look like the colours of
+  // color_of().
   constexpr std::array ladder{235, 53, 54, 25, 30, 36, 42, 113, 185, 227};
   const float step = std::isnan(value) ? 0 : std::clamp(value, 0.0F, 1.0F) * static_cast<float>(ladder.size());
   return ladder[std::min(static_cast<std::size_t>(step), ladder.size() - 1)];

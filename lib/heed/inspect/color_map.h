@@ -4,22 +4,23 @@
 
 namespace heed {
 
-/// A colour, with parts from 0 to 255.
+/// A colour in sRGB. Each component is from 0 to 255.
 struct Rgb {
   std::uint8_t red = 0, green = 0, blue = 0;
   bool operator==(const Rgb&) const = default;
 };
 
-/// Returns the colour of a weight: dark violet for 0, then blue and green, light yellow for 1. Values outside of 0..1
-/// are clamped. The lightness grows evenly with the weight, so that equal steps look equal, also in grey-scale print
-/// and for colour-blind readers.
+/// Returns the colour in which a heat map shows a weight: dark violet for 0, then blue and green, light yellow for 1.
+/// Values outside of 0..1 are clamped. The lightness grows evenly with the weight, so that equal steps look equal, also
+/// in grey-scale print and for colour-blind readers.
 Rgb color_of(float value);
 
-/// Returns the colour of a weight on a terminal with 256 colours, as one of ten of the fixed colours 16 to 255.
+/// Returns the index of the colour in which a heat map shows a weight on a terminal with 256 colours. The result is one
+/// of ten colours among the indices 16 to 255, which look the same on all terminals.
 int palette_index(float value);
 
-/// Returns the upper end of a scale that must show the weight `greatest`: the weight rounded up to a tenth, at least
-/// 0.1.
+/// Returns the upper end of a colour scale for weights of which the largest is `greatest`: `greatest` rounded up to a
+/// tenth, at least 0.1 and at most 1.
 float scale_top(float greatest);
 
 }  // namespace heed

@@ -16,7 +16,8 @@ constexpr double kTop = 64, kBottom = 58, kLeft = 74, kRight = 74, kNoAxis = 30;
 constexpr std::size_t kMostPoints = 600;
 constexpr Rgb kGrid = {228, 228, 228}, kAxis = {120, 120, 120}, kText = {34, 34, 34};
 
-/// Colours that colour-blind readers can tell apart, also in grey (after Okabe and Ito, 2008).
+/// The colours of the curves. Colour-blind readers can tell these colours apart, also in grey (after Okabe and Ito,
+/// 2008).
 constexpr std::array<Rgb, 7> kColors{
     {{0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}, {70, 70, 70}}};
 
@@ -24,7 +25,7 @@ bool finite(const Point& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
-/// The range of the values that were included.
+/// The range from the smallest to the largest of the values that were passed to include().
 struct Range {
   double low = INFINITY, high = -INFINITY;
   bool empty() const { return low > high; }
@@ -34,7 +35,8 @@ struct Range {
   }
 };
 
-/// Returns the points of a curve, at most kMostPoints: of more points, equally long runs are replaced by their means.
+/// Returns the points of a curve. If the curve has more than kMostPoints points, it is divided into kMostPoints parts,
+/// and each part is replaced by the mean of its points.
 std::vector<Point> thinned(const PlotSeries& series) {
   std::vector<Point> points;
   std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(points), finite);
@@ -50,7 +52,7 @@ std::vector<Point> thinned(const PlotSeries& series) {
   return out;
 }
 
-/// Returns a value as a short text for an axis: "1.5", "20K", "3M".
+/// Returns a value as a short label for a plot's axis: "1.5", "20K", "3M".
 std::string tick_text(double value) {
   char out[32];
   const double size = std::abs(value);
@@ -69,14 +71,15 @@ std::string value_text(double value) {
   return out;
 }
 
-/// The legend is one line of marks and names; these are the widths of a mark and of the space behind a name, in pixels.
+/// The legend of a plot is one line. Each curve has a coloured mark and its name there. These are the widths of a mark
+/// and of the space behind a name, in pixels.
 constexpr double kMark = 26, kBehindName = 18;
 
 double legend_width(const PlotSeries& series) {
   return kMark + text_width(series.name, kFont) + kBehindName;
 }
 
-/// Returns the width of the picture in pixels, wide enough for the title and the legend.
+/// Returns the width of the picture in pixels, which is at least the width of the plot's title and legend.
 double width_of(const Plot& plot) {
   double legend = kLeft;
   for (const PlotSeries& series : plot.series) legend += legend_width(series);
@@ -92,7 +95,7 @@ class Painter {
  private:
   struct Axis {
     std::vector<double> ticks;
-    double from = 0, to = 1;  // pixels of the first and the last tick
+    double from = 0, to = 1;  // pixel coordinates of the first and the last tick
     double at(double value) const {
       return from + (value - ticks.front()) / (ticks.back() - ticks.front()) * (to - from);
     }
@@ -102,8 +105,8 @@ class Painter {
   void legend();
   void series(std::size_t index);
   Rgb color(std::size_t index) const { return kColors[index % kColors.size()]; }
-  /// Returns the colour of an axis' labels: the colour of the series if only one series uses the axis, else the text's
-  /// colour.
+  /// Returns the colour for the labels of the right axis (if `right` is true) or the left axis: the colour of the curve
+  /// if the plot has two axes and only one curve uses this axis, else the colour of all other texts.
   Rgb axis_color(bool right) const;
 
   const Plot& plot_;
@@ -128,12 +131,14 @@ Painter::Painter(const Plot& plot) : plot_(plot), width_(width_of(plot)), canvas
   const auto ticks = [](const Range& range, int wanted) {
     return range.empty() ? nice_ticks(0, 1, wanted) : nice_ticks(range.low, range.high, wanted);
   };
-  // The x axis gets no more ticks than whole numbers, so that no half epoch is marked.
+  // The x axis gets at most as many ticks as there are whole numbers in its range: for x in epochs, no tick is at half
+  // an epoch.
   const double whole = std::clamp(std::floor(x.high - x.low), 1.0, 8.0);
   x_ = {ticks(x, x.empty() ? 1 : static_cast<int>(whole)), kLeft, width_ - (has_right_ ? kRight : kNoAxis)};
   left_ = {ticks(left, 6), kHeight - kBottom, kTop};
   right_ = {ticks(right, 6), kHeight - kBottom, kTop};
-  // The x axis ends at the last point, which may lie before the last tick.
+  // The x axis ends at the last point of the curves. The ticks behind the last point are removed, and the axis is
+  // stretched so that the last point is at the right end.
   if (!x.empty() && x.high > x.low) {
     const double begin = std::max(x_.ticks.front(), std::min(x.low, 0.0)), end = x.high;
     const double scale = (x_.to - x_.from) / (end - begin);

@@ -14,8 +14,10 @@
 namespace heed {
 namespace {
 
-constexpr double kMostPixels = 100e6;   // these pixels take 400 MB
-constexpr double kLongestSide = 32767;  // the longest side that cairo can draw
+// The largest number of pixels of a picture. So many pixels take 400 MB of memory.
+constexpr double kMostPixels = 100e6;
+// The greatest width and height, in pixels, that the library cairo can draw.
+constexpr double kLongestSide = 32767;
 
 template <class T, void (*Release)(T*)>
 struct Releaser {
@@ -27,7 +29,7 @@ using CharSet = std::unique_ptr<FcCharSet, Releaser<FcCharSet, FcCharSetDestroy>
 using Face = std::unique_ptr<cairo_font_face_t, Releaser<cairo_font_face_t, cairo_font_face_destroy>>;
 using Scaled = std::unique_ptr<cairo_scaled_font_t, Releaser<cairo_scaled_font_t, cairo_scaled_font_destroy>>;
 
-/// Returns the sans-serif font that fontconfig chooses for the character `letter`.
+/// Returns the installed sans-serif font that the library fontconfig chooses for texts with the character `letter`.
 Face find_font(FcConfig* config, bool bold, char32_t letter) {
   const Pattern pattern(FcPatternCreate());
   FcPatternAddString(pattern.get(), FC_FAMILY, reinterpret_cast<const FcChar8*>("sans-serif"));
@@ -66,14 +68,15 @@ struct PngCanvas::Cairo {
 
 namespace {
 
-/// A run of glyphs (drawn characters) of one font, placed from x = 0 to the right.
+/// A part of a text that is drawn in one font. The glyphs (drawn characters) have positions relative to the start of
+/// the whole text.
 struct Run {
   cairo_font_face_t* face;
   std::vector<cairo_glyph_t> glyphs;
 };
 
-/// Returns the glyphs of a text in the font `face`, placed from x = `pen` on, and moves `pen` behind the last glyph.
-/// Sets `missing` when the font lacks a glyph.
+/// Returns the glyphs (drawn characters) of a text in the font `face`. The first glyph is at x = `pen`, and `pen` is
+/// moved behind the last glyph. Sets `missing` to whether the font lacks a character of the text.
 std::vector<cairo_glyph_t> shape(cairo_font_face_t* face, double size, std::string_view text, double& pen,
                                  bool& missing) {
   cairo_matrix_t matrix, identity;
@@ -143,7 +146,8 @@ void PngCanvas::text(Point at, std::string_view text, const TextStyle& style) {
   cairo_font_face_t* const usual = cairo_->font(style.bold, U'a');
   runs.push_back({usual, shape(usual, style.size, text, pen, missing)});
   if (missing) {
-    // Place each letter by itself, in a font that has the letter.
+    // The usual font lacks a character of the text, so each character is placed separately, in a font that has the
+    // character.
     runs.clear();
     pen = 0;
     for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end) {

@@ -7,11 +7,13 @@
 
 namespace heed {
 
-/// A canvas that makes a PNG file with a white background, drawn by cairo. Each unit of the canvas is `scale` pixels.
-/// Hints are not shown. A character that the usual font lacks is taken from any installed font that has it.
+/// A canvas that makes a PNG file with a white background; the library cairo draws the picture. One unit of the canvas'
+/// coordinates is `scale` pixels of the file. Tooltips (`hint`) are not shown. A character that the usual font lacks is
+/// taken from any installed font that has the character.
 class PngCanvas : public Canvas {
  public:
-  /// Makes an empty picture. Throws Error when the picture would be too large for PNG files or for the memory.
+  /// Makes an empty picture of width * scale x height * scale pixels. Throws Error when the picture would be too large
+  /// for cairo or for the memory.
   PngCanvas(double width, double height, double scale = 2);
   ~PngCanvas() override;
   void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {}) override;
@@ -19,7 +21,7 @@ class PngCanvas : public Canvas {
   void dot(Point center, double radius, Rgb fill, std::string_view hint = {}) override;
   void text(Point at, std::string_view text, const TextStyle& style) override;
 
-  /// Returns the bytes of the finished PNG file.
+  /// Returns the contents of the PNG file. Call this function after everything has been drawn.
   std::string take();
 
  private:

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-/// Returns a number with at most two decimals.
+/// Returns a coordinate as text for an SVG file, rounded to two decimals.
 std::string number(double value) {
   char out[32];
   const auto [end, error] = std::to_chars(out, out + sizeof out, std::round(value * 100) / 100 + 0.0);

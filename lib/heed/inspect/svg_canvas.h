@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// A canvas that makes an SVG 1.1 file with a white background; the file needs no other files.
+/// A canvas that makes an SVG 1.1 file with a white background. The SVG file refers to no other files.
 class SvgCanvas : public Canvas {
  public:
   SvgCanvas(double width, double height, std::string_view title);
@@ -15,15 +15,15 @@ class SvgCanvas : public Canvas {
   void dot(Point center, double radius, Rgb fill, std::string_view hint = {}) override;
   void text(Point at, std::string_view text, const TextStyle& style) override;
 
-  /// Returns the finished SVG file.
+  /// Returns the contents of the SVG file. Call this function after everything has been drawn.
   std::string take();
 
  private:
   std::string out_;
 };
 
-/// Returns a text for the content of an XML element: the characters of XML's markup become entities, and characters
-/// that XML 1.0 forbids become U+FFFD.
+/// Returns a text in a form in which it can be the content of an XML element: characters that have a meaning in XML,
+/// such as < and &, become entities, and characters that XML 1.0 forbids become U+FFFD.
 std::string xml_escape(std::string_view text);
 
 }  // namespace heed

@@ -12,8 +12,9 @@ namespace heed {
 namespace {
 
 constexpr int kCell = 2, kGap = 2;
-constexpr int kLongestVertical = 14;  // lines that a vertical label takes at most
-// A panel with more columns gets vertical labels, since a staircase takes one line for each column.
+constexpr int kLongestVertical = 14;  // a column label that is written vertically takes at most this many lines
+// A heat map with more columns than this gets vertical column labels; the other form, a staircase, takes one line for
+// each column.
 constexpr std::size_t kMostStairs = 16;
 
 std::string spaces(int count) {
@@ -24,7 +25,8 @@ std::string align_right(const std::string& text, int width) {
   return spaces(width - display_width(text)) + text;
 }
 
-/// A line of text that is put together from pieces, each at a given terminal column, from left to right.
+/// Builds a line of text from parts. put() adds a part at a given terminal column; the parts must come from left to
+/// right.
 class Line {
  public:
   void put(int column, const std::string& text) {
@@ -38,15 +40,17 @@ class Line {
   int used_ = 0;
 };
 
-/// The columns first .. last-1 of one map, which are drawn as one block.
+/// The columns first .. last-1 of an attention map. They are drawn as one heat map; a map that is wider than the
+/// terminal is divided into several panels.
 struct Panel {
   const AttentionMap* map;
   std::size_t first, last;
   int width() const { return kCell * static_cast<int>(last - first); }
 };
 
-/// Draws the panels of maps. The labels of the columns are drawn in one of two ways: as a staircase, with a rail from
-/// each label down to its column, or vertically, from top to bottom. Example, the columns "the" and "cat" in both ways:
+/// Draws attention maps as text for a terminal. The labels of the columns are drawn in one of two ways: as a staircase,
+/// in which a vertical line (rail) leads from each label down to its column, or vertically, from top to bottom.
+/// Example, the columns "the" and "cat" in both ways:
 ///
 ///          ┌ the           t c
 ///          │ ┌ cat         h a
@@ -79,13 +83,14 @@ class Painter {
   std::string out_;
 };
 
-/// Adds a caption, on several lines when the caption is wider than the terminal.
+/// Adds a caption to the output. A caption that is wider than the terminal takes several lines.
 void Painter::add_title(const std::string& text) {
   for (const std::string& line : wrap_width(text, style_.width, mark()))
     add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
 }
 
-/// Returns the text that draws one cell: an escape sequence that sets a colour, or characters.
+/// Returns the text that draws one cell of the heat map: an escape sequence that sets the background colour, or two
+/// characters. `share` is the cell's weight divided by the upper end of the scale.
 std::string Painter::cell(float share) const {
   if (style_.shading == Shading::truecolor) {
     const Rgb c = color_of(share);
@@ -94,7 +99,8 @@ std::string Painter::cell(float share) const {
   if (style_.shading == Shading::palette) return "\x1b[48;5;" + std::to_string(palette_index(share)) + 'm';
   constexpr std::array<std::string_view, 5> blocks{"  ", "░░", "▒▒", "▓▓", "██"};
   constexpr std::array<std::string_view, 10> letters{"  ", "..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
-  // Returns the shade of a share: the first (empty) shade below 5 %, and then even steps.
+  // Returns the characters for the weight `share` (0..1 of the scale): blanks below 5 %, and one of the other, darker
+  // characters from 5 % on, in equal steps.
   const auto pick = [share](const auto& shades) {
     const auto steps = static_cast<float>(shades.size() - 1);
     const float level = share < 0.05F ? 0 : 1 + std::floor(share * steps);
@@ -124,8 +130,8 @@ void Painter::set_label_width(const std::vector<std::string>& rows) {
   label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
 }
 
-/// Returns whether a staircase fits: each column's label, or at least the beginning of it, must fit behind the rails of
-/// the columns before.
+/// Returns whether the column labels fit as a staircase: the panel has few enough columns, and on each line at least
+/// the beginning of the label fits to the right of the vertical lines (rails) of the columns before.
 bool Painter::stairs_fit(const Panel& panel) const {
   if (panel.last - panel.first > kMostStairs) return false;
   int room = style_.width - label_width_ - 1 - 2;
@@ -134,7 +140,8 @@ bool Painter::stairs_fit(const Panel& panel) const {
   return true;
 }
 
-/// Draws the column labels of a narrow panel as a staircase: each on a line of its own, with a rail down to its column.
+/// Draws the column labels as a staircase: each label is on a line of its own, and a vertical line (rail) leads from
+/// the label down to its column.
 void Painter::stairs(const Panel& panel) {
   for (std::size_t c = panel.first; c < panel.last; ++c) {
     Line line;
@@ -146,9 +153,10 @@ void Painter::stairs(const Panel& panel) {
   }
 }
 
-/// Draws the column labels vertically; the last character of each label is above its column.
+/// Draws the column labels vertically, one character on each line; the last character of each label is directly above
+/// its column.
 void Painter::vertical(std::span<const Panel> panels) {
-  // The terminal column of each label, and the label's characters.
+  // For each column label: the terminal column in which it is drawn, and its characters.
   std::vector<std::pair<int, std::vector<std::string>>> labels;
   std::size_t height = 0;
   int at = label_width_ + 1;
@@ -172,7 +180,8 @@ void Painter::vertical(std::span<const Panel> panels) {
   }
 }
 
-/// Draws panels with the same rows side by side. `titles` has a title for each panel, or is empty.
+/// Draws panels (parts of attention maps) that have the same row tokens side by side. `titles` has a title for each
+/// panel, or is empty.
 void Painter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
   if (!titles.empty()) {
     Line line;
@@ -202,7 +211,8 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
   add("");
 }
 
-/// Draws maps of one kind, layer and sentence, and returns the text.
+/// Draws the maps of several heads, which belong to the same kind of attention, layer and sentence, and returns the
+/// text.
 std::string Painter::paint(std::span<const AttentionMap> maps) {
   out_.clear();
   const AttentionMap& first = maps[0];
@@ -244,7 +254,8 @@ std::string Painter::legend() const {
   char top[16];
   std::snprintf(top, sizeof top, "%.1f", static_cast<double>(top_));
   constexpr std::string_view kName = "weight ";
-  // The width of the scale's two ends: "0 " and " 0.8", with brackets when there are no colours.
+  // The width, in terminal columns, of the texts at both ends of the colour scale: "0 " and " 0.8", with brackets when
+  // the terminal shows no colours.
   const int ends = colored() ? 6 : 8;
   int steps = colored() ? 16 : ascii() ? 10 : 5;
   const bool named = static_cast<int>(kName.size()) + ends + kCell * steps <= style_.width;
