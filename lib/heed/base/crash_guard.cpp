@@ -51,7 +51,7 @@ void on_crash(int number, siginfo_t* info, void*) {
   ::_exit(Error::exit_code);
 }
 
-/// Makes on_crash the handler of a signal and stores the previous handler in `old`.
+/// Makes on_crash() the handler of the signal `number` and stores the previous handler in `old`.
 void install(int number, struct sigaction* old) {
   struct sigaction present {};
   ::sigaction(number, nullptr, &present);

@@ -17,8 +17,8 @@ struct Position {
   std::string text() const;
 };
 
-/// Reports bad data or a failure at run time: the tool ends with exit status 1. The message says what is wrong and, in
-/// brackets, what the user can do.
+/// The exception for bad data or a failure at run time: the tool ends with exit status 1. The message says what is
+/// wrong and, in brackets, what the user can do.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}
@@ -27,15 +27,15 @@ class Error : public std::runtime_error {
   static constexpr int exit_code = 1;
 };
 
-/// Reports a command line that is wrong, such as an unknown option: the tool ends with exit status 2.
+/// The exception for a wrong command line, such as an unknown option: the tool ends with exit status 2.
 class UsageError : public Error {
  public:
   using Error::Error;
   static constexpr int exit_code = 2;
 };
 
-/// Reports that the program that reads the tool's output has closed the pipe (EPIPE). The tool then ends without a
-/// message, as a process that the signal SIGPIPE ends.
+/// The exception that says that the program that reads the tool's output has closed the pipe (EPIPE). The tool then
+/// ends without a message, as a process that the signal SIGPIPE ends.
 class ClosedPipe : public Error {
  public:
   ClosedPipe() : Error("the reader of the output has closed it") {}

@@ -23,8 +23,8 @@ std::string_view instruction_set_name(InstructionSet set);
 /// Returns the instruction sets that both this CPU and this operating system support, from the oldest to the newest.
 std::span<const InstructionSet> available_instruction_sets();
 
-/// Returns the instruction set called `name`, or the best set in `available` when `name` is empty. Throws UsageError
-/// when `name` is unknown or not in `available`.
+/// Returns the instruction set called `name`, or the last set in `available` (the best one) when `name` is empty.
+/// Throws UsageError when `name` is unknown or not in `available`.
 InstructionSet choose_instruction_set(std::string_view name, std::span<const InstructionSet> available);
 
 /// Returns the instruction set that all kernels and libraries of this process use: the set that the environment

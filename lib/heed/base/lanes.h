@@ -11,9 +11,9 @@
 namespace heed {
 
 /// Sixteen bytes as a vector of lanes of the unsigned type T: 16 lanes of 8 bits, or 8 lanes of 16 bits, and so on. One
-/// operation compares all lanes at once, which makes searches of text fast. The vectors are the compiler's own, so that
-/// no code asks which instruction set the CPU has. A comparison of two vectors gives a mask: a vector in which each
-/// lane is all ones (true) or all zeros (false).
+/// operation compares all lanes at once, which makes searches of text fast. The vectors are a language extension of the
+/// compiler and work on every CPU, so that no code asks which instruction set the CPU has. A comparison of two vectors
+/// gives a mask: a vector in which each lane is all ones (true) or all zeros (false).
 template <class T>
 struct Lanes {
   typedef T Vector __attribute__((vector_size(16)));

@@ -36,11 +36,11 @@ class LineReader {
 
   /// Opens a file, a .gz file or stdin ("-" or "") for reading.
   explicit LineReader(const std::string& path, InvalidUtf8 policy = InvalidUtf8::replace);
-  /// Reads from a stream that is already open; `name` stands for the stream in messages.
+  /// Reads lines from a stream that is already open. Error messages call the stream `name`.
   LineReader(std::istream& in, std::string name, InvalidUtf8 policy = InvalidUtf8::replace);
 
   /// Reads the next line, without the line end, into `line`. Returns false at the end of the input. Throws Error when
-  /// the input is unreadable, or not UTF-8 under the policy `fail`.
+  /// reading fails, or when the line is not valid UTF-8 and the policy is InvalidUtf8::fail.
   bool next(std::string& line);
   /// Returns whether next() would return at once, without waiting for more input from a pipe or a terminal.
   bool ready();

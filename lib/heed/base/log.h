@@ -51,7 +51,8 @@ class Log {
 
   void info(const std::string& line) { write(Verbosity::normal, "", line); }
   void detail(const std::string& line) { write(Verbosity::verbose, "", line); }
-  /// Writes a warning, even when the log is quiet: something that the user did not ask for has happened to the data.
+  /// Writes a warning, even when the log is quiet. Warnings tell the user that something has happened to the data that
+  /// the user did not ask for.
   void warn(const std::string& line) { write(Verbosity::quiet, "warning: ", line); }
   /// Writes `line` without the tool's name at its beginning, unless the log is quiet.
   void plain(const std::string& line);

@@ -17,9 +17,9 @@ namespace heed {
 /// the cache of one CPU core from the moment when the item is read to the moment when its results are written.
 constexpr std::size_t kPipelineItemBytes = std::size_t{1} << 15;
 
-/// The functions that an OrderedPipeline calls for its items. Thread 0 is the caller's thread; thread 0 alone calls all
-/// of these functions but work(). The type Item needs `std::size_t bytes() const`, the number of bytes that the item
-/// holds, and `void free()`, which returns the memory of these bytes.
+/// The functions that an OrderedPipeline calls for its items. Thread 0 is the thread that calls OrderedPipeline::run().
+/// Only thread 0 calls these functions, except work(), which all threads call. The type Item needs `std::size_t bytes()
+/// const`, the number of bytes that the item holds, and `void free()`, which returns the memory of these bytes.
 template <class Item>
 struct PipelineStages {
   /// Fills an item with new input; the item may still hold the input of an earlier call, which read() replaces. Returns

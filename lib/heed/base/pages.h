@@ -7,15 +7,16 @@ namespace heed {
 
 enum class PageSize { small, huge };
 
-/// Asks the system to use huge pages (of 2 MiB) for memory that will be written completely, if the system has them.
+/// Asks the system to use huge pages (of 2 MiB), if it has them, for the given memory, which the caller will write
+/// completely.
 void prefer_huge_pages(void* memory, std::size_t bytes);
 
 /// Returns the memory of the heap that is free (not allocated) to the system, as far as the C library can do so.
 void return_free_heap();
 
-/// Owns memory that comes from the system in whole pages and is zero at first. A page takes no memory until something
-/// is written to the page. Freed pages go back to the system, not to the heap, so that they no longer count as memory
-/// in use.
+/// Owns memory that comes from the operating system in whole pages and is zero at first. The system provides physical
+/// memory for a page when something is written to the page for the first time. Freed pages go back to the system, not
+/// to the heap, so that they no longer count as memory of the process.
 class Pages {
  public:
   Pages() = default;
@@ -35,8 +36,8 @@ class Pages {
 
   char* data() const { return data_; }
   std::size_t size() const { return bytes_; }
-  /// Enlarges the memory to at least `bytes` and keeps the contents. The address may change; on Linux the system then
-  /// moves pages and copies no bytes.
+  /// Enlarges the memory to at least `bytes` and keeps the contents. The address of the memory may change; on Linux no
+  /// bytes are copied then, since the system maps the same pages at the new address.
   void grow(std::size_t bytes);
   /// Keeps the first `bytes` bytes, rounded up to whole pages, and returns the pages behind them to the system.
   void shrink(std::size_t bytes);

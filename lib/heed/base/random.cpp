@@ -34,7 +34,7 @@ double RandomStream::uniform(std::uint64_t i) const {
 
 double RandomStream::normal(std::uint64_t i) const {
   const auto w = words(static_cast<std::uint32_t>(i));
-  // u is in (0, 1], never 0, so that the logarithm is finite.
+  // The random number u is in (0, 1] and never 0, so that its logarithm is finite.
   const double u = (static_cast<double>(((std::uint64_t{w[1]} << 32) | w[0]) >> 11) + 1) * 0x1.0p-53;
   const double v = static_cast<double>(((std::uint64_t{w[3]} << 32) | w[2]) >> 11) * 0x1.0p-53;
   return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);

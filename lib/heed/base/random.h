@@ -6,9 +6,9 @@
 namespace heed {
 
 /// Returns 128 random bits, computed by Philox4x32 with 10 rounds (Salmon et al. 2011, "Parallel random numbers: as
-/// easy as 1, 2, 3"): a pure function of a 64-bit key and a 128-bit counter. All random numbers in heed are such a
-/// function and never a state, so that the numbers are the same for any number of threads, and a resumed training gets
-/// the same numbers.
+/// easy as 1, 2, 3"): a pure function of a 64-bit key and a 128-bit counter. heed computes all its random numbers in
+/// this way and keeps no state of a generator, so that the numbers are the same for any number of threads, and a
+/// resumed training gets the same numbers as a training without a pause.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
 
 /// The purposes for which heed draws random numbers. The purpose is a part of the random generator's counter, so that
@@ -52,7 +52,8 @@ class RandomStream {
   std::uint32_t minor_;
 };
 
-/// Puts the items of a random-access container in a random order, by the Fisher-Yates method with numbers of `stream`.
+/// Puts the items of a random-access container in a random order, by the Fisher-Yates method with random numbers from
+/// `stream`.
 template <class Container>
 void shuffle(Container& items, const RandomStream& stream) {
   for (std::uint64_t i = items.size(); i > 1; --i) {

@@ -25,7 +25,7 @@ bool is_gzip_name(const std::string& path) {
   return path.size() > 3 && path.ends_with(".gz");
 }
 
-/// A compression format that heed recognises but does not unpack.
+/// A compression format that heed recognises but cannot read or write, such as .xz.
 struct Compression {
   std::string_view name, ending, magic, command;
 };

@@ -74,8 +74,8 @@ std::optional<InputPlace> input_place(const std::istream& in);
 /// Returns whether a stream made by open_input() reads from a terminal at which a person types.
 bool is_typed(const std::istream& in);
 
-/// Throws Error, with advice, when `bytes`, the first bytes of an input, look like UTF-16 or UTF-32 text or like
-/// compressed data.
+/// Throws Error, with advice for the user, when `bytes`, the first bytes of an input, look like UTF-16 or UTF-32 text
+/// or like compressed data.
 void check_text_start(std::string_view bytes, const Position& where);
 
 /// Returns the name of an input for messages: "standard input" for the paths "-" and "", other paths unchanged.
@@ -122,7 +122,8 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// Returns the stream to write to. A failed write throws Error (badbit throws).
+  /// Returns the stream to write the output to. A failed write throws Error, since the stream throws when its badbit is
+  /// set.
   std::ostream& stream() { return *stream_; }
   /// Sets a function that is called before each write to the output, with the bytes that will be written.
   void watch(std::function<void(std::string_view)> watcher) { buffer_->watch(std::move(watcher)); }

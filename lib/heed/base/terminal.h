@@ -40,15 +40,15 @@ std::string visible_token(std::string_view token);
 /// visible_token() does, but spaces stay spaces.
 std::string visible_text(std::string_view text);
 
-/// Splits text into the units that a terminal cursor moves over: each is a code point with the combining marks after
-/// it.
+/// Splits text into the units that take one position on a terminal. Each unit is a code point with the combining marks
+/// that follow the code point.
 std::vector<std::string> text_clusters(std::string_view text);
 
 /// Returns the text, cut to `width` terminal columns if it is wider. A text that was cut ends with `mark`.
 std::string fit_width(std::string_view text, int width, std::string_view mark = "…");
 
-/// Breaks the text at spaces into lines of at most `width` columns. A word that is longer than a line is cut as
-/// fit_width() does.
+/// Breaks the text at spaces into lines of at most `width` columns. A word that is longer than a line is cut and ends
+/// with `mark`.
 std::vector<std::string> wrap_width(std::string_view text, int width, std::string_view mark = "…");
 
 }  // namespace heed

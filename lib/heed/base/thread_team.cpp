@@ -19,14 +19,14 @@ constexpr auto kSpinTime = std::chrono::microseconds(100);
 // than a test.
 constexpr int kSpinsPerClock = 64;
 
-/// Tells the processor that this thread spins while it waits for another thread.
+/// Tells the processor that this thread waits for another thread in a loop (spins), so that the loop takes less power.
 void pause() {
 #if defined(__x86_64__)
   _mm_pause();
 #endif
 }
 
-/// Spins until done() returns true or `time` has passed. Returns whether done() returned true.
+/// Calls done() in a loop (spins) until done() returns true or `time` has passed. Returns whether done() returned true.
 template <class Done>
 bool spin_until(std::chrono::microseconds time, Done done) {
   const auto end = std::chrono::steady_clock::now() + time;

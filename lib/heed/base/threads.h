@@ -42,7 +42,8 @@ class FunctionRef {
 /// processor time. run() allocates no memory on the heap. A function that the pool runs must not call run() itself.
 class ThreadPool {
  public:
-  /// Starts `threads` - 1 threads (`threads` at least 1); the caller of run() is thread 0.
+  /// Makes a pool of `threads` threads (at least 1). The constructor starts threads - 1 threads; the thread that calls
+  /// run() is thread 0.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -17,10 +17,12 @@ char32_t decode_utf8(std::string_view text, std::size_t& at, bool* valid = nullp
 /// Appends a code point (not a surrogate, at most U+10FFFF) as UTF-8.
 void append_utf8(std::string& out, char32_t code_point);
 
-/// Returns the byte offset of the first ill-formed byte, or npos when the text is well-formed UTF-8.
+/// Returns the byte offset of the first ill-formed byte of a text, or std::string_view::npos when the text is
+/// well-formed UTF-8.
 std::size_t find_invalid_utf8(std::string_view text);
 
-/// Returns the text with U+FFFD in place of every maximal ill-formed part, and adds the number of these parts to
+/// Returns the text with U+FFFD in place of every maximal part that is not well-formed UTF-8, and adds the number of
+/// these parts to
 /// `*replaced` unless `replaced` is nullptr.
 std::string replace_invalid_utf8(std::string_view text, std::int64_t* replaced = nullptr);
 

@@ -18,7 +18,7 @@ struct PeerOption {
   /// The name of heed's option for the same purpose, perhaps with a value ("after 20e"); empty when heed has no such
   /// option.
   std::string_view ours;
-  std::string_view toolkit;  ///< the name of the toolkit, or several names with commas
+  std::string_view toolkit;  ///< the name of the toolkit that has the option, or several names with commas
   /// Tells the user why heed has no such option, or what the user can do instead; empty when heed has such an option.
   std::string_view reason = {};
 };

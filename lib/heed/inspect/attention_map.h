@@ -31,7 +31,7 @@ struct AttentionMap {
 /// Says which subword tokens (pieces) of a sentence form which word.
 struct WordGroups {
   std::vector<int> word_of;  ///< [pieces] for each subword token, the index of its word in `words`; never decreasing
-  std::vector<std::string> words;  ///< the text of each word
+  std::vector<std::string> words;  ///< the text of each word, in the order of the sentence
 };
 
 /// Groups subword tokens into words: a token that ends with `mark` continues in the next token. "lo@@ st ." gives the

@@ -11,8 +11,7 @@ namespace heed {
 namespace {
 
 constexpr double kMargin = 20, kCell = 20, kFont = 12, kHeading = 16, kTitle = 13, kGap = 28;
-// The greatest width of the picture in pixels. When the maps of one layer would be wider side by side, the next map
-// starts a new row.
+// The greatest width of a row of attention maps, in pixels. A map that would make the row wider starts a new row.
 constexpr double kWidest = 1800;
 // A token that takes more columns than this in a fixed-width font is cut.
 constexpr int kLongestToken = 24;

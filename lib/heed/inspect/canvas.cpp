@@ -30,7 +30,7 @@ double text_width(std::string_view text, double size, bool bold) {
     const char32_t c = decode_utf8(text, at);
     if (c >= ' ' && c <= '~')
       hundredths += (bold ? kBold : kRegular)[c - ' '];
-    else  // most letters of other alphabets are narrower than this estimate
+    else  // characters outside ASCII: an upper estimate of their width
       hundredths +=
           std::array{0, bold ? 95 : 85,
                      110}[static_cast<std::size_t>(std::clamp(display_width(text.substr(begin, at - begin)), 0, 2))];

@@ -86,7 +86,7 @@ double width_of(const Plot& plot) {
   return std::max({kNarrowest, legend, kLeft + text_width(plot.title, kTitle, true) + kBehindName});
 }
 
-/// Draws a plot on an SVG canvas.
+/// Draws the axes, the legend and the curves of a plot on an SVG canvas.
 class Painter {
  public:
   explicit Painter(const Plot& plot);

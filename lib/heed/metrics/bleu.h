@@ -36,14 +36,14 @@ struct BleuOptions {
   /// The constant of the smoothing methods `floor` (default 0.1) and `add_k` (default 1); the other methods use no
   /// constant.
   std::optional<double> smooth_value;
-  int max_order = 4;  ///< the largest n of the n-grams
+  int max_order = 4;  ///< the largest n of the n-grams that are counted
   /// True: values of n for which the hypotheses have no n-grams, since they are too short, are left out of the score.
   bool effective_order = false;
 };
 
-/// A BLEU score with the values that it is computed from.
+/// A BLEU score and the values from which it is computed.
 struct BleuScore {
-  double score = 0;  ///< from 0 to 100
+  double score = 0;  ///< the BLEU score, from 0 to 100
   /// The smoothed precisions of the 1-grams, 2-grams, ..., in per cent; all 0 when no n-gram matches. Shape:
   /// [max_order].
   std::vector<double> precisions;

@@ -26,8 +26,8 @@ class CharacterMatcher {
  public:
   explicit CharacterMatcher(int max_order);
 
-  /// Sets `matches[n - 1]` (n = 1 ... max_order) to the number of n-grams that `hypothesis` shares with `reference`. A
-  /// repeated n-gram counts as often as in the text that has it less often.
+  /// Sets `matches[n - 1]` (n = 1 ... max_order) to the number of n-grams that `hypothesis` shares with `reference`. An
+  /// n-gram that is repeated counts min(h, r) times, where h and r are its counts in the two texts.
   void match(std::span<const char32_t> hypothesis, std::span<const char32_t> reference,
              std::span<std::int64_t> matches);
 

@@ -62,7 +62,7 @@ class TranslationMetric {
  public:
   virtual ~TranslationMetric() = default;
 
-  /// Returns the metric's name in reports: "BLEU", "chrF2++", "TER".
+  /// Returns the name of the metric that reports print: "BLEU", "chrF2++", "TER".
   virtual std::string name() const = 0;
   /// Returns the settings that the score depends on, in the form that sacreBLEU's signature has:
   /// "case:mixed|eff:yes|nc:6|nw:0|space:no".
@@ -74,7 +74,7 @@ class TranslationMetric {
   /// Returns a new object that computes this metric's statistics of segments, for one thread.
   virtual std::unique_ptr<SegmentCounter> counter() const = 0;
 
-  /// Returns the score of a corpus from the sums of its segments' statistics.
+  /// Returns the metric's score for a corpus from the sums of its segments' statistics.
   virtual double score(std::span<const double> sums) const = 0;
   /// Returns the score of a bootstrap resample of the corpus from the sums of its segments' statistics, computed in
   /// float32 as in sacreBLEU.
