@@ -35,7 +35,7 @@ class UsageError : public Error {
 };
 
 /// The exception that says that the program that reads the tool's output has closed the pipe (EPIPE). The tool then
-/// ends without a message, as a process that the signal SIGPIPE ends.
+/// ends without a message, like a process that the signal SIGPIPE ends.
 class ClosedPipe : public Error {
  public:
   ClosedPipe() : Error("the reader of the output has closed it") {}

@@ -40,8 +40,8 @@ std::string visible_token(std::string_view token);
 /// visible_token() does, but spaces stay spaces.
 std::string visible_text(std::string_view text);
 
-/// Splits text into the units that take one position on a terminal. Each unit is a code point with the combining marks
-/// that follow the code point.
+/// Splits text into the units that a terminal shows as one character. Each unit is a code point with the combining
+/// marks that follow the code point.
 std::vector<std::string> text_clusters(std::string_view text);
 
 /// Returns the text, cut to `width` terminal columns if it is wider. A text that was cut ends with `mark`.

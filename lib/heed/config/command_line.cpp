@@ -17,7 +17,7 @@ namespace heed {
 namespace po = boost::program_options;
 namespace {
 
-/// The values of the options that every tool has and that do not change the tool's work: --help, --version,
+/// The values of the options that every tool has and that parse_command_line() itself carries out: --help, --version,
 /// --dump-config and --config.
 struct BuiltIn {
   bool help = false, version = false, dump_config = false;

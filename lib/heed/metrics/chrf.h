@@ -12,7 +12,7 @@ struct ChrfOptions {
   bool lowercase = false;   ///< true: lines are lower-cased by full Unicode rules before they are compared
   bool whitespace = false;  ///< true: white space is a part of the n-grams of characters; false: it is ignored
   /// True: a value of n for which a text has no n-grams gets a tiny F score. False: this value of n is left out of the
-  /// mean.
+  /// mean over all n.
   bool eps_smoothing = false;
 };
 
