@@ -11,12 +11,14 @@ namespace heed {
 /// [out, in], and the bias b, <name>/bias [out] (PyTorch's layout).
 class LinearLayer {
  public:
-  /// Adds the weight and the bias to `layout`. `in` and `out` are the widths of a row of x and of a row of y.
+  /// Adds the weight and the bias of the layer y = f(x W^T + b) to `layout`. `in` and `out` are the widths of a row of
+  /// x and of a row of y.
   LinearLayer(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out)
       : weight_(layout.add(name + "/weight", {out, in}, Initialiser::xavier())),
         bias_(layout.add(name + "/bias", {out}, Initialiser::zeros())) {}
 
-  /// Computes y for N rows. Shapes: x [N, in] -> y [N, out]. `use` says which ops will read y (see ResultUse).
+  /// Computes y = f(x W^T + b) for N rows. Shapes: x [N, in] -> y [N, out]. `use` says which ops will read y (see
+  /// ResultUse).
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, Activation activation = Activation::none,
                          ResultUse use = ResultUse::any) const {

@@ -14,8 +14,8 @@ namespace heed {
 /// memory. One matrix product therefore projects all three in self-attention, or key and value in cross-attention.
 class MultiHeadAttention {
  public:
-  /// Adds the parameters to `layout`. `width` is D, which `heads` must divide; `dropout` is the probability of dropping
-  /// an attention weight in training.
+  /// Adds the parameters of the attention layer to `layout`. `width` is D, which `heads` must divide; `dropout` is the
+  /// probability of dropping an attention weight in training.
   MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout)
       : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout} {
     // The weights of query, key and value get the initial values of one [3D, D] matrix (Glorot initialisation of the
@@ -78,7 +78,8 @@ class MultiHeadAttention {
   std::int64_t width() const { return width_; }
 
  private:
-  /// Runs the attention op; where `point` has a trace, hands it the attention weights.
+  /// Runs the attention op. Where `point` has a trace (a receiver of attention weights), hands the attention weights to
+  /// the trace.
   template <class T>
   Variable<T> attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,

@@ -14,7 +14,8 @@ template <class T>
 struct ResidualStream {
   Variable<T> residual;  ///< [N, D]: the sum to which the output of the next sublayer is added
   Variable<T> input;     ///< [N, D]: the input of the next sublayer; after the last sublayer, the output of the stack
-  int sublayer = 0;      ///< the number of sublayers that have been added so far
+  /// The number of sublayers whose output has been added to `residual` so far.
+  int sublayer = 0;
 };
 
 /// The residual connections and layer normalisations around the sublayers f_0, f_1, ... of a stack.
@@ -24,19 +25,19 @@ struct ResidualStream {
 /// The op residual_norm() computes a sum and the norm that follows that sum together.
 class NormChain {
  public:
-  /// `width` is D, `pre` selects pre-norm, `epsilon` is added to a row's variance, and `dropout` is the probability of
-  /// dropping an element of a sublayer's output.
+  /// `width` is the model's width D, `pre` selects pre-norm, `epsilon` is added to a row's variance, and `dropout` is
+  /// the probability of dropping an element of a sublayer's output.
   NormChain(std::int64_t width, bool pre, double epsilon, double dropout)
       : width_(width), pre_(pre), epsilon_(epsilon), dropout_(dropout) {}
 
-  /// Adds the norm of the next sublayer, with the parameters <name>/{scale,bias} [D]. With pre-norm, one more call
-  /// after the last sublayer adds the norm at the end of the stack.
+  /// Adds the layer normalisation of the next sublayer, with the parameters <name>/{scale,bias} [D], to `layout`. With
+  /// pre-norm, one more call after the last sublayer adds the normalisation at the end of the stack.
   void add(ParameterLayout& layout, const std::string& name) {
     norms_.push_back({layout.add(name + "/scale", {width_}, Initialiser::ones()),
                       layout.add(name + "/bias", {width_}, Initialiser::zeros())});
   }
 
-  /// Begins a residual stream with the input x [N, D] of the stack.
+  /// Begins the residual stream of a stack of layers with the stack's input x [N, D].
   template <class T>
   ResidualStream<T> start(Graph<T>& graph, const Variable<T>& x) const {
     if (!pre_) return {x, x, 0};
@@ -44,8 +45,9 @@ class NormChain {
   }
 
   /// Adds the output `branch` of a sublayer to the residual stream. In training the sum overwrites the value of
-  /// `branch`, so no backward pass may read that value (the backward pass of a ReLU does). In inference the stream is
-  /// updated in its own memory, so that a whole stack needs the memory of one sublayer only.
+  /// `branch`, so no backward pass may read that value. (The backward pass of a ReLU does read its result, so a ReLU
+  /// must not compute `branch`.) In inference the stream is updated in its own memory, so that a whole stack needs the
+  /// memory of one sublayer only.
   template <class T>
   void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch) const {
     const Norm& norm = norms_[static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0)];

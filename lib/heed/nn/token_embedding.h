@@ -46,7 +46,8 @@ class SinusoidTable {
 template <class T>
 class TokenEmbedding {
  public:
-  /// `positions` is the parameter of the learned positions; where it is empty, `sinusoids` encode the positions.
+  /// `positions` is the parameter that holds a learned vector for each position. Where `positions` is empty,
+  /// `sinusoids` encode the positions.
   TokenEmbedding(ParameterId weight, ParameterId positions, std::shared_ptr<const SinusoidTable<T>> sinusoids,
                  std::int64_t width, double dropout)
       : weight_(weight), positions_(positions), sinusoids_(std::move(sinusoids)), width_(width), dropout_(dropout) {}

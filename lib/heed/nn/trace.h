@@ -21,8 +21,8 @@ class Trace {
                          const float* weights) = 0;
 };
 
-/// The place of an attention layer in the model, which is reported to the trace together with the attention weights.
-/// Without a trace nothing is reported.
+/// The trace that receives the attention weights of an attention layer, and the layer's place in the model, which is
+/// reported together with the weights. Without a trace nothing is reported.
 struct TracePoint {
   Trace* trace = nullptr;
   AttentionKind kind = AttentionKind::encoder;

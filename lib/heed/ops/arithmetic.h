@@ -4,8 +4,8 @@
 
 namespace heed {
 
-// Elementary ops that work element by element. Models and tests compose them into functions that have no op of their
-// own.
+// Elementary ops: the sum of two tensors, the product of two tensors element by element, the product with a constant,
+// and the sum of all elements. Models and tests compose functions from these ops for which heed has no single op.
 
 /// Computes the sum y = a + b of two tensors of the same shape. Backward: da += dy, db += dy.
 template <class T>
@@ -24,10 +24,10 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t
 template <class T>
 Variable<T> sum(Graph<T>& graph, const Variable<T>& x);
 
-/// Computes to = beta to + a b, element by element. beta is 0 or 1; with beta 0, `to` is not read.
+/// Computes to = beta * to + a * b, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void multiply_into(CpuContext& device, Tensor<T> a, Tensor<T> b, T beta, Tensor<T> to);
-/// Computes to = beta to + factor x, element by element. beta is 0 or 1; with beta 0, `to` is not read.
+/// Computes to = beta * to + factor * x, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void scale_into(CpuContext& device, Tensor<T> x, T factor, T beta, Tensor<T> to);
 /// Returns the sum of all elements of x.

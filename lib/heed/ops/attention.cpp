@@ -29,15 +29,16 @@ void check_offsets(std::int64_t width, PackedOffsets queries, PackedOffsets keys
                   std::to_string(queries.length(b)) + " queries and " + std::to_string(keys.length(b)) + " keys");
 }
 
-/// Returns the address of `column` in the first row of a matrix, or null where the matrix is empty.
+/// Returns the address of the element in the first row and in column `column` of a matrix, or null where the tensor is
+/// empty.
 template <class T>
 T* slice(const Tensor<T>& matrix, std::int64_t column) {
   return matrix ? matrix.data() + column : nullptr;
 }
 
-/// Sets the gradient pointers of `arrays`. Query, key and value may be slices of one matrix. Where these slices cover
-/// all columns of a matrix whose gradient is still empty, the kernels will overwrite every element of the gradient, so
-/// the gradient is not filled with zeros first but marked as empty.
+/// Sets the pointers of `arrays` to the gradients of query, key and value, which may be slices (ranges of columns) of
+/// one matrix. Where these slices cover all columns of a matrix whose gradient holds no sum yet, the kernels overwrite
+/// every element of that gradient. Such a gradient is marked as empty and is not filled with zeros first.
 template <class T>
 void set_gradients(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                    AttentionArrays<T>& arrays) {

@@ -15,13 +15,16 @@ struct HeadsInput {
 };
 
 struct AttentionOptions {
-  int heads = 1;        ///< the number H of heads, which must divide D
-  bool causal = false;  ///< query i attends to the keys 0 ... i only; a sequence has as many keys as queries
-  double dropout = 0;   ///< the probability of dropping an attention weight; used only where the graph is recording
+  /// The number H of heads. H must divide the width D of a query.
+  int heads = 1;
+  /// true: query i attends to the keys 0 ... i only; then each sequence must have as many keys as queries.
+  bool causal = false;
+  /// The probability of dropping an attention weight; used in training only, that is, where the graph records its ops.
+  double dropout = 0;
 };
 
-/// Returns the number of attention weights (probabilities) of a packed batch: the sum of H Tq Tk over the sequences,
-/// where Tq and Tk are the numbers of queries and keys of a sequence.
+/// Returns the number of attention weights (probabilities) of a packed batch: the sum of heads * Tq * Tk over the
+/// sequences, where Tq and Tk are the numbers of queries and keys of a sequence.
 std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads);
 /// Returns the offset of the matrix [Tq, Tk] of one head of one sequence among the attention weights of a packed batch.
 /// The sequences follow each other, and the matrices of a sequence's heads follow each other.
@@ -47,29 +50,31 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
 template <class T>
 struct AttentionArrays {
   const T *query, *key, *value;
-  /// The gradients of query, key and value, with the strides of query, key and value; null where none is wanted.
+  /// The gradients of query, key and value, with the strides of query, key and value; null where the caller does not
+  /// want a gradient.
   T *query_gradient, *key_gradient, *value_gradient;
-  /// Whether the memory of a gradient holds no sum yet, so that the kernels overwrite the gradient and do not add to
-  /// it.
+  /// True where a gradient holds no sum yet: the kernels then overwrite the gradient; otherwise they add to it.
   bool query_gradient_empty, key_gradient_empty, value_gradient_empty;
-  std::int64_t query_stride, key_stride, value_stride;  ///< elements from row to row
-  std::int64_t width;                                   ///< D, the number of columns of all heads together
+  /// The number of elements from the start of one row of query, key or value to the start of the next row.
+  std::int64_t query_stride, key_stride, value_stride;
+  /// D, the number of columns of all heads together.
+  std::int64_t width;
   int heads;
   bool causal;
   PackedOffsets queries, keys;
   DropoutMask<T> mask;  ///< the dropout mask of the attention weights
 };
 
-/// The kernels take this many queries at a time: the logits of so few queries stay in the cache, and with a causal mask
-/// the keys after the last of these queries are not read at all.
+/// The number of queries that the attention kernels process at a time. The attention logits of so few queries stay in
+/// the cache, and with a causal mask the keys after the last of these queries are not read at all.
 constexpr std::int64_t kAttentionQueryBlock = 48;
 
-/// The number of elements by which the arrays of attention weights and of the mask are longer than needed, because the
-/// kernels load and store whole vectors.
+/// The number of unused elements at the end of the arrays of attention weights and of dropout masks. The kernels load
+/// and store whole vectors, which may reach beyond the last weight.
 constexpr std::int64_t kAttentionSlack = 16;
 
-/// Computes the attention, out [Nq, D]. `weights`, where not null, receives the attention weights before the dropout,
-/// and zeros in the last kAttentionSlack elements.
+/// Computes the attention `out` [Nq, D] of a packed batch (see attention() for the formula). `weights`, where not null,
+/// receives the attention weights before the dropout, and zeros in the last kAttentionSlack elements.
 template <class T>
 void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out);
 

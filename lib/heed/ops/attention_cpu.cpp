@@ -4,8 +4,10 @@
 
 #include "heed/ops/attention.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/attention_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -18,13 +20,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// One head of one sequence.
+/// What the kernels need to compute one head of one sequence: pointers to the operands, sizes and offsets.
 template <class T>
 struct Head {
-  const T *query, *key, *value;                     ///< the sequence's first row, at the head's first column
-  std::int64_t queries, keys;                       ///< the numbers of queries and keys in the sequence
-  std::int64_t weights_at;                          ///< the offset of the head's first attention weight
-  std::int64_t query_at, key_at, value_at, out_at;  ///< the head's offsets in query, key, value, out and the gradients
+  /// The first element of the head's columns, in the sequence's first row of query, key and value.
+  const T *query, *key, *value;
+  /// The numbers of queries and keys in the sequence.
+  std::int64_t queries, keys;
+  /// The offset of the head's first attention weight in the array of all attention weights.
+  std::int64_t weights_at;
+  /// The offsets of the head's first element in the arrays of query, key, value and out. The gradients have the same
+  /// offsets.
+  std::int64_t query_at, key_at, value_at, out_at;
 };
 
 /// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
@@ -55,9 +62,9 @@ HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
     return hn::Mul(hn::ConvertTo(d, bits), hn::Set(d, scale));
 }
 
-/// Copies the attention weights `s` of a query to `kept_weights`, where not null, and applies the dropout to `s`, where
-/// there is a mask. The copy is made in whole vectors and overwrites some elements after the row; these elements
-/// belong to later rows, which are copied later.
+/// Copies `s`, the attention weights of one query, to `kept_weights` (unless null), and then applies the dropout mask
+/// (unless absent) to `s`. Whole vectors are copied, so some elements of `kept_weights` after this query's weights are
+/// overwritten. Those elements belong to later queries, whose weights are copied later.
 template <class T>
 HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HWY_RESTRICT kept_weights,
                                   DropoutMask<T> mask) {
@@ -70,7 +77,8 @@ HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HW
   }
 }
 
-/// Computes the attention of all heads of all sequences. `scratch` is the memory of attention_scratch().
+/// Computes the attention of all heads of all sequences. `scratch` is memory that attention_scratch() returned;
+/// `most_keys` is the largest number of keys in a sequence.
 template <class T>
 void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
   const AttentionArrays<T>& a = *arrays;
@@ -132,7 +140,8 @@ HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int6
   for (std::int64_t r = 0; r < count; ++r) std::fill_n(rows + r * stride, n, T(0));
 }
 
-/// Computes the gradients of query, key and value for all heads. `scratch` is the memory of attention_scratch().
+/// Computes the gradients of query, key and value for all heads of all sequences. `scratch` is memory that
+/// attention_scratch() returned; `most_keys` is the largest number of keys in a sequence.
 template <class T>
 void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
                      const T* out_gradient) {
@@ -197,7 +206,8 @@ std::int64_t longest(PackedOffsets sequences) {
 }
 
 /// Takes scratch memory for the attention kernels from the arena: a row of zeros, the transposed keys or values of one
-/// head, and two blocks of logits (kAttentionQueryBlock queries by the keys of the longest sequence).
+/// head, and two matrices with kAttentionQueryBlock rows (queries) and `most_keys` columns, the largest number of keys
+/// in a sequence.
 template <class T>
 T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t most_keys) {
   const std::int64_t d = a.width / a.heads;

@@ -1,5 +1,6 @@
-// The softmax of one row of attention logits in scratch memory that is padded to whole vectors. The kernels' files
-// include this file once for each instruction set.
+// The softmax of one row of attention logits. The row's memory must reach to the end of its last SIMD vector, because
+// the kernel reads and writes whole vectors. Each .cpp file with kernels includes this file once for each instruction
+// set; the unusual include guard below allows that.
 #if defined(HEED_OPS_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ATTENTION_SOFTMAX_INL_H_
 #undef HEED_OPS_ATTENTION_SOFTMAX_INL_H_
@@ -19,7 +20,7 @@ namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Computes s = softmax(s) in place over the first `seen` > 0 elements, the logits of the keys that the query may see.
-/// Fills the elements from `seen` to `columns` with zeros, and after these to the end of the last vector.
+/// Sets the other elements of the row to zero: those up to `columns`, and on to the end of the last vector.
 template <class T>
 HWY_INLINE void attention_softmax_row(T* HWY_RESTRICT s, std::int64_t seen, std::int64_t columns) {
   const hn::ScalableTag<T> d;

@@ -8,15 +8,18 @@
 namespace heed {
 
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< e: the share of the target's probability that is spread over the whole vocabulary
-  double scale = 1;            ///< the factor of the loss and of the gradients, for example 1 / tokens
+  /// The probability e that label smoothing takes from the target token and spreads evenly over the whole vocabulary.
+  double label_smoothing = 0;
+  /// The factor by which the loss and the gradients are multiplied, for example 1 / number of tokens.
+  double scale = 1;
 };
 
-/// The loss of a batch, as sums over the batch's tokens, so that the sums of shards and batches can be added up.
+/// The loss of a batch and related counts, as sums over the batch's tokens and not as means, so that the results of
+/// several batches, or of several parts of one batch, can be added up.
 struct CrossEntropySums {
   double loss = 0;                     ///< the sum of the label-smoothed losses, in nats
   double negative_log_likelihood = 0;  ///< the sum of -log p(target), in nats, from which perplexity is computed
-  std::int64_t tokens = 0;             ///< the number of tokens
+  std::int64_t tokens = 0;             ///< the number of target tokens
   std::int64_t correct = 0;            ///< the number of tokens whose target has the highest probability
 
   CrossEntropySums& operator+=(const CrossEntropySums& other) {

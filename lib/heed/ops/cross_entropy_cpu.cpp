@@ -7,8 +7,10 @@
 #include "heed/ops/gemm/gemm_rows.h"
 #include "heed/ops/gemm/maybe_rounded.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/cross_entropy_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -61,7 +63,7 @@ void sum_exponentials(T* out, const T* x, std::int64_t n, T largest, T* sum) {
   *sum = sum_rest + hn::GetLane(hn::SumOfLanes(d, sum_lanes));
 }
 
-/// Computes x = factor x - offset for n elements and adds the new x to `dbias`, if not null.
+/// Computes x = factor * x - offset for n elements and adds the new x to `dbias`, if not null.
 template <class T>
 void scale_and_shift(T* HWY_RESTRICT x, std::int64_t n, T factor, T offset, T* HWY_RESTRICT dbias) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
@@ -90,8 +92,9 @@ HEED_EXPORT_SIMD(scale_and_shift)
 
 namespace {
 
-/// The number of rows in a chunk. The logits of so few rows (5 MB in float for a vocabulary of 10,000) stay in the
-/// last-level cache; with fewer rows, the passes over the gradient of the weight, one for each chunk, would cost more.
+/// The number of rows (tokens) in a chunk, the rows whose logits are computed at a time. The logits of so few rows (5
+/// MB in float for a vocabulary of 10,000) stay in the last-level cache. With fewer rows there would be more chunks,
+/// and each chunk reads and writes the whole gradient of the weight once.
 constexpr std::int64_t kChunk = 128;
 
 /// Adds the loss of one row x of logits to `sums`. Where `gradient` is true, replaces x by the gradient of
@@ -126,7 +129,7 @@ void project_rows(Tensor<T> hidden, Tensor<T> weight, T* logits) {
   gemm_rows(hidden.rows(), vocabulary, width, hidden.data(), width, weight.data(), width, logits, vocabulary);
 }
 
-/// Adds the bias (if not empty) to a row of logits and returns log(sum of exp(logit)), the normaliser of the softmax.
+/// Adds the bias, if not empty, to a row x of logits and returns log(sum of exp(x)), the normaliser of the softmax.
 template <class T>
 T add_bias_and_normalise(T* x, Tensor<T> bias, std::int64_t vocabulary) {
   T largest, total, exponentials;
@@ -145,8 +148,8 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
   const std::int64_t rows = hidden.rows(), width = hidden.columns(), vocabulary = weight.dim(0);
   const bool gradient = dhidden || dweight || dbias;
   const Shape chunk{std::min(rows, kChunk), vocabulary};
-  // `logits.full` holds a chunk's logits and then the gradients of the logits; `logits.rounded` holds these gradients
-  // as bfloat16, because only two matrix products read them.
+  // `logits.full` holds the logits of a chunk of rows and then the gradients of these logits. `logits.rounded` holds
+  // the gradients as bfloat16, because only two matrix products read them.
   MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};
   if (gradient && std::is_same_v<T, float> && takes_bfloat16(device))
     logits.rounded = device.arena.tensor<Bfloat16>(chunk);

@@ -26,7 +26,7 @@ enum class CacheFormat { exact, int16, int8 };
 /// A view of the keys or the values in a key/value cache.
 template <class T>
 struct CachedRows {
-  const std::byte* data;  ///< the first row
+  const std::byte* data;  ///< the address of the first row of keys or values
   std::int64_t stride;    ///< bytes from the beginning of a row to the beginning of the next row
   CacheFormat format = CacheFormat::exact;
   std::int64_t scales = 0;  ///< bytes from the beginning of a row to its scales (float32); not used with `exact`
@@ -57,12 +57,12 @@ void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, 
                       int heads, std::int64_t width, T* out);
 
 /// Computes the cross-attention of one decoding step: row r of the query attends to the encoder's output for the
-/// sentence sentence_of_row[r]. `memory` holds the offsets of the sentences among the rows of keys and values.
+/// sentence sentence_of_row[r]. `memory` says which rows of keys and values belong to which sentence.
 ///
 /// Shapes: query R rows of D columns, keys and values S = memory.tokens() rows -> out [R, D]. `weights_out`, where not
-/// null, receives for each row the attention weights [heads, length of the row's sentence], one row after the other.
-/// Rows of the same sentence should be neighbours, because they are then computed together. A row's result does not
-/// depend on the other rows, bit for bit.
+/// null, receives for each row of the query the attention weights [heads, length of the row's sentence], one row after
+/// the other. The query's rows for the same sentence should be neighbours, because they are then computed together. A
+/// row's result does not depend on the other rows, bit for bit.
 template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,

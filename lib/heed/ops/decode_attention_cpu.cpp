@@ -6,8 +6,10 @@
 
 #include "heed/ops/decode_attention.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/decode_attention_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -21,7 +23,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Reads rows of a key/value cache. `Stored`, the type of the stored numbers, is T or an integer type with scales.
+/// Reads rows of a key/value cache. `Stored` is the type of the numbers in the cache: T, or an integer type with
+/// scales.
 template <class T, class Stored>
 struct RowReader {
   CachedRows<T> rows;
@@ -29,7 +32,7 @@ struct RowReader {
   const Stored* operator()(std::int64_t i) const {
     return reinterpret_cast<const Stored*>(rows.data + i * rows.stride);
   }
-  /// Returns the scales of a row.
+  /// Returns the scales of a row of the cache: one scale for each head (int8), or a single scale (int16).
   const float* scales(const Stored* row) const {
     return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(row) + rows.scales);
   }
@@ -60,7 +63,8 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
   constexpr bool kScaled = Reader::kScaled;
   const std::int64_t d = width / heads, line = heads * p_stride;
   const T factor = 1 / std::sqrt(static_cast<T>(d));
-  // take(from, t) reads the addresses of four rows from t on. Where fewer rows are left, the last row is repeated.
+  // take(from, t) sets `four` to the addresses of the four rows t, t + 1, t + 2 and t + 3 of keys or values, and
+  // `scales` to the scales of these rows. Where fewer than four rows are left, the last row is repeated.
   const Stored* four[4];
   const float* scales[4];
   const auto take = [&](const Reader& from, std::int64_t t) HWY_ATTR {
@@ -144,7 +148,8 @@ template <class Stored>
 HWY_INLINE float store_integers(const float* from, std::int64_t n, Stored* to) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
-  auto most = hn::Zero(d), zeros = hn::Zero(d);  // `zeros` sums x * 0, which is NaN where x is not finite, else 0
+  // `most` holds the largest |x|. `zeros` sums x * 0, which is 0 where x is finite and NaN where x is not finite.
+  auto most = hn::Zero(d), zeros = hn::Zero(d);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {

@@ -1,6 +1,6 @@
 // Dot products of queries with the rows of a key/value cache, for inference. A row of the result must not depend on the
-// other rows, bit for bit, so the order of the additions is the same for any number of rows. The kernels' files include
-// this file once for each instruction set.
+// other rows, bit for bit, so the order of the additions is the same for any number of rows. Each .cpp file with
+// kernels includes this file once for each instruction set; the unusual include guard below allows that.
 #if defined(HEED_OPS_DOT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_DOT_ROWS_INL_H_
 #undef HEED_OPS_DOT_ROWS_INL_H_
@@ -24,7 +24,9 @@ template <class D, class V, class T>
 HWY_INLINE void sum_four(D d, V a, V b, V c, V e, T factor, T* HWY_RESTRICT out) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 4) {
-    // This is a transpose of 4 x 4 elements within each block of 128 bits that adds the transposed rows on the way.
+    // The vectors are added up in blocks of 128 bits (4 elements). The interleaving steps transpose the 4 x 4 elements
+    // of a block and add the transposed rows. Each block of `blocks` then holds four partial sums, one of each vector
+    // a, b, c and e.
     const V ac = hn::Add(hn::InterleaveLower(d, a, c), hn::InterleaveUpper(d, a, c));
     const V be = hn::Add(hn::InterleaveLower(d, b, e), hn::InterleaveUpper(d, b, e));
     const V blocks = hn::Add(hn::InterleaveLower(d, ac, be), hn::InterleaveUpper(d, ac, be));
@@ -56,9 +58,10 @@ HWY_INLINE hn::Vec<D> load_stored(D d, const Stored* from) {
   }
 }
 
-/// Computes out [R, 4]: `factor` times the dot products of R rows of x with the four rows w, all of k elements. The
-/// additions have the same order for every R: first each lane of the vectors by itself, then the lanes together, then
-/// the elements after the last full vector. `Stored`, the type of w's elements, is T or an integer.
+/// Computes out [R, 4]: `factor` times the dot products of R rows of x with the four rows w; all rows have k elements.
+/// The additions have the same order for every R: first every lane of the vectors is summed by itself, then the lanes
+/// are added together, then the elements after the last full vector. `Stored`, the type of w's elements, is T or an
+/// integer.
 template <int R, class T, class Stored>
 HWY_INLINE void dot_four(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const Stored* const w[4],
                          T factor, T* HWY_RESTRICT out, std::int64_t out_stride) {

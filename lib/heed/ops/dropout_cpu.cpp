@@ -1,7 +1,9 @@
 #include "heed/ops/dropout.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/dropout_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep

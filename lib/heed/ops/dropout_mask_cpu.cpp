@@ -3,8 +3,10 @@
 #include "heed/base/error.h"
 #include "heed/ops/dropout_mask.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/dropout_mask_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -18,7 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A group is 16 Philox blocks, whose random bits decide 128 elements of the mask.
+// The random generator Philox computes blocks of four 32-bit words. The kernel draws the mask in groups of 128
+// elements, which take 16 random bits each, so 16 blocks.
 constexpr std::int64_t kGroupBlocks = 16, kGroupElements = 128;
 
 /// Multiplies each lane of `a` by `factor` and returns the high and the low 32 bits of each 64-bit product.
@@ -38,9 +41,9 @@ HWY_INLINE void multiply_wide(D d, V a, std::uint32_t factor, V& high, V& low) {
 #endif
 }
 
-/// Decides which elements dropout keeps. Each 32-bit word of `words` decides two elements by 16 random bits each:
-/// writes the byte 1 (kept) where the 16 bits, as a number, are not below `threshold`, else 0. `threshold` is from 1 to
-/// 65536.
+/// Decides which elements dropout keeps. Each 32-bit word of `words` decides two elements by 16 random bits each. For
+/// each element, writes the byte 1 (kept) where the 16 bits, read as a number, are at least `threshold`, and otherwise
+/// the byte 0 (dropped). `threshold` is from 1 to 65536.
 template <class D, class V>
 HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to) {
 #if HWY_TARGET == HWY_SCALAR  // a vector of one 32-bit lane cannot be taken as two lanes of 16 bits
@@ -58,8 +61,8 @@ HWY_INLINE void store_kept(D, V words, std::uint32_t threshold, std::uint8_t* to
 #endif
 }
 
-/// Draws the 128 bytes of one group of the mask. Each lane computes one block of Philox4x32-10 (see base/random.h),
-/// beginning with block number `block`.
+/// Draws 128 elements of a dropout mask, one byte each, from 16 blocks of the random generator Philox4x32-10 (see
+/// base/random.h). Each lane of a vector computes one block; the first block has the number `block`.
 void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t block, std::uint32_t threshold,
                 std::uint8_t* HWY_RESTRICT kept) {
   const hn::CappedTag<std::uint32_t, kGroupBlocks> d;
@@ -86,7 +89,7 @@ void fill_group(const std::uint32_t* key, const std::uint32_t* counter, std::uin
   }
 }
 
-/// Draws the mask of n elements in groups of 128; the last group may be cut off.
+/// Draws a dropout mask of n elements in groups of 128; of the last group, only the elements below n are stored.
 void fill_mask(const std::uint32_t* key, const std::uint32_t* counter, std::uint32_t threshold, std::int64_t n,
                std::uint8_t* kept) {
   std::uint32_t block = counter[0];

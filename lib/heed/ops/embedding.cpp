@@ -5,7 +5,8 @@
 namespace heed {
 namespace {
 
-/// Throws Error where one of `numbers` is not a row of a table of `limit` rows. `what` names the numbers.
+/// Throws Error where one of `numbers` (ids or positions) is not the index of a row in a table of `limit` rows. `what`
+/// is the name of the numbers in the error's message.
 void check_range(const char* what, std::span<const std::int32_t> numbers, std::int64_t limit) {
   for (const std::int32_t number : numbers)
     if (number < 0 || number >= limit)

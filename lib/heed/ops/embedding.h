@@ -23,9 +23,10 @@ Variable<T> embedding(Graph<T>& graph, std::span<const std::int32_t> ids, std::s
 
 /// The rows of the weight and of the position table that an embedding reads.
 struct EmbeddingRows {
-  const std::int32_t* ids = nullptr;        ///< [count]: rows of the weight
-  const std::int32_t* positions = nullptr;  ///< [count]: rows of the position table; null without a position table
-  std::int64_t count = 0;                   ///< the number of tokens
+  const std::int32_t* ids = nullptr;  ///< [count]: each token's row of the weight
+  const std::int32_t* positions =
+      nullptr;             ///< [count]: each token's row of the position table, or null without a table
+  std::int64_t count = 0;  ///< the number of tokens
 };
 
 /// Computes the embeddings y [count, D] of all tokens (see embedding()).

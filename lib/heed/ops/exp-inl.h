@@ -1,4 +1,5 @@
-// The exponential function for softmaxes. The kernels' files include this file once for each instruction set.
+// The exponential function for softmaxes. Each .cpp file with kernels includes this file once for each instruction set;
+// the unusual include guard below allows that.
 #if defined(HEED_OPS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_EXP_INL_H_
 #undef HEED_OPS_EXP_INL_H_

@@ -1,5 +1,6 @@
-// The normal distribution function for vectors, which the activation function gelu needs. The kernels' files include
-// this file once for each instruction set, after <hwy/highway.h>.
+// The distribution function of the standard normal distribution, for SIMD vectors. The activation function gelu needs
+// it. Each .cpp file with such a kernel includes this file once for each instruction set, after <hwy/highway.h>; the
+// unusual include guard below allows that.
 #if defined(HEED_OPS_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_GELU_INL_H_
 #undef HEED_OPS_GELU_INL_H_

@@ -1,7 +1,9 @@
 #include "heed/ops/layer_norm.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/layer_norm_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -12,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Normalises each of `rows` rows of n elements. `statistics` may be null.
+/// Computes the layer normalisation of `rows` rows of n elements (see layer_norm_forward()). `statistics` may be null.
 template <class T>
 void normalise_rows(const T* x, const T* scale, const T* bias, T epsilon, T* y, T* statistics, std::int64_t rows,
                     std::int64_t n) {

@@ -39,7 +39,7 @@ std::int64_t packed_size(PackedForm form, std::int64_t n, std::int64_t k) {
   }
 }
 
-/// Packs the rows begin ... end - 1 of a weight [n, k]. `rows` points to row `begin`; `memory` is the beginning of the
+/// Packs the rows begin ... end - 1 of a weight [n, k]. `rows` points to row `begin`; `memory` is the memory of the
 /// whole packed weight.
 template <class T>
 void pack_rows(PackedForm form, std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const T* rows,
@@ -58,11 +58,13 @@ void pack_rows(PackedForm form, std::int64_t n, std::int64_t k, std::int64_t beg
   pack_panels(end - begin, k, form == PackedForm::rounded ? copy.data() : rows, k, memory + begin * k);
 }
 
-/// Calls pack(begin, end) for pieces of a weight [n, k] that together cover all n rows. The threads of `team` share the
-/// pieces; without a team, the caller's thread packs all of them.
+/// Calls pack(begin, end) for pieces (ranges of rows) of a weight [n, k] that together cover all n rows. The threads of
+/// `team` share the pieces; without a team, the caller's thread packs all of them.
 template <class Pack>
 void for_rows(ThreadTeam* team, std::int64_t n, std::int64_t k, Pack pack) {
-  constexpr std::int64_t kPieceElements = 1 << 15;  // so few that the rows of a piece stay in the cache until packed
+  // The number of elements of the weight in one piece (range of rows): so few that the rows stay in the cache until
+  // they are packed.
+  constexpr std::int64_t kPieceElements = 1 << 15;
   const std::int64_t count =
       std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;
   const std::int64_t pieces = (n + count - 1) / count;
@@ -131,8 +133,8 @@ template <class T>
 template <class Product>
 void LinearInput<T>::for_columns(std::int64_t n, std::int64_t k, Product product) const {
   ThreadTeam* const team = graph_.device().team;
-  // A piece has so many elements of the weight that reading them takes some microseconds; with smaller pieces, handing
-  // the work to another thread would cost more than the thread saves.
+  // A piece is a range of columns of y that one thread computes. Reading the weight's elements for a piece takes some
+  // microseconds; with smaller pieces, handing the work to another thread would cost more than the thread saves.
   constexpr std::int64_t kPieceElements = 1 << 16;
   const std::int64_t columns =
       std::max<std::int64_t>(1, kPieceElements / std::max<std::int64_t>(1, k) / kColumnBlock) * kColumnBlock;

@@ -64,8 +64,8 @@ template <class T>
 void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, MaybeRounded<T> y);
 
-/// A weight may be packed in pieces (ranges of rows), and a product computed in pieces (ranges of columns). A piece
-/// begins at a multiple of this number in every precision.
+/// Threads may share the packing of a weight in pieces (ranges of rows), and a product in pieces (ranges of columns). A
+/// piece begins at a multiple of this number in every precision.
 constexpr std::int64_t kColumnBlock = 32;
 static_assert(kColumnBlock % kInt8Columns == 0 && kColumnBlock % kPanelRows<float> == 0);
 
@@ -75,7 +75,7 @@ template <class T>
 struct PackedWeight {
   const T* packed = nullptr;  ///< the packed rows, in the form that the device's precision needs (see PackedForm)
   Tensor<T> bias;             ///< [n], or empty where the layer has no bias
-  std::int64_t n = 0, k = 0;  ///< the number of packed rows, and their length
+  std::int64_t n = 0, k = 0;  ///< the number of packed rows, and the number of elements in each
 
   /// Packs the rows `selected` of a weight [O, I], and these elements of the bias ([O] or absent), for the precision of
   /// the graph's device. The packed weight is in memory of `arena`.
@@ -106,8 +106,8 @@ class LinearInput {
   PackedWeight<T> packed_weight(Tensor<T> weight, Tensor<T> bias) const;
 
  private:
-  /// Calls product(begin, end) for pieces of n columns of y that begin at multiples of kColumnBlock. The threads of the
-  /// device's team share the pieces; without a team, one call computes all columns.
+  /// Calls product(begin, end) for ranges that together cover the n columns of y. Each range begins at a multiple of
+  /// kColumnBlock. The threads of the device's team share the ranges; without a team, one call computes all columns.
   template <class Product>
   void for_columns(std::int64_t n, std::int64_t k, Product product) const;
 

@@ -4,8 +4,10 @@
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/linear.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/linear_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -36,7 +38,8 @@ void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activati
   });
 }
 
-/// Adds the bias and applies the activation function to `rows` rows of n elements, in place.
+/// Adds the bias to each of `rows` rows of n elements and applies the activation function in place (as for one row,
+/// above).
 template <class T>
 void bias_activation(T* y, const T* bias, Activation activation, T* before, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -110,8 +113,8 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {
 
-// The number of rows of y that are computed at a time where y is stored as bfloat16: so few that the float32 sums are
-// still in the cache when they are rounded.
+// Where the result y of the layer is stored as bfloat16, this many rows of y are computed in float32 at a time: so few
+// that the float32 numbers are still in the cache when they are rounded.
 constexpr std::int64_t kRoundedRows = 256;
 
 }  // namespace

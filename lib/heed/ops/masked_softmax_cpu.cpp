@@ -1,7 +1,9 @@
 #include "heed/ops/masked_softmax.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/masked_softmax_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -29,7 +31,7 @@ void masked_row(const T* HWY_RESTRICT x, std::int64_t valid, const std::uint8_t*
   std::fill_n(y + valid, n - valid, T(0));
 }
 
-/// Computes the masked softmax of all queries of all sequences, rows of n scores.
+/// Computes the masked softmax of all queries of all sequences; each query has a row of n scores.
 template <class T>
 void masked_rows(const T* x, const SoftmaxMask<T>& mask, T* y, std::int64_t sequences, std::int64_t queries,
                  std::int64_t n) {

@@ -5,8 +5,9 @@
 namespace heed {
 namespace {
 
-/// Returns the shape of a matrix, [rows, columns], or of a batch of matrices, [B, rows, columns], where `like` has
-/// three dimensions. B is the batch size of `like`.
+/// Returns the shape of a result of matmul() or transpose(): [rows, columns] for a single matrix, or [B, rows, columns]
+/// for a batch of B matrices. The operand's shape `like` is a batch where it has three dimensions, the first of which
+/// is B.
 Shape matrices(const Shape& like, std::int64_t rows, std::int64_t columns) {
   return like.rank() == 3 ? Shape{like[0], rows, columns} : Shape{rows, columns};
 }

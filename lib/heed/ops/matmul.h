@@ -23,7 +23,7 @@ void matmul_forward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> y);
 /// Adds the gradients of matmul() to da and db; an empty gradient tensor is skipped.
 template <class T>
 void matmul_backward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> dy, Tensor<T> da, Tensor<T> db);
-/// Computes to = beta to + x^T for each matrix of a batch. beta is 0 or 1; with beta 0, `to` is not read.
+/// Computes to = beta * to + x^T for each matrix of a batch. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void transpose_into(CpuContext& device, Tensor<T> x, T beta, Tensor<T> to);
 

@@ -34,8 +34,8 @@ void matmul_backward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> dy,
 
 template <class T>
 void transpose_into(CpuContext&, Tensor<T> x, T beta, Tensor<T> to) {
-  // 16 rows of x are transposed at a time: their current cache lines stay in the cache, and 16 neighbouring elements of
-  // `to` are written together.
+  // 16 rows of x are transposed at a time: the cache lines of these rows stay in the cache while they are read, and 16
+  // neighbouring elements of `to` are written together.
   constexpr std::int64_t kTile = 16;
   const std::int64_t m = x.dim(x.shape().rank() - 2), n = x.columns();
   for (std::int64_t i = 0; i < batch_of(x); ++i) {

@@ -6,19 +6,24 @@
 
 namespace heed {
 
-// The loops of the optimisers over the flat arrays of ParameterValues. The result of an element does not depend on its
-// place in the array, so several threads may each update a part of the parameters. All arrays of a call must have the
-// same size; otherwise the function throws Error.
+// The loops of the optimisers over all parameters, which lie in one flat array (see ParameterValues). The result of an
+// element does not depend on its place in the array, so several threads may each update a part of the parameters. All
+// arrays of a call must have the same size; otherwise the function throws Error.
 
 /// The settings of Adam and AdamW for one update of the parameters.
 struct AdamUpdate {
   double learning_rate = 0;
-  /// epsilon must be above 0: the flat arrays have unused gaps between parameters, where 0 is divided by epsilon.
+  /// epsilon must be above 0: the flat array of parameters has unused gaps between parameters, where the update divides
+  /// 0 by epsilon.
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
-  double weight_decay = 0;    ///< the factor of the value in the weight decay
-  bool decoupled = false;     ///< true: weight decay as in AdamW; false: the weight decay is added to the gradient
-  std::int64_t step = 1;      ///< the number t of the update, from 1; corrects for the moments' initial value 0
-  double gradient_scale = 1;  ///< the factor by which the gradient is multiplied first (for clipping and averaging)
+  /// The weight decay: the factor of a parameter's value in the term that shrinks the value.
+  double weight_decay = 0;
+  /// true: the value itself is shrunk, as in AdamW; false: the value times weight_decay is added to the gradient.
+  bool decoupled = false;
+  /// The number t of this update, counted from 1. It corrects the moments, which begin at 0 and are too small at first.
+  std::int64_t step = 1;
+  /// The factor by which the gradient is multiplied before all else (for clipping and averaging).
+  double gradient_scale = 1;
 };
 
 /// Updates the parameters w (`value`) with Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019), from the
@@ -33,9 +38,12 @@ void adam_update(std::span<T> value, std::span<const std::type_identity_t<T>> gr
 /// The settings of stochastic gradient descent for one update of the parameters.
 struct SgdUpdate {
   double learning_rate = 0;
-  double momentum = 0;        ///< the factor of the velocity of the previous update
-  double weight_decay = 0;    ///< weight_decay times the value is added to the gradient
-  double gradient_scale = 1;  ///< the factor by which the gradient is multiplied first
+  /// The factor by which the velocity of the previous update is multiplied.
+  double momentum = 0;
+  /// The factor of a parameter's value in the term that is added to the gradient.
+  double weight_decay = 0;
+  /// The factor by which the gradient is multiplied before all else (for clipping and averaging).
+  double gradient_scale = 1;
 };
 
 /// Updates the parameters w (`value`) with stochastic gradient descent and momentum (heavy ball), from the gradient g:

@@ -4,8 +4,10 @@
 #include "heed/base/error.h"
 #include "heed/ops/optimizer_kernels.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/optimizer_kernels_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -18,15 +20,16 @@
 namespace heed {
 
 /// The factors of one Adam update, computed from AdamUpdate before the loop over the parameters. `coupled_decay` is the
-/// weight decay that is added to the gradient, `keep` is the factor of the value in AdamW's weight decay, `rest1` and
-/// `rest2` are 1 - beta1 and 1 - beta2, `second_correction` is 1 / sqrt(1 - beta2^t), and `step_size` is
+/// weight decay that is added to the gradient; `keep` is 1 - learning_rate * weight_decay in AdamW, otherwise 1;
+/// `rest1` and `rest2` are 1 - beta1 and 1 - beta2; `second_correction` is 1 / sqrt(1 - beta2^t); and `step_size` is
 /// learning_rate / (1 - beta1^t).
 template <class T>
 struct AdamNumbers {
   T gradient_scale, coupled_decay, keep, beta1, rest1, beta2, rest2, second_correction, epsilon, step_size;
 };
 
-inline constexpr std::int64_t kPartialSums = 32;  // partial sums of squared_norm(): a multiple of every vector's lanes
+// The number of partial sums that squared_norm() keeps. Every vector's number of lanes divides it.
+inline constexpr std::int64_t kPartialSums = 32;
 
 }  // namespace heed
 #endif
@@ -76,13 +79,14 @@ HWY_INLINE hn::Vec<D> load_double(D d, const T* p) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), p));
 }
 
-/// Adds the squares of x[0 .. n), n a multiple of 32, to the 32 partial sums.
+/// Adds the squares of x[0 .. n) to 32 partial sums: the square of x[i] is added to sum i % 32. n is a multiple of 32.
 template <class T>
 void add_squares(const T* HWY_RESTRICT x, double* HWY_RESTRICT sums, std::int64_t n) {
   const hn::CappedTag<double, 8> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   // Each pass over x updates four vectors of partial sums, so that an addition need not wait for the addition before.
-  // There are several passes; the caller passes a block of x that stays in the first-level cache.
+  // Short vectors need several passes over x; the caller therefore passes so few elements that they stay in the
+  // first-level cache.
   for (std::int64_t at = 0; at < kPartialSums; at += 4 * lanes) {
     double* s = sums + at;
     auto s0 = hn::LoadU(d, s), s1 = hn::LoadU(d, s + lanes);
@@ -182,7 +186,8 @@ HEED_EXPORT_SIMD(sum_of_zeros)
 
 namespace {
 
-/// Returns the size `expected`, or throws Error where one of the `sizes` differs. `kernel` names the caller.
+/// Returns the size `expected`, or throws Error where one of the `sizes` differs. `kernel` is the name of the function
+/// that the error's message gives.
 std::int64_t common_size(const char* kernel, std::size_t expected, std::initializer_list<std::size_t> sizes) {
   for (const std::size_t size : sizes)
     if (size != expected)

@@ -22,7 +22,8 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, cons
   graph.record([&device = graph.device(), residual, branch, scale, bias, mask, statistics, y] {
     const bool adds_to_residual = !residual.gradient.empty();
     const Tensor<T> dresidual = residual.gradient.fill();
-    // Where branch and residual are the same variable, its gradient is no longer empty now, so the kernel adds to it.
+    // Where branch and residual are the same variable, the gradient of the variable is no longer empty after fill(), so
+    // the kernel adds to the gradient.
     const bool adds_to_branch = !branch.gradient.empty();
     const Tensor<T> dsum = y.sum.gradient.empty() ? Tensor<T>() : y.sum.gradient.sum();
     residual_norm_backward(device, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(), dresidual,

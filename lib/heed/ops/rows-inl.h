@@ -1,5 +1,6 @@
 // Row kernels that several ops share: the sum and the maximum of a row, dropout of a vector, softmax and layer
-// normalisation of a row. The kernels' files include this file once for each instruction set, after <hwy/highway.h>.
+// normalisation of a row. Each .cpp file with kernels includes this file once for each instruction set, after
+// <hwy/highway.h>; the unusual include guard below allows that.
 #if defined(HEED_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ROWS_INL_H_
 #undef HEED_OPS_ROWS_INL_H_
@@ -43,7 +44,7 @@ HWY_INLINE void sum_pair_over(std::int64_t n, T& sum_s, T& sum_t, Body body) {
   }
 }
 
-/// Returns the sum of all elements of the vectors body(d, i), for i = 0 .. n-1.
+/// Returns the sum over i = 0 .. n-1 of the values that body(d, i) computes, a vector of values at a time.
 template <class T, class Body>
 HWY_INLINE T sum_over(std::int64_t n, Body body) {
   const hn::ScalableTag<T> d;
@@ -92,8 +93,8 @@ HWY_INLINE hn::Vec<D> load_bytes(D d, const std::uint8_t* p) {
     return hn::ConvertTo(d, bytes);
 }
 
-/// Applies dropout to the vector v, whose elements belong to the mask's elements from i on: dropped elements become 0,
-/// the others are multiplied by mask.scale. Without a mask, returns v.
+/// Applies dropout to the vector v, whose first element has index i in the mask: dropped elements become 0, the others
+/// are multiplied by mask.scale. Without a mask, returns v.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> drop(D d, hn::Vec<D> v, const DropoutMask<T>& mask, std::int64_t i) {
   if (!mask.kept) return v;
@@ -129,7 +130,8 @@ HWY_INLINE void softmax_row_backward(const T* HWY_RESTRICT y, const T* HWY_RESTR
   });
 }
 
-/// Adds dropout(x) to n elements: to += x * kept * scale, with `kept` and `scale` of the mask; without a mask, to += x.
+/// Adds dropout(x) to n elements: to += x * kept * scale, where `kept` and `scale` are members of the mask. Without a
+/// mask: to += x.
 template <class T>
 HWY_INLINE void add_dropped(const T* HWY_RESTRICT x, const DropoutMask<T>& mask, T* HWY_RESTRICT to, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store)
@@ -142,8 +144,8 @@ struct RowStatistics {
   T mean, inverse_deviation;
 };
 
-/// Normalises one row of n elements whose sum is known: y = (x - mean) / sqrt(variance + epsilon) * scale + bias.
-/// Returns the row's statistics for the backward pass. y may be the same array as x.
+/// Normalises one row x of n elements, the sum of which the caller has computed: y = (x - mean) / sqrt(variance +
+/// epsilon) * scale + bias. Returns the row's statistics for the backward pass. y may be the same array as x.
 template <class T>
 HWY_INLINE RowStatistics<T> normalise_row(const T* x, T sum, const T* HWY_RESTRICT scale, const T* HWY_RESTRICT bias,
                                           T epsilon, T* y, std::int64_t n) {

@@ -1,6 +1,6 @@
 // Products of matrices that are small enough for the first- or second-level cache, such as the matrices of one
-// attention head. For these the packing and the checks of a BLAS library would cost more than the product itself. The
-// kernels' files include this file once for each instruction set.
+// attention head. For these the packing and the checks of a BLAS library would cost more than the product itself. Each
+// .cpp file with kernels includes this file once for each instruction set; the unusual include guard below allows that.
 #if defined(HEED_OPS_SMALL_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_SMALL_GEMM_INL_H_
 #undef HEED_OPS_SMALL_GEMM_INL_H_
@@ -19,16 +19,16 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The left matrix A of a product: element (i, k) is data[i * row + k * column]. With row 1 and column the stride, A is
-/// the transpose of the stored matrix.
+/// The left matrix A of a product: element (i, k) is data[i * row + k * column]. Where `row` is 1 and `column` is the
+/// stride of the stored matrix, A is the transpose of the stored matrix.
 template <class T>
 struct LeftMatrix {
   const T* data;
   std::int64_t row, column;
 };
 
-/// Computes one tile of the product c = a b, or of c += a b with `add`. The tile has R rows and C vectors of L columns,
-/// and its sums stay in registers. `depth` is the number of columns of a.
+/// Computes one tile of the product c = a b, or of c += a b where `add` is true. The tile has R rows and C vectors of L
+/// columns, and its sums stay in registers. `depth` is the number of columns of a.
 template <int R, int C, std::int64_t L, class T>
 HWY_INLINE void product_tile(std::int64_t depth, LeftMatrix<T> a, const T* HWY_RESTRICT b, std::int64_t b_stride,
                              T* HWY_RESTRICT c, std::int64_t c_stride, bool add) {
@@ -52,8 +52,8 @@ HWY_INLINE void product_tile(std::int64_t depth, LeftMatrix<T> a, const T* HWY_R
     }
 }
 
-/// Computes R rows of the product c = a b, or of c += a b with `add`, in tiles from left to right. `n` is the number of
-/// columns of c.
+/// Computes R rows of the product c = a b, or of c += a b where `add` is true, in tiles from left to right. `n` is the
+/// number of columns of c; `depth` is the number of columns of a.
 template <int R, class T>
 HWY_INLINE void product_rows(std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b, std::int64_t b_stride,
                              T* c, std::int64_t c_stride, bool add) {
@@ -77,8 +77,8 @@ HWY_INLINE void product_rows(std::int64_t n, std::int64_t depth, LeftMatrix<T> a
                             c + r * c_stride + j, c_stride, add);
 }
 
-/// Computes the product c [m, n] = a b, or c += a b with `add`, for a [m, depth] and b [depth, n]. The rows are
-/// computed in groups of at most six rows and of nearly equal size, since the sums of six rows fit the registers.
+/// Computes the product c [m, n] = a b, or c += a b where `add` is true, for a [m, depth] and b [depth, n]. The rows
+/// are computed in groups of at most six rows and of nearly equal size, since the sums of six rows fit the registers.
 template <class T>
 HWY_INLINE void small_gemm(std::int64_t m, std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b,
                            std::int64_t b_stride, T* c, std::int64_t c_stride, bool add) {
@@ -120,8 +120,8 @@ HWY_INLINE std::int64_t whole_vectors(std::int64_t n) {
 }
 
 /// Transposes and scales a matrix x [rows, columns]: out = factor x^T, with `stride` elements from row to row of `out`.
-/// Each row of `out` is filled with zeros up to a whole number of vectors. `zeros` points to `columns` zeros, which
-/// stand for the rows that x lacks.
+/// Each row of `out` is filled with zeros up to a whole number of vectors. `zeros` points to `columns` zeros, which are
+/// read in place of rows after the last row of x.
 template <class T>
 HWY_INLINE void transpose_scaled(const T* HWY_RESTRICT x, std::int64_t x_stride, std::int64_t rows,
                                  std::int64_t columns, T factor, const T* HWY_RESTRICT zeros, T* HWY_RESTRICT out,
@@ -160,14 +160,15 @@ HWY_INLINE void transpose_scaled(const T* HWY_RESTRICT x, std::int64_t x_stride,
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-// The definitions below do not depend on the instruction set, so they are compiled only once.
+// The file is included once for each instruction set, but the definitions below do not depend on the instruction set.
+// This guard compiles them only once.
 #ifndef HEED_OPS_SMALL_GEMM_ONCE
 #define HEED_OPS_SMALL_GEMM_ONCE
 namespace heed {
 
-/// Returns the number of elements from row to row of a scratch matrix with `columns` columns. It is a multiple of every
-/// vector length and an odd number of cache lines: with an even number, the elements of a column would compete for a
-/// few sets of the cache.
+/// Returns the stride, the number of elements from row to row, of a scratch matrix with `columns` columns. The stride
+/// is a multiple of every vector length and an odd number of cache lines: with an even number, the elements of a column
+/// would compete for a few sets of the cache.
 template <class T>
 constexpr std::int64_t scratch_stride(std::int64_t columns) {
   constexpr std::int64_t kLine = 64 / sizeof(T);

@@ -54,8 +54,10 @@ class LogSoftmaxTopK {
   std::int64_t rows_, k_;
   T* values_;
   std::int32_t* indices_;
-  std::int64_t* found_;  // [rows]: how many of the row's k best logits have been found so far
-  T *largest_, *sum_;    // [rows] each: the row's largest logit so far, and the sum of exp(logit - largest logit)
+  // [rows]: how many logits have been stored so far as the row's largest ones, at most k.
+  std::int64_t* found_;
+  // [rows] each: the row's largest logit so far, and the sum of exp(logit - largest logit) so far.
+  T *largest_, *sum_;
 };
 
 }  // namespace heed

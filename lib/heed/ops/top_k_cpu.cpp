@@ -5,8 +5,10 @@
 
 #include "heed/ops/top_k.h"
 
-// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each instruction set, so that every kernel
-// below is compiled for all sets. At run time the version for instruction_set() is called (see simd-inl.h).
+// Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
+// <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
+// in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only
+// once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/ops/top_k_cpu.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -26,9 +28,10 @@ struct BestOfRow {
   std::int32_t* indices;
   std::int64_t k, count;
 
-  /// Returns the number that a later number must exceed to be inserted.
+  /// Returns the value that a later number must exceed to be inserted among the k largest numbers.
   T threshold() const { return count < k ? -std::numeric_limits<T>::infinity() : values[k - 1]; }
-  /// Inserts the number x of the row, at `index`, if x exceeds threshold().
+  /// Inserts the number x, which has the index `index` in its row, among the k largest numbers if x exceeds
+  /// threshold().
   void offer(T x, std::int64_t index) {
     if (!(x > threshold())) return;
     std::int64_t at = count < k ? count++ : k - 1;
@@ -41,8 +44,9 @@ struct BestOfRow {
   }
 };
 
-/// Inserts n more numbers x of a row into the row's k largest numbers. The first number of x has the index `first` in
-/// the row; `found` numbers have been found among those before. Minus infinity and NaN are never inserted.
+/// Scans n more numbers x of a row and inserts them among the row's k largest numbers (`values` and `indices`) where
+/// they are large enough. The first number of x has the index `first` in the row. `found` is how many numbers the k
+/// largest hold so far, at most k. Minus infinity and NaN are never inserted.
 template <class T>
 void scan_for_best(const T* HWY_RESTRICT x, std::int64_t n, std::int64_t first, std::int64_t k, T* values,
                    std::int32_t* indices, std::int64_t* found) {
@@ -96,8 +100,8 @@ HEED_EXPORT_SIMD(sum_shifted_exponentials)
 
 namespace {
 
-/// The largest k for which the scan inserts each number into a sorted list; the scan's time grows with the square of k.
-/// For a larger k the row is sorted.
+/// The largest k for which top_k() scans a row and inserts the numbers into a sorted list of k numbers. The time of
+/// this scan grows with the square of k; for a larger k the row is sorted.
 constexpr std::int64_t kLargestScan = LogSoftmaxTopK<float>::kLargest;
 
 /// Finds the k largest numbers of a row by sorting, for any row and any k. NaN comes after all other numbers.
@@ -125,7 +129,8 @@ void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std:
     if (k <= kLargestScan)
       simd::scan_for_best(static_cast<const T*>(scores.row(r)), scores.columns(), std::int64_t{0}, k, values + r * k,
                           indices + r * k, &found);
-    // The scan finds fewer than k numbers where fewer than k are above minus infinity; such a row is sorted as well.
+    // The scan leaves out minus infinity and NaN, so it finds fewer than k numbers in a row with few other numbers;
+    // such a row is sorted.
     if (found < k) sort_for_best(device, scores.row(r), scores.columns(), k, values + r * k, indices + r * k);
   }
 }
@@ -163,7 +168,8 @@ void LogSoftmaxTopK<T>::add_columns(const T* logits, std::int64_t stride, std::i
   for (std::int64_t r = 0; r < rows_; ++r) {
     const T* row = logits + r * stride;
     simd::scan_for_best(row, columns, first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
-    // So far the row has only minus infinities, which add nothing to the sum, or NaN, for which finish() returns false.
+    // Without a number among the k largest, the row has only minus infinities so far, which add nothing to the sum, or
+    // NaN, for which finish() returns false.
     if (found_[r] == 0) continue;
     const T largest = values_[r * k_];
     if (largest_[r] != largest && sum_[r] != 0) sum_[r] *= std::exp(largest_[r] - largest);

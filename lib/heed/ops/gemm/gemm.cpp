@@ -20,15 +20,16 @@ void gemm_float32(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, G
 #endif
 }
 
-/// Computes C = beta C, which is the result of a product where k is 0. With beta 0, C is not read.
+/// Computes C = beta C for C [m, n], the result of a matrix product where the inner dimension k is 0. With beta 0, C is
+/// not read.
 template <class T>
 void scale(std::int64_t m, std::int64_t n, T beta, T* c, std::int64_t c_stride) {
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) c[i * c_stride + j] = beta == 0 ? T(0) : beta * c[i * c_stride + j];
 }
 
-/// Returns a copy of a matrix [rows, columns] with every element rounded to bfloat16 (but stored as float32). The copy
-/// is in the arena, has no gaps between rows, and is transposed where `x` is.
+/// Returns a copy of a matrix [rows, columns] with every element rounded to bfloat16, but stored as float32. The copy
+/// is in the device's arena and has no gaps between rows. It is stored transposed where `x` is stored transposed.
 GemmOperand<float> rounded(CpuContext& device, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
   if (x.transposed) std::swap(rows, columns);
   const Tensor<float> copy = device.arena.tensor<float>({rows, columns});

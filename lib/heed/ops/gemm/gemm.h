@@ -30,18 +30,20 @@ void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, fl
 void gemm(CpuContext& device, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
           GemmOperand<double> b, double beta, double* c, std::int64_t c_stride);
 
-/// The right matrix B [k, n] of products, prepared once for several left matrices. For bfloat16 products B is rounded
-/// and laid out in tiles (see gemm_bfloat16.h), in memory of the arena; otherwise B is used where it is stored.
+/// The right matrix B [k, n] of products C = A B, prepared once for several left matrices A. For bfloat16 products B is
+/// rounded and laid out in tiles (see gemm_bfloat16.h), in memory of the device's arena; otherwise B is used where it
+/// is stored.
 template <class T>
 struct RightOperand {
-  std::int64_t k, n;                     ///< the numbers of rows and columns of B
-  GemmOperand<T> plain;                  ///< B itself; not used where `tiles` is set
-  const std::uint32_t* tiles = nullptr;  ///< B in tiles of bfloat16 numbers; null where B is used as `plain`
+  std::int64_t k, n;                     ///< the numbers of rows and columns of the right matrix B
+  GemmOperand<T> plain;                  ///< the right matrix B as it is stored; not used where `tiles` is set
+  const std::uint32_t* tiles = nullptr;  ///< B as bfloat16 numbers in tiles; null where B is used as it is stored
 };
-/// Prepares B [k, n] for products in the precision of `device`.
+/// Prepares the right matrix B [k, n] of products C = A B for the precision of `device` (see RightOperand).
 RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<float> b);
 RightOperand<double> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<double> b);
-/// Prepares B [k, n] whose numbers are bfloat16 already. Allowed only where takes_bfloat16(device) is true.
+/// Prepares a right matrix B [k, n] whose numbers are bfloat16 already, for products C = A B. Allowed only where
+/// takes_bfloat16(device) is true.
 RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
 /// Computes C = alpha A B + beta C with a right matrix B that was prepared for the precision of `device`.
@@ -54,8 +56,8 @@ void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> 
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride);
 
-/// Returns whether products in this precision read bfloat16 numbers on this CPU. Then tensors that only matrix products
-/// read may be stored as bfloat16 at once.
+/// Returns whether matrix products of this precision multiply bfloat16 numbers on this CPU. Where this is true, tensors
+/// that only matrix products read may be stored as bfloat16 at once.
 bool takes_bfloat16(Precision precision);
 inline bool takes_bfloat16(const CpuContext& device) {
   return takes_bfloat16(device.precision);
@@ -65,8 +67,8 @@ inline bool takes_bfloat16(const CpuContext& device) {
 /// or "OpenBLAS 0.3.21 (Zen)", for logs and benchmarks.
 std::string gemm_library();
 
-/// Returns whether this CPU has instructions that multiply bfloat16 numbers. `--precision auto` decides by this
-/// function.
+/// Returns whether this CPU has instructions that multiply bfloat16 numbers. With the option `--precision auto`, a
+/// program chooses by this function.
 bool has_fast_bfloat16();
 
 }  // namespace heed

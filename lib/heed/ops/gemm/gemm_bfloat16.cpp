@@ -1,8 +1,8 @@
 // How C = A B is computed from tiles of bfloat16 numbers.
 //
 // The CPU's instructions do not multiply single bfloat16 numbers. They multiply pairs: a 32-bit word of A holds two
-// neighbours along k, a word of B holds the matching two, and one step adds a0 b0 + a1 b1 to a float32 sum. A tile is a
-// square of 16 x 16 such words (1 KB):
+// neighbours along k (the dimension over which a product sums), a word of B holds the matching two, and one step adds
+// a0 b0 + a1 b1 to a float32 sum. A tile is a square of 16 x 16 such words (1 KB):
 //   - a tile of A has 16 rows of A; word p of a row is the pair (A[row][2p], A[row][2p + 1]), so a tile spans 32
 //     numbers along k;
 //   - a tile of B has 16 rows of pairs; word c of row p is the pair (B[2p][c], B[2p + 1][c]).
@@ -32,7 +32,8 @@
 #include "heed/base/x86.h"
 
 #if HEED_X86
-// The functions from here to the matching "pop" are compiled for AVX-512 BF16 and AMX, whatever the compiler's options.
+// The functions between this line and the matching "pop" are compiled for AVX-512 BF16 and AMX, whatever instruction
+// set the compiler's options choose.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16"))), \
                              apply_to = function)
@@ -44,26 +45,29 @@
 namespace heed {
 namespace {
 
-// A tile has kSide rows of kSide words, spans kDepth numbers along k, and takes kTile words in all.
+// A tile is the square of 32-bit words that the CPU multiplies at once: kSide rows of kSide words, kTile words in all.
+// A word holds two bfloat16 numbers, so a tile spans kDepth numbers along k, the dimension over which a product sums.
 constexpr std::int64_t kSide = 16, kDepth = 32, kTile = kSide * kSide;
-constexpr std::int64_t kBlock = 2 * kSide;  // rows and columns of a block of C, which is 2 x 2 tiles
+// The number of rows and columns of a block of C, the part of C that is computed at a time: 2 x 2 tiles.
+constexpr std::int64_t kBlock = 2 * kSide;
 
-/// Returns how many tiles of `tile` elements cover `size` elements.
+/// Returns how many tiles, each `tile` elements long, are needed to cover `size` elements.
 std::int64_t tiles_over(std::int64_t size, std::int64_t tile) {
   return (size + tile - 1) / tile;
 }
 
-/// Returns the mask of the first `count` of 16 lanes; `count` may be negative or more than 16.
+/// Returns the mask that selects the first `count` of a vector's 16 lanes; `count` may be negative or more than 16.
 __mmask16 first(std::int64_t count) {
   return static_cast<__mmask16>((std::uint32_t{1} << std::clamp<std::int64_t>(count, 0, kSide)) - 1);
 }
 
-/// Returns 32 bfloat16 numbers: the 16 numbers of `low`, rounded, and then the 16 numbers of `high`.
+/// Rounds 32 float32 numbers to bfloat16. Returns the 16 numbers of `low`, followed by the 16 numbers of `high`.
 __m512i rounded(__m512 low, __m512 high) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
 }
 
-/// Loads kDepth numbers of a row as bfloat16; zeros stand for the numbers from `count` on, which are not read.
+/// Loads kDepth (32) numbers of a row x as bfloat16. The numbers from index `count` on are not read; zeros replace
+/// them.
 __m512i load_row(const float* x, std::int64_t count) {
   return rounded(_mm512_maskz_loadu_ps(first(count), x), _mm512_maskz_loadu_ps(first(count - kSide), x + kSide));
 }
@@ -71,8 +75,8 @@ __m512i load_row(const Bfloat16* x, std::int64_t count) {
   return _mm512_maskz_loadu_epi16(first(count) | static_cast<__mmask32>(first(count - kSide)) << kSide, x);
 }
 
-/// Loads kSide numbers from row `x` and then kSide numbers from row `y`, all as bfloat16. Zeros stand for the numbers
-/// from `count` on, and for all of `y` where `y` is null.
+/// Loads kSide (16) numbers from row `x` and then kSide numbers from row `y`, all as bfloat16. Zeros replace the
+/// numbers from index `count` on, and all numbers of `y` where `y` is null.
 __m512i load_two(const float* x, const float* y, std::int64_t count) {
   const __mmask16 mask = first(count);
   return rounded(_mm512_maskz_loadu_ps(mask, x), y ? _mm512_maskz_loadu_ps(mask, y) : _mm512_setzero_ps());
@@ -84,16 +88,18 @@ __m512i load_two(const Bfloat16* x, const Bfloat16* y, std::int64_t count) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/// Makes a tile from up to 16 stored rows of x: a pair is two neighbours in a row, and row r of the tile comes from row
-/// r of x. `rows` and `columns` are what is left of x; zeros stand for the rest of the tile.
+/// Makes a tile, 16 rows of 16 pairs of bfloat16 numbers, from up to 16 stored rows of x. Row r of the tile holds the
+/// pairs of neighbours in row r of x. `rows` and `columns` are the numbers of rows and columns that x has from this
+/// address on; zeros fill the rest of the tile.
 template <class X>
 void tile_of_rows(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
   for (std::int64_t r = 0; r < kSide; ++r)
     tile[r] = r < rows ? load_row(x + r * stride, columns) : _mm512_setzero_si512();
 }
 
-/// Makes a tile from up to 32 stored rows of x: a pair is two numbers one above the other, and row p of the tile comes
-/// from the rows 2p and 2p + 1 of x. `rows` and `columns` are what is left of x; zeros stand for the rest of the tile.
+/// Makes a tile, 16 rows of 16 pairs of bfloat16 numbers, from up to 32 stored rows of x. Row p of the tile holds pairs
+/// of numbers that lie one above the other in the rows 2p and 2p + 1 of x. `rows` and `columns` are the numbers of rows
+/// and columns that x has from this address on; zeros fill the rest of the tile.
 template <class X>
 void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, __m512i tile[kSide]) {
   const __m512i interleave = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
@@ -106,7 +112,7 @@ void tile_of_row_pairs(const X* x, std::int64_t stride, std::int64_t rows, std::
   }
 }
 
-/// Transposes a tile of 16 x 16 words in place, by exchanges of ever larger groups of words between registers.
+/// Transposes a tile of 16 x 16 words in place. Each step exchanges larger groups of words between registers.
 void transpose(__m512i t[kSide]) {
   __m512i u[kSide];
   for (int i = 0; i < 16; i += 2) {
@@ -133,15 +139,17 @@ void transpose(__m512i t[kSide]) {
   }
 }
 
-/// Returns the number of words in all tiles of one matrix. `size` is the number of rows of A or of columns of B. The
-/// number of tiles over `size` is rounded up to an even number, because C is computed in blocks of 2 x 2 tiles.
+/// Returns the number of 32-bit words in all tiles of a matrix A or B. `size` is the number of rows of A or of columns
+/// of B. The number of tiles that cover `size` is rounded up to an even number, because C is computed in blocks of 2 x
+/// 2 tiles.
 std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
   return tiles_over(size, kBlock) * 2 * tiles_over(k, kDepth) * kTile;
 }
 
-/// Rounds a matrix, writes its tiles to `tiles` and returns `tiles`. `x` is the stored matrix, with `stride` elements
-/// from row to row; `size` is the number of rows of A or of columns of B. `along_rows` says that k runs along the
-/// stored rows (A as it is, or the transpose of B is stored), and `right` says that the matrix is B.
+/// Rounds a matrix A or B of a product C = A B to bfloat16, writes its tiles to `tiles` and returns `tiles`. x is the
+/// stored matrix, with `stride` elements from row to row. `size` is the number of rows of A or of columns of B; k is
+/// the length of the sums. `along_rows` is true where a stored row holds the k numbers of one sum, that is, where A
+/// itself or the transpose of B is stored. `right` is true where the matrix is B.
 template <class X>
 const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int64_t stride, std::int64_t size,
                                 std::int64_t k, bool along_rows, bool right) {
@@ -166,8 +174,8 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
   return tiles;
 }
 
-/// Stores one block of C: c = alpha block + beta c. `rows` and `columns` are what is left of C from this block on; no
-/// element after these is read or written.
+/// Stores one block of C: c = alpha * block + beta * c. `rows` and `columns` are the numbers of rows and columns that C
+/// has from the block's first element on; no element outside of C is read or written.
 void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::int64_t columns, float alpha, float beta,
                  float* c, std::int64_t stride) {
   const __m512 a = _mm512_set1_ps(alpha), b = _mm512_set1_ps(beta);
@@ -181,24 +189,25 @@ void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::i
     }
 }
 
-/// A product C = alpha A B + beta C with A and B in tiles.
+/// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles.
 struct Product {
-  std::int64_t m, n, depth;    ///< C has m rows and n columns; A and B have `depth` tiles along k
+  /// C has m rows and n columns. A and B have `depth` tiles along k, the dimension over which the product sums.
+  std::int64_t m, n, depth;
   const std::uint32_t *a, *b;  ///< the tiles of A and of B
   float alpha, beta;
   float* c;
-  std::int64_t stride;  ///< elements from row to row of C
+  std::int64_t stride;  ///< the number of elements from one row of C to the next
 
-  /// Returns the tiles of the 16 rows of A from `row` on (a multiple of 16), the first tile along k.
+  /// Returns the address of the tiles that hold the 16 rows of A from `row` on; `row` is a multiple of 16.
   const std::uint32_t* a_tiles(std::int64_t row) const { return a + row / kSide * depth * kTile; }
-  /// Returns the tiles of the 16 columns of B from `column` on (a multiple of 16), the first tile along k.
+  /// Returns the address of the tiles that hold the 16 columns of B from `column` on; `column` is a multiple of 16.
   const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
 
   /// Calls body(row, column, begin, end) for every block of C, which begins at `row` and `column`, and for every range
-  /// begin ... end - 1 of tiles along k. A range has at most `most` tiles; where k is 0, there is one call per block
-  /// with an empty range. The order of the calls lets A's tiles come from the first-level cache and B's tiles from the
-  /// second-level cache. C is written from left to right, because writes to rows that lie a multiple of 4 kB apart
-  /// hinder each other.
+  /// begin ... end - 1 of the tiles along k, the dimension of the sums. A range has at most `most` tiles; where k is 0,
+  /// there is one call for each block, with an empty range. The calls are ordered so that A's tiles come from the
+  /// first-level cache and B's tiles from the second-level cache. C is written from left to right, because writes to
+  /// rows that lie a multiple of 4 kB apart slow each other down.
   template <class Body>
   void for_each_block(std::int64_t most, Body body) const {
     constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
@@ -212,12 +221,13 @@ struct Product {
   }
 };
 
-/// Multiplies with the dot products of AVX-512 BF16: eight rows of a tile of A with two tiles of B (32 columns) at a
-/// time.
+/// Computes the product with AVX-512 BF16, whose instruction computes dot products of pairs: eight rows of a tile of A
+/// with two tiles of B (32 columns) at a time.
 void multiply_avx512(const Product& p) {
   constexpr int kRows = 8;
   alignas(64) float block[kBlock][kBlock];
-  const std::int64_t next = p.depth * kTile;  // words from a tile to the tile of the next 16 rows of A or columns of B
+  // The number of words from a tile to the tile of the next 16 rows of A, or of the next 16 columns of B.
+  const std::int64_t next = p.depth * kTile;
   p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t) {
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
       const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kSide;
@@ -253,17 +263,21 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
-/// Multiplies with AMX: two tiles of A with two tiles of B give a block of C in the tile registers 0 to 3.
+/// Computes the product with AMX: two tiles of A times two tiles of B give a block of C, in the tile registers 0 to 3.
 void multiply_amx(const Product& p) {
   _tile_loadconfig(&kTileShapes);
   alignas(64) float block[kBlock][kBlock];
   const std::int64_t next = p.depth * kTile;
   const bool plain = p.alpha == 1 && (p.beta == 0 || p.beta == 1);
-  constexpr std::int64_t kMostTiles = 16;  // tiles along k in one range: A's 2 x 16 tiles fit the first-level cache
+  // The number of tiles along k that one call of the function below multiplies: so few that the 2 x 16 tiles of A stay
+  // in the first-level cache.
+  constexpr std::int64_t kMostTiles = 16;
   p.for_each_block(kMostTiles, [&](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end) {
     float* const c = p.c + i * p.stride + j;
     const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
-    if (!in_place) {  // C cannot hold the partial sums of this block, so the first call sums over all of k
+    // C cannot hold the partial sums of a block that is incomplete, or with factors other than alpha 1 and beta 0 or 1.
+    // The first call for such a block therefore sums over all of k.
+    if (!in_place) {
       if (begin > 0) return;
       end = p.depth;
     }

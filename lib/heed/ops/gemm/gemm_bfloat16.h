@@ -21,8 +21,9 @@ namespace heed {
 /// The right matrix B [k, n] of products, rounded to bfloat16 and laid out in tiles, for products with any number of
 /// left matrices. The tiles live as long as the memory of the arena in which they were made.
 struct Bfloat16Tiles {
-  const std::uint32_t* tiles = nullptr;  ///< words of two bfloat16 numbers, at the start of a cache line
-  std::int64_t k = 0, n = 0;             ///< the numbers of rows and columns of B
+  /// 32-bit words of two bfloat16 numbers each; the first word begins at a cache line.
+  const std::uint32_t* tiles = nullptr;
+  std::int64_t k = 0, n = 0;  ///< the numbers of rows and columns of B
 };
 /// Rounds B [k, n] to bfloat16 and lays it out in tiles, in memory of `arena`.
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b);
@@ -37,8 +38,9 @@ Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t
 /// The left matrix A [m, k] of products, rounded to bfloat16 and laid out in tiles, for products with any number of
 /// right matrices. The tiles live as long as the memory of the arena in which they were made.
 struct Bfloat16LeftOperand {
-  const std::uint32_t* tiles = nullptr;  ///< words of two bfloat16 numbers, at the start of a cache line
-  std::int64_t m = 0, k = 0;             ///< the numbers of rows and columns of A
+  /// 32-bit words of two bfloat16 numbers each; the first word begins at a cache line.
+  const std::uint32_t* tiles = nullptr;
+  std::int64_t m = 0, k = 0;  ///< the numbers of rows and columns of A
 };
 /// Rounds A [m, k] to bfloat16 and lays it out in tiles, in memory of `arena`.
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a);

@@ -1,10 +1,11 @@
 // How Y = X W^T is computed from 8-bit integers (gemm_int8.h explains the scales).
 //
-// The CPU's dot products (VNNI) take four unsigned bytes of X and four signed bytes of W, neighbours along k, and add
-// their four products to a 32-bit sum. One instruction does that for 16 columns of Y, that is, for 16 rows of W. The
-// bytes of W are therefore packed into panels of 16 rows: a panel holds the first four numbers of row 0, the first four
-// of row 1, ... of row 15, then the next four numbers of each row, and so on: [panel][k / 4][16 rows][4 neighbours]. A
-// step of four along k fills 64 bytes, one vector; 16 such vectors in a row are a tile of AMX.
+// The CPU's dot products (VNNI) take four unsigned bytes of X and four signed bytes of W, neighbours along k (the
+// dimension over which the product sums), and add their four products to a 32-bit sum. One instruction does that for 16
+// columns of Y, that is, for 16 rows of W. The bytes of W are therefore packed into panels of 16 rows: a panel holds
+// the first four numbers of row 0, the first four of row 1, ... of row 15, then the next four numbers of each row, and
+// so on: [panel][k / 4][16 rows][4 neighbours]. A step of four along k fills 64 bytes, one vector; 16 such vectors in a
+// row are a tile of AMX.
 //
 // An example with panels of 2 rows and steps of 2 along k:
 //
@@ -32,14 +33,17 @@
 namespace heed {
 namespace {
 
-// A panel has kPanel columns of Y; a step takes kStep numbers along k; a tile of AMX spans kDepth numbers along k.
+// W is read in panels of kPanel rows, which give kPanel columns of Y. One step of a dot product takes kStep numbers
+// along k, the dimension of the sums; one tile of AMX spans kDepth numbers along k.
 constexpr std::int64_t kPanel = 16, kStep = 4, kDepth = 64;
-constexpr std::int64_t kColumns = kInt8Columns, kRows = 32;  // the columns and rows of a block of Y
+// The numbers of columns and rows of a block of Y, the part of Y that is computed at a time.
+constexpr std::int64_t kColumns = kInt8Columns, kRows = 32;
 static_assert(kColumns == 2 * kPanel);
 /// Products with at most this many rows of X use AVX-512's dot products in place of AMX: AMX's tiles would be mostly
 /// empty, and the dot products are as fast without the preparation that tiles need.
 constexpr std::int64_t kFewRows = 4;
-constexpr int kZero = 128;  // the byte that stands for 0 in X
+// X is stored in unsigned bytes: the byte q + kZero stands for the integer q.
+constexpr int kZero = 128;
 
 /// Rounds `size` up to a multiple of `multiple`.
 std::int64_t padded(std::int64_t size, std::int64_t multiple) {
@@ -51,10 +55,10 @@ template <class Byte, class Float, class Int>
 struct WeightParts {
   Float* scales;  ///< [n]: the scale of each row of W
   Int* sums;      ///< [n]: the sum of the integers in each row of W
-  Byte* panels;   ///< [n / 16][k / 4][16][4]: the integers of W
+  Byte* panels;   ///< [n / 16][k / 4][16][4]: the integers of W, 16 rows in a panel
 };
 
-/// Returns pointers to the parts of a packed weight with n rows whose bytes begin at `data`.
+/// Returns pointers to the three parts of a packed weight (see WeightParts) with n rows whose bytes begin at `data`.
 auto parts_of(std::byte* data, std::int64_t n) {
   const auto columns = static_cast<std::size_t>(padded(n, kColumns));
   return WeightParts<std::int8_t, float, std::int32_t>{reinterpret_cast<float*>(data),
@@ -68,21 +72,22 @@ auto parts_of(const std::byte* data, std::int64_t n) {
       reinterpret_cast<const std::int8_t*>(data + 8 * columns)};
 }
 
-/// A block of sums: element [r][j] is the sum over k for row r of X and column j of Y, counted from the block's start.
+/// The sums of one block of Y = X W^T: element [r][j] is the dot product, in integers, of row r of X and row j of W,
+/// both counted from the block's first row and column.
 using Block = std::int32_t[kRows][kColumns];
 
-/// The most numbers along k that one 32-bit sum takes: 65,536 products of at most 255 x 127 stay below 2^31.
+/// The largest number of products that one 32-bit sum may add up: 65,536 products of at most 255 x 127 stay below 2^31.
 constexpr std::int64_t kMostPart = 65'536;
 static_assert(kMostPart % kDepth == 0 && kMostPart * 255 * 127 <= std::numeric_limits<std::int32_t>::max());
 
-/// A function that computes a block of sums from the bytes of X [rows][depth] and from the two panels of the block's
-/// columns. The function multiplies the first `part` numbers along k. `depth` and `part` are multiples of kDepth,
-/// `part` is at most kMostPart, and `rows` is at most kRows. The memory of X holds a multiple of 16 rows, which AMX may
-/// read.
+/// The type of the functions that compute a block of sums (see Block). `x` is the block's rows of X as bytes
+/// [rows][depth], and `panels` are the two panels of W for the block's columns. A function multiplies the first `part`
+/// numbers of each row. `depth` and `part` are multiples of kDepth, `part` is at most kMostPart, and `rows` is at most
+/// kRows. The memory of X holds a multiple of 16 rows, all of which AMX may read.
 using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                           const std::int8_t* panels, Block& block);
 
-/// Computes a block of sums in plain C++, for CPUs without any of the instruction sets below.
+/// Computes a block of sums (see Block) in plain C++, for CPUs that have none of the instruction sets used below.
 void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                        const std::int8_t* panels, Block& block) {
   for (std::int64_t r = 0; r < rows; ++r)
@@ -106,19 +111,21 @@ float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, 
   return most / 127.0F + zero;  // `zero` is the sum of all x * 0: 0, or NaN where a number is not finite
 }
 
-/// The last step turns a block of sums into a block of Y: y = (sum - 128 * weight_sum) * row_scale * weight_scale +
-/// bias. This struct holds all operands of that step but the sums.
+/// The operands, other than the sums, of the last step, which turns a block of integer sums into a block of Y: y = (sum
+/// - 128 * weight_sum) * row_scale * weight_scale + bias.
 struct Finish {
-  const std::int32_t* weight_sums;  ///< [kColumns]: the sum of the integers in the row of W for each column
-  /// [kColumns]: the scale of the row of W for each column; [rows]: the scale of each row of X.
+  /// [kColumns]: for each column of the block of Y, the sum of the integers in the matching row of W.
+  const std::int32_t* weight_sums;
+  /// `weight_scales` [kColumns] holds the scale of the row of W for each column of the block; `row_scales` [rows] holds
+  /// the scale of each row of X.
   const float *weight_scales, *row_scales;
-  const float* bias;           ///< [columns], or null
+  const float* bias;           ///< [columns]: the bias of each column, or null
   std::int64_t rows, columns;  ///< the size of the block of Y
   float* y;                    ///< the first element of the block of Y
   std::int64_t stride;         ///< elements from row to row of Y
 };
 
-/// Computes a block of Y from a block of sums, in plain C++.
+/// Computes a block of Y from a block of integer sums (see Finish for the formula), in plain C++.
 void finish_portable(const Block& block, const Finish& f) {
   for (std::int64_t r = 0; r < f.rows; ++r)
     for (std::int64_t j = 0; j < f.columns; ++j)
@@ -127,7 +134,8 @@ void finish_portable(const Block& block, const Finish& f) {
 }
 
 #if HEED_X86
-// Each of these attributes compiles a function for one instruction set, whatever the compiler's options.
+// Each of these macros is an attribute that compiles a function for one instruction set, whatever the compiler's
+// options.
 #define HEED_AVX2 __attribute__((target("avx2,fma")))
 #define HEED_AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
 #define HEED_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
@@ -184,17 +192,18 @@ HEED_AVX2 inline __m256i dot4_avx2(__m256i sums, __m256i x, __m256i w) {
                                         _mm256_cvtepi8_epi16(_mm256_castsi256_si128(w)));
   const __m256i high = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1)),
                                          _mm256_cvtepi8_epi16(_mm256_extracti128_si256(w, 1)));
-  // `low` holds two partial sums for each of the columns 0 0 1 1 | 2 2 3 3, `high` the same for the columns 4 to 7.
-  const __m256i both = _mm256_hadd_epi32(low, high);  // the sums of the columns 0 1 4 5 | 2 3 6 7
+  // `low` holds two partial sums for each of the columns 0 to 3, and `high` for each of the columns 4 to 7. `both`
+  // holds the sums of the columns in the order 0 1 4 5 2 3 6 7; the permutation at the end sorts them.
+  const __m256i both = _mm256_hadd_epi32(low, high);
   return _mm256_add_epi32(sums, _mm256_permute4x64_epi64(both, 0xD8));
 }
 HEED_AVX_VNNI inline __m256i dot4_avx_vnni(__m256i sums, __m256i x, __m256i w) {
   return _mm256_dpbusd_avx_epi32(sums, x, w);
 }
 
-/// Defines a function NAME that computes a block of sums with vectors of 256 bits, three rows at a time with the four
-/// vectors of 32 columns. DOT4 is the function for the dot products. (The function is made by a macro because a
-/// template with DOT4 as its parameter would not be compiled for TARGET.)
+/// Defines a function NAME that computes a block of sums (see Block) with vectors of 256 bits: three rows of X at a
+/// time with the four vectors of W that hold 32 columns of Y. DOT4 is the function for the dot products. (The function
+/// is made by a macro because a template with DOT4 as its parameter would not be compiled for TARGET.)
 #define HEED_MULTIPLY_256(NAME, TARGET, DOT4)                                                                         \
   TARGET void NAME(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,                   \
                    const std::int8_t* panels, Block& block) {                                                         \
@@ -257,7 +266,7 @@ HEED_AVX512 void finish_avx512(const Block& block, const Finish& f) {
   }
 }
 
-/// Computes R rows of a block of sums, that is, multiplies R rows of X with the two panels of the block.
+/// Computes R rows of a block of sums: the dot products of R rows of X with the 32 rows of W in the block's two panels.
 template <int R>
 HEED_AVX512 void multiply_rows_avx512(const std::uint8_t* x, std::int64_t depth, std::int64_t part,
                                       const std::int8_t* panels, std::int32_t (*block)[kColumns]) {
@@ -332,7 +341,7 @@ HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_
   }
 }
 
-/// Prepares the tile registers of this thread; close_tiles() releases them.
+/// Prepares the AMX tile registers of the calling thread; close_tiles() releases them.
 HEED_AMX void open_tiles() {
   _tile_loadconfig(&kTileShapes);
 }
@@ -342,7 +351,7 @@ HEED_AMX void close_tiles() {
 
 #endif
 
-/// The functions that one instruction set uses.
+/// The functions that compute an int8 product with one instruction set.
 struct Kernels {
   Multiply multiply;
   float (*quantize_row)(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out);
@@ -410,8 +419,8 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
       for (std::int64_t i = 0; i < depth; ++i) sum += values[i];
       parts.sums[row] = sum - kZero * static_cast<std::int32_t>(depth);
     }
-    // Copies the bytes to their place in the panel, four neighbours along k at a time. quantize_row() wrote 128 + q;
-    // inverting the highest bit of a byte subtracts the 128.
+    // Copies the bytes to their place in the panel, four neighbours of a row at a time. quantize_row() wrote the byte
+    // 128 + q for the integer q; inverting the highest bit of the byte subtracts the 128.
     std::int8_t* const to = parts.panels + first * depth;
     for (std::int64_t i = 0; i < steps; ++i)
       for (std::int64_t j = 0; j < kPanel; ++j) {

@@ -22,10 +22,11 @@
 
 namespace heed {
 
-/// A product may be computed in pieces, each a range of the columns of Y. A piece begins at a multiple of this number.
+/// The columns of Y = X W^T + b may be computed in ranges, for example by several threads. A range must begin at a
+/// multiple of this number.
 constexpr std::int64_t kInt8Columns = 32;
 
-/// The largest k (length of a row of W) that a product can have: the sum of a row of numbers up to 255 must fit into 32
+/// The largest k (length of a row of W) that a product can have. The sum of k bytes, each at most 255, must fit into 32
 /// bits.
 constexpr std::int64_t kInt8MostDepth = std::int64_t{1} << 23;
 static_assert(kInt8MostDepth * 255 < std::int64_t{1} << 31);
@@ -33,7 +34,8 @@ static_assert(kInt8MostDepth * 255 < std::int64_t{1} << 31);
 /// A weight W [n, k] as 8-bit integers: each row w is divided by its scale max |w| / 127 and rounded to the nearest
 /// integers. quantize_weight() writes the bytes.
 struct Int8Weight {
-  const std::byte* data = nullptr;  ///< int8_weight_bytes(n, k) bytes, at the start of a cache line
+  /// The int8_weight_bytes(n, k) bytes of the weight, which begin at a cache line.
+  const std::byte* data = nullptr;
 };
 /// Returns the number of bytes that a weight [n, k] takes as 8-bit integers, with its scales.
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
@@ -47,8 +49,10 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
 /// The rows of X as 8-bit integers, each row with its own scale max |x| / 127, for products with any number of weights.
 /// The integers live as long as the memory of the arena in which they were made.
 struct Int8Activations {
-  const std::uint8_t* values = nullptr;  ///< the integers plus 128, row by row; a row fills a multiple of 64 bytes
-  const float* scales = nullptr;         ///< [rows]
+  /// The integers, each plus 128, row by row. Each row is filled up to a multiple of 64 bytes.
+  const std::uint8_t* values = nullptr;
+  /// [rows]: the scale of each row.
+  const float* scales = nullptr;
   std::int64_t rows = 0, k = 0;
 };
 /// Converts X, which has `rows` rows of k elements and `stride` elements from row to row, to 8-bit integers in memory

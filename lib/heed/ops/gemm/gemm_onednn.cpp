@@ -30,8 +30,8 @@ dnnl_cpu_isa_t onednn_isa(InstructionSet set) {
   throw Error("internal: unknown instruction set");
 }
 
-/// Limits oneDNN to the instruction set that the environment's HEED_ISA names, and to one thread, because heed's
-/// kernels are serial. oneDNN takes its number of threads from OpenMP's setting, which each calling thread has for
+/// Limits oneDNN to the instruction set that the environment variable HEED_ISA names, and to one thread, because heed's
+/// kernels are serial. oneDNN takes its number of threads from a setting of OpenMP that each calling thread has for
 /// itself.
 void set_up() {
   [[maybe_unused]] static const bool limited = [] {

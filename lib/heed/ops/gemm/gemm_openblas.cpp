@@ -6,8 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-// The functions of OpenBLAS that select and release the kernels for a core (driver/others/dynamic.c). OpenBLAS exports
-// these functions only where it was built with kernels for several cores; otherwise the weak symbols are null.
+// Internal functions of OpenBLAS (driver/others/dynamic.c) that select and release the kernels for a core, that is, for
+// a CPU model. OpenBLAS exports these functions only where it was built with kernels for several cores; otherwise the
+// weak symbols below are null.
 #if defined(__linux__)
 extern "C" void gotoblas_dynamic_init() __attribute__((weak));
 extern "C" void gotoblas_dynamic_quit() __attribute__((weak));
@@ -19,8 +20,8 @@ namespace {
 constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
 
 #if defined(__linux__) && defined(__x86_64__)
-/// Returns the instruction set of the kernels that OpenBLAS has for the core with this name: AVX-512, AVX2, or
-/// `baseline` for anything older (SSE2 to AVX).
+/// Returns the instruction set of the kernels that OpenBLAS has for the core (CPU model) with this name: AVX-512, AVX2,
+/// or `baseline` for anything older (SSE2 to AVX).
 InstructionSet level_of_core(std::string_view core) {
   if (core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids") return InstructionSet::avx512;
   if (core == "Haswell" || core == "Zen" || core == "Excavator") return InstructionSet::avx2;
@@ -29,8 +30,8 @@ InstructionSet level_of_core(std::string_view core) {
 #endif
 
 /// Chooses OpenBLAS's kernels by instruction_set() and limits OpenBLAS to one thread, because heed's kernels are
-/// serial. An OpenBLAS that was built with OpenMP ignores openblas_set_num_threads() and takes its number of threads
-/// from OpenMP's setting, which each calling thread has for itself; therefore both are set.
+/// serial. The number of threads is set twice: an OpenBLAS that was built with OpenMP ignores
+/// openblas_set_num_threads() and takes the number from a setting of OpenMP that each calling thread has for itself.
 void set_up() {
   [[maybe_unused]] static const bool chosen = [] {
     if (!std::getenv(kCoreVariable)) choose_openblas_core(instruction_set());

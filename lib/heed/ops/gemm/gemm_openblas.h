@@ -6,7 +6,8 @@
 namespace heed {
 
 /// Computes C = alpha A B + beta C with OpenBLAS (see gemm() for the arguments); m and n are at least 1. The first call
-/// chooses OpenBLAS's kernels by instruction_set(), unless the environment's OPENBLAS_CORETYPE names other kernels.
+/// chooses OpenBLAS's kernels by instruction_set(), unless the environment variable OPENBLAS_CORETYPE names other
+/// kernels.
 void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                    GemmOperand<float> b, float beta, float* c, std::int64_t c_stride);
 void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
@@ -17,7 +18,8 @@ void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
 /// the oldest core. Must not be called while a product runs. Does nothing where OpenBLAS was built for a single core.
 void choose_openblas_core(InstructionSet set);
 
-/// Returns OpenBLAS's version and the core whose kernels it uses, such as "OpenBLAS 0.3.21 (SkylakeX)".
+/// Returns OpenBLAS's version and the core (CPU model) whose kernels OpenBLAS uses, such as "OpenBLAS 0.3.21
+/// (SkylakeX)".
 std::string openblas_description();
 
 }  // namespace heed

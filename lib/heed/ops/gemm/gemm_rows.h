@@ -28,7 +28,7 @@ constexpr std::int64_t kPanelRows = 64 / sizeof(T);
 /// panel is a matrix [k, kPanelRows] whose columns are rows of W; zeros fill the last panel up.
 template <class T>
 struct Panels {
-  const T* data = nullptr;  ///< the first panel, at the start of a cache line
+  const T* data = nullptr;  ///< the address of the first panel, which begins at a cache line
 
   /// Returns the number of elements in all panels of a weight [n, k].
   static constexpr std::int64_t size(std::int64_t n, std::int64_t k) {
@@ -52,8 +52,8 @@ void gemm_rows(std::int64_t rows, std::int64_t n, std::int64_t k, const double* 
                Panels<double> weight, const double* bias, double* y, std::int64_t y_stride);
 
 /// Computes Y = X W^T with an unpacked weight, which has `weight_stride` elements from row to row. The result has the
-/// same bits as with a packed weight. The function packs the weight on the way; that cost is acceptable for many rows
-/// of X, or for a weight that changes from call to call.
+/// same bits as with a packed weight. Every call packs the weight again; that cost is acceptable for many rows of X, or
+/// for a weight that changes from call to call.
 void gemm_rows(std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, std::int64_t x_stride,
                const float* weight, std::int64_t weight_stride, float* y, std::int64_t y_stride);
 void gemm_rows(std::int64_t rows, std::int64_t n, std::int64_t k, const double* x, std::int64_t x_stride,

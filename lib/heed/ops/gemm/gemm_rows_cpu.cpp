@@ -15,7 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// The number of SIMD vectors that hold one row of a panel (kPanelRows numbers).
+/// The number of SIMD vectors that hold one row of a panel, that is, one number from each of the kPanelRows rows of W
+/// that a panel holds.
 template <class T>
 constexpr std::int64_t kPanelVectors = kPanelRows<T> / kLanes<T>;
 
@@ -26,8 +27,8 @@ constexpr int kTilePanels = kPanelVectors<T> == 1 ? 4 : 1;
 template <class T>
 constexpr int kTileRows = kPanelVectors<T> <= 2 ? 6 : 3;
 
-/// Computes a tile of Y: R rows by the columns of P panels. `bias` may be null; otherwise `bias` and `y` must reach to
-/// the end of the last panel.
+/// Computes a tile of Y = X W^T + b: R rows, and the columns of Y that P panels of W give. `bias` may be null. `y` and
+/// a bias that is not null must reach to the end of the last panel.
 template <int R, int P, class T>
 HWY_INLINE void tile(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_stride, const T* HWY_RESTRICT panels,
                      const T* HWY_RESTRICT bias, T* HWY_RESTRICT y, std::int64_t y_stride) {
@@ -52,8 +53,8 @@ HWY_INLINE void tile(std::int64_t k, const T* HWY_RESTRICT x, std::int64_t x_str
     for (int c = 0; c < kColumns; ++c) hn::StoreU(sums[r][c], d, y + r * y_stride + c * kLanes<T>);
 }
 
-/// Computes R rows of Y for the last panel, of which only `columns` columns belong to Y. The sums go through a buffer,
-/// so that nothing after these columns is read or written.
+/// Computes R rows of Y = X W^T + b for the last panel of W, of which only `columns` columns belong to Y. The sums go
+/// through a buffer, so that nothing after these columns of `bias` and `y` is read or written.
 template <int R, class T>
 HWY_INLINE void edge_tile(std::int64_t columns, std::int64_t k, const T* x, std::int64_t x_stride, const T* panel,
                           const T* bias, T* y, std::int64_t y_stride) {
