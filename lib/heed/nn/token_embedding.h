@@ -21,7 +21,7 @@ class SinusoidTable {
  public:
   SinusoidTable(PositionEncoding kind, std::int64_t width) : kind_(kind), width_(width) {}
 
-  /// Returns a table [L, D] of at least `length` positions (L >= length).
+  /// Returns a table of sinusoids [L, D] for the positions 0 ... L - 1, where L >= length.
   Tensor<T> get(std::int64_t length) const {
     const std::lock_guard lock(mutex_);
     if (tables_.empty() || size_ < length) {

@@ -33,7 +33,7 @@ void scale_into(CpuContext& device, Tensor<T> x, T factor, T beta, Tensor<T> to)
 /// Returns the sum of all elements of x.
 template <class T>
 T sum_forward(CpuContext& device, Tensor<T> x);
-/// Adds the scalar dy to every element of dx.
+/// Computes the backward pass of sum(): adds the scalar gradient dy to every element of dx.
 template <class T>
 void sum_backward(CpuContext& device, T dy, Tensor<T> dx);
 

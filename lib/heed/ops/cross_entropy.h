@@ -49,8 +49,8 @@ Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,
                                      const CrossEntropyOptions& options, CrossEntropySums* sums = nullptr);
 
-/// Returns the loss sums of one batch. Adds the gradients of options.scale * loss to dhidden, dweight and dbias; an
-/// empty gradient tensor is skipped.
+/// Computes the output layer and the loss of one batch (see projection_cross_entropy()) and returns the sums. Adds the
+/// gradients of options.scale * loss to dhidden, dweight and dbias; an empty gradient tensor is skipped.
 template <class T>
 CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                                    std::span<const std::int32_t> targets, const CrossEntropyOptions& options,

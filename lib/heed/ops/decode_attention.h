@@ -23,13 +23,13 @@ struct RowView {
 /// takes in a larger model.
 enum class CacheFormat { exact, int16, int8 };
 
-/// A view of the keys or the values in a key/value cache.
+/// A view of the keys, or of the values, in a key/value cache; each row of the cache holds one position.
 template <class T>
 struct CachedRows {
   const std::byte* data;  ///< the address of the first row of keys or values
   std::int64_t stride;    ///< bytes from the beginning of a row to the beginning of the next row
   CacheFormat format = CacheFormat::exact;
-  std::int64_t scales = 0;  ///< bytes from the beginning of a row to its scales (float32); not used with `exact`
+  std::int64_t scales = 0;  ///< bytes from a row's beginning to the row's scales (float32); not used with `exact`
 };
 
 /// Writes a row of keys or values to a cache of the format `exact`: copies `columns` numbers.

@@ -28,7 +28,7 @@ namespace heed::HWY_NAMESPACE {
 template <class T, class Stored>
 struct RowReader {
   CachedRows<T> rows;
-  /// Returns row i of the cache.
+  /// Returns the address of row i of the cache.
   const Stored* operator()(std::int64_t i) const {
     return reinterpret_cast<const Stored*>(rows.data + i * rows.stride);
   }

@@ -23,18 +23,20 @@ Variable<T> embedding(Graph<T>& graph, std::span<const std::int32_t> ids, std::s
 
 /// The rows of the weight and of the position table that an embedding reads.
 struct EmbeddingRows {
-  const std::int32_t* ids = nullptr;  ///< [count]: each token's row of the weight
-  const std::int32_t* positions =
-      nullptr;             ///< [count]: each token's row of the position table, or null without a table
+  /// [count]: the row of the weight for each token.
+  const std::int32_t* ids = nullptr;
+  /// [count]: the row of the position table for each token, or null where the embedding has no position table.
+  const std::int32_t* positions = nullptr;
   std::int64_t count = 0;  ///< the number of tokens
 };
 
-/// Computes the embeddings y [count, D] of all tokens (see embedding()).
+/// Computes the embeddings y [count, D] of all tokens: dropout(scale weight[id] + position_table[position]).
 template <class T>
 void embedding_forward(CpuContext& device, EmbeddingRows rows, Tensor<T> weight, Tensor<T> position_table, T scale,
                        DropoutMask<T> mask, Tensor<T> y);
 
-/// Adds the gradients of an embedding to dweight and dposition_table; an empty gradient tensor is skipped.
+/// Computes the backward pass of embedding(): adds the gradients of all tokens to the rows of dweight and
+/// dposition_table; an empty gradient tensor is skipped.
 template <class T>
 void embedding_backward(CpuContext& device, EmbeddingRows rows, T scale, DropoutMask<T> mask, Tensor<T> dy,
                         Tensor<T> dweight, Tensor<T> dposition_table);

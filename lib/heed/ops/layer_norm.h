@@ -16,13 +16,14 @@ template <class T>
 Variable<T> layer_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>& scale, const Variable<T>& bias,
                        double epsilon);
 
-/// Computes y of layer_norm(). Stores the mean and 1 / sqrt(variance + epsilon) of each row in `statistics` [N, 2],
-/// unless that tensor is empty.
+/// Computes the layer normalisation y of x (see layer_norm() for the formula). Stores the mean and 1 / sqrt(variance +
+/// epsilon) of each row in `statistics` [N, 2], unless that tensor is empty.
 template <class T>
 void layer_norm_forward(CpuContext& device, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> y,
                         Tensor<T> statistics);
 
-/// Adds the gradients of layer_norm() to dx, dscale and dbias; an empty gradient tensor is skipped.
+/// Computes the backward pass of layer_norm(): adds the gradients to dx, dscale and dbias; an empty gradient tensor is
+/// skipped.
 template <class T>
 void layer_norm_backward(CpuContext& device, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics, Tensor<T> dy,
                          Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);

@@ -18,7 +18,7 @@ void round_all(const T* from, std::int64_t size, T* out) {
                  [](T value) { return static_cast<T>(round_to_bfloat16(static_cast<float>(value))); });
 }
 
-/// Returns the form of packed weights that the device's precision needs on this CPU.
+/// Returns the form in which weights are packed for the device's precision on this CPU.
 template <class T>
 PackedForm form_of(const CpuContext& device) {
   if (!std::is_same_v<T, float> || device.precision == Precision::float32) return PackedForm::float32;

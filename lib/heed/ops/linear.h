@@ -69,8 +69,9 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
 constexpr std::int64_t kColumnBlock = 32;
 static_assert(kColumnBlock % kInt8Columns == 0 && kColumnBlock % kPanelRows<float> == 0);
 
-/// All or some rows of a weight [O, I] and of the bias, packed for products with a LinearInput. An element of a product
-/// has the same bits whether all rows or only some rows of the weight were packed.
+/// All or some rows of a weight [O, I], and their elements of the bias, packed for products with the input x of a layer
+/// (LinearInput). An element of a product has the same bits whether all rows or only some rows of the weight were
+/// packed.
 template <class T>
 struct PackedWeight {
   const T* packed = nullptr;  ///< the packed rows, in the form that the device's precision needs (see PackedForm)

@@ -38,8 +38,8 @@ void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activati
   });
 }
 
-/// Adds the bias to each of `rows` rows of n elements and applies the activation function in place (as for one row,
-/// above).
+/// Adds the bias to `rows` rows of n elements, z = y + bias, and applies the activation function f in place, y = f(z).
+/// Where `before` is not null, z is stored in `before`. A null `bias` adds nothing.
 template <class T>
 void bias_activation(T* y, const T* bias, Activation activation, T* before, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r)

@@ -36,7 +36,8 @@ struct SoftmaxMask {
 template <class T>
 Variable<T> masked_softmax(Graph<T>& graph, const Variable<T>& x, const SoftmaxMask<T>& mask);
 
-/// Computes y of masked_softmax(). The caller has checked that the shapes of the masks fit x.
+/// Computes the softmax y of the scores x without the keys that `mask` hides (see masked_softmax()). The caller has
+/// checked that the shapes of the masks fit x.
 template <class T>
 void masked_softmax_forward(CpuContext& device, Tensor<T> x, const SoftmaxMask<T>& mask, Tensor<T> y);
 

@@ -20,7 +20,7 @@ Variable<T> transpose(Graph<T>& graph, const Variable<T>& x);
 /// Computes y = a b for each matrix of a batch (see matmul()).
 template <class T>
 void matmul_forward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> y);
-/// Adds the gradients of matmul() to da and db; an empty gradient tensor is skipped.
+/// Computes the backward pass of matmul(): adds dy b^T to da and a^T dy to db; an empty gradient tensor is skipped.
 template <class T>
 void matmul_backward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> dy, Tensor<T> da, Tensor<T> db);
 /// Computes to = beta * to + x^T for each matrix of a batch. beta is 0 or 1; with beta 0, `to` is not read.

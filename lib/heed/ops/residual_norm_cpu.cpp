@@ -34,7 +34,8 @@ void add_and_normalise(const T* residual, const T* branch, DropoutMask<T> mask, 
   }
 }
 
-/// Computes the gradients of `rows` rows of n elements (see residual_norm_backward()). Null gradients are skipped.
+/// Computes the gradients of residual_norm() for `rows` rows of n elements (see residual_norm_backward()). Null
+/// gradients are skipped.
 template <class T>
 void add_and_normalise_backward(const T* sum, DropoutMask<T> mask, const T* scale, const T* statistics, const T* dsum,
                                 const T* dnormed, T* dresidual, bool adds_to_residual, T* dbranch, bool adds_to_branch,

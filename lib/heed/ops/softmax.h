@@ -24,14 +24,14 @@ Variable<T> log_softmax(Graph<T>& graph, const Variable<T>& x);
 /// Computes y = softmax(x) for each row.
 template <class T>
 void softmax_forward(CpuContext& device, Tensor<T> x, Tensor<T> y);
-/// Adds the gradient of softmax() to dx.
+/// Computes the backward pass of softmax(): adds y (dy - sum(y dy)) to dx.
 template <class T>
 void softmax_backward(CpuContext& device, Tensor<T> y, Tensor<T> dy, Tensor<T> dx);
 
 /// Computes y = log softmax(x) for each row. y may be the same memory as x.
 template <class T>
 void log_softmax_forward(CpuContext& device, Tensor<T> x, Tensor<T> y);
-/// Adds the gradient of log_softmax() to dx.
+/// Computes the backward pass of log_softmax(): adds dy - exp(y) sum(dy) to dx.
 template <class T>
 void log_softmax_backward(CpuContext& device, Tensor<T> y, Tensor<T> dy, Tensor<T> dx);
 

@@ -36,8 +36,8 @@ class LogSoftmaxTopK {
   LogSoftmaxTopK(Arena& arena, std::int64_t rows, std::int64_t k, T* values, std::int32_t* indices);
 
   static constexpr std::int64_t kLargest = 256;
-  /// The number of columns that are scanned at a time: so few that the logits of all rows of a decoding step stay in
-  /// the cache until they are scanned.
+  /// The number of columns of logits that are scanned at a time: so few that the logits of all rows of a decoding step
+  /// stay in the cache until they are scanned.
   static constexpr std::int64_t kColumns = 512;
 
   /// Adds a block of logits: the columns first ... first + logits.columns() - 1 of all rows. The blocks must come in

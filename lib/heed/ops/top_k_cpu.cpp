@@ -20,8 +20,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// The k largest numbers of a row so far, the largest first. A later number must be larger than the smallest of them to
-/// be inserted, so that of equal numbers the number with the lower index stays.
+/// The k largest numbers among those of a row that were scanned so far, the largest first. A later number must be
+/// larger than the smallest of these k numbers to be inserted, so that of equal numbers the number with the lower index
+/// stays.
 template <class T>
 struct BestOfRow {
   T* values;

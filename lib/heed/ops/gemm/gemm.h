@@ -46,13 +46,14 @@ RightOperand<double> prepare_right_operand(CpuContext& device, std::int64_t k, s
 /// takes_bfloat16(device) is true.
 RightOperand<float> prepare_right_operand(CpuContext& device, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b);
 
-/// Computes C = alpha A B + beta C with a right matrix B that was prepared for the precision of `device`.
+/// Computes C = alpha A B + beta C with a left matrix A of m rows and a right matrix B that prepare_right_operand() has
+/// prepared for the precision of `device`.
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<float> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride);
 void gemm(CpuContext& device, std::int64_t m, double alpha, GemmOperand<double> a, const RightOperand<double>& b,
           double beta, double* c, std::int64_t c_stride);
-/// Computes C = alpha A B + beta C with a left matrix A whose numbers are bfloat16 already. Allowed only where
-/// takes_bfloat16(device) is true.
+/// Computes C = alpha A B + beta C with a left matrix A of m rows, whose numbers are bfloat16 already, and a prepared
+/// right matrix B. Allowed only where takes_bfloat16(device) is true.
 void gemm(CpuContext& device, std::int64_t m, float alpha, GemmOperand<Bfloat16> a, const RightOperand<float>& b,
           float beta, float* c, std::int64_t c_stride);
 

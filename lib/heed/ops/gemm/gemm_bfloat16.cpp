@@ -164,7 +164,8 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
     std::uint32_t* const out = tiles + (i * depth + j) * kTile;
     for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
   };
-  // The tiles are made in the order of the stored rows, because the CPU prefetches memory that is read in order.
+  // The tiles are made in the order in which the matrix's rows are stored, because the CPU prefetches memory that is
+  // read in order.
   if (along_rows)
     for (std::int64_t i = 0; i < across; ++i)
       for (std::int64_t j = 0; j < depth; ++j) make(i, j);
@@ -263,7 +264,8 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
-/// Computes the product with AMX: two tiles of A times two tiles of B give a block of C, in the tile registers 0 to 3.
+/// Computes the product with AMX, the CPU's instructions that multiply whole tiles: two tiles of A times two tiles of B
+/// give a block of C, in the tile registers 0 to 3.
 void multiply_amx(const Product& p) {
   _tile_loadconfig(&kTileShapes);
   alignas(64) float block[kBlock][kBlock];

@@ -50,7 +50,8 @@ std::int64_t padded(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
 }
 
-/// Pointers to the three parts of a packed weight [n, k]. The parts follow each other in memory.
+/// Pointers to the three parts of a weight W [n, k] that was converted to 8-bit integers. The parts follow each other
+/// in memory.
 template <class Byte, class Float, class Int>
 struct WeightParts {
   Float* scales;  ///< [n]: the scale of each row of W
@@ -58,7 +59,8 @@ struct WeightParts {
   Byte* panels;   ///< [n / 16][k / 4][16][4]: the integers of W, 16 rows in a panel
 };
 
-/// Returns pointers to the three parts of a packed weight (see WeightParts) with n rows whose bytes begin at `data`.
+/// Returns pointers to the scales, the sums and the panels of a weight with n rows, converted to 8-bit integers, whose
+/// bytes begin at `data`.
 auto parts_of(std::byte* data, std::int64_t n) {
   const auto columns = static_cast<std::size_t>(padded(n, kColumns));
   return WeightParts<std::int8_t, float, std::int32_t>{reinterpret_cast<float*>(data),
@@ -108,7 +110,8 @@ float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, 
   const float inverse = most > 0 ? 127.0F / most : 0;
   for (std::int64_t i = 0; i < k; ++i) out[i] = static_cast<std::uint8_t>(kZero + std::lrintf(x[i] * inverse));
   std::fill(out + k, out + depth, static_cast<std::uint8_t>(kZero));
-  return most / 127.0F + zero;  // `zero` is the sum of all x * 0: 0, or NaN where a number is not finite
+  // `zero` is the sum of all x * 0: 0 where all numbers are finite, otherwise NaN.
+  return most / 127.0F + zero;
 }
 
 /// The operands, other than the sums, of the last step, which turns a block of integer sums into a block of Y: y = (sum
@@ -122,7 +125,7 @@ struct Finish {
   const float* bias;           ///< [columns]: the bias of each column, or null
   std::int64_t rows, columns;  ///< the size of the block of Y
   float* y;                    ///< the first element of the block of Y
-  std::int64_t stride;         ///< elements from row to row of Y
+  std::int64_t stride;         ///< the number of elements from one row of Y to the next
 };
 
 /// Computes a block of Y from a block of integer sums (see Finish for the formula), in plain C++.
@@ -308,7 +311,8 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
-/// Computes a block of sums with AMX's tiles: four tiles of 16 x 16 sums, or two where there are at most 16 rows.
+/// Computes a block of integer sums (see Block) with AMX's tiles: four tiles of 16 x 16 sums, or two where there are at
+/// most 16 rows.
 HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                            const std::int8_t* panels, Block& block) {
   const std::int8_t* const right = panels + kPanel * depth;
@@ -351,7 +355,7 @@ HEED_AMX void close_tiles() {
 
 #endif
 
-/// The functions that compute an int8 product with one instruction set.
+/// The functions that compute a product of 8-bit integers with one instruction set, such as AVX2.
 struct Kernels {
   Multiply multiply;
   float (*quantize_row)(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out);

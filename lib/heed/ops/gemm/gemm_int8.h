@@ -37,7 +37,8 @@ struct Int8Weight {
   /// The int8_weight_bytes(n, k) bytes of the weight, which begin at a cache line.
   const std::byte* data = nullptr;
 };
-/// Returns the number of bytes that a weight [n, k] takes as 8-bit integers, with its scales.
+/// Returns the number of bytes that a weight [n, k] takes as 8-bit integers, including the scale and the sum of each
+/// row.
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
 /// Converts the rows begin ... end - 1 of a weight [n, k] to 8-bit integers at `out`, which has int8_weight_bytes(n, k)
 /// bytes for the whole weight and starts at a cache line. `rows` points to row `begin`, with `stride` elements from row

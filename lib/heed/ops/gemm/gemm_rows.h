@@ -36,7 +36,8 @@ struct Panels {
   }
 };
 
-/// Packs a weight [n, k], with `stride` elements from row to row, into Panels<T>::size(n, k) elements at `panels`.
+/// Packs a weight [n, k], with `stride` elements from row to row, into panels. `panels` has Panels<T>::size(n, k)
+/// elements.
 void pack_panels(std::int64_t n, std::int64_t k, const float* weight, std::int64_t stride, float* panels);
 void pack_panels(std::int64_t n, std::int64_t k, const double* weight, std::int64_t stride, double* panels);
 

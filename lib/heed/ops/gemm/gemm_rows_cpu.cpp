@@ -75,11 +75,12 @@ HWY_INLINE void for_row_groups(std::int64_t rows, std::int64_t groups, std::int6
   }
 }
 
-/// Computes Y = X W^T + b from the panels of W (see gemm_rows() for the arguments).
+/// Computes Y = X W^T + b from W packed in panels (see gemm_rows() for the arguments).
 template <class T>
 void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64_t n, std::int64_t k, const T* x,
                       std::int64_t x_stride, const T* panels, const T* bias) {
-  // The inner loop runs over the rows of x, so that the panels of a tile stay in the cache for all rows.
+  // The inner loop runs over the rows of X, so that the panels of W stay in the cache while all rows are multiplied by
+  // them.
   const auto for_rows = [&](auto body) HWY_ATTR {
     for_row_groups<kTileRows<T>>(rows, (rows + kTileRows<T> - 1) / kTileRows<T>, 0, body);
   };
@@ -101,7 +102,7 @@ void gemm_rows_kernel(T* y, std::int64_t y_stride, std::int64_t rows, std::int64
   });
 }
 
-/// Packs a weight [n, k] into panels. `zeros` holds k zeros.
+/// Packs a weight [n, k] into panels (matrices that hold a few rows of the weight as columns). `zeros` holds k zeros.
 template <class T>
 void pack_panels_kernel(T* panels, std::int64_t n, std::int64_t k, const T* weight, std::int64_t stride,
                         const T* zeros) {
@@ -140,7 +141,8 @@ void pack(std::int64_t n, std::int64_t k, const T* weight, std::int64_t stride, 
   simd::pack_panels_kernel(panels, n, k, weight, stride, zeros.data());
 }
 
-/// Computes Y = X W^T with an unpacked weight: packs four panels at a time and multiplies X by these four.
+/// Computes Y = X W^T with a weight W that is not packed: packs four panels of W at a time and multiplies X by these
+/// four.
 template <class T>
 void multiply_unpacked(std::int64_t rows, std::int64_t n, std::int64_t k, const T* x, std::int64_t x_stride,
                        const T* weight, std::int64_t weight_stride, T* y, std::int64_t y_stride) {
