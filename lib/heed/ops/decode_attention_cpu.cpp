@@ -105,7 +105,8 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
   }
 }
 
-/// Calls function(key_reader, value_reader) with the RowReaders for the format in which the cache stores its rows.
+/// Calls function(key_reader, value_reader) with RowReaders of the type that matches the format in which the cache
+/// stores keys and values.
 template <class T, class Function>
 HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function function) {
   if constexpr (sizeof(T) == 4) {
@@ -129,8 +130,8 @@ void attend_cached(T* p, std::int64_t p_stride, const T* query, CachedRows<T> ke
   });
 }
 
-/// Computes the cross-attention of `rows` queries over the `length` rows of one sentence, from row `first` on (see
-/// memory_attention()). `weights_out` may be null.
+/// Computes the cross-attention of `rows` queries over one sentence, whose keys and values are the `length` rows of the
+/// cache from row `first` on (see memory_attention()). `weights_out` may be null.
 template <class T>
 void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, CachedRows<T> keys,
                    CachedRows<T> values, std::int64_t first, std::int64_t length, int heads, std::int64_t width, T* out,

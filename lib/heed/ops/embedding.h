@@ -30,7 +30,7 @@ struct EmbeddingRows {
   std::int64_t count = 0;  ///< the number of tokens
 };
 
-/// Computes the embeddings y [count, D] of all tokens: dropout(scale weight[id] + position_table[position]).
+/// Computes the embeddings y [count, D] of all tokens: dropout(scale * weight[id] + position_table[position]).
 template <class T>
 void embedding_forward(CpuContext& device, EmbeddingRows rows, Tensor<T> weight, Tensor<T> position_table, T scale,
                        DropoutMask<T> mask, Tensor<T> y);

@@ -32,7 +32,8 @@ void gather_rows(const T* weight, const T* table, EmbeddingRows rows, T scale, D
   }
 }
 
-/// Adds the gradients dy of all tokens to the rows of dweight and dtable that the tokens were read from, if not null.
+/// Adds the gradient dy of each token's embedding to the rows of dweight and dtable that belong to the token's id and
+/// position. dweight and dtable may be null.
 template <class T>
 void scatter_rows(const T* dy, EmbeddingRows rows, T scale, DropoutMask<T> mask, T* dweight, T* dtable,
                   std::int64_t n) {

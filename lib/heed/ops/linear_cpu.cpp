@@ -46,7 +46,8 @@ void bias_activation(T* y, const T* bias, Activation activation, T* before, std:
     bias_activation_row(y + r * n, bias, activation, before ? before + r * n : nullptr, n);
 }
 
-/// Computes dz = dy f'(z) for n elements and writes dz over dy. `kept` holds y for relu and z for gelu and swish.
+/// Computes the backward pass of the activation function f for n elements: dz = dy f'(z), written over dy. `kept` holds
+/// y = f(z) for relu, and z for gelu and swish.
 template <class T>
 void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {

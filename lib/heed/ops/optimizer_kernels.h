@@ -65,7 +65,7 @@ void add_to(std::span<T> y, std::span<const std::type_identity_t<T>> x);
 template <class T>
 void scale_by(std::span<T> x, double factor);
 
-/// Updates an exponential moving average: average = decay average + (1 - decay) x, element by element.
+/// Updates an exponential moving average: average = decay * average + (1 - decay) * x, element by element.
 template <class T>
 void move_average(std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay);
 

@@ -29,9 +29,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 constexpr auto kLanes = static_cast<std::int64_t>(HWY_LANES(T));
 
-/// Calls body(d, i, load, store) for i = 0, L, 2L, ..., where L is the number of elements in a full vector, and then
-/// for each element that is left, with vectors of one element. No memory after element n - 1 is read or written. `d` is
-/// Highway's tag of the vector type; load(d, p) and store(v, d, p) load and store a vector of that type.
+/// Applies `body` to all indices 0 .. n-1, a SIMD vector at a time: calls body(d, i, load, store) for i = 0, L, 2L,
+/// ..., where L is the number of elements in a full vector, and then for each element that is left, with vectors of one
+/// element. No memory after element n - 1 is read or written. `d` is Highway's tag of the vector type; load(d, p) and
+/// store(v, d, p) load and store a vector of that type.
 template <class T, class Body>
 HWY_INLINE void for_each_vector(std::int64_t n, Body body) {
   const hn::ScalableTag<T> d;
