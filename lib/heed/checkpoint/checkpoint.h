@@ -18,7 +18,7 @@ namespace heed {
 using TrainingArrays = std::map<std::string, ParameterValues<float>>;
 
 /// A trained model, with everything that translation from text to text needs: the architecture, the parameters, and the
-/// text models (text steps, subwords, vocabulary) of source and target.
+/// text models of source and target (tokenising and normalising steps, subword model, vocabulary).
 struct Checkpoint {
   std::shared_ptr<const Transformer<float>> model;
   ParameterValues<float> parameters;

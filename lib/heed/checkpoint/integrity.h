@@ -79,12 +79,14 @@ struct DataRange {
   std::optional<std::uint32_t> crc;
 };
 
-/// Appends the checksum lines to a complete HDF5 file (the comment at the top of this file has an example): "BEGIN END
-/// XXXXXXXX\n", with the CRC-32 of the bytes, for each range of `weights`, and "BEGIN END\n" for each range of
-/// `training`, all in ascending order; then "heed-crc32-outline=XXXXXXXX LLLLLLLL\n", with the CRC-32 of the outline
-/// (all bytes apart from these ranges) and the length of the lines before, both hexadecimal; then
-/// "heed-crc32=XXXXXXXX\n", with the CRC-32 of all bytes before. Throws Error, which calls the file `name`, if writing
-/// fails.
+/// Appends the checksum lines to a complete HDF5 file (the comment at the top of this file has an example):
+/// - for each range of `weights` and `training`, in ascending order, a line "BEGIN END", in decimal; the line of a
+/// range
+///   of `weights` goes on with the CRC-32 of the range's bytes, in hexadecimal: "BEGIN END XXXXXXXX";
+/// - "heed-crc32-outline=XXXXXXXX LLLLLLLL", in hexadecimal: the CRC-32 of all bytes outside of these ranges, and the
+///   total length of the "BEGIN END" lines in bytes;
+/// - "heed-crc32=XXXXXXXX", in hexadecimal: the CRC-32 of all bytes of the file before this line.
+/// Throws Error if writing fails; the message names the file `name`.
 void append_checksum(const std::string& path, const std::string& name, std::span<const ByteRange> weights,
                      std::span<const ByteRange> training);
 

@@ -38,8 +38,8 @@ bool looks_like_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
 }
 
-/// Returns whether a word of the command line can be the value of a field. The test does not change the field if the
-/// field has a value already.
+/// Returns whether a word of the command line can be the value of a field. A field without a value keeps `word` as
+/// its value after the test; a field with a value keeps this value.
 bool accepts(const Field& field, const std::string& word) {
   if (looks_like_option(word)) return false;
   const std::vector<std::string> before = field.get_text();

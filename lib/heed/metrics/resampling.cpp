@@ -277,8 +277,8 @@ std::vector<ResampledScores> bootstrap_scores(const SegmentStatistics& statistic
     }
   };
   if (threads == 1) {
-    // The indices of a resample's segments are drawn in portions of at most 4096, so that the CPU's cache holds a
-    // portion together with the statistics that are summed.
+    // A bootstrap sample is drawn in portions of at most 4096 segment indices, so that the CPU's cache holds a portion
+    // together with the sums.
     std::vector<float> sums(rows.columns());
     for (std::size_t sample = 0; sample < count; ++sample) {
       std::fill(sums.begin(), sums.end(), 0.0F);

@@ -33,7 +33,7 @@ class TrainingLength {
   double updates(std::int64_t epoch_updates, std::int64_t epoch_tokens, double tokens_per_second) const;
 
   bool reached(const TrainingProgress& progress) const { return measure(progress) >= count_; }
-  /// Returns the part of this length that `progress` has done, 0 to 1.
+  /// Returns which fraction of the planned training is finished at `progress`, from 0 to 1.
   double share(const TrainingProgress& progress) const;
   /// Returns whether training passed a multiple of this length between `before` and `after`, so that an action repeated
   /// after each such length (saving, validating) is due.

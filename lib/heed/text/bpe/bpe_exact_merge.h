@@ -92,7 +92,8 @@ class BpeExactMerger {
   /// Returns whether BpeEncoder may cut a word differently from the learner, because the learner did not apply the
   /// merges in this word in the order of their ranks.
   bool is_recut(Word word) const { return !recut_.empty() && recut_[word]; }
-  /// Returns whether is_recut() may return true for any word, that is, whether merge() has been called.
+  /// Returns whether merge() has been called. If not, is_recut() returns false for every word: no word's segmentation
+  /// has changed yet.
   bool any_recut() const { return !recut_.empty(); }
 
  private:
@@ -109,8 +110,8 @@ class BpeExactMerger {
   void apply();  // adds the changes in changes_ to the frequencies of the pairs in pairs_
 
   BpePairs& pairs_;
-  // The pairs of symbols for which subword-nmt's learn-bpe has recorded a wrong number of occurrences, each with the
-  // pair's Corrections.
+  // subword-nmt's learn-bpe counts some pairs of symbols wrongly. To make the same merges, this table holds for each
+  // such pair the differences between learn-bpe's counts and the true counts.
   std::unordered_map<Key, Corrections> corrections_;
   std::vector<bool> recut_;  // for each word the result of is_recut(); empty before the first call of merge()
 

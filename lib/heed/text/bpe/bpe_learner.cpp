@@ -321,7 +321,7 @@ void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   const std::size_t size = block.length;
   const auto first = static_cast<Cell>(merge_.first), second = static_cast<Cell>(merge_.second);
   const auto find = [&](std::size_t from) { return text.find(cells, size, from, first, second); };
-  std::size_t at = 0;   // the cells of the block before this index have been copied or replaced already
+  std::size_t at = 0;   // the block's cells [0, at) have been copied already, or replaced by merged symbols
   std::size_t put = 0;  // the index in the block to which the next cell is copied
   // The index in the block of the first cell of the present word. This cell holds the count of the word.
   std::size_t word = 0;

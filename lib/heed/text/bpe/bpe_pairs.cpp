@@ -137,8 +137,8 @@ void BpePairs::prune(std::int64_t merges) {
   for (const Id id : followed_) {
     Pair& state = (*this)[id];
     if (!state.is_current || static_cast<double>(state.current) >= threshold_) continue;
-    // A negative `state.current` is the sum of the decreases since the pair was pruned the time before, and is added to
-    // `state.full`.
+    // A negative `state.current` is the sum of the decreases of the pair's count since learn-bpe last pruned the pair.
+    // The full count is then `state.full` plus this negative number.
     state.full = state.current < 0 ? state.full + state.current : state.current;
     state.is_full = true;
     state.current = 0;

@@ -184,7 +184,7 @@ class BpePairs {
   const StringIds& texts_;      // the text of each symbol
   PairIds index_;               // the interner that gives each pair of symbols the pair's id
   std::vector<Pair> pairs_;     // all stored pairs; the id of a pair is the pair's index in this array
-  std::vector<Id> followed_;    // the ids of all pairs with Pair::followed
+  std::vector<Id> followed_;    // the ids of the pairs whose count is kept up to date (Pair::followed)
   PostingLists posting_lists_;  // the pool in which `Pair::blocks` of all pairs are stored
   // A binary heap with the most frequent pair at the top, in the order of less(). Some entries hold frequencies that
   // are out of date.

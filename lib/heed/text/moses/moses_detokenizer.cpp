@@ -162,7 +162,7 @@ class Joiner {
   }
 
   /// Appends `word` to the text by the rules that detokenizer.perl has for its option -penn. These rules are the same
-  /// for all languages and for CJK text, and do not count quotation marks.
+  /// for all languages and for CJK text, and do not tell opening from closing quotation marks.
   void add_penn(std::string_view word) {
     if (is_opening(word))
       to_the_right(word);

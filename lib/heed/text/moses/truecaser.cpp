@@ -155,7 +155,7 @@ class SentenceStart {
 
 struct Truecaser::Model {
   std::string text;
-  // All spellings that the model file lists, and the lower-case form of each word.
+  // All spellings of words that the truecasing model lists ("Apple", "apple"), and the lower-case form of each word.
   StringIds spellings;
   /// What the model knows about one spelling. `known` says that the model file lists the spelling itself, not only
   /// another spelling of the same word.

@@ -247,7 +247,8 @@ class WordCounter {
   struct alignas(64) Part {
     // words[share] lists the words of this part that one thread will count later: the words of the share `share`.
     std::vector<std::vector<Word>> words;
-    // Copies of the last bytes of each section of the text, with zeros behind these bytes, for split().
+    // split() may read some bytes beyond the end of its input. Each string here is a copy of the last bytes of one
+    // thread's part of the text, with zeros behind these bytes.
     std::deque<std::string> ends;
     std::uint32_t position = 0;  // number of words of this part that have been split off so far
     std::int64_t sentences = 0, total = 0;

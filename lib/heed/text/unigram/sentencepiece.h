@@ -48,8 +48,9 @@ class SentencePiece {
   /// a word belongs to the span of the word's first piece; if heed has learnt the model, the space belongs to no span.
   template <class Take>
   void encode_spans(std::string_view line, Take&& take, SubwordSampler* sampler = nullptr) const;
-  /// Calls `take(piece, id, word)` for every piece of a segmentation. `spans` is the segmentation, and `normalized` is
-  /// the text that was cut, in normalised form.
+  /// Calls `take(piece, id, word)` for every piece of a segmentation: the piece as text, its id in the model, and the
+  /// index of the word that contains the piece. `spans` is the segmentation, and `normalized` is the text that was cut,
+  /// in normalised form.
   template <class Take>
   void pieces(std::string_view normalized, const std::vector<PieceSpan>& spans, Take&& take) const {
     pieces_with_ends(normalized, spans,
