@@ -133,9 +133,10 @@ class CheckedFile : public OpenFile {
   const std::vector<DataRange>& unchecked() const { return unchecked_; }
 
  private:
-  /// Checks the checksum of the outline (all bytes apart from large arrays) and fills unchecked_. `size` is the size of
-  /// the file in bytes, without the last line. Returns false if the file has no checksum of the outline. Throws Error
-  /// if the file is damaged.
+  /// Checks the checksum of the outline (all bytes apart from large arrays), and lists in unchecked_ the large arrays,
+  /// whose own checksums are still to be checked. `size` is the size of the file in bytes without its last line, the
+  /// checksum of the whole file. Returns false if the file has no checksum of the outline. Throws Error if the file is
+  /// damaged.
   bool check_outline(std::int64_t size);
 
   std::vector<DataRange> unchecked_;

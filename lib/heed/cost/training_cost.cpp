@@ -207,8 +207,8 @@ class Calibration {
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
       return worker.run(rows_, config_.dim_emb, [&](const Variable<float>& x) {
-        // residual_norm() writes to worker.other in place, as in training. The next call can use the written values as
-        // its input.
+        // As in training, residual_norm() overwrites its second operand, worker.other, with the sum of both operands.
+        // Each timed call adds to the sum of the call before.
         return residual_norm(graph, x, worker.other, graph.parameter(scale), graph.parameter(bias),
                              config_.norm_epsilon, config_.dropout, worker.other.value)
             .normed;

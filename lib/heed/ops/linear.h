@@ -97,8 +97,8 @@ class LinearInput {
   void multiply(Tensor<T> weight, Tensor<T> bias, Activation activation, Tensor<T> y) const;
   /// Computes y = x W^T + b with the n rows of a packed weight. Shapes: y [N, n].
   void multiply(const PackedWeight<T>& weight, Tensor<T> y) const { multiply(weight, 0, weight.n, y); }
-  /// Computes y = x W^T + b with the rows begin ... end - 1 of a packed weight. `begin` must be a multiple of
-  /// kColumnBlock, `end` such a multiple or n. Shapes: y [N, end - begin].
+  /// Computes y = x W^T + b with the rows begin ... end - 1 of a packed weight, which has n rows of k numbers. `begin`
+  /// must be a multiple of kColumnBlock; `end` must be such a multiple too, or n. Shapes: x [N, k], y [N, end - begin].
   void multiply(const PackedWeight<T>& weight, std::int64_t begin, std::int64_t end, Tensor<T> y) const;
 
   /// Returns all rows of a weight [O, I] and the bias, [O] or absent, packed for multiply(). The packed weight is valid

@@ -108,8 +108,8 @@ void BpeExactMerger::merge_word(BpeMerge& merge, Word word, std::int64_t count, 
   }
 }
 
-/// Counts in the whole text, before a merge, the pairs that contain the symbol `merged` and are not stored in BpePairs.
-/// Adds the pairs and their occurrences to unstored_.
+/// Prepares a merge whose symbol, `merged`, existed before the merge. Counts in the whole text the pairs that contain
+/// this symbol and are not stored in BpePairs, and adds them and their occurrences to unstored_.
 template <class Cell>
 void BpeExactMerger::find_unstored(const BpeText<Cell>& text, Symbol merged) {
   for (std::uint32_t block = 0; block < text.blocks(); ++block)

@@ -80,8 +80,8 @@ struct Glossaries::Entry {
     if (const std::size_t end = start + part.size(); ends.empty() || ends.back() < end) ends.push_back(end);
   }
 
-  /// Appends the byte offsets in the word at which matches in `text`, a part of the word, start and end. `start` is the
-  /// byte offset in the word at which `text` starts.
+  /// Finds the matches of this expression in `text`, a part of a word that starts at byte `start` of the word. Appends
+  /// the byte offsets in the word at which the matches start and end to `ends`.
   void cut(const icu::UnicodeString& text, std::size_t start, std::vector<std::size_t>& ends) const {
     UErrorCode status = U_ZERO_ERROR;
     const auto search = inside.matcher(text, status);

@@ -37,7 +37,7 @@ class Glossaries {
   struct Expression;  // a compiled regular expression
   struct Entry;       // the compiled forms of one regular expression of the user, for isolate()
   std::vector<std::unique_ptr<const Entry>> entries_;
-  // An expression that matches a text if one of the user's expressions matches the text from end to end.
+  // All expressions of --glossaries joined into one, which matches a text if one of them matches it from end to end.
   std::unique_ptr<const Expression> any_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// How many target pieces a shortlist file lists.
+/// The limits on what a shortlist file lists: target pieces for all sentences, and target pieces for each source piece.
 struct ShortlistLimits {
   std::int64_t frequent = 100;  ///< the number of most frequent target pieces, which every translation may use
   std::int64_t best = 50;       ///< the number of target pieces for each source piece: those of the highest probability

@@ -245,7 +245,7 @@ class WordCounter {
   };
   /// The part of the text that one thread splits into words, as lists of words.
   struct alignas(64) Part {
-    // words[share] lists the words of this part that one thread will count later: the words of the share `share`.
+    // words[i] lists the words of this part of the text that fall to thread i when the words are counted later.
     std::vector<std::vector<Word>> words;
     // split() may read some bytes beyond the end of its input. Each string here is a copy of the last bytes of one
     // thread's part of the text, with zeros behind these bytes.

@@ -19,9 +19,9 @@ void clear(Bits& bits, std::size_t at) {
   bits[at / 64] &= ~(std::uint64_t{1} << at % 64);
 }
 
-/// Returns `bits` with bit i moved to position i XOR `label`. If `bits` is the set of free units of a block, bit b of
-/// the result says whether a node with base b could have its child by the byte `label` in a free unit (the child's unit
-/// is b XOR `label`).
+/// Returns `bits` with bit i moved to position i XOR `label`. A node of the double array with the base b has its child
+/// by the byte `label` in the unit b XOR `label`. If bit i of `bits` says whether unit i of a block is free, bit b of
+/// the result therefore says whether this child of a node with base b would lie in a free unit.
 Bits moved(const Bits& bits, unsigned char label) {
   // The mask kLower[i] selects the lower half of each group of 2^(i+1) bits. If bit i of `label` is set, moving every
   // bit to its position XOR `label` exchanges the two halves of each such group.

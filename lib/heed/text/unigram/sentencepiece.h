@@ -147,8 +147,9 @@ class SentencePiece {
   std::vector<std::int32_t> byte_numbers_;
   std::int32_t unknown_ = -1;
   std::uint64_t identity_;
-  // Whether segment_words() may be used: no piece reaches into a second word (has a U+2581 behind its first character),
-  // and the scores of a unigram model are small (see UnigramModel::has_small_scores()).
+  // Whether segment_words(), which segments each word of a line by itself, gives the same pieces as segmenting the
+  // whole line: no piece reaches into a second word (has a U+2581 behind its first character), and the scores of a
+  // unigram model are so small that no sum of scores is reset to 0 (UnigramModel::has_small_scores()).
   bool by_words_ = true;
   SentencePieceNormalizer normalizer_;
   std::optional<SentencePieceNormalizer> denormalizer_;
