@@ -2,7 +2,6 @@
 
 #include <cblas.h>
 #include <doctest/doctest.h>
-#include <hwy/targets.h>
 #include <omp.h>
 
 #include <cstdlib>
@@ -12,7 +11,7 @@
 
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_openblas.h"
-#include "heed/ops/highway_targets.h"
+#include "heed/ops/kernel_dispatch.h"
 
 using namespace heed;
 
@@ -40,13 +39,24 @@ TEST_CASE("OpenBLAS is serial in every thread that calls it") {
   CHECK(threads == 1);
 }
 
-#if defined(__x86_64__) && defined(__linux__)
-TEST_CASE("Highway's kernels use no more than the instruction set") {
-  limit_highway_targets();
-  CHECK(((hwy::SupportedTargets() & HWY_AVX3) != 0) == (instruction_set() >= InstructionSet::avx512));
-  CHECK(((hwy::SupportedTargets() & HWY_AVX2) != 0) == (instruction_set() >= InstructionSet::avx2));
+TEST_CASE("a kernel's version uses no more than the instruction set, and all of it that the kernel has") {
+  using Kernel = int();
+  Kernel* const baseline = [] { return 0; };
+  Kernel* const avx2 = [] { return 2; };
+  Kernel* const avx512 = [] { return 512; };
+  const auto of = [&](InstructionSet set) { return kernel_for(set, avx512, avx2, baseline)(); };
+  CHECK(of(InstructionSet::baseline) == 0);
+  CHECK(of(InstructionSet::avx2) == 2);
+  CHECK(of(InstructionSet::avx2_vnni) == 2);
+  CHECK(of(InstructionSet::avx512) == 512);
+  CHECK(of(InstructionSet::avx512_vnni) == 512);
+  CHECK(of(InstructionSet::avx512_bf16) == 512);
+  CHECK(of(InstructionSet::amx) == 512);
+  CHECK(kernel_for(InstructionSet::amx, nullptr, avx2, baseline)() == 2);
+  CHECK(kernel_for(InstructionSet::amx, nullptr, nullptr, baseline)() == 0);
 }
 
+#if defined(__x86_64__) && defined(__linux__)
 TEST_CASE("OpenBLAS takes the kernels it is told, from the oldest up and back, and multiplies by them") {
   if (std::getenv("OPENBLAS_CORETYPE")) return;
   openblas_description();  // the first call makes heed's choice of OpenBLAS's kernels

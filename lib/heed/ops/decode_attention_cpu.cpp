@@ -206,9 +206,6 @@ namespace heed {
 HEED_EXPORT_SIMD(attend_cached)
 HEED_EXPORT_SIMD(attend_memory)
 
-HWY_EXPORT(store_int16);
-HWY_EXPORT(store_int8);
-
 template <class T>
 void cache_row(const T* from, std::int64_t columns, std::byte* to) {
   std::memcpy(to, from, static_cast<std::size_t>(columns) * sizeof(T));

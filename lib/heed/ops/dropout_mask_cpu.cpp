@@ -108,8 +108,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed {
 
-HWY_EXPORT(fill_mask);
-
 std::uint32_t dropout_threshold(double p) {
   if (!(p >= 0 && p <= 1))
     throw Error("internal: dropout: the probability is " + std::to_string(p) + " (it must be from 0 to 1)");

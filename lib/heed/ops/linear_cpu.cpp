@@ -109,7 +109,6 @@ namespace heed {
 
 HEED_EXPORT_SIMD(bias_activation)
 HEED_EXPORT_SIMD(activation_gradient)
-HWY_EXPORT(rounded_relu_gradient);
 HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {

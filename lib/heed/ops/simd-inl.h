@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "heed/ops/highway_targets.h"
+#include "heed/ops/kernel_dispatch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
@@ -49,8 +49,7 @@ HWY_INLINE void for_each_vector(std::int64_t n, Body body) {
 HWY_AFTER_NAMESPACE();
 
 // HEED_INSTANTIATE_SIMD(kernel, (parameters for float), (parameters for double), (arguments)) defines the functions
-// kernel_float and kernel_double, which call the template `kernel`. Highway's dispatcher needs them, because a template
-// cannot be exported.
+// kernel_float and kernel_double, which call the template `kernel`. HEED_DISPATCH takes functions, not templates.
 #ifndef HEED_INSTANTIATE_SIMD
 #define HEED_INSTANTIATE_SIMD(kernel, float_parameters, double_parameters, arguments) \
   void kernel##_float float_parameters {                                              \
@@ -60,14 +59,16 @@ HWY_AFTER_NAMESPACE();
     kernel<double> arguments;                                                         \
   }
 
-// HEED_DISPATCH(kernel)(...) calls an exported kernel in the version that was compiled for instruction_set().
-#define HEED_DISPATCH(kernel) (heed::limit_highway_targets(), HWY_DYNAMIC_DISPATCH(kernel))
+// HEED_DISPATCH(kernel)(...) calls a kernel in the version that was compiled for instruction_set(). Highway's own
+// dispatcher would need Highway's library, which measures the CPU's clock for 4 ms whenever a program loads it; of
+// Highway, heed uses headers only.
+#define HEED_DISPATCH(kernel)                                                                   \
+  (*heed::kernel_for(heed::instruction_set(), HWY_CHOOSE_AVX3(kernel), HWY_CHOOSE_AVX2(kernel), \
+                     &HWY_STATIC_DISPATCH(kernel)))
 
 // HEED_EXPORT_SIMD(kernel) defines the function simd::kernel(first, ...). It dispatches to kernel_float or
 // kernel_double by the type of `first`, in the version that was compiled for instruction_set().
 #define HEED_EXPORT_SIMD(kernel)                                 \
-  HWY_EXPORT(kernel##_float);                                    \
-  HWY_EXPORT(kernel##_double);                                   \
   namespace simd {                                               \
   template <class T, class... Rest>                              \
   void kernel(T* first, Rest... rest) {                          \
