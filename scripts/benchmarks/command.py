@@ -9,7 +9,8 @@ import sys
 import tempfile
 import time
 
-from . import curves, gemm, growth, learning, loading, machine, memory, neighbour, pieces, report, scores, text, training, translation, venv
+from . import curves, gemm, growth, learning, loading, machine, memory, neighbour, pieces, quote, report, scores
+from . import text, training, translation, venv
 from .chart import chart
 from .materials import HERE, ROOT, Materials
 from .measure import PeerError, ProgramError, Row, alternate, run
@@ -40,7 +41,8 @@ def parser():
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measures heed beside the field's programs, one run after the other in turn, on the same work. Prints Markdown:\n"
-        "for each measurement the best and the median run, and how many times better heed's median is.\n"
+        "for each measurement the best and the median run, and how many times better heed's median is. The last line of\n"
+        "the report sums it up, to be quoted: shares of the machine's peak in matrix products, and ratios to the peers.\n"
         f"Everything takes less than half an hour on two processors.\n\nsections:\n{listing}",
         epilog="examples:\n  scripts/bench --multi30k ~/multi30k --moses ~/mosesdecoder/scripts > bench.md\n"
         "  scripts/bench --only train,translate --repeat 5 --minutes 0\n  scripts/bench --only text --text news.de --language de --no-peers",
@@ -173,6 +175,15 @@ def measure(bench, sections, minutes):
         sys.stdout.flush()
 
 
+def conclude(bench):
+    """Prints the line that people quote."""
+    commit = machine.commit(ROOT, bench.tools)
+    setting = quote.Setting(machine.heed_version(bench.tools), commit, machine.cpu_name(machine.cpu_fields()), gemm.used_set(bench), bench.threads)
+    line = quote.line(setting, bench.rows, bench.peers.versions)
+    if line:
+        print(f"\n{line}")
+
+
 def main():
     options = parser().parse_args()
     sections = options.only.split(",") if options.only else [name for name in SECTIONS if name not in ON_REQUEST]
@@ -196,6 +207,7 @@ def main():
             with open(options.svg, "w", encoding="utf-8") as file:
                 file.write(chart(bench.panels))
         print(f"\n{(time.monotonic() - start) / 60:.1f} minutes; load {os.getloadavg()[0]:.2f} at the end")
+        conclude(bench)
         return 0
     except (ProgramError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
