@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from . import curves, gemm, growth, learning, loading, machine, memory, neighbour, pieces, quote, report, scores
+from . import curves, gemm, growth, learning, loading, machine, measured, memory, neighbour, pieces, quote, report, scores
 from . import text, training, translation, venv
 from .chart import chart
 from .materials import HERE, ROOT, Materials
@@ -54,6 +54,7 @@ def parser():
     add("--minutes", type=float, default=26, metavar="M", help="runs are left out, but the first, to end within M minutes; 0: never (default 26)")
     add("--tsv", metavar="FILE", help="write all rows as tab-separated values too")
     add("--svg", metavar="FILE", help="draw the curves of growth and of losses")
+    add("--measured", metavar="FILE", help="set this machine's row in the table of FILE, as in tests/bench/MEASURED.md; not with --quick")
     add("--bin", metavar="DIR", default=os.environ.get("HEED_BIN"), help="heed's programs (default $HEED_BIN, else they are built)")
     add("--venv", metavar="DIR", help="a virtual environment with the peers (default build/bench-venv, which is made)")
     add("--no-peers", action="store_true", help="measure heed alone")
@@ -176,12 +177,15 @@ def measure(bench, sections, minutes):
 
 
 def conclude(bench):
-    """Prints the line that people quote."""
+    """Prints the line that people quote, and sets this machine's row in the table that --measured names."""
     commit = machine.commit(ROOT, bench.tools)
     setting = quote.Setting(machine.heed_version(bench.tools), commit, machine.cpu_name(machine.cpu_fields()), gemm.used_set(bench), bench.threads)
     line = quote.line(setting, bench.rows, bench.peers.versions)
     if line:
         print(f"\n{line}")
+    if bench.options.measured:
+        cells = measured.cells(setting, bench.rows, bench.peers.versions, time.strftime("%Y-%m-%d"))
+        measured.write(bench.options.measured, cells)
 
 
 def main():
@@ -190,11 +194,16 @@ def main():
     unknown = [name for name in sections if name not in SECTIONS]
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
+    lacking = [name for name in measured.SECTIONS if name not in sections]
+    if options.measured and (options.quick or lacking):
+        parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)} without --quick")
     say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM too removes the working folder
     start = time.monotonic()
     work = tempfile.mkdtemp(prefix="heed-bench-")
     try:
+        if options.measured:
+            measured.read(options.measured)  # so that a wrong file is an error before the measurements
         tools = built_tools(options.bin, say)
         peers = get_peers(options, sections, say)
         bench = Bench(options, tools, peers, work)

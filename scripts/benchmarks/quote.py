@@ -1,4 +1,4 @@
-"""Sums up a report in one line that people can quote. Groups the rows that the line shows
+"""Sums up a report in one line that people can quote. Groups the rows that the line and tests/bench/MEASURED.md show
 side by side, such as the shares of the peak of all configurations in one precision."""
 
 from dataclasses import dataclass

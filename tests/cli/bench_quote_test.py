@@ -1,7 +1,11 @@
-"""Tests the line that people quote from scripts/bench. Nothing is measured."""
+"""Tests the line that people quote from scripts/bench, and the table of tests/bench/MEASURED.md. Nothing is measured."""
 
+import contextlib
+import io
 import os
+import shutil
 import sys
+import tempfile
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -10,8 +14,8 @@ ROOT = os.environ["HEED_SOURCE"]
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 
-from benchmarks import command, gemm, loading, machine, quote, training, translation  # noqa: E402
-from benchmarks.measure import Row  # noqa: E402
+from benchmarks import command, gemm, loading, machine, measured, quote, training, translation  # noqa: E402
+from benchmarks.measure import ProgramError, Row  # noqa: E402
 
 SETTING = quote.Setting("0.1.0", "abc1234", "AMD EPYC 9R14", "avx512_bf16", 2)
 PLACE = "heed 0.1.0 (commit abc1234) on AMD EPYC 9R14, 2 threads, avx512_bf16: "
@@ -78,6 +82,49 @@ class LineTest(unittest.TestCase):
         self.assertEqual(self.line([row("train", ("tiny", "float32", ""), 9), row("latency", (), 9, 18, None, "CTranslate2"), TEXT[2]]), "")
 
 
+class MeasuredTest(unittest.TestCase):
+    def setUp(self):
+        self.row = measured.cells(SETTING, TRAINING + TRANSLATING + LATENCY, VERSIONS, "2026-11-23")
+        self.file = os.path.join(ROOT, "tests", "bench", "MEASURED.md")
+
+    def test_cells(self):
+        self.assertEqual(self.row[:3], ["AMD EPYC 9R14", "avx512_bf16", "2"])
+        self.assertEqual(self.row[3], "tiny/mini/base in bfloat16 47/59/65 %, tiny in float32 70 %")
+        self.assertEqual(self.row[4], "tiny/mini/base in bfloat16 1.80/1.35/-, tiny in float32 1.20 (PyTorch 2.9.0)")
+        self.assertEqual(self.row[5], "tiny in int8 20 %, base in float32 80 %, base in int8 41/35 %")
+        self.assertEqual(self.row[6], "tiny in int8 5.00, base in float32 1.50, base in int8 2.97/4.30 (CTranslate2 4.6.0)")
+        self.assertEqual(self.row[7:], ["base in int8 2.10/4.00 (CTranslate2 4.6.0)", "abc1234", "2026-11-23"])
+        self.assertEqual(measured.cells(SETTING, [], {}, "today")[3:], ["-"] * 5 + ["abc1234", "today"])
+
+    def test_row_is_appended_then_replaced(self):
+        before = measured.read(self.file)
+        once = measured.with_row(before, self.row)
+        new = measured.formatted(self.row)
+        self.assertEqual([line for line in once.splitlines() if line != new], before.splitlines())
+        self.assertTrue(once.splitlines()[once.splitlines().index(new) - 1].startswith("| "))
+        other = [*self.row[:8], "def5678", "later"]
+        self.assertEqual(measured.with_row(once, other), once.replace(new, measured.formatted(other)))
+        more_threads = [*self.row[:2], "4", *self.row[3:]]
+        self.assertEqual(len(measured.with_row(once, more_threads).splitlines()), len(once.splitlines()) + 1)
+
+    def test_end_of_a_run_writes_the_row(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = shutil.copy(self.file, folder)
+            peers = SimpleNamespace(versions=VERSIONS)
+            bench = SimpleNamespace(tools=folder, threads=2, rows=TRANSLATING, peers=peers, options=SimpleNamespace(measured=path))
+            patches = {"heed_version": "0.1.0", "commit": "abc1234", "cpu_name": "Cortex"}
+            with mock.patch.multiple(machine, **{name: mock.Mock(return_value=value) for name, value in patches.items()}):
+                with mock.patch.object(gemm, "used_set", return_value="native"), contextlib.redirect_stdout(io.StringIO()) as out:
+                    command.conclude(bench)
+            self.assertEqual(out.getvalue(), f"\nheed 0.1.0 (commit abc1234) on Cortex, 2 threads, native: {TRANSLATING_SAID}\n")
+            row = next(line for line in measured.read(path).splitlines() if line.startswith("| Cortex | native | 2 | - | - | tiny in int8 20 %"))
+            self.assertRegex(row, r" \| abc1234 \| \d{4}-\d\d-\d\d \|$")
+
+    def test_file_without_the_table(self):
+        with self.assertRaisesRegex(ProgramError, "README.md: no table of measurements in it"):
+            measured.read(os.path.join(ROOT, "README.md"))
+
+
 class SectionsTest(unittest.TestCase):
     """Runs the sections with invented speeds: each names the rows that the line quotes."""
 
@@ -107,6 +154,9 @@ class SectionsTest(unittest.TestCase):
             PLACE + "training tiny/mini/base in bfloat16 at 75/75/75 % of the peak and 3.00/3.00/3.00 times as fast as PyTorch 2.9.0; "
             "translating base in int8, greedy/beam 4, at 25/25 % of the peak and 4.00/4.00 times as fast as CTranslate2 4.6.0",
         )
+        row = measured.cells(SETTING, bench.rows, VERSIONS, "today")
+        speeds = ", ".join(f"{model} in {precision} 1.50/1.50" for model in ("tiny", "base") for precision in ("float32", "int8"))
+        self.assertEqual(row[7], f"{speeds} (CTranslate2 4.6.0)")
 
 
 class MachineTest(unittest.TestCase):
