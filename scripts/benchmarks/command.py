@@ -9,7 +9,8 @@ import sys
 import tempfile
 import time
 
-from . import curves, gemm, growth, learning, loading, machine, memory, neighbour, pieces, report, scores, text, training, translation, venv
+from . import curves, gemm, growth, learning, loading, machine, measured, memory, neighbour, pieces, quote, report, scores
+from . import text, training, translation, venv
 from .chart import chart
 from .materials import HERE, ROOT, Materials
 from .measure import PeerError, ProgramError, Row, alternate, run
@@ -40,7 +41,8 @@ def parser():
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measures heed beside the field's programs, one run after the other in turn, on the same work. Prints Markdown:\n"
-        "for each measurement the best and the median run, and how many times better heed's median is.\n"
+        "for each measurement the best and the median run, and how many times better heed's median is. The last line of\n"
+        "the report sums it up, to be quoted: shares of the machine's peak in matrix products, and ratios to the peers.\n"
         f"Everything takes less than half an hour on two processors.\n\nsections:\n{listing}",
         epilog="examples:\n  scripts/bench --multi30k ~/multi30k --moses ~/mosesdecoder/scripts > bench.md\n"
         "  scripts/bench --only train,translate --repeat 5 --minutes 0\n  scripts/bench --only text --text news.de --language de --no-peers",
@@ -52,6 +54,7 @@ def parser():
     add("--minutes", type=float, default=26, metavar="M", help="runs are left out, but the first, to end within M minutes; 0: never (default 26)")
     add("--tsv", metavar="FILE", help="write all rows as tab-separated values too")
     add("--svg", metavar="FILE", help="draw the curves of growth and of losses")
+    add("--measured", metavar="FILE", help="set this machine's row in the table of FILE, as in tests/bench/MEASURED.md; not with --quick")
     add("--bin", metavar="DIR", default=os.environ.get("HEED_BIN"), help="heed's programs (default $HEED_BIN, else they are built)")
     add("--venv", metavar="DIR", help="a virtual environment with the peers (default build/bench-venv, which is made)")
     add("--no-peers", action="store_true", help="measure heed alone")
@@ -173,17 +176,34 @@ def measure(bench, sections, minutes):
         sys.stdout.flush()
 
 
+def conclude(bench):
+    """Prints the line that people quote, and sets this machine's row in the table that --measured names."""
+    commit = machine.commit(ROOT, bench.tools)
+    setting = quote.Setting(machine.heed_version(bench.tools), commit, machine.cpu_name(machine.cpu_fields()), gemm.used_set(bench), bench.threads)
+    line = quote.line(setting, bench.rows, bench.peers.versions)
+    if line:
+        print(f"\n{line}")
+    if bench.options.measured:
+        cells = measured.cells(setting, bench.rows, bench.peers.versions, time.strftime("%Y-%m-%d"))
+        measured.write(bench.options.measured, cells)
+
+
 def main():
     options = parser().parse_args()
     sections = options.only.split(",") if options.only else [name for name in SECTIONS if name not in ON_REQUEST]
     unknown = [name for name in sections if name not in SECTIONS]
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
+    lacking = [name for name in measured.SECTIONS if name not in sections]
+    if options.measured and (options.quick or lacking):
+        parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)} without --quick")
     say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM too removes the working folder
     start = time.monotonic()
     work = tempfile.mkdtemp(prefix="heed-bench-")
     try:
+        if options.measured:
+            measured.read(options.measured)  # so that a wrong file is an error before the measurements
         tools = built_tools(options.bin, say)
         peers = get_peers(options, sections, say)
         bench = Bench(options, tools, peers, work)
@@ -196,6 +216,7 @@ def main():
             with open(options.svg, "w", encoding="utf-8") as file:
                 file.write(chart(bench.panels))
         print(f"\n{(time.monotonic() - start) / 60:.1f} minutes; load {os.getloadavg()[0]:.2f} at the end")
+        conclude(bench)
         return 0
     except (ProgramError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)

@@ -24,14 +24,29 @@ def add_products(bench, printed):
                 bench.add(f"{precision}, {cells[0]}, {counted(int(cells[1]))}", "GFLOP/s", [float(own)], more=True, **theirs)
 
 
+def instruction_sets(program):
+    """Returns the names of this machine's instruction sets from the oldest to the newest, as HEED_ISA spells them, or
+    nothing when `heed_gemm_bench` is too old to list them."""
+    names = run([program, "sets"]).output.split()
+    return names if all(name.replace("_", "").isalnum() for name in names) else []
+
+
+def used_set(bench):
+    """Returns the instruction set that heed uses, or "" when no heed_gemm_bench says what this machine has."""
+    program, chosen = bench.tool("heed_gemm_bench"), os.environ.get("HEED_ISA")
+    if chosen or not os.access(program, os.X_OK):
+        return chosen or ""
+    return (instruction_sets(program) or [""])[-1]
+
+
 def measure(bench):
     program = bench.tool("heed_gemm_bench")
     if not os.access(program, os.X_OK):
         bench.note("No heed_gemm_bench beside heed's programs (cmake --build --preset release --target heed_gemm_bench).")
         return
     bench.say("gemm: about a minute")
-    names = run([program, "sets"]).output.split()
-    if not all(name.replace("_", "").isalnum() for name in names):
+    names = instruction_sets(program)
+    if not names:
         bench.note(f"{program} is an older one (cmake --build --preset release --target heed_gemm_bench).")
         return
     for name in names:

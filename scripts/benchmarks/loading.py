@@ -72,6 +72,7 @@ def latency(bench):
                     )
                 what = f"{name}, {precision}, {counted(threads)}"
                 for row in bench.compare(f"{what}, median", "ms", programs):
+                    row.quote = (name.split(",")[0], precision, counted(threads))
                     theirs = [measured["p95_ms"] for measured in runs[row.peer]] if row.theirs else []
                     ours = [measured["p95_ms"] for measured in runs["heed"]]
                     bench.add(f"{what}, 95th percentile", "ms", ours, peer=row.peer if theirs else "", theirs=theirs)

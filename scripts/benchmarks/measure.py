@@ -100,6 +100,7 @@ class Row:
     theirs: list = field(default_factory=list)
     share: float | None = None  # share of the machine's peak of matrix products
     note: str = ""
+    quote: tuple = ()  # (model, precision, way) of a measurement that the closing line may quote; see quote.py
 
     def best(self, values):
         return (max if self.more_is_better else min)(values)

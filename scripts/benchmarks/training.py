@@ -103,6 +103,7 @@ def measure(bench):
             if bench.peers.has("torch"):
                 programs["PyTorch"] = lambda: pytorch(bench, config, updates, precision, seed("PyTorch"))["tokens_per_second"]
             for row in bench.compare(f"{config}, {precision}", "tokens/s", programs, more=True):
+                row.quote = (config, precision, "")
                 if precision in bench.peaks:
                     row.share = median(row.heed) * flops / 1e9 / bench.peaks[precision]
     if not bench.quick:

@@ -106,8 +106,9 @@ def measure_model(bench, name, config, model, text, length):
             programs = {"heed": timed}
             if peer:
                 programs["CTranslate2"] = lambda: peer.translate(precision, beam, length, "--output", theirs)["pieces_per_second"]
-            what = f"{name}, {precision}, {'greedy' if beam == 1 else f'beam {beam}'}"
-            for row in bench.compare(what, "pieces/s", programs, more=True):
+            way = "greedy" if beam == 1 else f"beam {beam}"
+            for row in bench.compare(f"{name}, {precision}, {way}", "pieces/s", programs, more=True):
+                row.quote = (name.split(",")[0], precision, way)
                 row.share = share_of_peak(bench, config, median(row.heed), precision, count["pieces"], text, beam, length)
                 if row.theirs and not length:
                     different, lines = differing(ours, theirs)
