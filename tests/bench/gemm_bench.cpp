@@ -4,6 +4,8 @@
 //   heed_gemm_bench peak    table rows for the instruction set that HEED_ISA names: the libraries' products of large
 //                           matrices (in the libraries' preferred layout) and heed's own products, as the tools call
 //                           them
+//   heed_gemm_bench own     the same table rows without the libraries' products, for a machine on which a library's
+//                           product ends the program (oneDNN 2.6 with AMX on some virtual machines)
 //   heed_gemm_bench sets    the names of the instruction sets of this machine
 // Each measurement runs on one thread, and then on all threads at once, where each thread computes its own product, as
 // heed's tools do.
@@ -26,6 +28,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
+#include "heed/base/random.h"
 #include "heed/base/threads.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
@@ -63,13 +66,19 @@ double seconds(const Run& run) {
   return best;
 }
 
+/// Returns `size` normally distributed random numbers, as activations and weights are: without VNNI, the time of a
+/// product of 8-bit integers depends on their distribution.
+AlignedVector<float> normal(std::int64_t size) {
+  AlignedVector<float> numbers(static_cast<std::size_t>(size));
+  const RandomStream stream(1, RandomUse::initialisation);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(stream.normal(i));
+  return numbers;
+}
+
 /// The matrices that a thread needs for a product of m rows with a weight [n, k].
 struct Memory {
   explicit Memory(const Product& product)
-      : p(product),
-        a(static_cast<std::size_t>(p.m * p.k), 0.5F),
-        b(static_cast<std::size_t>(p.n * p.k), 0.25F),
-        c(static_cast<std::size_t>(p.m * p.n)) {}
+      : p(product), a(normal(p.m * p.k)), b(normal(p.n * p.k)), c(static_cast<std::size_t>(p.m * p.n)) {}
 
   Product p;
   AlignedVector<float> a, b, c;
@@ -188,14 +197,15 @@ std::optional<double> rate(ThreadPool& pool, const Product& p, Way way) {
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
-/// Prints one table row: the speed of the libraries' products and of heed's own, in float32, bfloat16 and int8.
-void print_peak(ThreadPool& pool) {
+/// Prints one table row: the speed of the libraries' products (left out where `own_only` is true) and of heed's own, in
+/// float32, bfloat16 and int8.
+void print_peak(ThreadPool& pool, bool own_only) {
   constexpr Product kLarge = {1024, 1024, 512};
   std::printf("| %s | %d |", std::string(instruction_set_name(instruction_set())).c_str(), pool.size());
   for (const auto& [library, ours] : {std::pair<Way, Way>{library_float32, heed_float32},
                                       {library_bfloat16, heed_bfloat16},
                                       {library_int8, heed_int8}}) {
-    const auto peak = rate(pool, kLarge, library), reached = rate(pool, kLarge, ours);
+    const auto peak = own_only ? std::nullopt : rate(pool, kLarge, library), reached = rate(pool, kLarge, ours);
     peak ? std::printf(" %.1f |", *peak) : std::printf(" |");
     reached ? std::printf(" %.1f |", *reached) : std::printf(" |");
     peak&& reached ? std::printf(" %.0f %% |", 100 * *reached / *peak) : std::printf(" |");
@@ -238,9 +248,9 @@ int main(int argc, char** argv) {
     }
     static_cast<void>(gemm_library());  // limits oneDNN or OpenBLAS to HEED_ISA; must come before other uses of oneDNN
     ThreadPool one(1), all(available_threads());
-    if (what == "peak") {
-      print_peak(one);
-      if (all.size() > 1) print_peak(all);
+    if (what == "peak" || what == "own") {
+      print_peak(one, what == "own");
+      if (all.size() > 1) print_peak(all, what == "own");
     } else {
       print_shapes(one, all);
     }
