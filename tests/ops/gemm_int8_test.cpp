@@ -53,6 +53,15 @@ TEST_CASE("gemm_int8: the bits of the formula on every instruction set, with any
       const Tensor<float> x = t.normal({most, k}).value, w = t.normal({n, k}).value, bias = t.normal({n}).value;
       std::fill(x.row(3), x.row(4), 0.0F);
       for (std::int64_t i = 0; i < k; ++i) x.row(5)[i] *= 1e20F;
+      // The largest sums of two neighbours, which 16 bits do not hold: all integers are 127, all are -127, or they
+      // change their sign after every one, every two and every three.
+      for (std::int64_t i = 0; i < k; ++i) {
+        x.row(6)[i] = 1, x.row(7)[i] = -1;
+        for (std::int64_t run = 1; run <= 3; ++run) x.row(7 + run)[i] = i / run % 2 == 0 ? 0.5F : -0.5F;
+        w.row(0)[i] = 1;
+        if (n > 1) w.row(1)[i] = -1;
+        if (n > 2) w.row(2)[i] = i % 2 == 0 ? 1.0F : -1.0F;
+      }
       std::vector<float> all;
       for (std::int64_t r = 0; r < most; ++r) {
         for (std::int64_t j = 0; j < n; ++j) all.push_back(expected(x.row(r), w.row(j), k, bias[j]));

@@ -16,6 +16,15 @@
 // The sum with row 0 of W is then 129 * 1 + 128 * 2 + 127 * 3 + 128 * 4 = 1278. That is too much by 128 times the sum
 // of row 0, 128 * (1 + 2 + 3 + 4) = 1280, which is subtracted at the end: 1278 - 1280 = -2 = 1 * 1 - 1 * 3. The sums of
 // W's rows are computed once, when W is packed. Zeros fill W up to a multiple of 32 rows and of 64 numbers along k.
+//
+// CPUs without VNNI multiply in three instructions. The first one (vpmaddubsw) multiplies unsigned bytes by signed
+// bytes, and adds the products of two neighbours to a sum of 16 bits. The second one adds two such sums to a sum of 32
+// bits, and the third one adds this sum to the sum so far. A sum of 16 bits holds at most 32,767, and 127 * 255 + 127 *
+// 255 is more. On these CPUs, 128 is added to W, not to X, so that the numbers of X alone decide whether the sums fit.
+// They fit for two neighbours a and b of X that have different signs or a sum from -128 to 128, since 128 * 255 =
+// 32,640. Nearly all neighbours are like that, because only the largest number of a row becomes 127. All others are
+// split: (100, 90) = (38, 90) + (62, 0). Their second part, the rest, is multiplied separately, and only at those steps
+// along k where a rest is not 0 (Int8Rest). If all neighbours had rests, the product would take twice the time.
 #include "heed/ops/gemm/gemm_int8.h"
 
 #include <algorithm>
@@ -42,7 +51,7 @@ static_assert(kColumns == 2 * kPanel);
 /// Products with at most this many rows of X use AVX-512's dot products in place of AMX: AMX's tiles would be mostly
 /// empty, and the dot products are as fast without the preparation that tiles need.
 constexpr std::int64_t kFewRows = 4;
-// X is stored in unsigned bytes: the byte q + kZero stands for the integer q.
+// One operand, X or W, is stored in unsigned bytes: the byte q + kZero stands for the integer q.
 constexpr int kZero = 128;
 
 /// Rounds `size` up to a multiple of `multiple`.
@@ -89,17 +98,72 @@ static_assert(kMostPart % kDepth == 0 && kMostPart * 255 * 127 <= std::numeric_l
 using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                           const std::int8_t* panels, Block& block);
 
-/// Computes a block of sums (see Block) in plain C++, for CPUs that have none of the instruction sets used below.
+// Vectors of 128 bits, a language extension of the compiler that works on every CPU. On x86-64 the functions below call
+// SSE2's instructions by name, because gcc 12 translates the extension into many more.
+using Words [[gnu::vector_size(16)]] = std::int16_t;
+using Sums [[gnu::vector_size(16)]] = std::int32_t;
+
+/// Returns the eight signed bytes at `from`, widened to 16 bits.
+Words widened(const std::int8_t* from) {
+#if HEED_X86
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
+  return reinterpret_cast<Words>(_mm_srai_epi16(_mm_unpacklo_epi8(bytes, bytes), 8));
+#else
+  using Bytes [[gnu::vector_size(8)]] = std::int8_t;
+  Bytes bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return __builtin_convertvector(bytes, Words);
+#endif
+}
+
+/// Returns the four unsigned bytes at `from` twice, widened to 16 bits.
+Words widened_twice(const std::uint8_t* from) {
+#if HEED_X86
+  std::int32_t four;
+  std::memcpy(&four, from, sizeof four);
+  return reinterpret_cast<Words>(_mm_unpacklo_epi8(_mm_set1_epi32(four), _mm_setzero_si128()));
+#else
+  return {from[0], from[1], from[2], from[3], from[0], from[1], from[2], from[3]};
+#endif
+}
+
+/// Returns sums[i] + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] for i = 0 ... 3.
+Sums add_products(Sums sums, Words a, Words b) {
+#if HEED_X86
+  return sums + reinterpret_cast<Sums>(_mm_madd_epi16(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  using Products [[gnu::vector_size(32)]] = std::int32_t;
+  const Products all = __builtin_convertvector(a, Products) * __builtin_convertvector(b, Products);
+  return sums + __builtin_shufflevector(all, all, 0, 2, 4, 6) + __builtin_shufflevector(all, all, 1, 3, 5, 7);
+#endif
+}
+
+/// Computes a block of sums (see Block) with vectors of 128 bits, which every CPU has: two rows of X at a time with
+/// eight rows of W. The bytes are widened to 16 bits, so that no product or sum is too large.
 void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                        const std::int8_t* panels, Block& block) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t j = 0; j < kColumns; ++j) {
-      std::int32_t sum = 0;
-      const std::int8_t* w = panels + j / kPanel * kPanel * depth + j % kPanel * kStep;
-      for (std::int64_t i = 0; i < part; ++i)
-        sum += std::int32_t{x[r * depth + i]} * w[i / kStep * kPanel * kStep + i % kStep];
-      block[r][j] = sum;
+  constexpr int kRowsAtOnce = 2, kColumnsAtOnce = 8, kVectors = 4;  // each vector holds two rows of W
+  for (std::int64_t j = 0; j < kColumns; j += kColumnsAtOnce) {
+    const std::int8_t* const panel = panels + j / kPanel * kPanel * depth + j % kPanel * kStep;
+    for (std::int64_t r = 0; r < rows; r += kRowsAtOnce) {
+      const std::uint8_t* const row[kRowsAtOnce] = {x + r * depth, x + std::min(r + 1, rows - 1) * depth};
+      Sums sums[kRowsAtOnce][kVectors] = {};
+      for (std::int64_t k = 0; k < part; k += kStep) {
+        Words w[kVectors];
+        for (int v = 0; v < kVectors; ++v) w[v] = widened(panel + k * kPanel + v * 8);
+        for (int i = 0; i < kRowsAtOnce; ++i) {
+          const Words four = widened_twice(row[i] + k);
+          for (int v = 0; v < kVectors; ++v) sums[i][v] = add_products(sums[i][v], four, w[v]);
+        }
+      }
+      for (std::int64_t i = 0; i < std::min<std::int64_t>(kRowsAtOnce, rows - r); ++i)
+        for (int v = 0; v < kVectors; ++v) {
+          const Sums halves = sums[i][v];  // the sums of two columns, each in two halves
+          block[r + i][j + 2 * v] = halves[0] + halves[1];
+          block[r + i][j + 2 * v + 1] = halves[2] + halves[3];
+        }
     }
+  }
 }
 
 /// Converts a row of k numbers to `depth` bytes 128 + q, where q = x / scale, rounded to the nearest (ties to even);
@@ -140,9 +204,15 @@ void finish_portable(const Block& block, const Finish& f) {
 // Each of these macros is an attribute that compiles a function for one instruction set, whatever the compiler's
 // options.
 #define HEED_AVX2 __attribute__((target("avx2,fma")))
-#define HEED_AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
-#define HEED_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
-#define HEED_AMX __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,amx-tile,amx-int8")))
+#define HEED_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
+#define HEED_AMX __attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-int8")))
+
+/// Loads the four bytes at `from` into one number.
+inline std::int32_t load_four(const std::uint8_t* from) {
+  std::int32_t four;
+  std::memcpy(&four, from, sizeof four);
+  return four;
+}
 
 HEED_AVX2 float quantize_row_avx2(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out) {
   const __m256 sign = _mm256_set1_ps(-0.0F);
@@ -173,68 +243,135 @@ HEED_AVX2 float quantize_row_avx2(const float* x, std::int64_t k, std::int64_t d
 }
 
 HEED_AVX2 void finish_avx2(const Block& block, const Finish& f) {
-  alignas(32) float start[kColumns] = {}, out[kColumns];
+  alignas(32) float start[kColumns] = {}, buffer[kColumns];
   if (f.bias) std::copy_n(f.bias, f.columns, start);
+  const bool whole = f.columns == kColumns;
   for (std::int64_t r = 0; r < f.rows; ++r) {
+    float* const out = whole ? f.y + r * f.stride : buffer;
     const __m256 factor = _mm256_set1_ps(f.row_scales[r]);
     for (std::int64_t j = 0; j < kColumns; j += 8) {
       const __m256i taken =
           _mm256_slli_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(f.weight_sums + j)), 7);
       const __m256i sum = _mm256_sub_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(&block[r][j])), taken);
       const __m256 scaled = _mm256_mul_ps(factor, _mm256_loadu_ps(f.weight_scales + j));
-      _mm256_store_ps(out + j, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scaled, _mm256_load_ps(start + j)));
+      _mm256_storeu_ps(out + j, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scaled, _mm256_load_ps(start + j)));
     }
-    std::copy_n(out, f.columns, f.y + r * f.stride);
+    if (!whole) std::copy_n(buffer, f.columns, f.y + r * f.stride);
   }
 }
 
-/// Adds to each of eight sums the dot product of four bytes of X and the four bytes of W for that sum, as the VNNI
-/// instruction does. AVX2 has no such instruction, so the bytes are widened to 16 bits and multiplied then.
-HEED_AVX2 inline __m256i dot4_avx2(__m256i sums, __m256i x, __m256i w) {
-  const __m256i low = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(x)),
-                                        _mm256_cvtepi8_epi16(_mm256_castsi256_si128(w)));
-  const __m256i high = _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(x, 1)),
-                                         _mm256_cvtepi8_epi16(_mm256_extracti128_si256(w, 1)));
-  // `low` holds two partial sums for each of the columns 0 to 3, and `high` for each of the columns 4 to 7. `both`
-  // holds the sums of the columns in the order 0 1 4 5 2 3 6 7; the permutation at the end sorts them.
-  const __m256i both = _mm256_hadd_epi32(low, high);
-  return _mm256_add_epi32(sums, _mm256_permute4x64_epi64(both, 0xD8));
-}
-HEED_AVX_VNNI inline __m256i dot4_avx_vnni(__m256i sums, __m256i x, __m256i w) {
-  return _mm256_dpbusd_avx_epi32(sums, x, w);
+/// Splits a row of X of `depth` bytes 128 + q, in place, into signed bytes that the products of neighbours can take,
+/// and the rests (see the top of this file). Writes at most depth / 4 rests to `steps`.
+HEED_AVX2 Int8Rest split_row(std::uint8_t* row, std::int64_t depth, Int8RestStep* steps) {
+  const __m256i ones = _mm256_set1_epi16(1), ones_bytes = _mm256_set1_epi8(1);
+  const __m256i flip = _mm256_set1_epi8(static_cast<char>(kZero)), low_bytes = _mm256_set1_epi16(0xFF);
+  const __m256i most = _mm256_set1_epi16(128), least = _mm256_set1_epi16(-128);
+  __m256i sums = _mm256_setzero_si256();
+  Int8RestStep* end = steps;
+  for (std::int64_t k = 0; k < depth; k += 32) {
+    auto* const bytes = reinterpret_cast<__m256i*>(row + k);
+    const __m256i q = _mm256_xor_si256(_mm256_loadu_si256(bytes), flip);
+    const __m256i pairs = _mm256_maddubs_epi16(ones_bytes, q);
+    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, ones));
+    // What a sum of two neighbours has beyond -128 ... 128 is taken from the first of them, which keeps its sign.
+    const __m256i beyond = _mm256_sub_epi16(pairs, _mm256_min_epi16(_mm256_max_epi16(pairs, least), most));
+    const __m256i rests = _mm256_and_si256(beyond, low_bytes);
+    _mm256_storeu_si256(bytes, _mm256_sub_epi8(q, rests));
+    const __m256i none = _mm256_cmpeq_epi32(rests, _mm256_setzero_si256());
+    unsigned some = 0xFFu & ~static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(none)));
+    alignas(32) std::int32_t fours[8];
+    if (some != 0) _mm256_store_si256(reinterpret_cast<__m256i*>(fours), rests);
+    for (; some != 0; some &= some - 1) {
+      const int step = __builtin_ctz(some);
+      *end++ = {static_cast<std::int32_t>(k + step * kStep), fours[step]};
+    }
+  }
+  std::int32_t lanes[8], sum = 0;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), sums);
+  for (const std::int32_t lane : lanes) sum += lane;
+  return {steps, end - steps, -kZero * sum};
 }
 
-/// Defines a function NAME that computes a block of sums (see Block) with vectors of 256 bits: three rows of X at a
-/// time with the four vectors of W that hold 32 columns of Y. DOT4 is the function for the dot products. (The function
-/// is made by a macro because a template with DOT4 as its parameter would not be compiled for TARGET.)
-#define HEED_MULTIPLY_256(NAME, TARGET, DOT4)                                                                         \
-  TARGET void NAME(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,                   \
-                   const std::int8_t* panels, Block& block) {                                                         \
-    const std::int8_t* const right = panels + kPanel * depth;                                                         \
-    for (std::int64_t r = 0; r < rows; r += 3) {                                                                      \
-      const std::uint8_t* row[3];                                                                                     \
-      for (std::int64_t i = 0; i < 3; ++i) row[i] = x + std::min(r + i, rows - 1) * depth;                            \
-      __m256i sums[3][4];                                                                                             \
-      for (auto& line : sums) line[0] = line[1] = line[2] = line[3] = _mm256_setzero_si256();                         \
-      for (std::int64_t k = 0; k < part; k += kStep) {                                                                \
-        const auto* left = reinterpret_cast<const __m256i*>(panels + k * kPanel);                                     \
-        const auto* other = reinterpret_cast<const __m256i*>(right + k * kPanel);                                     \
-        const __m256i w[4] = {_mm256_load_si256(left), _mm256_load_si256(left + 1), _mm256_load_si256(other),         \
-                              _mm256_load_si256(other + 1)};                                                          \
-        for (int i = 0; i < 3; ++i) {                                                                                 \
-          std::int32_t four;                                                                                          \
-          std::copy_n(row[i] + k, 4, reinterpret_cast<std::uint8_t*>(&four));                                         \
-          const __m256i four_of_x = _mm256_set1_epi32(four);                                                          \
-          for (int j = 0; j < 4; ++j) sums[i][j] = DOT4(sums[i][j], four_of_x, w[j]);                                 \
-        }                                                                                                             \
-      }                                                                                                               \
-      for (std::int64_t i = 0; i < std::min<std::int64_t>(3, rows - r); ++i)                                          \
-        for (int j = 0; j < 4; ++j) _mm256_store_si256(reinterpret_cast<__m256i*>(&block[r + i][8 * j]), sums[i][j]); \
-    }                                                                                                                 \
+/// The dot products of products without VNNI: add() adds to each sum the dot product of four signed bytes of X and the
+/// four unsigned bytes of W for that sum.
+struct DotInThree {
+  HEED_AVX2 static void add(__m256i& sums, __m256i x, __m256i w) {
+    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
   }
-HEED_MULTIPLY_256(multiply_avx2, HEED_AVX2, dot4_avx2)
-HEED_MULTIPLY_256(multiply_avx_vnni, HEED_AVX_VNNI, dot4_avx_vnni)
-#undef HEED_MULTIPLY_256
+  HEED_AVX512 static void add(__m512i& sums, __m512i x, __m512i w) {
+    sums = _mm512_add_epi32(sums, _mm512_madd_epi16(_mm512_maddubs_epi16(w, x), _mm512_set1_epi16(1)));
+  }
+};
+
+/// The dot products of VNNI: add() adds to each sum the dot product of four unsigned bytes of X and the four signed
+/// bytes of W for that sum. (The instruction is written out because gcc 12 copies the sums to other registers and back
+/// around the intrinsic function, which takes a third of the speed.)
+struct DotVnni {
+  HEED_AVX2 static void add(__m256i& sums, __m256i x, __m256i w) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(x), "x"(w));
+  }
+  HEED_AVX512 static void add(__m512i& sums, __m512i x, __m512i w) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(x), "v"(w));
+  }
+};
+
+// The compiler keeps the sums below in registers only where it unrolls the loops over them.
+#define HEED_UNROLL _Pragma("GCC unroll 8")
+
+/// Computes R rows of a block of sums (see Block) with vectors of 256 bits.
+template <class Dot, int R>
+HEED_AVX2 void multiply_rows_256(const std::uint8_t* x, std::int64_t depth, std::int64_t part,
+                                 const std::int8_t* panels, std::int32_t (*block)[kColumns]) {
+  const std::int8_t* const right = panels + kPanel * depth;
+  __m256i sums[R][4];
+  HEED_UNROLL
+  for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = sums[r][2] = sums[r][3] = _mm256_setzero_si256();
+  for (std::int64_t k = 0; k < part; k += kStep) {
+    __m256i four_of_x[R];
+    HEED_UNROLL
+    for (int r = 0; r < R; ++r) four_of_x[r] = _mm256_set1_epi32(load_four(x + r * depth + k));
+    HEED_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      const std::int8_t* const from = (j < 2 ? panels : right) + k * kPanel + j % 2 * 32;
+      const __m256i w = _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+      HEED_UNROLL
+      for (int r = 0; r < R; ++r) Dot::add(sums[r][j], four_of_x[r], w);
+    }
+  }
+  HEED_UNROLL
+  for (int r = 0; r < R; ++r) {
+    HEED_UNROLL
+    for (int j = 0; j < 4; ++j) _mm256_store_si256(reinterpret_cast<__m256i*>(&block[r][8 * j]), sums[r][j]);
+  }
+}
+
+/// Computes a block of sums (see Block) with vectors of 256 bits, R rows at a time.
+template <class Dot, int R>
+HEED_AVX2 void multiply_256(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
+                            const std::int8_t* panels, Block& block) {
+  std::int64_t r = 0;
+  for (; r + R <= rows; r += R) multiply_rows_256<Dot, R>(x + r * depth, depth, part, panels, block + r);
+  for (; r < rows; ++r) multiply_rows_256<Dot, 1>(x + r * depth, depth, part, panels, block + r);
+}
+
+HEED_AVX2 void add_rest_avx2(const Int8Rest& rest, std::int64_t depth, const std::int8_t* panels,
+                             std::int32_t* row_of_block) {
+  const std::int8_t* const right = panels + kPanel * depth;
+  auto* const out = reinterpret_cast<__m256i*>(row_of_block);
+  __m256i sums[4];
+  HEED_UNROLL
+  for (int j = 0; j < 4; ++j) sums[j] = _mm256_add_epi32(_mm256_load_si256(out + j), _mm256_set1_epi32(rest.start));
+  for (const Int8RestStep* step = rest.steps; step != rest.steps + rest.count; ++step) {
+    const __m256i four_of_x = _mm256_set1_epi32(step->four);
+    HEED_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      const std::int8_t* const from = (j < 2 ? panels : right) + step->k * kPanel + j % 2 * 32;
+      DotInThree::add(sums[j], four_of_x, _mm256_load_si256(reinterpret_cast<const __m256i*>(from)));
+    }
+  }
+  HEED_UNROLL
+  for (int j = 0; j < 4; ++j) _mm256_store_si256(out + j, sums[j]);
+}
 
 HEED_AVX512 float quantize_row_avx512(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out) {
   __m512 largest = _mm512_setzero_ps(), zeros = _mm512_setzero_ps();
@@ -269,36 +406,55 @@ HEED_AVX512 void finish_avx512(const Block& block, const Finish& f) {
   }
 }
 
-/// Computes R rows of a block of sums: the dot products of R rows of X with the 32 rows of W in the block's two panels.
-template <int R>
-HEED_AVX512 void multiply_rows_avx512(const std::uint8_t* x, std::int64_t depth, std::int64_t part,
-                                      const std::int8_t* panels, std::int32_t (*block)[kColumns]) {
+/// Computes R rows of a block of sums (see Block) with vectors of 512 bits.
+template <class Dot, int R>
+HEED_AVX512 void multiply_rows_512(const std::uint8_t* x, std::int64_t depth, std::int64_t part,
+                                   const std::int8_t* panels, std::int32_t (*block)[kColumns]) {
   const std::int8_t* const right = panels + kPanel * depth;
   __m512i sums[R][2];
+  HEED_UNROLL
   for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm512_setzero_si512();
   for (std::int64_t k = 0; k < part; k += kStep) {
     const __m512i w0 = _mm512_load_si512(panels + k * kPanel), w1 = _mm512_load_si512(right + k * kPanel);
+    HEED_UNROLL
     for (int r = 0; r < R; ++r) {
-      std::int32_t four;
-      std::copy_n(x + r * depth + k, 4, reinterpret_cast<std::uint8_t*>(&four));
-      const __m512i four_of_x = _mm512_set1_epi32(four);
-      sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], four_of_x, w0);
-      sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], four_of_x, w1);
+      const __m512i four_of_x = _mm512_set1_epi32(load_four(x + r * depth + k));
+      Dot::add(sums[r][0], four_of_x, w0);
+      Dot::add(sums[r][1], four_of_x, w1);
     }
   }
+  HEED_UNROLL
   for (int r = 0; r < R; ++r) {
     _mm512_store_si512(&block[r][0], sums[r][0]);
     _mm512_store_si512(&block[r][kPanel], sums[r][1]);
   }
 }
 
-HEED_AVX512 void multiply_avx512(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
-                                 const std::int8_t* panels, Block& block) {
+/// Computes a block of sums (see Block) with vectors of 512 bits, eight rows at a time.
+template <class Dot>
+HEED_AVX512 void multiply_512(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
+                              const std::int8_t* panels, Block& block) {
   std::int64_t r = 0;
-  for (; r + 8 <= rows; r += 8) multiply_rows_avx512<8>(x + r * depth, depth, part, panels, block + r);
-  if (r + 4 <= rows) multiply_rows_avx512<4>(x + r * depth, depth, part, panels, block + r), r += 4;
-  if (r + 2 <= rows) multiply_rows_avx512<2>(x + r * depth, depth, part, panels, block + r), r += 2;
-  if (r < rows) multiply_rows_avx512<1>(x + r * depth, depth, part, panels, block + r);
+  for (; r + 8 <= rows; r += 8) multiply_rows_512<Dot, 8>(x + r * depth, depth, part, panels, block + r);
+  if (r + 4 <= rows) multiply_rows_512<Dot, 4>(x + r * depth, depth, part, panels, block + r), r += 4;
+  if (r + 2 <= rows) multiply_rows_512<Dot, 2>(x + r * depth, depth, part, panels, block + r), r += 2;
+  if (r < rows) multiply_rows_512<Dot, 1>(x + r * depth, depth, part, panels, block + r);
+}
+#undef HEED_UNROLL
+
+HEED_AVX512 void add_rest_avx512(const Int8Rest& rest, std::int64_t depth, const std::int8_t* panels,
+                                 std::int32_t* row_of_block) {
+  const std::int8_t* const right = panels + kPanel * depth;
+  const __m512i start = _mm512_set1_epi32(rest.start);
+  __m512i left_sums = _mm512_add_epi32(_mm512_load_si512(row_of_block), start);
+  __m512i right_sums = _mm512_add_epi32(_mm512_load_si512(row_of_block + kPanel), start);
+  for (const Int8RestStep* step = rest.steps; step != rest.steps + rest.count; ++step) {
+    const __m512i four_of_x = _mm512_set1_epi32(step->four);
+    DotInThree::add(left_sums, four_of_x, _mm512_load_si512(panels + step->k * kPanel));
+    DotInThree::add(right_sums, four_of_x, _mm512_load_si512(right + step->k * kPanel));
+  }
+  _mm512_store_si512(row_of_block, left_sums);
+  _mm512_store_si512(row_of_block + kPanel, right_sums);
 }
 
 /// The shapes of AMX's eight tile registers, 16 rows of 64 bytes each (Intel 64 manual, palette 1). The shapes must be
@@ -360,24 +516,32 @@ struct Kernels {
   Multiply multiply;
   float (*quantize_row)(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out);
   void (*finish)(const Block& block, const Finish& f);
+  /// Null where 128 is added to X. Otherwise 128 is added to W, and this function adds to a row of a block of sums the
+  /// product with the rest of the row of X, and subtracts the 128.
+  void (*add_rest)(const Int8Rest& rest, std::int64_t depth, const std::int8_t* panels, std::int32_t* row_of_block);
 };
 
-Kernels kernels_of(InstructionSet set) {
+/// Returns the functions for products of rows that are filled up to `depth` numbers.
+Kernels kernels_of(InstructionSet set, [[maybe_unused]] std::int64_t depth) {
   switch (set) {
 #if HEED_X86
+    // Sums that do not fit 32 bits are left to the portable function: no model of useful size has them.
     case InstructionSet::avx2:
-    case InstructionSet::avx512:  // AVX-512 without VNNI has no dot products of 8-bit integers, so AVX2 serves as well
-      return {multiply_avx2, quantize_row_avx2, finish_avx2};
+      if (depth > kMostPart) return {multiply_portable, quantize_row_avx2, finish_avx2, nullptr};
+      return {multiply_256<DotInThree, 2>, quantize_row_avx2, finish_avx2, add_rest_avx2};
+    case InstructionSet::avx512:
+      if (depth > kMostPart) return {multiply_portable, quantize_row_avx512, finish_avx512, nullptr};
+      return {multiply_512<DotInThree>, quantize_row_avx512, finish_avx512, add_rest_avx512};
     case InstructionSet::avx2_vnni:
-      return {multiply_avx_vnni, quantize_row_avx2, finish_avx2};
+      return {multiply_256<DotVnni, 3>, quantize_row_avx2, finish_avx2, nullptr};
     case InstructionSet::avx512_vnni:
     case InstructionSet::avx512_bf16:
-      return {multiply_avx512, quantize_row_avx512, finish_avx512};
+      return {multiply_512<DotVnni>, quantize_row_avx512, finish_avx512, nullptr};
     case InstructionSet::amx:
-      return {multiply_amx, quantize_row_avx512, finish_avx512};
+      return {multiply_amx, quantize_row_avx512, finish_avx512, nullptr};
 #endif
     default:
-      return {multiply_portable, quantize_row_portable, finish_portable};
+      return {multiply_portable, quantize_row_portable, finish_portable, nullptr};
   }
 }
 
@@ -409,8 +573,10 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
     throw Error("internal: gemm_int8: a weight of " + std::to_string(k) + " columns (at most " +
                 std::to_string(kInt8MostDepth) + ")");
   const auto parts = parts_of(out, n);
-  const auto quantize_row = kernels_of(instruction_set()).quantize_row;
   const std::int64_t depth = padded(k, kDepth), steps = depth / kStep;
+  const Kernels kernels = kernels_of(instruction_set(), depth);
+  // quantize_row() writes the byte 128 + q for the integer q; inverting the highest bit of the byte subtracts the 128.
+  const std::uint32_t flip = kernels.add_rest ? 0 : 0x80808080u;
   std::vector<std::uint8_t> panel(static_cast<std::size_t>(kPanel * depth));
   for (std::int64_t first = begin; first < padded(end, kColumns); first += kPanel) {
     for (std::int64_t j = 0; j < kPanel; ++j) {
@@ -418,19 +584,18 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
       std::uint8_t* const values = panel.data() + j * depth;
       const bool there = row < end;
       if (!there) std::fill(values, values + depth, static_cast<std::uint8_t>(kZero));
-      parts.scales[row] = there ? quantize_row(rows + (row - begin) * stride, k, depth, values) : 0;
+      parts.scales[row] = there ? kernels.quantize_row(rows + (row - begin) * stride, k, depth, values) : 0;
       std::int32_t sum = 0;
       for (std::int64_t i = 0; i < depth; ++i) sum += values[i];
-      parts.sums[row] = sum - kZero * static_cast<std::int32_t>(depth);
+      parts.sums[row] = kernels.add_rest ? 0 : sum - kZero * static_cast<std::int32_t>(depth);
     }
-    // Copies the bytes to their place in the panel, four neighbours of a row at a time. quantize_row() wrote the byte
-    // 128 + q for the integer q; inverting the highest bit of the byte subtracts the 128.
+    // Copies the bytes to their place in the panel, four neighbours of a row at a time.
     std::int8_t* const to = parts.panels + first * depth;
     for (std::int64_t i = 0; i < steps; ++i)
       for (std::int64_t j = 0; j < kPanel; ++j) {
         std::uint32_t four = 0;
         std::memcpy(&four, panel.data() + j * depth + i * kStep, sizeof four);
-        four ^= 0x80808080u;
+        four ^= flip;
         std::memcpy(to + (i * kPanel + j) * kStep, &four, sizeof four);
       }
   }
@@ -441,20 +606,30 @@ Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64
   const std::int64_t depth = padded(k, kDepth), all_rows = padded(rows, 16);
   auto* const values = reinterpret_cast<std::uint8_t*>(arena.tensor<float>({all_rows, depth / 4}).data());
   float* const scales = arena.tensor<float>({rows}).data();
-  const auto quantize_row = kernels_of(instruction_set()).quantize_row;
-  for (std::int64_t r = 0; r < rows; ++r) scales[r] = quantize_row(x + r * stride, k, depth, values + r * depth);
+  const Kernels kernels = kernels_of(instruction_set(), depth);
+  for (std::int64_t r = 0; r < rows; ++r)
+    scales[r] = kernels.quantize_row(x + r * stride, k, depth, values + r * depth);
   std::fill(values + rows * depth, values + all_rows * depth, std::uint8_t{0});
-  return {values, scales, rows, k};
+  Int8Rest* rests = nullptr;
+#if HEED_X86
+  if (kernels.add_rest) {
+    const std::int64_t steps = depth / kStep;
+    rests = arena.tensor<Int8Rest>({rows}).data();
+    Int8RestStep* const memory = arena.tensor<Int8RestStep>({rows, steps}).data();
+    for (std::int64_t r = 0; r < rows; ++r) rests[r] = split_row(values + r * depth, depth, memory + r * steps);
+  }
+#endif
+  return {values, scales, rows, k, rests};
 }
 
 void gemm_int8(const Int8Activations& x, std::int64_t n, std::int64_t begin, std::int64_t end, Int8Weight weight,
                const float* bias, float* y, std::int64_t y_stride) {
   const InstructionSet set = instruction_set();
   const bool tiles = set == InstructionSet::amx && x.rows > kFewRows;
-  const auto [multiply, quantize_row, finish] =
-      kernels_of(set == InstructionSet::amx && !tiles ? InstructionSet::avx512_vnni : set);
-  const auto parts = parts_of(weight.data, n);
   const std::int64_t depth = padded(x.k, kDepth);
+  const auto [multiply, quantize_row, finish, add_rest] =
+      kernels_of(set == InstructionSet::amx && !tiles ? InstructionSet::avx512_vnni : set, depth);
+  const auto parts = parts_of(weight.data, n);
 #if HEED_X86
   if (tiles) open_tiles();
 #endif
@@ -477,6 +652,8 @@ void gemm_int8(const Int8Activations& x, std::int64_t n, std::int64_t begin, std
         continue;
       }
       multiply(rows, count, depth, depth, panels, block);
+      if (add_rest)
+        for (std::int64_t i = 0; i < count; ++i) add_rest(x.rests[r + i], depth, panels, block[i]);
       finish(block, f);
     }
 #if HEED_X86

@@ -47,14 +47,28 @@ std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k);
 void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
                      std::int64_t stride, std::byte* out);
 
+/// The part of a row of X that products without VNNI add separately (gemm_int8.cpp explains why): a step of four
+/// numbers along k where this part is not 0.
+struct Int8RestStep {
+  std::int32_t k;     ///< the first of the four numbers
+  std::int32_t four;  ///< the four numbers, one in each byte, the first in the lowest
+};
+struct Int8Rest {
+  const Int8RestStep* steps;  ///< [count]
+  std::int64_t count;
+  std::int32_t start;  ///< -128 times the sum of the row's integers, which undoes the 128 added to W
+};
+
 /// The rows of X as 8-bit integers, each row with its own scale max |x| / 127, for products with any number of weights.
 /// The integers live as long as the memory of the arena in which they were made.
 struct Int8Activations {
-  /// The integers, each plus 128, row by row. Each row is filled up to a multiple of 64 bytes.
+  /// The integers, each plus 128, or without their rests, row by row. Each row is filled up to a multiple of 64 bytes.
   const std::uint8_t* values = nullptr;
   /// [rows]: the scale of each row.
   const float* scales = nullptr;
   std::int64_t rows = 0, k = 0;
+  /// [rows]: the rest of each row, where 128 is added to W; otherwise null.
+  const Int8Rest* rests = nullptr;
 };
 /// Converts X, which has `rows` rows of k elements and `stride` elements from row to row, to 8-bit integers in memory
 /// of `arena`.
@@ -63,7 +77,8 @@ Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64
 
 /// Computes the columns begin ... end - 1 of Y = X W^T + b from 8-bit integers and writes them to `y`, column `begin`
 /// first. The sums are exact integers. A row of Y therefore depends on its row of X alone and is the same, bit for bit,
-/// with every instruction set: plain C++, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, the tiles of AMX.
+/// with every instruction set: vectors of 128 bits, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, the tiles of
+/// AMX.
 ///
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of end - begin elements with `y_stride` elements
 /// from row to row; k at most kInt8MostDepth. `begin` must be a multiple of kInt8Columns, `end` such a multiple or n. A
