@@ -71,8 +71,8 @@ class TextModel {
   std::vector<std::string> languages() const;
   TextModel source() const { return with_language(languages().front()); }
   TextModel target() const { return with_language(languages().back()); }
-  /// Returns the same model with the text steps (normalising, tokenising and so on; see steps.h) of the language `code`.
-  /// Throws Error that lists the vocabulary's languages if `code` is not among them.
+  /// Returns the same model with the text steps (normalising, tokenising and so on; see steps.h) of the language
+  /// `code`. Throws Error that lists the vocabulary's languages if `code` is not among them.
   TextModel with_language(const std::string& code) const;
 
   /// Returns the ids of the pieces of `raw` (a raw line of valid UTF-8), without an id for `</s>` at the end. A piece
