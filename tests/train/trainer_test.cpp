@@ -1,5 +1,6 @@
 #include "heed/train/trainer.h"
 
+#include <atomic>
 #include <csignal>
 #include <limits>
 
@@ -67,8 +68,8 @@ TEST_CASE("interrupted anywhere and started again, it ends with the same bits") 
     int starts = 0;
     for (; starts < 100; ++starts) {
       cut.prepare();
-      // The signal arrives in the middle of an update.
-      int calls = 0;
+      // The signal arrives in the middle of an update. With --optimizer-delay, two threads compute an update's loss.
+      std::atomic<int> calls = 0;
       const BatchLoss loss = hooked(*cut.state, [&, starts] {
         if (++calls == 3 + starts * 2) std::raise(SIGTERM);
         return false;
