@@ -22,3 +22,10 @@ extern "C" const char* __lsan_default_suppressions();  // NOLINT: the sanitizer'
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:H5\nleak:libhdf5_serial\n";
 }
+
+// ICU makes each normaliser once for all threads. TSan does not see how ICU's library, which is compiled without TSan,
+// orders the making and the uses, and reports a race between them.
+extern "C" const char* __tsan_default_suppressions();  // NOLINT: the sanitizer's name
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:heed::to_nfc\nrace:heed::to_nfkc\n";
+}

@@ -2,11 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "heed/base/error.h"
+#include "heed/base/random.h"
 #include "heed/text/strings/vocabulary.h"
 
 using namespace heed;
@@ -73,6 +76,84 @@ TableModel::Table garden_path() {
 
 using Ids = std::vector<std::int32_t>;
 
+/// Returns random distributions over the tokens first ... last and </s> for every prefix that begins with the source's
+/// id 9 and has fewer than `longest` tokens. Some prefixes may not end yet.
+TableModel::Table random_table(std::uint64_t seed, std::int32_t first, std::int32_t last, std::size_t longest) {
+  TableModel::Table table;
+  const RandomStream stream(seed, RandomUse::sampling);
+  std::uint64_t draws = 0;
+  std::vector<Ids> prefixes{{9}};
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const Ids prefix = prefixes[i];
+    if (prefix.size() > longest) continue;
+    std::map<std::int32_t, double>& next = table[prefix];
+    double sum = 0;
+    for (std::int32_t token = first - 1; token <= last; ++token) {
+      const std::int32_t id = token < first ? kEndId : token;
+      const double weight = std::exp(2 * stream.normal(draws++));
+      if (id == kEndId && stream.uniform(draws++) < 0.25) continue;
+      sum += next[id] = weight;
+      if (id == kEndId) continue;
+      prefixes.push_back(prefix);
+      prefixes.back().push_back(id);
+    }
+    for (auto& [token, p] : next) p /= sum;
+  }
+  return table;
+}
+
+/// A hypothesis of the exhaustive search, with its score.
+struct Scored {
+  Ids ids;
+  double score;
+};
+
+/// Returns every hypothesis that a search of the source 9 may return, best first: the sequences that end with </s> and
+/// have options.min_output_length ... options.max_output_length - 1 tokens, and those of options.max_output_length
+/// tokens, which end without </s>.
+std::vector<Scored> every_hypothesis(const TableModel::Table& table, const SearchOptions& options) {
+  std::vector<Scored> found;
+  struct Prefix {
+    Ids row;
+    double sum;
+  };
+  std::vector<Prefix> prefixes{{{9}, 0}};
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const Prefix prefix = prefixes[i];
+    const auto length = static_cast<int>(prefix.row.size()) - 1;
+    const auto finish = [&](double sum, int scored) {
+      const double penalty = options.length_penalty > 0 ? std::pow((5.0 + scored) / 6, options.length_penalty)
+                                                        : std::pow(scored, options.normalize);
+      found.push_back({{prefix.row.begin() + 1, prefix.row.end()}, sum / penalty});
+    };
+    if (length == options.max_output_length) {
+      finish(prefix.sum, length);
+      continue;
+    }
+    for (const auto& [token, p] : table.at(prefix.row)) {
+      if (token == kEndId && length < options.min_output_length) continue;
+      const double sum = prefix.sum + std::log(p);
+      if (token == kEndId) {
+        finish(sum, length + 1);
+      } else {
+        prefixes.push_back({prefix.row, sum});
+        prefixes.back().row.push_back(token);
+      }
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const Scored& a, const Scored& b) { return a.score > b.score; });
+  return found;
+}
+
+/// Returns search options for the length penalties that exist: none, two exponents of the length, and GNMT's.
+std::vector<SearchOptions> length_penalties() {
+  std::vector<SearchOptions> all(4);
+  all[0].normalize = 0;
+  all[2].normalize = 0.6;
+  all[3].length_penalty = 0.8;
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("greedy takes the best token, a beam finds the better sentence") {
@@ -105,6 +186,75 @@ TEST_CASE("sentences of a batch do not disturb each other") {
     CHECK(both.at(1).at(0).score == alone.at(0).at(0).score);
     CHECK(both.at(2).at(0).ids == Ids{6});
   }
+}
+
+TEST_CASE("a beam as wide as all hypotheses finds all of them, in the order of an exhaustive search") {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (SearchOptions options : length_penalties())
+      for (const int shortest : {0, 2}) {
+        CAPTURE(seed);
+        CAPTURE(options.normalize);
+        CAPTURE(options.length_penalty);
+        CAPTURE(shortest);
+        options.min_output_length = shortest;
+        options.max_output_length = 4;
+        const TableModel::Table table = random_table(seed, 4, 6, 4);
+        const std::vector<Scored> expected = every_hypothesis(table, options);
+        REQUIRE(expected.size() > 81);  // 3^4 hypotheses end at the length limit, the others with </s>
+        options.beam_size = options.n_best = static_cast<int>(expected.size());
+        TableModel model(7, table);
+        const std::vector<Hypothesis> found = search(model, sources({9}), options).at(0);
+        REQUIRE(found.size() == expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          CAPTURE(i);
+          CHECK(found[i].ids == expected[i].ids);
+          CHECK(found[i].score == doctest::Approx(expected[i].score).epsilon(1e-5));
+        }
+      }
+}
+
+// A narrower beam may miss the best hypothesis, and a wider beam may even find a worse one. This much is sure: the beam
+// returns different hypotheses, at most as many as asked for, with their true scores, best first, so that none is
+// better than the best of all hypotheses; and the beam of 1 always takes the likeliest token.
+TEST_CASE("a narrower beam returns different hypotheses with their true scores, best first") {
+  int missed = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (SearchOptions options : length_penalties()) {
+      options.max_output_length = 4;
+      const TableModel::Table table = random_table(seed, 4, 6, 4);
+      const std::vector<Scored> all = every_hypothesis(table, options);
+      for (const int beam : {1, 2, 3, 5, 20}) {
+        CAPTURE(seed);
+        CAPTURE(beam);
+        options.beam_size = options.n_best = beam;
+        TableModel model(7, table);
+        const std::vector<Hypothesis> found = search(model, sources({9}), options).at(0);
+        REQUIRE(!found.empty());
+        CHECK(found.size() <= static_cast<std::size_t>(beam));
+        std::set<Ids> different;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          const auto same =
+              std::find_if(all.begin(), all.end(), [&](const Scored& one) { return one.ids == found[i].ids; });
+          REQUIRE(same != all.end());
+          CHECK(found[i].score == doctest::Approx(same->score).epsilon(1e-5));
+          if (i > 0) CHECK(found[i].score <= found[i - 1].score);
+          different.insert(found[i].ids);
+        }
+        CHECK(different.size() == found.size());
+        missed += found[0].ids != all[0].ids;
+        if (beam > 1) continue;
+        Ids greedy{9};
+        while (greedy.size() <= 4) {
+          const auto& next = table.at(greedy);
+          const auto likeliest =
+              std::max_element(next.begin(), next.end(), [](auto& a, auto& b) { return a.second < b.second; });
+          if (likeliest->first == kEndId) break;
+          greedy.push_back(likeliest->first);
+        }
+        CHECK(found[0].ids == Ids(greedy.begin() + 1, greedy.end()));
+      }
+    }
+  CHECK(missed > 0);
 }
 
 TEST_CASE("both length penalties, and length limits") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -112,6 +113,64 @@ TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, 
       for (std::size_t i = 0; i < expected["first"].size(); ++i)
         CHECK(gradients[id][static_cast<std::int64_t>(i)] ==
               doctest::Approx(number(expected["first"][i])).epsilon(10 * tolerance).scale(1));
+    }
+  }
+}
+
+TEST_CASE("transformer: gradients with every kind of dropout are those of finite differences") {
+  const json all = reference();
+  const Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  for (const auto& [name, c] : all["cases"].items()) {
+    CAPTURE(name);
+    TransformerConfig config = config_of(c);
+    config.dropout = 0.2;
+    config.attention_dropout = 0.15;
+    config.ffn_dropout = 0.25;
+    const Transformer<double> model(config);
+    ParameterValues<double> values(model.layout()), gradients(model.layout());
+    fill(values);
+    Arena arena;
+    CpuContext device{arena};
+    Graph<double> graph(device, values, gradients);
+    // Computes the loss with the dropout masks of one key, and on demand the gradients.
+    const auto loss_of = [&](const DropoutKey& key, bool backward) {
+      graph.reset();
+      graph.set_dropout(key);
+      CrossEntropySums sums;
+      const Variable<double> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .scale = 0.5}, &sums);
+      const double value = loss.value[0];
+      if (backward) graph.backward(loss);
+      return value;
+    };
+    const DropoutKey key{.seed = 11, .update = 3, .shard = 2};
+    const double loss = loss_of(key, true);
+    // A copy, because the loss adds to the gradient of the output layer in every forward pass.
+    ParameterValues<double> analytic = gradients;
+    CHECK(loss_of(key, false) == loss);
+    CHECK(std::abs(loss_of({.seed = 11, .update = 4, .shard = 2}, false) - loss) > 0.01);
+
+    const auto check_element = [&](ParameterId id, std::int64_t i) {
+      CAPTURE(i);
+      constexpr double kStep = 1e-5;
+      double& element = values[id][i];
+      const double before = element;
+      element = before + kStep;
+      const double above = loss_of(key, false);
+      element = before - kStep;
+      const double below = loss_of(key, false);
+      element = before;
+      CHECK(analytic[id][i] == doctest::Approx((above - below) / (2 * kStep)).epsilon(1e-7).scale(1));
+    };
+    for (int j = 0; j < static_cast<int>(model.layout().all().size()); ++j) {
+      const ParameterId id{j};
+      CAPTURE(model.layout()[id].name);
+      const auto gradient = analytic[id].span();
+      const auto largest = std::max_element(gradient.begin(), gradient.end(),
+                                            [](double a, double b) { return std::abs(a) < std::abs(b); });
+      check_element(id, largest - gradient.begin());
+      const RandomStream stream(static_cast<std::uint64_t>(j), RandomUse::sampling);
+      for (std::uint64_t draw = 0; draw < 4; ++draw)
+        check_element(id, static_cast<std::int64_t>(stream.below(draw, gradient.size())));
     }
   }
 }

@@ -95,7 +95,7 @@ struct SmallRun {
     }
     restore_training_form(*state, batch.exponential_smoothing > 0);
     const Transformer<float>& model = *state->checkpoint.model;
-    workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), Precision::float32, pool);
+    workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool);
     validator.emplace(mirrored(20), std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
@@ -118,6 +118,7 @@ struct SmallRun {
   BatchOptions batch;
   RunOptions run;
   OptimizerOptions optimizer;
+  Precision precision = Precision::float32;
   ParallelCorpus corpus = mirrored(150);
   std::ostringstream out, messages;
   Log log{messages, "train"};

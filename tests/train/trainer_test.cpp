@@ -1,6 +1,8 @@
 #include "heed/train/trainer.h"
 
+#include <atomic>
 #include <csignal>
+#include <limits>
 
 #include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
@@ -66,8 +68,8 @@ TEST_CASE("interrupted anywhere and started again, it ends with the same bits") 
     int starts = 0;
     for (; starts < 100; ++starts) {
       cut.prepare();
-      // The signal arrives in the middle of an update.
-      int calls = 0;
+      // The signal arrives in the middle of an update. With --optimizer-delay, two threads compute an update's loss.
+      std::atomic<int> calls = 0;
       const BatchLoss loss = hooked(*cut.state, [&, starts] {
         if (++calls == 3 + starts * 2) std::raise(SIGTERM);
         return false;
@@ -297,6 +299,50 @@ TEST_CASE("an update that is not finite is skipped and counted") {
     CHECK(run.state->state.rollbacks == 0);
     CHECK(run.state->state.optimizer_step == run.state->state.updates - 1);
     CHECK(run.messages.str().find("update 5: the loss is not finite (first line of the batch: ") != std::string::npos);
+    std::filesystem::remove(run.path);
+  }
+}
+
+TEST_CASE("an update whose gradient alone is not finite is skipped, counted, reported and changes nothing") {
+  const TemporaryFolder folder("heed_trainer_gradient");
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {std::nanf(""), kInfinity, -kInfinity}) {
+    CAPTURE(bad);
+    SmallRun run(folder / "m.h5");
+    run.optimizer.optimizer = OptimizerKind::adam;
+    run.batch.exponential_smoothing = 0.01;
+    run.prepare();
+    // Everything that an update changes: the smoothed and the trained parameters, and the moments of Adam.
+    const auto arrays = [&run] {
+      std::vector<std::vector<float>> all{run.parameters()};
+      for (auto& [name, values] : run.state->arrays) all.emplace_back(values.flat().begin(), values.flat().end());
+      return all;
+    };
+    const auto model = run.state->checkpoint.model;
+    std::vector<std::vector<float>> before, after;
+    int calls = 0;
+    // The loss of the fifth batch is as usual, but the gradient has one element that is not finite.
+    run.go([&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
+                      CrossEntropySums* sums) {
+      const Variable<float> loss = model->loss(graph, batch, options, sums);
+      if (!graph.recording()) return loss;
+      ++calls;
+      if (calls == 6) after = arrays();
+      if (calls != 5) return loss;
+      before = arrays();
+      CHECK(std::isfinite(sums->loss));
+      const Variable<float> weight = graph.parameter(model->layout().find("decoder/layers/0/feed_forward/in/weight"));
+      graph.record([weight, bad] { weight.gradient.sum()[7] = bad; });
+      return loss;
+    });
+    CHECK(before.size() == 4);
+    CHECK(before == after);
+    CHECK(run.state->state.skipped_updates == 1);
+    CHECK(run.state->state.optimizer_step == run.state->state.updates - 1);
+    CHECK(std::ssize(run.state->state.history) == run.state->state.updates - 1);
+    CHECK(run.messages.str().find("update 5: the gradient is not finite (first line of the batch: ") !=
+          std::string::npos);
+    CHECK(run.messages.str().find("): skipped; skipped in all: 1") != std::string::npos);
     std::filesystem::remove(run.path);
   }
 }
