@@ -84,6 +84,7 @@ class Bench:
         self.quick = options.quick
         self.repeat = options.repeat or (1 if options.quick else 3)
         self.threads = machine.processors()
+        self.commit = machine.commit(ROOT, tools)
         self.rows, self.notes, self.panels, self.peaks = [], [], [], {}
         self.section, self.until = "", float("inf")
         given = (options.multi30k, options.model, options.source, options.text, options.unseen, options.language)
@@ -178,8 +179,7 @@ def measure(bench, sections, minutes):
 
 def conclude(bench):
     """Prints the line that people quote, and sets this machine's row in the table that --measured names."""
-    commit = machine.commit(ROOT, bench.tools)
-    setting = quote.Setting(machine.heed_version(bench.tools), commit, machine.cpu_name(machine.cpu_fields()), gemm.used_set(bench), bench.threads)
+    setting = quote.Setting(machine.heed_version(bench.tools), bench.commit, machine.cpu_name(machine.cpu_fields()), gemm.used_set(bench), bench.threads)
     line = quote.line(setting, bench.rows, bench.peers.versions)
     if line:
         print(f"\n{line}")
@@ -195,8 +195,8 @@ def main():
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
     lacking = [name for name in measured.SECTIONS if name not in sections]
-    if options.measured and (options.quick or lacking):
-        parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)} without --quick")
+    if options.measured and (options.quick or options.no_peers or lacking):
+        parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)}, and neither --quick nor --no-peers")
     say = lambda message: print(f"bench: {message}", file=sys.stderr, flush=True)  # noqa: E731
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM too removes the working folder
     start = time.monotonic()

@@ -20,7 +20,9 @@ def cpu_fields():
 
 def cpu_name(fields):
     """Returns the name of a processor without trademark signs. Some virtual machines report a name without a number;
-    family and model then follow the name."""
+    family and model then follow the name. ARM's processors report numbers in place of a name."""
+    if "model name" not in fields and "CPU part" in fields:
+        return f"{platform.machine()} (implementer {fields.get('CPU implementer', '-')}, part {fields['CPU part']})"
     name = " ".join(re.sub(r"\((R|TM)\)", "", fields.get("model name", platform.machine()), flags=re.I).split())
     if re.search(r"\d", name) or "cpu family" not in fields:
         return name
@@ -49,8 +51,9 @@ def commit(source, tools):
     name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     if name.returncode != 0:
         return ""
-    same = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "CMakeLists.txt", "lib", "tools", "scripts"], capture_output=True)
-    return name.stdout.strip() + ("-dirty" if same.returncode else "")
+    measured = ["CMakeLists.txt", "CMakePresets.json", "lib", "tools", "scripts", "tests/bench/gemm_bench.cpp"]
+    changed = subprocess.run([*git, "status", "--porcelain", "--", *measured], capture_output=True, text=True).stdout
+    return name.stdout.strip() + ("-dirty" if changed else "")
 
 
 def head(tools, peers):

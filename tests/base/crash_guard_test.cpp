@@ -50,6 +50,12 @@ End end_of(const std::function<void()>& body) {
   return end;
 }
 
+#ifdef __has_feature  // clang
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
 #ifdef __SANITIZE_THREAD__
 // TSan delivers a signal of another thread, of a timer or of abort() to a handler only when the thread calls one of
 // certain functions that may wait, so that a crash does not reach the guard.

@@ -13,7 +13,7 @@ expect 2 '' "*no section 'speed' (there are gemm, *" "$bench" --only speed
 expect 1 '' "bench: nowhere: no train in it (name the folder with heed's programs)" "$bench" --bin nowhere --only bleu
 expect 1 '' '*nowhere: no train.en.gz in it (name the folder *' "$bench" --bin "$HEED_BIN" --no-peers --multi30k nowhere --only bleu
 expect 1 '' '*nowhere: no bin/python in it (name a virtual *' "$bench" --bin "$HEED_BIN" --venv nowhere --only bleu
-expect 2 '' '*--measured: a row needs the sections gemm, train, translate, latency without --quick' "$bench" --measured FILE --only train
+expect 2 '' '*--measured: a row needs the sections gemm, train, translate, latency, and neither --quick nor --no-peers' "$bench" --measured FILE --only train
 expect 2 '' '*--measured: a row needs *' "$bench" --measured FILE --quick
 expect 1 '' 'bench: *README.md: no table of measurements in it (begin with *' "$bench" --measured "$HEED_SOURCE/README.md"
 expect 0 '' '*OK' python3 "$HEED_SOURCE/tests/cli/bench_quote_test.py"

@@ -170,7 +170,7 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
       check_element(id, largest - gradient.begin());
       const RandomStream stream(static_cast<std::uint64_t>(j), RandomUse::sampling);
       for (std::uint64_t draw = 0; draw < 4; ++draw)
-        check_element(id, static_cast<std::int64_t>(stream.below(draw, gradient.size())));
+        check_element(id, static_cast<std::int64_t>(stream.below(gradient.size(), draw)));
     }
   }
 }

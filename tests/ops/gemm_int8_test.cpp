@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ float expected(const float* x, const float* w, std::int64_t k, float bias) {
   float most_x = 0, most_w = 0;
   for (std::int64_t i = 0; i < k; ++i)
     most_x = std::max(most_x, std::abs(x[i])), most_w = std::max(most_w, std::abs(w[i]));
-  const float to_x = most_x > 0 ? 127.0F / most_x : 0, to_w = most_w > 0 ? 127.0F / most_w : 0;
+  const float least = 127.0F / std::numeric_limits<float>::max();  // 127 divided by less would be infinite
+  const float to_x = most_x > least ? 127.0F / most_x : 0, to_w = most_w > least ? 127.0F / most_w : 0;
   std::int64_t sum = 0;
   for (std::int64_t i = 0; i < k; ++i) sum += std::lrintf(x[i] * to_x) * std::lrintf(w[i] * to_w);
   return std::fma(static_cast<float>(sum), most_x / 127.0F * (most_w / 127.0F), bias);
@@ -53,6 +55,7 @@ TEST_CASE("gemm_int8: the bits of the formula on every instruction set, with any
       const Tensor<float> x = t.normal({most, k}).value, w = t.normal({n, k}).value, bias = t.normal({n}).value;
       std::fill(x.row(3), x.row(4), 0.0F);
       for (std::int64_t i = 0; i < k; ++i) x.row(5)[i] *= 1e20F;
+      for (std::int64_t i = 0; i < k; ++i) x.row(11)[i] *= 1e-38F;
       // The largest sums of two neighbours, which 16 bits do not hold: all integers are 127, all are -127, or they
       // change their sign after every one, every two and every three.
       for (std::int64_t i = 0; i < k; ++i) {

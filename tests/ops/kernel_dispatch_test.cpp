@@ -12,6 +12,7 @@
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_openblas.h"
 #include "heed/ops/kernel_dispatch.h"
+#include "highway_target.h"
 
 using namespace heed;
 
@@ -57,6 +58,13 @@ TEST_CASE("a kernel's version uses no more than the instruction set, and all of 
 }
 
 #if defined(__x86_64__) && defined(__linux__)
+TEST_CASE("Highway's kernels are compiled for all their versions, and called in the instruction set's") {
+  const InstructionSet set = instruction_set();
+  CHECK(dispatched_target() == (set >= InstructionSet::avx512 ? VectorTarget::avx512
+                                : set >= InstructionSet::avx2 ? VectorTarget::avx2
+                                                              : VectorTarget::baseline));
+}
+
 TEST_CASE("OpenBLAS takes the kernels it is told, from the oldest up and back, and multiplies by them") {
   if (std::getenv("OPENBLAS_CORETYPE")) return;
   openblas_description();  // the first call makes heed's choice of OpenBLAS's kernels

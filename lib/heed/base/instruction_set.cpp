@@ -34,7 +34,9 @@ bool may_use_tiles() {
 std::vector<InstructionSet> find_sets() {
   std::vector<InstructionSet> sets = {InstructionSet::baseline};
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return sets;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
+      !__builtin_cpu_supports("bmi2"))
+    return sets;
   sets.push_back(InstructionSet::avx2);
   constexpr unsigned kAvxVnni = 1u << 4, kAvx512Bf16 = 1u << 5;  // bits of CPUID leaf 7.1, register EAX
   constexpr unsigned kAvx512Vnni = 1u << 11;                     // bit of CPUID leaf 7.0, register ECX

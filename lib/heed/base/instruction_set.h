@@ -9,7 +9,7 @@ namespace heed {
 /// brought them:
 ///
 ///     baseline     SSE2; on other CPUs the instructions that Highway finds
-///     avx2         AVX2 and FMA
+///     avx2         AVX2, FMA, BMI and BMI2
 ///     avx2_vnni    dot products of 8-bit integers in the vectors of AVX2
 ///     avx512       AVX-512 F, BW, DQ and VL
 ///     avx512_vnni  dot products of 8-bit integers in the vectors of AVX-512

@@ -54,6 +54,12 @@ constexpr std::int64_t kFewRows = 4;
 // One operand, X or W, is stored in unsigned bytes: the byte q + kZero stands for the integer q.
 constexpr int kZero = 128;
 
+/// Returns the factor 127 / `most` with which a row whose largest absolute value is `most` becomes integers. Returns 0
+/// where the factor would be infinite: all integers of such a row are 0.
+float inverse_of(float most) {
+  return most > 127.0F / std::numeric_limits<float>::max() ? 127.0F / most : 0;
+}
+
 /// Rounds `size` up to a multiple of `multiple`.
 std::int64_t padded(std::int64_t size, std::int64_t multiple) {
   return (size + multiple - 1) / multiple * multiple;
@@ -64,7 +70,7 @@ std::int64_t padded(std::int64_t size, std::int64_t multiple) {
 template <class Byte, class Float, class Int>
 struct WeightParts {
   Float* scales;  ///< [n]: the scale of each row of W
-  Int* sums;      ///< [n]: the sum of the integers in each row of W
+  Int* sums;      ///< [n]: the sum of the integers in each row of W where 128 is added to X, otherwise 0
   Byte* panels;   ///< [n / 16][k / 4][16][4]: the integers of W, 16 rows in a panel
 };
 
@@ -123,7 +129,7 @@ Words widened_twice(const std::uint8_t* from) {
   std::memcpy(&four, from, sizeof four);
   return reinterpret_cast<Words>(_mm_unpacklo_epi8(_mm_set1_epi32(four), _mm_setzero_si128()));
 #else
-  return {from[0], from[1], from[2], from[3], from[0], from[1], from[2], from[3]};
+  return Words{from[0], from[1], from[2], from[3], from[0], from[1], from[2], from[3]};
 #endif
 }
 
@@ -171,7 +177,7 @@ void multiply_portable(const std::uint8_t* x, std::int64_t rows, std::int64_t de
 float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out) {
   float most = 0, zero = 0;
   for (std::int64_t i = 0; i < k; ++i) most = std::max(most, std::abs(x[i])), zero += x[i] * 0;
-  const float inverse = most > 0 ? 127.0F / most : 0;
+  const float inverse = inverse_of(most);
   for (std::int64_t i = 0; i < k; ++i) out[i] = static_cast<std::uint8_t>(kZero + std::lrintf(x[i] * inverse));
   std::fill(out + k, out + depth, static_cast<std::uint8_t>(kZero));
   // `zero` is the sum of all x * 0: 0 where all numbers are finite, otherwise NaN.
@@ -181,7 +187,7 @@ float quantize_row_portable(const float* x, std::int64_t k, std::int64_t depth, 
 /// The operands, other than the sums, of the last step, which turns a block of integer sums into a block of Y: y = (sum
 /// - 128 * weight_sum) * row_scale * weight_scale + bias.
 struct Finish {
-  /// [kColumns]: for each column of the block of Y, the sum of the integers in the matching row of W.
+  /// [kColumns]: WeightParts::sums of the block's columns.
   const std::int32_t* weight_sums;
   /// `weight_scales` [kColumns] holds the scale of the row of W for each column of the block; `row_scales` [rows] holds
   /// the scale of each row of X.
@@ -229,7 +235,7 @@ HEED_AVX2 float quantize_row_avx2(const float* x, std::int64_t k, std::int64_t d
   for (const float lane : lanes) most = std::max(most, lane);
   for (const float lane : zero_lanes) zero += lane;
   for (; i < k; ++i) most = std::max(most, std::abs(x[i])), zero += x[i] * 0;
-  const float inverse = most > 0 ? 127.0F / most : 0;
+  const float inverse = inverse_of(most);
   const __m256 factor = _mm256_set1_ps(inverse);
   for (i = 0; i + 8 <= k; i += 8) {
     const __m256i q =
@@ -273,7 +279,8 @@ HEED_AVX2 Int8Rest split_row(std::uint8_t* row, std::int64_t depth, Int8RestStep
     const __m256i q = _mm256_xor_si256(_mm256_loadu_si256(bytes), flip);
     const __m256i pairs = _mm256_maddubs_epi16(ones_bytes, q);
     sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, ones));
-    // What a sum of two neighbours has beyond -128 ... 128 is taken from the first of them, which keeps its sign.
+    // The part of a pair's sum outside of -128 ... 128 is subtracted from the first number of the pair, whose sign does
+    // not change.
     const __m256i beyond = _mm256_sub_epi16(pairs, _mm256_min_epi16(_mm256_max_epi16(pairs, least), most));
     const __m256i rests = _mm256_and_si256(beyond, low_bytes);
     _mm256_storeu_si256(bytes, _mm256_sub_epi8(q, rests));
@@ -292,8 +299,8 @@ HEED_AVX2 Int8Rest split_row(std::uint8_t* row, std::int64_t depth, Int8RestStep
   return {steps, end - steps, -kZero * sum};
 }
 
-/// The dot products of products without VNNI: add() adds to each sum the dot product of four signed bytes of X and the
-/// four unsigned bytes of W for that sum.
+/// Computes dot products without VNNI, in three instructions: add() adds to each sum the dot product of four signed
+/// bytes of X and the four unsigned bytes of W for that sum.
 struct DotInThree {
   HEED_AVX2 static void add(__m256i& sums, __m256i x, __m256i w) {
     sums = _mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
@@ -303,9 +310,9 @@ struct DotInThree {
   }
 };
 
-/// The dot products of VNNI: add() adds to each sum the dot product of four unsigned bytes of X and the four signed
-/// bytes of W for that sum. (The instruction is written out because gcc 12 copies the sums to other registers and back
-/// around the intrinsic function, which takes a third of the speed.)
+/// Computes dot products with VNNI: add() adds to each sum the dot product of four unsigned bytes of X and the four
+/// signed bytes of W for that sum. (The instruction is written out because gcc 12 copies the sums to other registers
+/// and back around the intrinsic function, which takes a third of the speed.)
 struct DotVnni {
   HEED_AVX2 static void add(__m256i& sums, __m256i x, __m256i w) {
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(x), "x"(w));
@@ -382,7 +389,7 @@ HEED_AVX512 float quantize_row_avx512(const float* x, std::int64_t k, std::int64
     zeros = _mm512_fmadd_ps(value, _mm512_setzero_ps(), zeros);
   }
   const float most = _mm512_reduce_max_ps(largest);
-  const __m512 factor = _mm512_set1_ps(most > 0 ? 127.0F / most : 0);
+  const __m512 factor = _mm512_set1_ps(inverse_of(most));
   for (std::int64_t i = 0; i < depth; i += 16) {
     const auto mask = static_cast<__mmask16>(k - i >= 16 ? 0xFFFF : k > i ? (1 << (k - i)) - 1 : 0);
     const __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x + i), factor));
@@ -586,8 +593,9 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
       if (!there) std::fill(values, values + depth, static_cast<std::uint8_t>(kZero));
       parts.scales[row] = there ? kernels.quantize_row(rows + (row - begin) * stride, k, depth, values) : 0;
       std::int32_t sum = 0;
-      for (std::int64_t i = 0; i < depth; ++i) sum += values[i];
-      parts.sums[row] = kernels.add_rest ? 0 : sum - kZero * static_cast<std::int32_t>(depth);
+      if (!kernels.add_rest)
+        for (std::int64_t i = 0; i < depth; ++i) sum += values[i] - kZero;
+      parts.sums[row] = sum;
     }
     // Copies the bytes to their place in the panel, four neighbours of a row at a time.
     std::int8_t* const to = parts.panels + first * depth;
@@ -613,10 +621,13 @@ Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64
   Int8Rest* rests = nullptr;
 #if HEED_X86
   if (kernels.add_rest) {
-    const std::int64_t steps = depth / kStep;
     rests = arena.tensor<Int8Rest>({rows}).data();
-    Int8RestStep* const memory = arena.tensor<Int8RestStep>({rows, steps}).data();
-    for (std::int64_t r = 0; r < rows; ++r) rests[r] = split_row(values + r * depth, depth, memory + r * steps);
+    // The rests of a row follow those of the row before, so that memory is touched only as far as there are rests.
+    Int8RestStep* next = arena.tensor<Int8RestStep>({rows, depth / kStep}).data();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      rests[r] = split_row(values + r * depth, depth, next);
+      next += rests[r].count;
+    }
   }
 #endif
   return {values, scales, rows, k, rests};

@@ -62,7 +62,8 @@ struct Int8Rest {
 /// The rows of X as 8-bit integers, each row with its own scale max |x| / 127, for products with any number of weights.
 /// The integers live as long as the memory of the arena in which they were made.
 struct Int8Activations {
-  /// The integers, each plus 128, or without their rests, row by row. Each row is filled up to a multiple of 64 bytes.
+  /// The integers row by row, a byte each, filled up to a multiple of 64 bytes: where 128 is added to X, unsigned and
+  /// plus 128; otherwise signed and without the parts that `rests` holds.
   const std::uint8_t* values = nullptr;
   /// [rows]: the scale of each row.
   const float* scales = nullptr;
@@ -77,8 +78,8 @@ Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64
 
 /// Computes the columns begin ... end - 1 of Y = X W^T + b from 8-bit integers and writes them to `y`, column `begin`
 /// first. The sums are exact integers. A row of Y therefore depends on its row of X alone and is the same, bit for bit,
-/// with every instruction set: vectors of 128 bits, AVX2, the dot products of AVX-VNNI or AVX-512 VNNI, the tiles of
-/// AMX.
+/// with every instruction set: vectors of 128 bits, AVX2, AVX-512, the dot products of AVX-VNNI or AVX-512 VNNI, the
+/// tiles of AMX.
 ///
 /// Shapes: x [rows, k], weight [n, k], bias [n] or null, y `rows` rows of end - begin elements with `y_stride` elements
 /// from row to row; k at most kInt8MostDepth. `begin` must be a multiple of kInt8Columns, `end` such a multiple or n. A

@@ -245,13 +245,13 @@ class WordCounter {
   };
   /// The part of the text that one thread splits into words, as lists of words.
   struct alignas(64) Part {
-    // words[i] lists the words of this part of the text that fall to thread i when the words are counted later.
+    // words[i] lists the words of this part of the text that belong to share i (explained at the top of this file).
     std::vector<std::vector<Word>> words;
     // split() may read some bytes beyond the end of its input. Each string here is a copy of the last bytes of one
     // thread's part of the text, with zeros behind these bytes.
     std::deque<std::string> ends;
     std::uint32_t position = 0;  // number of words of this part that have been split off so far
-    std::int64_t sentences = 0, total = 0;
+    std::int64_t sentences = 0;
   };
   /// A word that occurs for the first time in the text: in which Part of the text and at which position in this part
   /// the word occurs, and the place where the word's record is stored.
