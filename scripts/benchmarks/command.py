@@ -84,7 +84,7 @@ class Bench:
         self.quick = options.quick
         self.repeat = options.repeat or (1 if options.quick else 3)
         self.threads = machine.processors()
-        self.commit = machine.commit(ROOT, tools)
+        self.commit = ""
         self.rows, self.notes, self.panels, self.peaks = [], [], [], {}
         self.section, self.until = "", float("inf")
         given = (options.multi30k, options.model, options.source, options.text, options.unseen, options.language)
@@ -207,6 +207,7 @@ def main():
         tools = built_tools(options.bin, say)
         peers = get_peers(options, sections, say)
         bench = Bench(options, tools, peers, work)
+        bench.commit = machine.commit(ROOT, tools)
         print(f"# heed beside its peers\n\n{machine.head(tools, peers)}", end="", flush=True)
         measure(bench, sections, options.minutes)
         if options.tsv:

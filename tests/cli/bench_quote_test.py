@@ -111,8 +111,8 @@ class MeasuredTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = shutil.copy(self.file, folder)
             peers = SimpleNamespace(versions=VERSIONS)
-            bench = SimpleNamespace(tools=folder, commit="", threads=2, rows=TRANSLATING, peers=peers, options=SimpleNamespace(measured=path))
-            patches = {"heed_version": "0.1.0", "commit": "abc1234", "cpu_name": "Cortex"}
+            bench = SimpleNamespace(tools=folder, commit="abc1234", threads=2, rows=TRANSLATING, peers=peers, options=SimpleNamespace(measured=path))
+            patches = {"heed_version": "0.1.0", "cpu_name": "Cortex"}
             with mock.patch.multiple(machine, **{name: mock.Mock(return_value=value) for name, value in patches.items()}):
                 with mock.patch.object(gemm, "used_set", return_value="native"), contextlib.redirect_stdout(io.StringIO()) as out:
                     command.conclude(bench)
