@@ -122,12 +122,19 @@ Words widened(const std::int8_t* from) {
 #endif
 }
 
+#if HEED_X86
+/// Loads the four bytes at `from` into one number.
+inline std::int32_t load_four(const std::uint8_t* from) {
+  std::int32_t four;
+  std::memcpy(&four, from, sizeof four);
+  return four;
+}
+#endif
+
 /// Returns the four unsigned bytes at `from` twice, widened to 16 bits.
 Words widened_twice(const std::uint8_t* from) {
 #if HEED_X86
-  std::int32_t four;
-  std::memcpy(&four, from, sizeof four);
-  return reinterpret_cast<Words>(_mm_unpacklo_epi8(_mm_set1_epi32(four), _mm_setzero_si128()));
+  return reinterpret_cast<Words>(_mm_unpacklo_epi8(_mm_set1_epi32(load_four(from)), _mm_setzero_si128()));
 #else
   return Words{from[0], from[1], from[2], from[3], from[0], from[1], from[2], from[3]};
 #endif
@@ -212,13 +219,6 @@ void finish_portable(const Block& block, const Finish& f) {
 #define HEED_AVX2 __attribute__((target("avx2,fma")))
 #define HEED_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
 #define HEED_AMX __attribute__((target("avx512f,avx512bw,avx512vl,amx-tile,amx-int8")))
-
-/// Loads the four bytes at `from` into one number.
-inline std::int32_t load_four(const std::uint8_t* from) {
-  std::int32_t four;
-  std::memcpy(&four, from, sizeof four);
-  return four;
-}
 
 HEED_AVX2 float quantize_row_avx2(const float* x, std::int64_t k, std::int64_t depth, std::uint8_t* out) {
   const __m256 sign = _mm256_set1_ps(-0.0F);
