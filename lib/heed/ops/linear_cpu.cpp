@@ -113,9 +113,9 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {
 
-// Where the result y of the layer is stored as bfloat16, this many rows of y are computed in float32 at a time: so few
-// that the float32 numbers are still in the cache when they are rounded.
-constexpr std::int64_t kRoundedRows = 256;
+// This many rows of a layer are computed at a time: so few that their numbers are still in the cache when the next step
+// reads them (a product, the activation function, the rounding to bfloat16).
+constexpr std::int64_t kRowsAtATime = 256;
 
 }  // namespace
 
@@ -125,7 +125,7 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   const RightOperand<T> right = prepare_right_operand(device, in, out, GemmOperand<T>{weight.data(), in, true});
-  const std::int64_t most = y.rounded ? std::min(rows, kRoundedRows) : rows;
+  const std::int64_t most = std::min(rows, kRowsAtATime);
   const Tensor<T> part = y.rounded ? device.arena.tensor<T>({most, out}) : Tensor<T>();
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
@@ -151,21 +151,26 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ac
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias) {
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  if (activation == Activation::relu && kept.rounded) {
-    if constexpr (std::is_same_v<T, float>)
-      HEED_DISPATCH(rounded_relu_gradient)(dy.data(), kept.rounded.data(), dy.size());
-  } else if (activation != Activation::none) {
-    simd::activation_gradient(dy.data(), static_cast<const T*>(kept.full.data()), activation, dy.size());
+  const ArenaScope scope(device.arena);
+  const RightOperand<T> right =
+      dx ? prepare_right_operand(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
+  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
+    count = std::min(kRowsAtATime, rows - begin);
+    T* const dz = dy.row(begin);
+    if (activation == Activation::relu && kept.rounded) {
+      if constexpr (std::is_same_v<T, float>)
+        HEED_DISPATCH(rounded_relu_gradient)(dz, kept.rounded.row(begin), count * out);
+    } else if (activation != Activation::none) {
+      simd::activation_gradient(dz, static_cast<const T*>(kept.full.row(begin)), activation, count * out);
+    }
+    if (dx) gemm(device, count, T(1), GemmOperand<T>{dz, out}, right, T(adds_to_dx), dx.row(begin), in);
+    if (dbias) simd::add_column_sums(static_cast<const T*>(dz), count, out, dbias.data());
   }
-  const GemmOperand<T> dz{dy.data(), out}, dz_transposed{dy.data(), out, true};
-  if (dx) gemm(device, rows, in, out, T(1), dz, {weight.data(), in}, T(adds_to_dx), dx.data(), in);
   if (dweight)
     x.with_operand(0, false, [&](auto operand) {
-      const ArenaScope scope(device.arena);
-      gemm(device, out, T(1), dz_transposed, prepare_right_operand(device, rows, in, operand), T(1), dweight.data(),
-           in);
+      gemm(device, out, T(1), GemmOperand<T>{dy.data(), out, true}, prepare_right_operand(device, rows, in, operand),
+           T(1), dweight.data(), in);
     });
-  if (dbias) simd::add_column_sums(static_cast<const T*>(dy.data()), rows, out, dbias.data());
 }
 
 template void linear_forward(CpuContext&, MaybeRounded<float>, Tensor<float>, Tensor<float>, Activation, Tensor<float>,

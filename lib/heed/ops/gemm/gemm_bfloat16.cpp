@@ -35,11 +35,11 @@
 // The functions between this line and the matching "pop" are compiled for AVX-512 BF16 and AMX, whatever instruction
 // set the compiler's options choose.
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16"))), \
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16,prfchw"))), \
                              apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16,prfchw")
 #endif
 
 namespace heed {
@@ -190,6 +190,11 @@ void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::i
     }
 }
 
+/// A range of columns of C, begin ... end - 1.
+struct Columns {
+  std::int64_t begin, end;
+};
+
 /// A product C = alpha A B + beta C, where A and B are rounded to bfloat16 and laid out in tiles.
 struct Product {
   /// C has m rows and n columns. A and B have `depth` tiles along k, the dimension over which the product sums.
@@ -204,11 +209,12 @@ struct Product {
   /// Returns the address of the tiles that hold the 16 columns of B from `column` on; `column` is a multiple of 16.
   const std::uint32_t* b_tiles(std::int64_t column) const { return b + column / kSide * depth * kTile; }
 
-  /// Calls body(row, column, begin, end) for every block of C, which begins at `row` and `column`, and for every range
-  /// begin ... end - 1 of the tiles along k, the dimension of the sums. A range has at most `most` tiles; where k is 0,
-  /// there is one call for each block, with an empty range. The calls are ordered so that A's tiles come from the
-  /// first-level cache and B's tiles from the second-level cache. C is written from left to right, because writes to
-  /// rows that lie a multiple of 4 kB apart slow each other down.
+  /// Calls body(row, column, begin, end, columns) for every block of C, which begins at `row` and `column`, and for
+  /// every range begin ... end - 1 of the tiles along k, the dimension of the sums. A range has at most `most` tiles;
+  /// where k is 0, there is one call for each block, with an empty range. The calls are ordered so that A's tiles come
+  /// from the first-level cache and B's tiles from the second-level cache: consecutive calls run over the same few
+  /// `columns`, from left to right, before they go on with the next 32 rows. (Writes to rows that lie a multiple of 4
+  /// kB apart slow each other down, therefore not from top to bottom.)
   template <class Body>
   void for_each_block(std::int64_t most, Body body) const {
     constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
@@ -218,7 +224,7 @@ struct Product {
       for (std::int64_t t = 0; t == 0 || t < depth; t += step)
         for (std::int64_t i = 0; i < m; i += kBlock)
           for (std::int64_t j = first; j < std::min(n, first + columns); j += kBlock)
-            body(i, j, t, std::min(depth, t + step));
+            body(i, j, t, std::min(depth, t + step), Columns{first, std::min(n, first + columns)});
   }
 };
 
@@ -229,7 +235,7 @@ void multiply_avx512(const Product& p) {
   alignas(64) float block[kBlock][kBlock];
   // The number of words from a tile to the tile of the next 16 rows of A, or of the next 16 columns of B.
   const std::int64_t next = p.depth * kTile;
-  p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t) {
+  p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t, Columns) {
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
       const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kSide;
       const std::uint32_t* b = p.b_tiles(j);
@@ -264,6 +270,47 @@ struct alignas(64) TileShapes {
 };
 constexpr TileShapes kTileShapes;
 
+/// Requests the memory that the blocks after the present one need, a few cache lines in each step along k. Otherwise
+/// AMX, which multiplies a block in less than a microsecond, would wait for the memory of every new block.
+class Prefetch {
+ public:
+  /// Prepares for the block of C at row i and column j, and for the tiles begin ... end - 1 along k. `columns` are the
+  /// columns that are computed before the next 32 rows.
+  Prefetch(const Product& p, std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end, Columns columns)
+      : stride_(p.stride), c_step_(end > begin ? tiles_over(kBlock, end - begin) : 0), a_next_(2 * p.depth * kTile) {
+    const bool last = j + kBlock >= columns.end;
+    c_ = p.c + (last ? (i + kBlock) * p.stride + columns.begin : i * p.stride + j + kBlock);
+    c_rows_ = std::min(kBlock, last ? p.m - i - kBlock : p.m - i);
+    // The CPU itself foresees the tiles of the next 32 rows of A, except where the present ones serve few blocks only.
+    constexpr std::int64_t kFewBlocks = 8;
+    const std::int64_t blocks = tiles_over(columns.end - columns.begin, kBlock), at = (j - columns.begin) / kBlock;
+    if (blocks > kFewBlocks || p.m - i <= kBlock) return;
+    a_begin_ = at * kBlock / blocks;
+    a_end_ = (at + 1) * kBlock / blocks;
+  }
+
+  /// Requests the lines that belong to one step along k; `a` is the address of the step's tile of A.
+  void step(const std::uint32_t* a) {
+    for (std::int64_t r = std::min(c_step_, c_rows_); r > 0; --r, --c_rows_, c_ += stride_) {
+      _mm_prefetch(reinterpret_cast<const char*>(c_), _MM_HINT_ET0);
+      _mm_prefetch(reinterpret_cast<const char*>(c_ + kSide), _MM_HINT_ET0);
+    }
+    // A tile is 16 lines of the cache. Of the two tiles of A, the lines from 16 on belong to the second one.
+    for (std::int64_t line = a_begin_; line < a_end_; ++line) {
+      const std::uint32_t* const tile = a + a_next_ + line / kSide * (a_next_ / 2);
+      _mm_prefetch(reinterpret_cast<const char*>(tile + line % kSide * kSide), _MM_HINT_T1);
+    }
+  }
+
+ private:
+  const float* c_;       // the row of the next block of C that is requested next
+  std::int64_t stride_;  // the number of elements from one row of C to the next
+  std::int64_t c_step_;  // how many rows of C one step requests
+  std::int64_t c_rows_;  // how many rows of C are still to be requested
+  std::int64_t a_next_;  // the number of words from the tiles of 32 rows of A to those of the next 32 rows
+  std::int64_t a_begin_ = 0, a_end_ = 0;  // the range of the 32 lines of two tiles of A that each step requests
+};
+
 /// Computes the product with AMX, the CPU's instructions that multiply whole tiles: two tiles of A times two tiles of B
 /// give a block of C, in the tile registers 0 to 3.
 void multiply_amx(const Product& p) {
@@ -274,46 +321,49 @@ void multiply_amx(const Product& p) {
   // The number of tiles along k that one call of the function below multiplies: so few that the 2 x 16 tiles of A stay
   // in the first-level cache.
   constexpr std::int64_t kMostTiles = 16;
-  p.for_each_block(kMostTiles, [&](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end) {
-    float* const c = p.c + i * p.stride + j;
-    const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
-    // C cannot hold the partial sums of a block that is incomplete, or with factors other than alpha 1 and beta 0 or 1.
-    // The first call for such a block therefore sums over all of k.
-    if (!in_place) {
-      if (begin > 0) return;
-      end = p.depth;
-    }
-    float* const out = in_place ? c : &block[0][0];
-    const std::int64_t stride = in_place ? p.stride : kBlock;
-    const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
-    if (in_place && (p.beta == 1 || begin > 0)) {
-      _tile_loadd(0, out, bytes);
-      _tile_loadd(1, out + kSide, bytes);
-      _tile_loadd(2, out + kSide * stride, bytes);
-      _tile_loadd(3, out + kSide * stride + kSide, bytes);
-    } else {
-      _tile_zero(0);
-      _tile_zero(1);
-      _tile_zero(2);
-      _tile_zero(3);
-    }
-    const std::uint32_t *a = p.a_tiles(i) + begin * kTile, *b = p.b_tiles(j) + begin * kTile;
-    for (std::int64_t t = begin; t < end; ++t, a += kTile, b += kTile) {
-      _tile_loadd(4, a, 64);
-      _tile_loadd(6, b, 64);
-      _tile_loadd(7, b + next, 64);
-      _tile_loadd(5, a + next, 64);
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, out, bytes);
-    _tile_stored(1, out + kSide, bytes);
-    _tile_stored(2, out + kSide * stride, bytes);
-    _tile_stored(3, out + kSide * stride + kSide, bytes);
-    if (!in_place) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, c, p.stride);
-  });
+  p.for_each_block(kMostTiles,
+                   [&](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end, Columns columns) {
+                     float* const c = p.c + i * p.stride + j;
+                     const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
+                     // C cannot hold the partial sums of a block that is incomplete, or with factors other than alpha 1
+                     // and beta 0 or 1. The first call for such a block therefore sums over all of k.
+                     if (!in_place) {
+                       if (begin > 0) return;
+                       end = p.depth;
+                     }
+                     float* const out = in_place ? c : &block[0][0];
+                     const std::int64_t stride = in_place ? p.stride : kBlock;
+                     const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
+                     if (in_place && (p.beta == 1 || begin > 0)) {
+                       _tile_loadd(0, out, bytes);
+                       _tile_loadd(1, out + kSide, bytes);
+                       _tile_loadd(2, out + kSide * stride, bytes);
+                       _tile_loadd(3, out + kSide * stride + kSide, bytes);
+                     } else {
+                       _tile_zero(0);
+                       _tile_zero(1);
+                       _tile_zero(2);
+                       _tile_zero(3);
+                     }
+                     const std::uint32_t *a = p.a_tiles(i) + begin * kTile, *b = p.b_tiles(j) + begin * kTile;
+                     Prefetch prefetch(p, i, j, begin, end, columns);
+                     for (std::int64_t t = begin; t < end; ++t, a += kTile, b += kTile) {
+                       prefetch.step(a);
+                       _tile_loadd(4, a, 64);
+                       _tile_loadd(6, b, 64);
+                       _tile_loadd(7, b + next, 64);
+                       _tile_loadd(5, a + next, 64);
+                       _tile_dpbf16ps(0, 4, 6);
+                       _tile_dpbf16ps(1, 4, 7);
+                       _tile_dpbf16ps(2, 5, 6);
+                       _tile_dpbf16ps(3, 5, 7);
+                     }
+                     _tile_stored(0, out, bytes);
+                     _tile_stored(1, out + kSide, bytes);
+                     _tile_stored(2, out + kSide * stride, bytes);
+                     _tile_stored(3, out + kSide * stride + kSide, bytes);
+                     if (!in_place) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, c, p.stride);
+                   });
   _tile_release();
 }
 
