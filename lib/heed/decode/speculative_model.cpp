@@ -68,15 +68,13 @@ bool SpeculativeStepModel::is_ahead(std::int32_t token, std::int64_t k) const {
   return used_ < chain_.size() && chain_[used_] == token && k <= k_;
 }
 
-/// Returns the likeliest token after the last token that the draft model was fed, or nothing when it is too unlikely or
-/// ends the translation: no token follows </s>, so that nothing is to be computed ahead.
-std::optional<std::int32_t> SpeculativeStepModel::likeliest() const {
-  const std::size_t row = draft_ids_.size() - kDraftBest;
-  for (std::size_t i = row; i < draft_ids_.size(); ++i) {
+/// Returns the likeliest token after the last token that the draft model was fed. Returns nothing when this token ends
+/// the translation: no token follows </s>, so that nothing is to be computed ahead.
+std::optional<SpeculativeStepModel::Guess> SpeculativeStepModel::likeliest() const {
+  for (std::size_t i = draft_ids_.size() - kDraftBest; i < draft_ids_.size(); ++i) {
     if (is_forbidden(draft_ids_[i])) continue;
-    if (draft_ids_[i] == kEndId || !(std::exp(static_cast<double>(draft_values_[i])) >= limits_.least_probability))
-      break;
-    return draft_ids_[i];
+    if (draft_ids_[i] == kEndId) break;
+    return Guess{draft_ids_[i], std::exp(static_cast<double>(draft_values_[i]))};
   }
   return std::nullopt;
 }
@@ -105,12 +103,16 @@ void SpeculativeStepModel::propose(CpuContext& device) {
     if (rows > 1) draft_->reorder(std::span(&last, 1));
   };
   feed(lacking);
+  double all_right = 1;
   for (std::size_t i = 0; i < most; ++i) {
-    const std::optional<std::int32_t> next = likeliest();
+    const std::optional<Guess> next = likeliest();
     if (!next) break;
-    chain_.push_back(*next);
+    all_right *= next->probability;
+    // The negation also stops where a damaged draft model gives NaN.
+    if (!(all_right >= limits_.least_probability)) break;
+    chain_.push_back(next->token);
     if (i + 1 == most) break;
-    draft_fed_.push_back(*next);
+    draft_fed_.push_back(next->token);
     feed(std::span(&draft_fed_.back(), 1));
   }
   counts_.proposed += std::ssize(chain_) - 1;

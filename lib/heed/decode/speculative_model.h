@@ -44,9 +44,9 @@ struct DraftCounts {
 /// How far a draft model guesses ahead.
 struct DraftLimits {
   /// The draft model proposes at most this number of tokens in a step.
-  int length = 5;
-  /// The draft model proposes no further token when it gives its likeliest token less than this probability: the model
-  /// would seldom agree, and the scores after a wrong token are computed for nothing.
+  int length = 8;
+  /// The draft model proposes a further token only while all tokens that it proposes in the step have at least this
+  /// probability together, by its own estimate: scores after a wrong token are computed for nothing.
   double least_probability = 0.2;
   /// The greatest number of tokens in a sequence that both models accept; nothing means that there is no limit. A
   /// source that is longer is translated without the draft model, and so are the tokens of a translation beyond it.
@@ -77,11 +77,17 @@ class SpeculativeStepModel : public StepModel {
   /// tokens, at most three are forbidden.
   static constexpr std::int64_t kDraftBest = 4;
 
+  /// A token that the draft model proposes, and the probability that the draft model gives it.
+  struct Guess {
+    std::int32_t token;
+    double probability;
+  };
+
   bool is_ahead(std::int32_t token, std::int64_t k) const;
   void drop_wrong();
   void stop_speculating();
   void propose(CpuContext& device);
-  std::optional<std::int32_t> likeliest() const;
+  std::optional<Guess> likeliest() const;
 
   std::unique_ptr<TransformerStepModel> model_, draft_;
   DraftLimits limits_;

@@ -10,6 +10,7 @@
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
 #include "heed/decode/search.h"
+#include "heed/decode/speculative_model.h"
 #include "heed/tensor/context.h"
 
 namespace heed {
@@ -39,7 +40,7 @@ struct TranslateOptions {
   std::string score;
   bool scores = false, word_scores = false;
   std::string alignment, shortlist, draft_model;
-  int draft_length = 5;
+  int draft_length = DraftLimits().length;
   bool pretokenized = false, no_detokenize = false;
   int max_length = 1000;
   OverlongLine on_long = OverlongLine::crop;
