@@ -61,6 +61,7 @@ def parser():
     add("--moses", metavar="DIR", help="Moses' scripts: tokenizer/*.perl, recaser/truecase.perl")
     add("--multi30k", metavar="DIR", help="Multi30k's train, val and test_2016_flickr .gz (default the project's data/)")
     add("--model", metavar="FILE", help="a trained model to translate with (default: a tiny one is trained)")
+    add("--draft", metavar="FILE", help="a small model with the vocabulary of --model, to measure the latency with --draft-model too")
     add("--configs", default=None, metavar="C[,..]", help="to train: tiny, mini, small, base, big (default tiny,mini,base)")
     add("--updates", type=int, metavar="N", help="updates of a training run (default 20, fewer for larger models; 600 for curves)")
     add("--precisions", default="float32,int8", metavar="P[,..]", help="to translate with: float32, bfloat16, int8")
@@ -194,6 +195,8 @@ def main():
     unknown = [name for name in sections if name not in SECTIONS]
     if unknown:
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
+    if options.draft and not options.model:
+        parser().error("--draft: needs --model, the model that it drafts for")
     lacking = [name for name in measured.SECTIONS if name not in sections]
     if options.measured and (options.quick or options.no_peers or lacking):
         parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)}, and neither --quick nor --no-peers")

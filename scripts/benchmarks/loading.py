@@ -11,8 +11,9 @@ from .translation import LENGTH, Peer, fixed, has_peer
 class Coprocess:
     """Runs `translate` as a coprocess, which answers each line before it receives the next line."""
 
-    def __init__(self, bench, model, precision, threads, length):
+    def __init__(self, bench, model, precision, threads, length, draft=None):
         command = [bench.tool("translate"), "-q", "-m", model, "-b", 1, "--precision", precision, "-j", threads, *fixed(length)]
+        command += ["--draft-model", draft] if draft else []
         self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self):
@@ -38,10 +39,10 @@ def percentiles(milliseconds):
     return {"p50_ms": ordered[len(ordered) // 2], "p95_ms": ordered[int(0.95 * len(ordered))]}
 
 
-def heed_latency(bench, model, text, precision, threads, length):
+def heed_latency(bench, model, text, precision, threads, length, draft=None):
     with open(text, "rb") as file:
         lines = file.read().splitlines(keepends=True)
-    with Coprocess(bench, model, precision, threads, length) as translator:
+    with Coprocess(bench, model, precision, threads, length, draft) as translator:
         for line in lines[:5]:
             translator.ask(line)
         return percentiles([1000 * translator.ask(line) for line in lines])
@@ -49,12 +50,15 @@ def heed_latency(bench, model, text, precision, threads, length):
 
 def latency(bench):
     """Measures the median and the 95th percentile of the time of one sentence. Both come from the same run; each has
-    a row."""
-    materials = bench.materials
-    models = [("the model given" if materials.model_given else "tiny", materials.tiny, None, 100 if bench.quick else 300)]
+    a row. With --draft, the model given is measured again, with its draft model."""
+    materials, draft = bench.materials, bench.options.draft
+    count = 100 if bench.quick else 300
+    models = [("the model given" if materials.model_given else "tiny", materials.tiny, None, count, None)]
+    if draft:
+        models.append(("the model given with its draft", materials.tiny, None, count, draft))
     if not bench.quick:
-        models.append((f"base, {LENGTH} pieces", materials.untrained("base"), LENGTH, 20))
-    for name, model, length, count in models:
+        models.append((f"base, {LENGTH} pieces", materials.untrained("base"), LENGTH, 20, None))
+    for name, model, length, count, draft in models:
         text = materials.first_lines(materials.test, count)
         peer = Peer(bench, model, text) if has_peer(bench) else None
         for precision in bench.options.precisions.split(","):
@@ -65,7 +69,7 @@ def latency(bench):
                     runs[program].append(measured)
                     return measured["p50_ms"]
 
-                programs = {"heed": lambda: once("heed", heed_latency(bench, model, text, precision, threads, length))}
+                programs = {"heed": lambda: once("heed", heed_latency(bench, model, text, precision, threads, length, draft))}
                 if peer:
                     programs["CTranslate2"] = lambda: once(
                         "CTranslate2", peer.call("latency", precision, 1, length, "--threads", threads, "--lines", count)

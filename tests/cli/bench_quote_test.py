@@ -158,6 +158,16 @@ class SectionsTest(unittest.TestCase):
         speeds = ", ".join(f"{model} in {precision} 1.50/1.50" for model in ("tiny", "base") for precision in ("float32", "int8"))
         self.assertEqual(row[7], f"{speeds} (CTranslate2 4.6.0)")
 
+    def test_latency_with_a_draft_model(self):
+        options = command.parser().parse_args(["--model", "base.h5", "--draft", "tiny.h5", "--precisions", "int8", "--quick"])
+        bench = command.Bench(options, "", SimpleNamespace(has=lambda module: False, missing={}), "")
+        bench.repeat, bench.threads, bench.section = 1, 1, "latency"
+        bench.say, bench.materials = lambda message: None, mock.Mock(model_given="base.h5", tiny="base.h5")
+        with mock.patch.object(loading, "heed_latency", side_effect=lambda *arguments: {"p50_ms": 1.0 if arguments[-1] else 2.0, "p95_ms": 3.0}):
+            loading.latency(bench)
+        medians = {row.what: row.heed for row in bench.rows if row.what.endswith("median")}
+        self.assertEqual(medians, {"the model given, int8, 1 thread, median": [2.0], "the model given with its draft, int8, 1 thread, median": [1.0]})
+
 
 class MachineTest(unittest.TestCase):
     def test_name(self):

@@ -15,6 +15,7 @@ expect 1 '' '*nowhere: no train.en.gz in it (name the folder *' "$bench" --bin "
 expect 1 '' '*nowhere: no bin/python in it (name a virtual *' "$bench" --bin "$HEED_BIN" --venv nowhere --only bleu
 expect 2 '' '*--measured: a row needs the sections gemm, train, translate, latency, and neither --quick nor --no-peers' "$bench" --measured FILE --only train
 expect 2 '' '*--measured: a row needs *' "$bench" --measured FILE --quick
+expect 2 '' '*--draft: needs --model*' "$bench" --draft FILE --only latency
 expect 1 '' 'bench: *README.md: no table of measurements in it (begin with *' "$bench" --measured "$HEED_SOURCE/README.md"
 expect 0 '' '*OK' python3 "$HEED_SOURCE/tests/cli/bench_quote_test.py"
 

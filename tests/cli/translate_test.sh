@@ -66,6 +66,18 @@ expect 1 '' 'translate: vocab:1: is no shortlist: it does not start with ?heed-s
 expect 1 '' 'translate: missing: cannot open: No such file or directory' "$translate" -m m.h5 -i source --shortlist missing
 expect 2 '' 'translate: --shortlist: has no use with --score*' "$translate" -m m.h5 -i source --score source --shortlist list
 
+# A draft model changes nothing, and is of use for lines that come one at a time.
+"$translate" -q -m m.h5 "${short[@]}" -b 1 --scores -i source >greedy
+"$translate" -q -m m.h5 "${short[@]}" -b 1 --scores -i source --draft-model m.h5 --mini-batch 1 | cmp - greedy || fail "a draft model changes something"
+expect 0 '*' 'translate: 40 lines, *translate: the draft model was used for 40 lines: * guessed pieces were right; *' \
+  "$translate" -m m.h5 "${short[@]}" -b 1 -i source --draft-model m.h5 --mini-batch 1 --stats
+expect 0 '*' 'translate: the draft model was not used: *' "$translate" -m m.h5 "${short[@]}" -b 1 -i source --draft-model m.h5 -j 1
+expect 1 '' 'translate: missing.h5: cannot open: No such file or directory' "$translate" -m m.h5 -b 1 -i source --draft-model missing.h5
+expect 2 '' 'translate: --draft-model: needs greedy search (add -b 1)' "$translate" -m m.h5 -i source --draft-model m.h5
+expect 2 '' 'translate: --draft-length: needs --draft-model' "$translate" -m m.h5 -b 1 -i source --draft-length 3
+expect 2 '' 'translate: *--assistant-model*--draft-model*' "$translate" -m m.h5 -i source --assistant-model m.h5
+expect_coprocess "$translate" -m m.h5 "${short[@]}" -b 1 --draft-model m.h5
+
 # The command line.
 expect 2 '' 'translate: *--lenpen*--normalize*fairseq*' "$translate" -m m.h5 --lenpen 1
 expect 2 '' 'translate: *--beamsize*--beam-size*' "$translate" -m m.h5 --beamsize 3

@@ -2,15 +2,13 @@
 // bit, and a line's translation does not depend on its neighbours.
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "heed/base/thread_team.h"
 #include "heed/decode/search.h"
 #include "random_model.h"
+#include "random_shortlist.h"
 
 using namespace heed;
 
@@ -33,24 +31,8 @@ PackedIds sentences(int begin, int end) {
   return out;
 }
 
-Vocabulary vocabulary(const std::string& letter, int size) {
-  std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
-  for (int id = 4; id < size; ++id) pieces.push_back(letter + std::to_string(id));
-  return Vocabulary(pieces);
-}
-
-/// Returns a shortlist with `frequent` pieces for all sources and `best` different pieces for each source piece.
 std::shared_ptr<const Shortlist> shortlist(int frequent, int best) {
-  const std::string path = std::filesystem::temp_directory_path() / ("heed_decode_" + std::to_string(::getpid()));
-  std::ofstream file(path);
-  file << "heed-shortlist 1\n";
-  for (int i = 0; i < frequent; ++i) file << " t" << 4 + i << " 1\n";
-  for (int s = 4; s < 83; ++s)
-    for (int i = 0; i < best; ++i) file << 's' << s << " t" << 4 + (s * 97 + i * i * 13 + i) % (kPieces - 4) << " 1\n";
-  file.close();
-  auto list = std::make_shared<Shortlist>(Shortlist::read(path, vocabulary("s", 83), vocabulary("t", kPieces)));
-  std::filesystem::remove(path);
-  return list;
+  return random_shortlist(kPieces, frequent, best);
 }
 
 struct Way {

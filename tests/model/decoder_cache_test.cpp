@@ -46,7 +46,9 @@ float value_of(int made, int layer, int part, std::int64_t c) {
 
 }  // namespace
 
-TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, go and are reordered") {
+TEST_CASE(
+    "DecoderCache: rows keep their keys and values while hypotheses come, go, are reordered and cut, and grow by "
+    "chains") {
   struct Case {
     Precision precision;
     std::int64_t width;
@@ -76,8 +78,22 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
       }
       std::vector<Hypothesis> expected{{0, {}}, {1, {}}, {2, {}}};
       for (int step = 0; step < 40; ++step) {  // 40 steps need more than the 16 positions of the first capacity
-        cache.begin_step();
-        for (Hypothesis& each : expected) each.positions.push_back(made++);
+        if (step % 3 == 1) {  // a chain of 0 to 4 positions for each row, at least one for the first row
+          std::vector<std::int32_t> counts;
+          std::vector<Hypothesis> chains;
+          for (Hypothesis each : expected) {
+            counts.push_back(static_cast<std::int32_t>(below(5) + (counts.empty() ? 1 : 0)));
+            for (std::int32_t i = 0; i < counts.back(); ++i) {
+              each.positions.push_back(made++);
+              chains.push_back(each);
+            }
+          }
+          cache.begin_chains(counts);
+          expected = chains;
+        } else {
+          cache.begin_step();
+          for (Hypothesis& each : expected) each.positions.push_back(made++);
+        }
         for (int layer = 0; layer < kLayers; ++layer) {
           qkv.clear();
           for (const Hypothesis& each : expected)
@@ -93,6 +109,14 @@ TEST_CASE("DecoderCache: rows keep their keys and values while hypotheses come, 
         }
         cache.select(parents);
         expected = next;
+        if (step % 5 == 4) {  // forgets up to 3 positions of each row
+          std::vector<std::int32_t> lengths;
+          for (Hypothesis& each : expected) {
+            each.positions.resize(each.positions.size() - std::min(each.positions.size(), below(4)));
+            lengths.push_back(static_cast<std::int32_t>(each.positions.size()));
+          }
+          cache.truncate(lengths);
+        }
 
         REQUIRE(cache.rows() == static_cast<int>(expected.size()));
         double worst = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -534,4 +535,72 @@ TEST_CASE("translate: a shortlist of other pieces is told of, or refused") {
       doctest::Contains("holds no pair of pieces that the model knows"), Error);
   CHECK_THROWS_WITH_AS(translate({"-m", model, "--shortlist", list, "--score", list}, in, out, messages),
                        "--shortlist: has no use with --score, which asks for pieces that may not be in it", UsageError);
+}
+
+TEST_CASE("translate: a draft model changes nothing but the speed, whatever it guesses") {
+  const Models models;
+  TransformerConfig small = tiny_config();
+  small.dim_emb = 8;
+  const std::string model = models.model(), other = models.model(7, small), input = many_lines(60);
+  const std::string list =
+      models.file("list", "heed-shortlist 1\n . 9\n ran 1\nthe a 0.5\ncat dog 0.5\ncat home 0.1\n");
+  const Words show = {"-m", model, "-b", "1", "--scores", "--word-scores", "--alignment", "soft"};
+  for (const Words& way :
+       {Words{}, Words{"--precision", "bfloat16"}, Words{"--precision", "int8"}, Words{"--shortlist", list},
+        Words{"--n-best", "1", "--length-penalty", "0.5"}, Words{"--min-output-length", "4"},
+        Words{"--max-output-length", "1"}, Words{"--max-length", "3"}}) {
+    const std::string expected = translate(show + way, input).out;
+    for (const std::string& draft : {model, other})
+      for (const Words& batches : {Words{"--mini-batch", "1", "-j", "1"}, Words{"--mini-batch", "1", "-j", "3"},
+                                   Words{"--maxi-batch", "1", "-j", "2"}, Words{"--mini-batch", "2"},
+                                   Words{"--draft-length", "1", "--mini-batch", "1"}})
+        CHECK(translate(show + way + batches + Words{"--draft-model", draft}, input).out == expected);
+  }
+}
+
+TEST_CASE("translate: --stats says what the draft model did, and a note when it was not used") {
+  const Models models;
+  const std::string model = models.model();
+  const Words draft = {"-m", model, "-b", "1", "--draft-model", model, "--min-output-length", "12"};
+  const std::string alone = translate(draft + Words{"--stats", "--maxi-batch", "1"}, "the cat\n\na dog\n").log;
+  CAPTURE(alone);
+  const std::size_t at = alone.find("translate: the draft model was used for 2 lines: ");
+  REQUIRE(at != std::string::npos);
+  int right = 0, guessed = 0;
+  double pieces = 0;
+  REQUIRE(std::sscanf(alone.c_str() + at,
+                      "translate: the draft model was used for 2 lines: %d of %d guessed pieces were right; a step of "
+                      "the model gave %lf pieces",
+                      &right, &guessed, &pieces) == 3);
+  CHECK(right > 0);
+  CHECK(guessed >= right);
+  // The two lines have 12 pieces each. Those that were not guessed took a step each.
+  CHECK(pieces == doctest::Approx(24.0 / (24 - right)).epsilon(0.05));
+  CHECK(alone.find("expected") == std::string::npos);
+  const std::string together = translate(draft + Words{"--stats", "-j", "1"}, "the cat\n\na dog\n").log;
+  CHECK(together.find("translate: the draft model was not used: it is for lines that come one at a time") !=
+        std::string::npos);
+  CHECK(together.find("was used for") == std::string::npos);
+  CHECK(translate(draft, "\n").log.empty());
+}
+
+TEST_CASE("translate: a draft model that does not fit is refused") {
+  const Models models;
+  const std::string model = models.model(), small = models.model(1, tiny_config(), 1, {"a", "b"});
+  const Words draft = {"-m", model, "--draft-model", model};
+  const auto refuses = [&](const Words& options, const std::string& message) {
+    CAPTURE(message);
+    CHECK_THROWS_WITH_AS(translate(draft + options, "the cat\n"), message.c_str(), UsageError);
+  };
+  refuses({}, "--draft-model: needs greedy search (add -b 1)");
+  refuses({"--search", "sample"},
+          "--draft-model: has no use with --search sample (it guesses the likeliest pieces; take -b 1)");
+  refuses({"--score", model}, "--draft-model: has no use with --score, which translates nothing");
+  refuses({"-b", "1", "-m", model},
+          "--draft-model: drafts for one model, but 2 are given (leave --draft-model or the ensemble out)");
+  CHECK_THROWS_WITH_AS(translate({"-m", model, "-b", "1", "--draft-model", small}, "the cat\n"),
+                       (small + ": its source vocabulary or text steps differ from those of " + model +
+                        " (train the draft model with the same vocabularies)")
+                           .c_str(),
+                       Error);
 }

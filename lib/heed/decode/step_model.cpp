@@ -46,7 +46,26 @@ Tensor<float> TransformerStepModel::step(std::span<const std::int32_t> tokens) {
 void TransformerStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
                                 float* log_probabilities, std::int32_t* ids) {
   graph_.reset();
-  const Tensor<float> hidden = model_.step(graph_, tokens, cache_).value;
+  best(model_.step(graph_, tokens, cache_).value, device, k, log_probabilities, ids);
+}
+
+void TransformerStepModel::step_chains(std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,
+                                       CpuContext& device, std::int64_t k, float* log_probabilities,
+                                       std::int32_t* ids) {
+  graph_.reset();
+  if (shortlist_) {
+    std::vector<std::int32_t> parents;
+    for (std::size_t r = 0; r < counts.size(); ++r)
+      parents.insert(parents.end(), static_cast<std::size_t>(counts[r]), static_cast<std::int32_t>(r));
+    shortlist_output_.select(parents);
+  }
+  best(model_.step_chains(graph_, tokens, counts, cache_).value, device, k, log_probabilities, ids);
+}
+
+/// Computes the output layer from the decoder's output `hidden` [R, D] for R rows and model width D, and returns the k
+/// likeliest next tokens of each row in the format of step().
+void TransformerStepModel::best(Tensor<float> hidden, CpuContext& device, std::int64_t k, float* log_probabilities,
+                                std::int32_t* ids) {
   if (shortlist_) return shortlist_output_.best(graph_, hidden, k, log_probabilities, ids);
   output_top_k(graph_, hidden, model_.output_weight(graph_).value, model_.output_bias(graph_).value, device, k,
                log_probabilities, ids);

@@ -65,7 +65,19 @@ class TransformerStepModel : public StepModel {
   void reorder(std::span<const std::int32_t> parents) override;
   void share_with(ThreadTeam* team) override { device_.team = team; }
 
+  /// Feeds a chain of counts[r] tokens to row r: the first counts[0] of the N elements of `tokens` to row 0, and so on.
+  /// Afterwards the model has N rows: row i has been fed token i and the tokens of the chain before it, and can be
+  /// chosen with reorder(). Returns the k likeliest next tokens of each row like step(tokens, device, k, ...), both
+  /// [N, k], with the bits that step() would give if it fed the tokens one after the other. The weights are read only
+  /// once for all tokens.
+  void step_chains(std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts, CpuContext& device,
+                   std::int64_t k, float* log_probabilities, std::int32_t* ids);
+  /// Forgets the last tokens of each row: row r keeps the first lengths[r] of the tokens that were fed to it.
+  void truncate(std::span<const std::int32_t> lengths) { cache_.truncate(lengths); }
+
  private:
+  void best(Tensor<float> hidden, CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids);
+
   const Transformer<float>& model_;
   std::shared_ptr<PackedParameters<float>> packed_;
   Arena arena_;

@@ -33,91 +33,112 @@ class LastCrossAttention : public Trace {
   std::vector<std::vector<float>> maps_;
 };
 
-void check_same_text(const std::string& first, const std::string& other, const char* side, const TextModel& a,
-                     const TextModel& b) {
-  const TextModelParts x = a.parts(), y = b.parts();
-  if (x.pieces != y.pieces || x.subword_model != y.subword_model || x.attributes != y.attributes)
-    throw Error(Position{other}, std::string("its ") + side + " vocabulary or text steps differ from those of " +
-                                     first + " (an ensemble's models must be trained with the same vocabularies)");
+/// Throws Error if the vocabularies or text steps of the checkpoints `first` and `other` differ, whose paths are given,
+/// too. `rule` says what the user should do.
+void check_same_texts(const std::string& first_path, const Checkpoint& first, const std::string& other_path,
+                      const Checkpoint& other, const char* rule) {
+  const auto check = [&](const char* side, const TextModelParts& x, const TextModelParts& y) {
+    if (x.pieces != y.pieces || x.subword_model != y.subword_model || x.attributes != y.attributes)
+      throw Error(Position{other_path}, std::string("its ") + side + " vocabulary or text steps differ from those of " +
+                                            first_path + " (" + rule + ")");
+  };
+  check("source", first.source.parts(), other.source.parts());
+  check("target", first.target.parts(), other.target.parts());
+}
+
+/// Returns the greatest number of tokens in a sequence that a model accepts, or nothing when it accepts any number.
+std::optional<int> longest_of(const TransformerConfig& config) {
+  if (config.positions != PositionEncoding::learned) return std::nullopt;
+  return config.max_positions;
+}
+
+/// Returns the smaller of two greatest lengths, of which nothing means that there is no limit.
+std::optional<int> smaller(std::optional<int> a, std::optional<int> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
 }  // namespace
 
 Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads,
-                       const std::string& shortlist)
+                       const std::string& shortlist, const std::string& draft)
     : precision_(precision) {
   // A wrong value of the environment variable HEED_ISA is reported by this call, before any model is read.
   static_cast<void>(instruction_set());
-  // Space is reserved, because step models refer to the parameters in checkpoints_, which must not move.
-  checkpoints_.reserve(paths.size());
   ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
   for (const std::string& path : paths) {
-    checkpoints_.push_back(open_unread_checkpoint(path));
-    if (checkpoints_.size() > 1) {
-      const Checkpoint& last = checkpoints_.back().checkpoint;
-      check_same_text(paths.front(), path, "source", source(), last.source);
-      check_same_text(paths.front(), path, "target", target(), last.target);
+    models_.push_back(std::make_unique<Model>(Model{open_unread_checkpoint(path), nullptr}));
+    if (models_.size() > 1) {
+      check_same_texts(paths.front(), checkpoint(0), path, models_.back()->file.checkpoint,
+                       "an ensemble's models must be trained with the same vocabularies");
     } else if (!shortlist.empty()) {
       shortlist_ =
           std::make_shared<Shortlist>(Shortlist::read(shortlist, source().vocabulary(), target().vocabulary()));
     }
-    pack(checkpoints_.size() - 1, team);
+    pack(*models_.back(), team);
   }
+  if (draft.empty()) return;
+  draft_ = std::make_unique<Model>(Model{open_unread_checkpoint(draft), nullptr});
+  check_same_texts(paths.front(), checkpoint(0), draft, draft_->file.checkpoint,
+                   "train the draft model with the same vocabularies");
+  pack(*draft_, team);
 }
 
-/// Packs the weights of checkpoint i while reading them from the file. For this purpose, one decoding step asks for
-/// each weight of the layers and of the output layer (with a shortlist, not of the output layer). Then reads the
-/// remaining parameters. A weight that is used only in packed form is never held unpacked as well.
-void Translator::pack(std::size_t i, ThreadTeam& team) {
-  auto& [checkpoint, reader] = checkpoints_[i];
-  packed_.push_back(std::make_shared<PackedParameters<float>>(
-      checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); }));
-  TransformerStepModel model(*checkpoint.model, checkpoint.parameters, precision_, packed_.back(), shortlist_);
-  model.share_with(&team);
+/// Packs the weights of a model while reading them from the file. For this purpose, one decoding step asks for each
+/// weight of the layers and of the output layer (with a shortlist, not of the output layer). Then reads the remaining
+/// parameters. A weight that is used only in packed form is never held unpacked as well.
+void Translator::pack(Model& model, ThreadTeam& team) {
+  auto& [checkpoint, reader] = model.file;
+  model.packed = std::make_shared<PackedParameters<float>>(
+      checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); });
+  const auto steps = step_model(model);
+  steps->share_with(&team);
   PackedIds source;
   source.append(std::vector<std::int32_t>{kEndId});
-  model.start(source);
+  steps->start(source);
   Arena arena;
   CpuContext device{arena, precision_};
   float log_probability = 0;
   std::int32_t id = 0;
-  model.step(std::vector<std::int32_t>{kStartId}, device, 1, &log_probability, &id);
+  steps->step(std::vector<std::int32_t>{kStartId}, device, 1, &log_probability, &id);
   const auto is_layer = [](const std::string& name) {
     return name.starts_with("encoder/layers/") || name.starts_with("decoder/layers/");
   };
-  packed_.back()->read_rest(
+  model.packed->read_rest(
       checkpoint.parameters, [&](const std::string& name) { return !is_layer(name); }, team);
   reader->finish();
 }
 
 std::optional<int> Translator::longest_sequence() const {
   std::optional<int> longest;
-  for (const UnreadCheckpoint& each : checkpoints_) {
-    const TransformerConfig& config = each.checkpoint.model->config();
-    if (config.positions == PositionEncoding::learned)
-      longest = std::min(longest.value_or(config.max_positions), config.max_positions);
-  }
+  for (const auto& each : models_) longest = smaller(longest, longest_of(each->file.checkpoint.model->config()));
   return longest;
+}
+
+std::unique_ptr<TransformerStepModel> Translator::step_model(Model& model) {
+  Checkpoint& one = model.file.checkpoint;
+  return std::make_unique<TransformerStepModel>(*one.model, one.parameters, precision_, model.packed, shortlist_);
 }
 
 std::unique_ptr<StepModel> Translator::step_model() {
   std::vector<std::unique_ptr<StepModel>> models;
-  for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
-    Checkpoint& one = checkpoints_[i].checkpoint;
-    models.push_back(
-        std::make_unique<TransformerStepModel>(*one.model, one.parameters, precision_, packed_[i], shortlist_));
-  }
+  for (const auto& each : models_) models.push_back(step_model(*each));
   if (models.size() == 1) return std::move(models.front());
   return std::make_unique<EnsembleStepModel>(std::move(models));
 }
 
+std::unique_ptr<SpeculativeStepModel> Translator::speculative_step_model(int length) {
+  DraftLimits limits{.length = length};
+  limits.longest = smaller(longest_sequence(), longest_of(draft_->file.checkpoint.model->config()));
+  return std::make_unique<SpeculativeStepModel>(step_model(*models_.front()), step_model(*draft_), limits);
+}
+
 std::vector<std::vector<float>> Translator::force(const Batch& batch) {
   std::vector<std::vector<float>> mean;
-  const float share = 1 / static_cast<float>(checkpoints_.size());
-  for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
-    Checkpoint& one = checkpoints_[i].checkpoint;
-    auto scores = force_decode(*one.model, one.parameters, precision_, batch, nullptr, packed_[i].get());
-    if (checkpoints_.size() == 1) return scores;
+  const float share = 1 / static_cast<float>(models_.size());
+  for (const auto& each : models_) {
+    Checkpoint& one = each->file.checkpoint;
+    auto scores = force_decode(*one.model, one.parameters, precision_, batch, nullptr, each->packed.get());
+    if (models_.size() == 1) return scores;
     if (mean.empty()) {
       mean = scores;
       for (auto& sentence : mean) std::fill(sentence.begin(), sentence.end(), 0.0F);
@@ -132,8 +153,8 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
 
 std::vector<std::vector<float>> Translator::attention(const Batch& batch) {
   LastCrossAttention trace;
-  Checkpoint& first = checkpoints_.front().checkpoint;
-  force_decode(*first.model, first.parameters, precision_, batch, &trace, packed_.front().get());
+  Checkpoint& first = models_.front()->file.checkpoint;
+  force_decode(*first.model, first.parameters, precision_, batch, &trace, models_.front()->packed.get());
   return trace.take();
 }
 

@@ -7,6 +7,7 @@
 
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/search.h"
+#include "heed/decode/speculative_model.h"
 
 namespace heed {
 
@@ -20,17 +21,18 @@ struct LoadedModel {
 /// One model or an ensemble that is ready for decoding. All threads read the same weights.
 class Translator {
  public:
-  /// Reads the checkpoints in `paths`. Throws Error when a checkpoint cannot be read, or when the vocabularies or text
-  /// steps of the checkpoints differ. `threads` threads pack the weights; a packed weight is held only in the form that
-  /// `precision` needs. When `shortlist` is the path of a lexical shortlist, step models produce only the pieces that
-  /// the shortlist allows for a source.
+  /// Reads the checkpoints in `paths`, and the checkpoint `draft` of a draft model for speculative_step_model() when it
+  /// is not empty. Throws Error when a checkpoint cannot be read, or when the vocabularies or text steps of the
+  /// checkpoints differ. `threads` threads pack the weights; a packed weight is held only in the form that `precision`
+  /// needs. When `shortlist` is the path of a lexical shortlist, step models produce only the pieces that the shortlist
+  /// allows for a source.
   Translator(const std::vector<std::string>& paths, Precision precision, int threads = 1,
-             const std::string& shortlist = {});
+             const std::string& shortlist = {}, const std::string& draft = {});
 
-  const TextModel& source() const { return checkpoints_.front().checkpoint.source; }
-  const TextModel& target() const { return checkpoints_.front().checkpoint.target; }
-  std::size_t models() const { return checkpoints_.size(); }
-  const Checkpoint& checkpoint(std::size_t i) const { return checkpoints_[i].checkpoint; }
+  const TextModel& source() const { return models_.front()->file.checkpoint.source; }
+  const TextModel& target() const { return models_.front()->file.checkpoint.target; }
+  std::size_t models() const { return models_.size(); }
+  const Checkpoint& checkpoint(std::size_t i) const { return models_[i]->file.checkpoint; }
   Precision precision() const { return precision_; }
   /// Returns the lexical shortlist; null when none was given.
   const Shortlist* shortlist() const { return shortlist_.get(); }
@@ -40,12 +42,15 @@ class Translator {
   std::optional<int> longest_sequence() const;
 
   LoadedModel loaded_model(std::size_t i) {
-    Checkpoint& one = checkpoints_[i].checkpoint;
-    return {*one.model, one.parameters, *packed_[i]};
+    Checkpoint& one = models_[i]->file.checkpoint;
+    return {*one.model, one.parameters, *models_[i]->packed};
   }
 
   /// Returns a step model for one thread, which must not outlive the Translator.
   std::unique_ptr<StepModel> step_model();
+  /// Returns a step model of the first model for one thread, whose draft model proposes at most `length` tokens in a
+  /// step. The step model must not outlive the Translator, which must have a draft model.
+  std::unique_ptr<SpeculativeStepModel> speculative_step_model(int length);
 
   /// Returns log p of the target tokens, [sentence][token], where p is the mean of the models' probabilities.
   std::vector<std::vector<float>> force(const Batch& batch);
@@ -54,11 +59,18 @@ class Translator {
   std::vector<std::vector<float>> attention(const Batch& batch);
 
  private:
-  void pack(std::size_t i, ThreadTeam& team);
+  /// A checkpoint and its packed weights. The object must not move, because the packed weights and step models refer to
+  /// the parameters in the checkpoint.
+  struct Model {
+    UnreadCheckpoint file;
+    std::shared_ptr<PackedParameters<float>> packed;
+  };
 
-  std::vector<UnreadCheckpoint> checkpoints_;
-  // The packed weights of each checkpoint in checkpoints_.
-  std::vector<std::shared_ptr<PackedParameters<float>>> packed_;
+  void pack(Model& model, ThreadTeam& team);
+  std::unique_ptr<TransformerStepModel> step_model(Model& model);
+
+  std::vector<std::unique_ptr<Model>> models_;
+  std::unique_ptr<Model> draft_;
   std::shared_ptr<const Shortlist> shortlist_;
   Precision precision_;
 };

@@ -105,21 +105,20 @@ void DecoderCache<T>::double_capacity() {
 
 /// Collects garbage in the pool, where each slot holds the keys and values of one position: marks the slots that the
 /// hypotheses list in the table slots_, and makes all other slots free. If the free slots would not suffice for two
-/// decoding steps, or are less than a quarter of the listed slots, adds slots to the pool.
+/// decoding steps that add `added` positions each, or are less than a quarter of the listed slots, adds slots to the
+/// pool.
 template <class T>
-void DecoderCache<T>::collect() {
+void DecoderCache<T>::collect(std::size_t added) {
   used_.assign(static_cast<std::size_t>(slot_count_), false);
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
-    // The newest position of each hypothesis is skipped: begin_step() has added the position, and assigns a slot to the
-    // position after this function has returned.
-    for (std::int32_t t = 0; t + 1 < lengths_[r]; ++t) {
+    for (std::int32_t t = 0; t < lengths_[r]; ++t) {
       auto mark = used_[static_cast<std::size_t>(
           slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
       live += !mark;
       mark = true;
     }
-  const std::int64_t needed = live + std::max(live / 4, 2 * static_cast<std::int64_t>(lengths_.size()));
+  const std::int64_t needed = live + std::max(live / 4, 2 * static_cast<std::int64_t>(added));
   if (slot_count_ < needed) {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
@@ -132,16 +131,41 @@ void DecoderCache<T>::collect() {
     if (!used_[static_cast<std::size_t>(slot)]) free_.push_back(slot);
 }
 
+/// Takes a slot from the list of free slots, which must not be empty.
+template <class T>
+std::int32_t DecoderCache<T>::take_slot() {
+  const std::int32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
 template <class T>
 void DecoderCache<T>::begin_step() {
-  for (std::int32_t& length : lengths_) {
-    ++length;
-    if (length > capacity_) double_capacity();
-  }
-  if (free_.size() < lengths_.size()) collect();
+  if (free_.size() < lengths_.size()) collect(lengths_.size());
   for (std::size_t r = 0; r < lengths_.size(); ++r) {
-    slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(lengths_[r] - 1)] = free_.back();
-    free_.pop_back();
+    if (lengths_[r] == capacity_) double_capacity();
+    slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(lengths_[r]++)] = take_slot();
+  }
+}
+
+template <class T>
+void DecoderCache<T>::begin_chains(std::span<const std::int32_t> counts) {
+  std::vector<std::int32_t> parents;
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    parents.insert(parents.end(), static_cast<std::size_t>(counts[r]), static_cast<std::int32_t>(r));
+    while (lengths_[r] + counts[r] > capacity_) double_capacity();
+  }
+  if (free_.size() < parents.size()) collect(parents.size());
+  select(parents);
+  // For each row r of a chain, `added` is how many positions of the chain the row has. The row copies all positions but
+  // the last from the row before, which belongs to the same chain.
+  std::int32_t added = 0;
+  for (std::size_t r = 0; r < parents.size(); ++r) {
+    added = r > 0 && parents[r] == parents[r - 1] ? added + 1 : 1;
+    std::int32_t* const row = slots_.data() + r * static_cast<std::size_t>(capacity_);
+    if (added > 1) std::copy_n(row - capacity_ + lengths_[r], added - 1, row + lengths_[r]);
+    lengths_[r] += added;
+    row[lengths_[r] - 1] = take_slot();
   }
 }
 
@@ -169,6 +193,11 @@ void DecoderCache<T>::select(std::span<const std::int32_t> parents) {
   slots_.swap(spare_);
   lengths_.swap(lengths);
   sentences_.swap(sentences);
+}
+
+template <class T>
+void DecoderCache<T>::truncate(std::span<const std::int32_t> lengths) {
+  std::copy(lengths.begin(), lengths.end(), lengths_.begin());
 }
 
 template class DecoderCache<float>;

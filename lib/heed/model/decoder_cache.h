@@ -26,6 +26,8 @@ namespace heed {
 //   position  the index of a token within a hypothesis, from 0
 //   record    the key and the value of one token in one layer
 //   slot      a place in the pool: the records of one position in all layers
+//   chain     several tokens that one step feeds to a row, one following the other: guesses of the tokens to come. The
+//             step gives scores after each of them, and the row then continues after those that were right.
 //   pool      all slots. Slots are reused: a garbage collection, collect(), finds the slots that no row lists.
 //   memory    the encoder's output, as in PyTorch. The keys and values of cross-attention are computed from the memory
 //             once per batch. Cross-attention has one record for each layer and source token, and needs no slots.
@@ -38,6 +40,12 @@ namespace heed {
 //   select({1, 1})    row 0: [0 2]      row 1: [0 2]        both hypotheses continue "Hello"; no row lists slot 1
 //   begin_step()      row 0: [0 2 3]    row 1: [0 2 4]      step 3
 //   begin_step()      row 0: [0 2 3 1]  row 1: [0 2 4 5]    no slot was free: collect() found slot 1 and added more
+//
+// An example of chains: one sentence, whose row has two positions. A chain of three tokens makes three rows of the one,
+// so that each row ends with another token of the chain and attends only to the tokens before.
+//   begin_chains({3}) row 0: [0 1 2]    row 1: [0 1 2 3]    row 2: [0 1 2 3 4]
+//   select({1})       row 0: [0 1 2 3]                      the first two tokens of the chain were right
+//   truncate({2})     row 0: [0 1]                          another way back: to the row's first two positions
 
 /// The key/value cache of a Transformer decoder for one batch: the keys and values of self-attention and of
 /// cross-attention, for each layer. The comment at the top of this file explains how hypotheses share stored keys and
@@ -63,13 +71,20 @@ class DecoderCache {
   /// the keys and values of the new position. lengths() includes the new position from now on; the caller must then
   /// call append() for each layer to fill the slots.
   void begin_step();
-  /// Stores the keys and values that one layer's self-attention computed for the position that begin_step() added. qkv
-  /// is [R, 3D], for R rows (hypotheses) and model width D: query, key and value of each hypothesis, side by side. The
-  /// query is not stored.
+  /// Starts a decoding step that adds a chain of counts[r] positions (tokens) to row r: replaces row r by counts[r]
+  /// rows, of which the first has one position of the chain more than row r had, the second has two more, and so on.
+  /// The rows share the slots of their common positions. As after begin_step(), each row ends with a new position, for
+  /// which the caller must call append() for each layer. counts has one element for each row; 0 removes the row.
+  void begin_chains(std::span<const std::int32_t> counts);
+  /// Stores the keys and values that one layer's self-attention computed for the last position of each row, which
+  /// begin_step() or begin_chains() added. qkv is [R, 3D], for R rows (hypotheses) and model width D: query, key and
+  /// value of each hypothesis, side by side. The query is not stored.
   void append(int layer, Tensor<T> qkv);
   /// Replaces the rows (hypotheses) after a step of beam search: the new row i is a copy of the old row parents[i]. An
   /// old row may occur in `parents` several times or never; parents.size() is the new number of rows.
   void select(std::span<const std::int32_t> parents);
+  /// Removes the last positions of each row (hypothesis): row r keeps its first lengths[r] positions.
+  void truncate(std::span<const std::int32_t> lengths);
 
   int rows() const { return static_cast<int>(lengths_.size()); }
   /// Returns, for each of the R rows (hypotheses), the number of positions (tokens), [R].
@@ -101,7 +116,8 @@ class DecoderCache {
 
  private:
   void double_capacity();
-  void collect();
+  void collect(std::size_t added);
+  std::int32_t take_slot();
   void store(const T* kv, std::byte* record) const;
   /// Returns the number of scale factors that are stored with one key (or one value): the int8 format has one scale for
   /// each attention head, the int16 format has one scale.

@@ -106,6 +106,21 @@ void Transformer<T>::start(Graph<T>& graph, const Variable<T>& memory, PackedOff
 template <class T>
 Variable<T> Transformer<T>::step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const {
   cache.begin_step();
+  return run_step(graph, tokens, cache);
+}
+
+template <class T>
+Variable<T> Transformer<T>::step_chains(Graph<T>& graph, std::span<const std::int32_t> tokens,
+                                        std::span<const std::int32_t> counts, DecoderCache<T>& cache) const {
+  cache.begin_chains(counts);
+  return run_step(graph, tokens, cache);
+}
+
+/// Runs the decoder on the last position of each row (hypothesis) of the cache, which the cache has just added;
+/// tokens[r] is the input token at this position of row r.
+template <class T>
+Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32_t> tokens,
+                                     DecoderCache<T>& cache) const {
   const auto lengths = cache.lengths();
   const Tensor<std::int32_t> at =
       graph.arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});

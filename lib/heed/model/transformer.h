@@ -57,6 +57,12 @@ class Transformer {
   /// Decodes one step: reads one more input token for each of the R rows (hypotheses) of the cache. `tokens` is [R].
   /// Returns the decoder's output [R, D], for model width D.
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
+  /// Decodes one step that reads a chain of counts[r] input tokens for each row (hypothesis) r of the cache: the first
+  /// counts[0] of the N elements of `tokens` for row 0, the next counts[1] for row 1, and so on. The cache then has a
+  /// row for each token (see DecoderCache::begin_chains). Returns the decoder's output [N, D], for model width D: row i
+  /// has the bits that step() would return for token i after it had read the tokens before it, one in each step.
+  Variable<T> step_chains(Graph<T>& graph, std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,
+                          DecoderCache<T>& cache) const;
 
   /// Returns the weight W [V, D] of the output layer, for a target vocabulary of V pieces and model width D: logits =
   /// hidden W^T + b.
@@ -69,6 +75,7 @@ class Transformer {
 
  private:
   std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
+  Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
   TransformerConfig config_;
   ParameterLayout layout_;

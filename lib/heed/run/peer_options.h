@@ -6,9 +6,10 @@
 
 namespace heed {
 
-// Tables of the options of Marian, fairseq, OpenNMT-py, Sockeye, sacreBLEU, subword-nmt, SentencePiece and Moses that
-// have another name in heed, or that heed does not have. Each program of heed has a table. When the user gives an
-// unknown option, the error message takes heed's name of the option from the table.
+// Tables of the options of Marian, fairseq, OpenNMT-py, Sockeye, sacreBLEU, subword-nmt, SentencePiece and Moses, and a
+// few of Hugging Face Transformers, vLLM and llama.cpp, that have another name in heed, or that heed does not have.
+// Each program of heed has a table. When the user gives an unknown option, the error message takes heed's name of the
+// option from the table.
 
 std::span<const PeerOption> train_peer_options();
 std::span<const PeerOption> translate_peer_options();

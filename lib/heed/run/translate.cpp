@@ -47,7 +47,8 @@ class TranslateRun {
         format_(make_format(options)),
         reader_(open_lines(options.input, in, options.utf8.on_invalid_utf8)),
         references_(open_references(options)),
-        translator_(options.models, options.precision, thread_count(options.threads), options.shortlist),
+        translator_(options.models, options.precision, thread_count(options.threads), options.shortlist,
+                    options.draft_model),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
@@ -78,6 +79,7 @@ class TranslateRun {
     if (references_) references_->report(log_);
     if (long_lines_ > 0) warn_of_long_lines();
     if (error_) std::rethrow_exception(error_);
+    if (!options_.draft_model.empty()) note_unused_draft();
     if (options_.stats) report(seconds_since(start));
     return 0;
   }
@@ -100,9 +102,14 @@ class TranslateRun {
   }
 
   /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
-  /// compute the predicted cost. Work is counted only in beam search over the whole vocabulary, the only search whose
-  /// cost can be predicted.
+  /// compute the predicted cost. Work is counted only in beam search over the whole vocabulary without a draft model,
+  /// the only search whose cost can be predicted.
   std::unique_ptr<StepModel> step_model() {
+    if (!options_.draft_model.empty()) {
+      auto speculative = translator_.speculative_step_model(options_.draft_length);
+      speculative_.push_back(speculative.get());
+      return speculative;
+    }
     std::unique_ptr<StepModel> model = translator_.step_model();
     if (!options_.stats || references_ || search_.search != SearchKind::beam || translator_.shortlist()) return model;
     auto counted = std::make_unique<CountedStepModel>(std::move(model));
@@ -363,7 +370,36 @@ class TranslateRun {
                   static_cast<double>(done_) / seconds, static_cast<double>(pieces_) / seconds, pool_.size(),
                   std::string(instruction_set_name(instruction_set())).c_str());
     log_.info(text);
+    if (!options_.draft_model.empty()) report_draft();
     if (!counted_.empty()) report_expected(seconds);
+  }
+
+  DraftCounts draft_counts() const {
+    DraftCounts sum;
+    for (const SpeculativeStepModel* model : speculative_) sum += model->counts();
+    return sum;
+  }
+
+  /// Logs how many of the draft model's guesses were right.
+  void report_draft() {
+    const DraftCounts counts = draft_counts();
+    if (counts.sentences == 0) return;
+    const auto steps = static_cast<double>(counts.steps);
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "the draft model was used for %s lines: %s of %s guessed pieces were right; a step of the model gave "
+                  "%.1f pieces",
+                  format_count(counts.sentences).c_str(), format_count(counts.accepted).c_str(),
+                  format_count(counts.proposed).c_str(), static_cast<double>(counts.accepted) / steps + 1);
+    log_.info(text);
+  }
+
+  /// Says so when the draft model was used for no line, because all lines were translated in batches of several lines.
+  void note_unused_draft() {
+    if (pieces_ > 0 && draft_counts().sentences == 0)
+      log_.info(
+          "the draft model was not used: it is for lines that come one at a time (a file is translated fastest "
+          "without --draft-model, in batches)");
   }
 
   /// Logs the speed that the cost model predicts, and the predicted fraction of time for each kind of work, for
@@ -402,6 +438,8 @@ class TranslateRun {
   // The threads that share the work of one batch. Created for the first chunk that has only one batch.
   std::optional<ThreadTeam> team_;
   std::vector<std::unique_ptr<StepModel>> models_;
+  // The step models in models_ as such that use the draft model; empty without --draft-model.
+  std::vector<SpeculativeStepModel*> speculative_;
   // Those step models in models_ that count their work for --stats; empty when no work is counted.
   std::vector<CountedStepModel*> counted_;
   // The counted work of each thread in each chunk: [chunk][thread].
@@ -428,6 +466,22 @@ class TranslateRun {
   Position first_long_;
 };
 
+/// Throws UsageError for options with which the draft model could not be used. `length_given`: whether the user has set
+/// --draft-length.
+void check_draft(const TranslateOptions& options, bool length_given) {
+  if (options.draft_model.empty()) {
+    if (length_given) throw UsageError("--draft-length: needs --draft-model");
+    return;
+  }
+  if (!options.score.empty()) throw UsageError("--draft-model: has no use with --score, which translates nothing");
+  if (options.search.search == SearchKind::sample)
+    throw UsageError("--draft-model: has no use with --search sample (it guesses the likeliest pieces; take -b 1)");
+  if (options.search.beam_size != 1) throw UsageError("--draft-model: needs greedy search (add -b 1)");
+  if (options.models.size() > 1)
+    throw UsageError("--draft-model: drafts for one model, but " + std::to_string(options.models.size()) +
+                     " are given (leave --draft-model or the ensemble out)");
+}
+
 /// Throws UsageError for options that have no effect together with the other options.
 void check_use(const TranslateOptions& options) {
   const auto given = [&](std::string_view name) {
@@ -439,6 +493,7 @@ void check_use(const TranslateOptions& options) {
     if (scoring && given(name)) throw UsageError("--" + name + ": has no use with --score, which translates nothing");
   for (const std::string name : {"temperature", "top-k", "top-p"})
     if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");
+  check_draft(options, given("draft-length"));
   if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");
   if (options.search.length_penalty > 0 && given("normalize"))
     throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");

@@ -10,6 +10,7 @@
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
 #include "heed/decode/search.h"
+#include "heed/decode/speculative_model.h"
 #include "heed/tensor/context.h"
 
 namespace heed {
@@ -38,7 +39,8 @@ struct TranslateOptions {
   SearchOptions search;
   std::string score;
   bool scores = false, word_scores = false;
-  std::string alignment, shortlist;
+  std::string alignment, shortlist, draft_model;
+  int draft_length = DraftLimits().length;
   bool pretokenized = false, no_detokenize = false;
   int max_length = 1000;
   OverlongLine on_long = OverlongLine::crop;
@@ -92,6 +94,14 @@ struct TranslateOptions {
     visit(shortlist, {.name = "shortlist",
                       .help = "use only target pieces that FILE (of build-vocab --shortlist) lists for a line's pieces",
                       .value = "FILE"});
+    visit(draft_model, {.name = "draft-model",
+                        .help = "small model that guesses ahead for a line that is translated alone, with -b 1",
+                        .value = "DRAFT.h5"});
+    visit(draft_length, {.name = "draft-length",
+                         .help = "largest number of pieces that --draft-model guesses at a time",
+                         .value = "N",
+                         .min = 1,
+                         .max = 100});
     visit(mini_batch,
           {.name = "mini-batch", .help = "largest number of sentences in a batch", .value = "N", .min = 1, .max = 1e6});
     visit(mini_batch_words, {.name = "mini-batch-words",
