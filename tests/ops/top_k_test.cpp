@@ -118,7 +118,7 @@ TEST_CASE_TEMPLATE("LogSoftmaxTopK: blocks of columns give what the whole rows g
         for (std::int64_t r = 0; r < rows; ++r) std::copy_n(logits.row(r) + first, count, block.row(r));
         blocks.add(block, first);
       }
-      REQUIRE(blocks.finish());
+      REQUIRE(blocks.finish().empty());
       CHECK(best.indices == whole.indices);
       for (std::size_t i = 0; i < whole.values.size(); ++i)
         CHECK(best.values[i] == doctest::Approx(whole.values[i]).epsilon(1e-5));
@@ -128,5 +128,23 @@ TEST_CASE_TEMPLATE("LogSoftmaxTopK: blocks of columns give what the whole rows g
                std::vector<std::int32_t>(static_cast<std::size_t>(rows * 60))};
   LogSoftmaxTopK<T> few(t.arena, rows, 60, none.values.data(), none.indices.data());
   few.add(logits, 0);
-  CHECK_FALSE(few.finish());  // the last row has 53 numbers above minus infinity
+  CHECK(few.finish() == std::vector<std::int64_t>{4});  // the last row has 53 numbers above minus infinity
+}
+
+TEST_CASE("LogSoftmaxTopK: a row without numbers does not change the rows beside it") {
+  Training<float> t;
+  const Tensor<float> logits = t.normal({3, 1300}).value;
+  std::fill_n(logits.row(1), 1300, std::numeric_limits<float>::quiet_NaN());
+  std::vector<float> together(9), alone(3);
+  std::vector<std::int32_t> ids(9), ids_alone(3);
+  LogSoftmaxTopK<float> all(t.arena, 3, 3, together.data(), ids.data());
+  all.add(logits, 0);
+  CHECK(all.finish() == std::vector<std::int64_t>{1});
+  for (const std::int64_t r : {0, 2}) {
+    LogSoftmaxTopK<float> one(t.arena, 1, 3, alone.data(), ids_alone.data());
+    one.add(Tensor<float>(logits.row(r), {1, 1300}), 0);
+    CHECK(one.finish().empty());
+    CHECK(std::equal(alone.begin(), alone.end(), together.begin() + 3 * r));
+    CHECK(std::equal(ids_alone.begin(), ids_alone.end(), ids.begin() + 3 * r));
+  }
 }

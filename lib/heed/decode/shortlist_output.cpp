@@ -99,13 +99,15 @@ void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64
     const std::int64_t kept = std::min(k, own.columns());
     const Tensor<float> values = arena.tensor<float>({own.rows(), kept});
     const Tensor<std::int32_t> places = arena.tensor<std::int32_t>({own.rows(), kept});
-    bool found = kept <= LogSoftmaxTopK<float>::kLargest;
-    if (found) {
+    if (kept <= LogSoftmaxTopK<float>::kLargest) {
       LogSoftmaxTopK<float> best(arena, own.rows(), kept, values.data(), places.data());
       best.add(own, 0);
-      found = best.finish();
+      for (const std::int64_t r : best.finish())
+        log_softmax_top_k(graph.device(), Tensor<float>(own.row(r), {1, own.columns()}), kept, values.row(r),
+                          places.row(r));
+    } else {
+      log_softmax_top_k(graph.device(), own, kept, values.data(), places.data());
     }
-    if (!found) log_softmax_top_k(graph.device(), own, kept, values.data(), places.data());
     for (std::int64_t r = 0; r < own.rows(); ++r)
       for (std::int64_t i = 0; i < k; ++i) {
         const std::int64_t at = (first + r) * k + i;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "heed/ops/linear.h"
 #include "heed/ops/top_k.h"
@@ -77,6 +78,7 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
   const std::int64_t rows = hidden.rows(), all = weight.rows();
   const LinearInput<float> product(graph, hidden);
   const PackedWeight<float> packed = product.packed_weight(weight, bias);
+  std::vector<std::int64_t> left;  // the rows whose best tokens have not been found
   if (k <= LogSoftmaxTopK<float>::kLargest) {
     // One thread computes the scores of a block of vocabulary columns, which stay in its cache until best.add() reads
     // them. Such a block is too small for a team of threads to share, so a team computes all columns in one product.
@@ -89,11 +91,16 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
       product.multiply(packed, begin, end, scores);
       best.add(scores, begin);
     }
-    if (best.finish()) return;
+    left = best.finish();
+    if (left.empty()) return;
+  } else {
+    left.resize(static_cast<std::size_t>(rows));
+    std::iota(left.begin(), left.end(), std::int64_t{0});
   }
   const Tensor<float> scores = arena.tensor<float>({rows, all});
   product.multiply(packed, scores);
-  log_softmax_top_k(device, scores, k, log_probabilities, ids);
+  for (const std::int64_t r : left)
+    log_softmax_top_k(device, Tensor<float>(scores.row(r), {1, all}), k, log_probabilities + r * k, ids + r * k);
 }
 
 void EnsembleStepModel::start(const PackedIds& source) {

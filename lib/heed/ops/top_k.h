@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "heed/tensor/context.h"
 #include "heed/tensor/tensor.h"
@@ -44,9 +45,10 @@ class LogSoftmaxTopK {
   /// order. A block is scanned kColumns columns at a time; where all blocks begin at multiples of kColumns, the result
   /// has the same bits for any sizes of the blocks.
   void add(Tensor<T> logits, std::int64_t first);
-  /// Turns the values, the k largest logits, into log-probabilities. Returns false where a row has fewer than k logits
-  /// above minus infinity (NaN does not count as above); then `values` and `indices` must not be used.
-  bool finish();
+  /// Turns the values, the k largest logits, into log-probabilities. Returns the rows with fewer than k logits above
+  /// minus infinity (NaN does not count as above). The `values` and `indices` of these rows must not be used; those of
+  /// the other rows do not depend on them.
+  std::vector<std::int64_t> finish();
 
  private:
   void add_columns(const T* logits, std::int64_t stride, std::int64_t columns, std::int64_t first);

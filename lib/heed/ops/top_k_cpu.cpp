@@ -170,7 +170,7 @@ void LogSoftmaxTopK<T>::add_columns(const T* logits, std::int64_t stride, std::i
     const T* row = logits + r * stride;
     simd::scan_for_best(row, columns, first, k_, values_ + r * k_, indices_ + r * k_, &found_[r]);
     // Without a number among the k largest, the row has only minus infinities so far, which add nothing to the sum, or
-    // NaN, for which finish() returns false.
+    // NaN; finish() then returns the row, unless later columns hold enough numbers.
     if (found_[r] == 0) continue;
     const T largest = values_[r * k_];
     if (largest_[r] != largest && sum_[r] != 0) sum_[r] *= std::exp(largest_[r] - largest);
@@ -182,13 +182,17 @@ void LogSoftmaxTopK<T>::add_columns(const T* logits, std::int64_t stride, std::i
 }
 
 template <class T>
-bool LogSoftmaxTopK<T>::finish() {
-  if (std::any_of(found_, found_ + rows_, [this](std::int64_t found) { return found < k_; })) return false;
+std::vector<std::int64_t> LogSoftmaxTopK<T>::finish() {
+  std::vector<std::int64_t> incomplete;
   for (std::int64_t r = 0; r < rows_; ++r) {
+    if (found_[r] < k_) {
+      incomplete.push_back(r);
+      continue;
+    }
     const T normaliser = largest_[r] + std::log(sum_[r]);
     for (std::int64_t i = 0; i < k_; ++i) values_[r * k_ + i] -= normaliser;
   }
-  return true;
+  return incomplete;
 }
 
 template class LogSoftmaxTopK<float>;
