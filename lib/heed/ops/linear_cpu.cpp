@@ -113,9 +113,13 @@ HEED_EXPORT_SIMD(add_column_sums)
 
 namespace {
 
-// This many rows of a layer are computed at a time: so few that their numbers are still in the cache when the next step
-// reads them (a product, the activation function, the rounding to bfloat16).
-constexpr std::int64_t kRowsAtATime = 256;
+/// Returns how many of the `rows` rows of a layer are computed at a time. Where the products multiply bfloat16 numbers,
+/// these are so few that their numbers are still in the cache when the next step reads them (a product, the activation
+/// function, the rounding). Products in float32 take longer, and divide their rows themselves.
+std::int64_t rows_at_a_time(const CpuContext& device, std::int64_t rows) {
+  constexpr std::int64_t kFew = 256;
+  return takes_bfloat16(device) ? std::min(rows, kFew) : rows;
+}
 
 }  // namespace
 
@@ -125,7 +129,7 @@ void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ten
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   const RightOperand<T> right = prepare_right_operand(device, in, out, GemmOperand<T>{weight.data(), in, true});
-  const std::int64_t most = std::min(rows, kRowsAtATime);
+  const std::int64_t most = rows_at_a_time(device, rows);
   const Tensor<T> part = y.rounded ? device.arena.tensor<T>({most, out}) : Tensor<T>();
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
@@ -151,23 +155,27 @@ void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Ac
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias) {
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  const ArenaScope scope(device.arena);
-  const RightOperand<T> right =
-      dx ? prepare_right_operand(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
-  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
-    count = std::min(kRowsAtATime, rows - begin);
-    T* const dz = dy.row(begin);
-    if (activation == Activation::relu && kept.rounded) {
-      if constexpr (std::is_same_v<T, float>)
-        HEED_DISPATCH(rounded_relu_gradient)(dz, kept.rounded.row(begin), count * out);
-    } else if (activation != Activation::none) {
-      simd::activation_gradient(dz, static_cast<const T*>(kept.full.row(begin)), activation, count * out);
+  {
+    const ArenaScope scope(device.arena);
+    const std::int64_t most = rows_at_a_time(device, rows);
+    const RightOperand<T> right =
+        dx ? prepare_right_operand(device, out, in, GemmOperand<T>{weight.data(), in}) : RightOperand<T>();
+    for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
+      count = std::min(most, rows - begin);
+      T* const dz = dy.row(begin);
+      if (activation == Activation::relu && kept.rounded) {
+        if constexpr (std::is_same_v<T, float>)
+          HEED_DISPATCH(rounded_relu_gradient)(dz, kept.rounded.row(begin), count * out);
+      } else if (activation != Activation::none) {
+        simd::activation_gradient(dz, static_cast<const T*>(kept.full.row(begin)), activation, count * out);
+      }
+      if (dx) gemm(device, count, T(1), GemmOperand<T>{dz, out}, right, T(adds_to_dx), dx.row(begin), in);
+      if (dbias) simd::add_column_sums(static_cast<const T*>(dz), count, out, dbias.data());
     }
-    if (dx) gemm(device, count, T(1), GemmOperand<T>{dz, out}, right, T(adds_to_dx), dx.row(begin), in);
-    if (dbias) simd::add_column_sums(static_cast<const T*>(dz), count, out, dbias.data());
   }
   if (dweight)
     x.with_operand(0, false, [&](auto operand) {
+      const ArenaScope scope(device.arena);
       gemm(device, out, T(1), GemmOperand<T>{dy.data(), out, true}, prepare_right_operand(device, rows, in, operand),
            T(1), dweight.data(), in);
     });

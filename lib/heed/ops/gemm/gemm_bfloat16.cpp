@@ -213,8 +213,8 @@ struct Product {
   /// every range begin ... end - 1 of the tiles along k, the dimension of the sums. A range has at most `most` tiles;
   /// where k is 0, there is one call for each block, with an empty range. The calls are ordered so that A's tiles come
   /// from the first-level cache and B's tiles from the second-level cache: consecutive calls run over the same few
-  /// `columns`, from left to right, before they go on with the next 32 rows. (Writes to rows that lie a multiple of 4
-  /// kB apart slow each other down, therefore not from top to bottom.)
+  /// `columns`, from left to right, before they go on with the next 32 rows. They do not run from top to bottom,
+  /// because writes to rows that lie a multiple of 4 kB apart slow each other down.
   template <class Body>
   void for_each_block(std::int64_t most, Body body) const {
     constexpr std::int64_t kCachedPairs = std::int64_t{512} << 10 >> 2;
@@ -279,9 +279,14 @@ class Prefetch {
   Prefetch(const Product& p, std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end, Columns columns)
       : stride_(p.stride), c_step_(end > begin ? tiles_over(kBlock, end - begin) : 0), a_next_(2 * p.depth * kTile) {
     const bool last = j + kBlock >= columns.end;
-    c_ = p.c + (last ? (i + kBlock) * p.stride + columns.begin : i * p.stride + j + kBlock);
-    c_rows_ = std::min(kBlock, last ? p.m - i - kBlock : p.m - i);
-    // The CPU itself foresees the tiles of the next 32 rows of A, except where the present ones serve few blocks only.
+    const std::int64_t row = last ? i + kBlock : i, column = last ? columns.begin : j + kBlock;
+    c_rows_ = std::clamp<std::int64_t>(p.m - row, 0, kBlock);
+    if (c_rows_ > 0) {
+      c_ = p.c + row * p.stride + column;
+      c_second_ = column + kSide < p.n;
+    }
+    // The CPU's own prefetcher brings the tiles of the next 32 rows of A in time, unless the present ones serve at most
+    // this number of blocks (measured on an Intel Xeon with AMX).
     constexpr std::int64_t kFewBlocks = 8;
     const std::int64_t blocks = tiles_over(columns.end - columns.begin, kBlock), at = (j - columns.begin) / kBlock;
     if (blocks > kFewBlocks || p.m - i <= kBlock) return;
@@ -291,9 +296,10 @@ class Prefetch {
 
   /// Requests the lines that belong to one step along k; `a` is the address of the step's tile of A.
   void step(const std::uint32_t* a) {
-    for (std::int64_t r = std::min(c_step_, c_rows_); r > 0; --r, --c_rows_, c_ += stride_) {
-      _mm_prefetch(reinterpret_cast<const char*>(c_), _MM_HINT_ET0);
-      _mm_prefetch(reinterpret_cast<const char*>(c_ + kSide), _MM_HINT_ET0);
+    for (const std::int64_t end = std::min(c_row_ + c_step_, c_rows_); c_row_ < end; ++c_row_) {
+      const float* const row = c_ + c_row_ * stride_;
+      _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_ET0);
+      if (c_second_) _mm_prefetch(reinterpret_cast<const char*>(row + kSide), _MM_HINT_ET0);
     }
     // A tile is 16 lines of the cache. Of the two tiles of A, the lines from 16 on belong to the second one.
     for (std::int64_t line = a_begin_; line < a_end_; ++line) {
@@ -303,67 +309,74 @@ class Prefetch {
   }
 
  private:
-  const float* c_;       // the row of the next block of C that is requested next
-  std::int64_t stride_;  // the number of elements from one row of C to the next
-  std::int64_t c_step_;  // how many rows of C one step requests
-  std::int64_t c_rows_;  // how many rows of C are still to be requested
-  std::int64_t a_next_;  // the number of words from the tiles of 32 rows of A to those of the next 32 rows
+  std::int64_t stride_;       // the number of elements from one row of C to the next
+  std::int64_t c_step_;       // how many rows of the next block of C one step requests
+  std::int64_t a_next_;       // the number of words from the tiles of 32 rows of A to those of the next 32 rows
+  const float* c_ = nullptr;  // the next block of C; null where there is none
+  bool c_second_ = false;     // whether the next block has more than 16 columns
+  std::int64_t c_row_ = 0, c_rows_ = 0;   // the row of the next block that is requested next, and the number of rows
   std::int64_t a_begin_ = 0, a_end_ = 0;  // the range of the 32 lines of two tiles of A that each step requests
 };
 
-/// Computes the product with AMX, the CPU's instructions that multiply whole tiles: two tiles of A times two tiles of B
-/// give a block of C, in the tile registers 0 to 3.
-void multiply_amx(const Product& p) {
-  _tile_loadconfig(&kTileShapes);
+/// The number of tiles along k that multiply_block_amx() multiplies in one call: so few that the 2 x 16 tiles of A stay
+/// in the first-level cache.
+constexpr std::int64_t kMostTiles = 16;
+
+/// Multiplies the tiles begin ... end - 1 along k of two tiles of A and two tiles of B with AMX, and adds the products
+/// to the block of C at row i and column j, in the tile registers 0 to 3. `columns` are the columns that are computed
+/// before the next 32 rows.
+void multiply_block_amx(const Product& p, std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end,
+                        Columns columns) {
   alignas(64) float block[kBlock][kBlock];
   const std::int64_t next = p.depth * kTile;
   const bool plain = p.alpha == 1 && (p.beta == 0 || p.beta == 1);
-  // The number of tiles along k that one call of the function below multiplies: so few that the 2 x 16 tiles of A stay
-  // in the first-level cache.
-  constexpr std::int64_t kMostTiles = 16;
-  p.for_each_block(kMostTiles,
-                   [&](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end, Columns columns) {
-                     float* const c = p.c + i * p.stride + j;
-                     const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
-                     // C cannot hold the partial sums of a block that is incomplete, or with factors other than alpha 1
-                     // and beta 0 or 1. The first call for such a block therefore sums over all of k.
-                     if (!in_place) {
-                       if (begin > 0) return;
-                       end = p.depth;
-                     }
-                     float* const out = in_place ? c : &block[0][0];
-                     const std::int64_t stride = in_place ? p.stride : kBlock;
-                     const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
-                     if (in_place && (p.beta == 1 || begin > 0)) {
-                       _tile_loadd(0, out, bytes);
-                       _tile_loadd(1, out + kSide, bytes);
-                       _tile_loadd(2, out + kSide * stride, bytes);
-                       _tile_loadd(3, out + kSide * stride + kSide, bytes);
-                     } else {
-                       _tile_zero(0);
-                       _tile_zero(1);
-                       _tile_zero(2);
-                       _tile_zero(3);
-                     }
-                     const std::uint32_t *a = p.a_tiles(i) + begin * kTile, *b = p.b_tiles(j) + begin * kTile;
-                     Prefetch prefetch(p, i, j, begin, end, columns);
-                     for (std::int64_t t = begin; t < end; ++t, a += kTile, b += kTile) {
-                       prefetch.step(a);
-                       _tile_loadd(4, a, 64);
-                       _tile_loadd(6, b, 64);
-                       _tile_loadd(7, b + next, 64);
-                       _tile_loadd(5, a + next, 64);
-                       _tile_dpbf16ps(0, 4, 6);
-                       _tile_dpbf16ps(1, 4, 7);
-                       _tile_dpbf16ps(2, 5, 6);
-                       _tile_dpbf16ps(3, 5, 7);
-                     }
-                     _tile_stored(0, out, bytes);
-                     _tile_stored(1, out + kSide, bytes);
-                     _tile_stored(2, out + kSide * stride, bytes);
-                     _tile_stored(3, out + kSide * stride + kSide, bytes);
-                     if (!in_place) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, c, p.stride);
-                   });
+  float* const c = p.c + i * p.stride + j;
+  const bool in_place = plain && p.m - i >= kBlock && p.n - j >= kBlock;
+  // C cannot hold the partial sums of a block that is incomplete, or with factors other than alpha 1 and beta 0 or 1.
+  // The first call for such a block therefore sums over all of k.
+  if (!in_place) {
+    if (begin > 0) return;
+    end = p.depth;
+  }
+  float* const out = in_place ? c : &block[0][0];
+  const std::int64_t stride = in_place ? p.stride : kBlock;
+  const auto bytes = static_cast<std::size_t>(stride) * sizeof(float);
+  if (in_place && (p.beta == 1 || begin > 0)) {
+    _tile_loadd(0, out, bytes);
+    _tile_loadd(1, out + kSide, bytes);
+    _tile_loadd(2, out + kSide * stride, bytes);
+    _tile_loadd(3, out + kSide * stride + kSide, bytes);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  Prefetch prefetch(p, i, j, begin, end, columns);
+  const std::uint32_t *a = p.a_tiles(i) + begin * kTile, *b = p.b_tiles(j) + begin * kTile;
+  for (std::int64_t t = begin; t < end; ++t, a += kTile, b += kTile) {
+    prefetch.step(a);
+    _tile_loadd(4, a, 64);
+    _tile_loadd(6, b, 64);
+    _tile_loadd(7, b + next, 64);
+    _tile_loadd(5, a + next, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, out, bytes);
+  _tile_stored(1, out + kSide, bytes);
+  _tile_stored(2, out + kSide * stride, bytes);
+  _tile_stored(3, out + kSide * stride + kSide, bytes);
+  if (!in_place) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, c, p.stride);
+}
+
+/// Computes the product with AMX, the CPU's instructions that multiply whole tiles.
+void multiply_amx(const Product& p) {
+  _tile_loadconfig(&kTileShapes);
+  p.for_each_block(kMostTiles, [&p](std::int64_t i, std::int64_t j, std::int64_t begin, std::int64_t end,
+                                    Columns columns) { multiply_block_amx(p, i, j, begin, end, columns); });
   _tile_release();
 }
 
