@@ -197,6 +197,8 @@ def main():
         parser().error(f"--only: no section '{unknown[0]}' (there are {', '.join(SECTIONS)})")
     if options.draft and not options.model:
         parser().error("--draft: needs --model, the model that it drafts for")
+    if options.draft and "latency" not in sections:
+        parser().error("--draft: is measured in the section latency only")
     lacking = [name for name in measured.SECTIONS if name not in sections]
     if options.measured and (options.quick or options.no_peers or lacking):
         parser().error(f"--measured: a row needs the sections {', '.join(measured.SECTIONS)}, and neither --quick nor --no-peers")

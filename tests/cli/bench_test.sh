@@ -16,6 +16,7 @@ expect 1 '' '*nowhere: no bin/python in it (name a virtual *' "$bench" --bin "$H
 expect 2 '' '*--measured: a row needs the sections gemm, train, translate, latency, and neither --quick nor --no-peers' "$bench" --measured FILE --only train
 expect 2 '' '*--measured: a row needs *' "$bench" --measured FILE --quick
 expect 2 '' '*--draft: needs --model*' "$bench" --draft FILE --only latency
+expect 2 '' '*--draft: is measured in the section latency only' "$bench" --model FILE --draft FILE --only train
 expect 1 '' 'bench: *README.md: no table of measurements in it (begin with *' "$bench" --measured "$HEED_SOURCE/README.md"
 expect 0 '' '*OK' python3 "$HEED_SOURCE/tests/cli/bench_quote_test.py"
 

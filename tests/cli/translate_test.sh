@@ -69,9 +69,9 @@ expect 2 '' 'translate: --shortlist: has no use with --score*' "$translate" -m m
 # A draft model changes nothing, and is of use for lines that come one at a time.
 "$translate" -q -m m.h5 "${short[@]}" -b 1 --scores -i source >greedy
 "$translate" -q -m m.h5 "${short[@]}" -b 1 --scores -i source --draft-model m.h5 --mini-batch 1 | cmp - greedy || fail "a draft model changes something"
-expect 0 '*' 'translate: 40 lines, *translate: the draft model was used for 40 lines: * guessed pieces were right; *' \
+expect 0 '*' 'translate: 40 lines, *translate: the draft model was used for 40 of 40 lines: * guessed tokens were right; *' \
   "$translate" -m m.h5 "${short[@]}" -b 1 -i source --draft-model m.h5 --mini-batch 1 --stats
-expect 0 '*' 'translate: the draft model was not used: *' "$translate" -m m.h5 "${short[@]}" -b 1 -i source --draft-model m.h5 -j 1
+expect 0 '*' 'translate: the draft model was used for 0 of 40 lines: it is for *' "$translate" -m m.h5 "${short[@]}" -b 1 -i source --draft-model m.h5 -j 1
 expect 1 '' 'translate: missing.h5: cannot open: No such file or directory' "$translate" -m m.h5 -b 1 -i source --draft-model missing.h5
 expect 2 '' 'translate: --draft-model: needs greedy search (add -b 1)' "$translate" -m m.h5 -i source --draft-model m.h5
 expect 2 '' 'translate: --draft-length: needs --draft-model' "$translate" -m m.h5 -b 1 -i source --draft-length 3

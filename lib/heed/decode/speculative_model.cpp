@@ -50,7 +50,7 @@ void SpeculativeStepModel::reorder(std::span<const std::int32_t> parents) {
 
 /// Makes the model go back to the tokens that the search has fed: forgets the proposed tokens that the search has not
 /// fed.
-void SpeculativeStepModel::drop_wrong() {
+void SpeculativeStepModel::discard_rejected() {
   if (chain_.size() > 1) model_->reorder(std::vector<std::int32_t>{static_cast<std::int32_t>(used_) - 1});
   chain_.clear();
   used_ = 0;
@@ -58,7 +58,7 @@ void SpeculativeStepModel::drop_wrong() {
 
 /// Gives the rest of the batch to the model alone.
 void SpeculativeStepModel::stop_speculating() {
-  if (speculates_) drop_wrong();
+  if (speculates_) discard_rejected();
   speculates_ = false;
 }
 
@@ -103,13 +103,13 @@ void SpeculativeStepModel::propose(CpuContext& device) {
     if (rows > 1) draft_->reorder(std::span(&last, 1));
   };
   feed(lacking);
-  double all_right = 1;
+  double joint_probability = 1;
   for (std::size_t i = 0; i < most; ++i) {
     const std::optional<Guess> next = likeliest();
     if (!next) break;
-    all_right *= next->probability;
+    joint_probability *= next->probability;
     // The negation also stops where a damaged draft model gives NaN.
-    if (!(all_right >= limits_.least_probability)) break;
+    if (!(joint_probability >= limits_.least_probability)) break;
     chain_.push_back(next->token);
     if (i + 1 == most) break;
     draft_fed_.push_back(next->token);
@@ -125,7 +125,7 @@ void SpeculativeStepModel::step(std::span<const std::int32_t> tokens, CpuContext
   if (is_ahead(tokens[0], k)) {
     ++counts_.accepted;
   } else {
-    drop_wrong();
+    discard_rejected();
     chain_.push_back(tokens[0]);
     propose(device);
     k_ = k;

@@ -84,7 +84,7 @@ class SpeculativeStepModel : public StepModel {
   };
 
   bool is_ahead(std::int32_t token, std::int64_t k) const;
-  void drop_wrong();
+  void discard_rejected();
   void stop_speculating();
   void propose(CpuContext& device);
   std::optional<Guess> likeliest() const;

@@ -386,20 +386,23 @@ class TranslateRun {
     if (counts.sentences == 0) return;
     const auto steps = static_cast<double>(counts.steps);
     char text[200];
-    std::snprintf(text, sizeof text,
-                  "the draft model was used for %s lines: %s of %s guessed pieces were right; a step of the model gave "
-                  "%.1f pieces",
-                  format_count(counts.sentences).c_str(), format_count(counts.accepted).c_str(),
-                  format_count(counts.proposed).c_str(), static_cast<double>(counts.accepted) / steps + 1);
+    std::snprintf(
+        text, sizeof text,
+        "the draft model was used for %s of %s lines: %s of %s guessed tokens were right; a step of the model "
+        "gave %.2f tokens",
+        format_count(counts.sentences).c_str(), format_count(done_).c_str(), format_count(counts.accepted).c_str(),
+        format_count(counts.proposed).c_str(), static_cast<double>(counts.accepted) / steps + 1);
     log_.info(text);
   }
 
-  /// Says so when the draft model was used for no line, because all lines were translated in batches of several lines.
+  /// Says so when the draft model was used for less than half of the lines, because the others were translated in
+  /// batches of several lines, or are longer than the draft model's learned positions.
   void note_unused_draft() {
-    if (pieces_ > 0 && draft_counts().sentences == 0)
-      log_.info(
-          "the draft model was not used: it is for lines that come one at a time (a file is translated fastest "
-          "without --draft-model, in batches)");
+    const std::int64_t used = draft_counts().sentences;
+    if (pieces_ > 0 && 2 * used < done_)
+      log_.info("the draft model was used for " + format_count(used) + " of " + format_count(done_) +
+                " lines: it is for lines that come one at a time and are not longer than it accepts (a file is "
+                "translated fastest without --draft-model, in batches)");
   }
 
   /// Logs the speed that the cost model predicts, and the predicted fraction of time for each kind of work, for
@@ -475,7 +478,7 @@ void check_draft(const TranslateOptions& options, bool length_given) {
   }
   if (!options.score.empty()) throw UsageError("--draft-model: has no use with --score, which translates nothing");
   if (options.search.search == SearchKind::sample)
-    throw UsageError("--draft-model: has no use with --search sample (it guesses the likeliest pieces; take -b 1)");
+    throw UsageError("--draft-model: has no use with --search sample (leave --search sample out and add -b 1)");
   if (options.search.beam_size != 1) throw UsageError("--draft-model: needs greedy search (add -b 1)");
   if (options.models.size() > 1)
     throw UsageError("--draft-model: drafts for one model, but " + std::to_string(options.models.size()) +
