@@ -46,12 +46,6 @@ void check_same_texts(const std::string& first_path, const Checkpoint& first, co
   check("target", first.target.parts(), other.target.parts());
 }
 
-/// Returns the greatest number of tokens in a sequence that a model accepts, or nothing when it accepts any number.
-std::optional<int> longest_of(const TransformerConfig& config) {
-  if (config.positions != PositionEncoding::learned) return std::nullopt;
-  return config.max_positions;
-}
-
 /// Returns the smaller of two greatest lengths, of which nothing means that there is no limit.
 std::optional<int> smaller(std::optional<int> a, std::optional<int> b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
@@ -110,7 +104,7 @@ void Translator::pack(Model& model, ThreadTeam& team) {
 
 std::optional<int> Translator::longest_sequence() const {
   std::optional<int> longest;
-  for (const auto& each : models_) longest = smaller(longest, longest_of(each->file.checkpoint.model->config()));
+  for (const auto& each : models_) longest = smaller(longest, each->file.checkpoint.model->config().longest_sequence());
   return longest;
 }
 
@@ -128,7 +122,7 @@ std::unique_ptr<StepModel> Translator::step_model() {
 
 std::unique_ptr<SpeculativeStepModel> Translator::speculative_step_model(int length) {
   DraftLimits limits{.length = length};
-  limits.longest = smaller(longest_sequence(), longest_of(draft_->file.checkpoint.model->config()));
+  limits.longest = smaller(longest_sequence(), draft_->file.checkpoint.model->config().longest_sequence());
   return std::make_unique<SpeculativeStepModel>(step_model(*models_.front()), step_model(*draft_), limits);
 }
 

@@ -58,9 +58,9 @@ Transformer<T>::Transformer(const TransformerConfig& c)
 template <class T>
 std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
   const int length = longest(packed);
-  if (config_.positions == PositionEncoding::learned && length > config_.max_positions)
+  if (const auto most = config_.longest_sequence(); most && length > *most)
     throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
-                std::to_string(config_.max_positions) + " learned positions (cut it with --max-length)");
+                std::to_string(*most) + " learned positions (cut it with --max-length)");
   const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
   for (int b = 0; b < packed.sequences(); ++b)
     for (int t = 0; t < packed.length(b); ++t) out[packed.begin(b) + t] = t;

@@ -145,6 +145,12 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
           {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
   }
 
+  /// Returns the greatest number of tokens in a sequence that the model accepts, which is the number of learned
+  /// positions; nothing when it accepts any number.
+  std::optional<int> longest_sequence() const {
+    return positions == PositionEncoding::learned ? std::optional(max_positions) : std::nullopt;
+  }
+
   /// Throws UsageError, with the names of the options, if fields of the config contradict each other: the number of
   /// heads does not divide the width, sinusoidal positions have an odd width, or `--tied-embeddings all` has
   /// vocabularies of different sizes.

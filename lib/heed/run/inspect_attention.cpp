@@ -166,7 +166,7 @@ class InspectRun {
         reader_(options, in) {
     const TransformerConfig& config = checkpoint_.model->config();
     report_.check_model(config.enc_depth, config.dec_depth, config.heads);
-    if (config.positions == PositionEncoding::learned) longest_ = std::min(longest_, config.max_positions - 1);
+    if (const auto longest = config.longest_sequence()) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
   }

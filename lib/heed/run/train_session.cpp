@@ -72,10 +72,9 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
   tell_of_byte_order_mark(options.vocabularies.front(), log);
   if (options.vocabularies.back() != options.vocabularies.front())
     tell_of_byte_order_mark(options.vocabularies.back(), log);
-  const bool learned = config_.positions == PositionEncoding::learned;
-  if (learned && options.batch.max_length > config_.max_positions)
+  if (const auto longest = config_.longest_sequence(); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than --max-positions " +
-                     std::to_string(config_.max_positions));
+                     std::to_string(*longest));
   const EncodeOptions encode{options.batch.max_length, options.batch.on_long, options.pretokenized};
   PairReader reader =
       open_pairs(options.tsv.empty() ? options.train_sets : std::vector{options.tsv}, in, options.utf8.on_invalid_utf8);
@@ -86,8 +85,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
 
 void TrainSession::read_validation(std::istream& in) {
   // Validation sentences of any length are kept; only models with learned positions limit the length.
-  const bool learned = config_.positions == PositionEncoding::learned;
-  const EncodeOptions encode{learned ? config_.max_positions : kNoLengthLimit, OnLong::crop, options_.pretokenized};
+  const EncodeOptions encode{config_.longest_sequence().value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
   PairReader reader = open_pairs(options_.valid_sets, in, options_.utf8.on_invalid_utf8);
   CorpusReport report;
   valid_corpus_ = encode_corpus(reader, source_, target_, encode, pool_, log_, report, &valid_lines_);
