@@ -167,6 +167,8 @@ class SectionsTest(unittest.TestCase):
             loading.latency(bench)
         medians = {row.what: row.heed for row in bench.rows if row.what.endswith("median")}
         self.assertEqual(medians, {"the model given, int8, 1 thread, median": [2.0], "the model given with its draft, int8, 1 thread, median": [1.0]})
+        self.assertEqual([row.peer for row in bench.rows if row.theirs == [2.0]], ["no draft"])
+        self.assertEqual([row.quote for row in bench.rows if row.quote], [("the model given", "int8", "1 thread")])
 
 
 class MachineTest(unittest.TestCase):

@@ -9,6 +9,7 @@
 #include "heed/decode/search.h"
 #include "random_model.h"
 #include "random_shortlist.h"
+#include "same_hypotheses.h"
 
 using namespace heed;
 
@@ -53,15 +54,6 @@ SearchOptions options_of(const Way& way) {
   options.n_best = std::min(way.beam, 3);
   options.max_output_length = way.beam > 100 ? 3 : 12;
   return options;
-}
-
-void check_same(const std::vector<Hypothesis>& x, const std::vector<Hypothesis>& y) {
-  REQUIRE(x.size() == y.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    CHECK(x[i].ids == y[i].ids);
-    CHECK(x[i].log_probabilities == y[i].log_probabilities);
-    CHECK(x[i].score == y[i].score);
-  }
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "heed/text/strings/vocabulary.h"
 #include "random_model.h"
 #include "random_shortlist.h"
+#include "same_hypotheses.h"
 
 using namespace heed;
 
@@ -47,16 +48,6 @@ PackedIds sentence(int seed) {
   PackedIds out;
   out.append(random_sentence(seed));
   return out;
-}
-
-void check_same(const std::vector<Hypothesis>& x, const std::vector<Hypothesis>& y) {
-  REQUIRE(x.size() == y.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    CHECK(x[i].ids == y[i].ids);
-    CHECK(x[i].log_probabilities == y[i].log_probabilities);
-    CHECK(x[i].sum == y[i].sum);
-    CHECK(x[i].score == y[i].score);
-  }
 }
 
 /// Returns options of greedy searches: with the default limits, with limits that cut or lengthen the translations, and

@@ -51,7 +51,8 @@ void SpeculativeStepModel::reorder(std::span<const std::int32_t> parents) {
 /// Makes the model go back to the tokens that the search has fed: forgets the proposed tokens that the search has not
 /// fed.
 void SpeculativeStepModel::discard_rejected() {
-  if (chain_.size() > 1) model_->reorder(std::vector<std::int32_t>{static_cast<std::int32_t>(used_) - 1});
+  const std::int32_t last = static_cast<std::int32_t>(used_) - 1;
+  if (chain_.size() > 1) model_->reorder(std::span(&last, 1));
   chain_.clear();
   used_ = 0;
 }
