@@ -38,7 +38,7 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
     CAPTURE(static_cast<int>(precision));
     CAPTURE(beam);
     CAPTURE(f.config.dim_emb);
-    TransformerStepModel model(*f.model, *f.parameters, precision);
+    NetworkStepModel model(*f.model, *f.parameters, precision);
     SearchOptions options;
     options.beam_size = beam == 0 ? 4 : beam;
     options.n_best = beam == 1 ? 1 : 3;
@@ -73,7 +73,7 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
 
 TEST_CASE("forced scores are the search's, and do not depend on the batch either") {
   Fixture f;
-  TransformerStepModel model(*f.model, *f.parameters, Precision::float32);
+  NetworkStepModel model(*f.model, *f.parameters, Precision::float32);
   SearchOptions options;
   Batch all;
   std::vector<Hypothesis> found;

@@ -13,6 +13,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
+#include "heed/model/transformer.h"
 #include "heed/run/translate.h"
 #include "heed/text/bpe/bpe.h"
 

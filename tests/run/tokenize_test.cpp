@@ -11,6 +11,7 @@
 
 #include "heed/base/random.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/model/transformer.h"
 #include "heed/run/build_vocab.h"
 
 using namespace heed;

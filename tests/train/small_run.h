@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/model/transformer.h"
 #include "heed/train/trainer.h"
 
 namespace heed {
@@ -46,7 +47,7 @@ inline TransformerConfig small_config(double dropout = 0.1) {
   return config;
 }
 
-inline BatchLoss loss_of(const Transformer<float>& model) {
+inline BatchLoss loss_of(const Model<float>& model) {
   return [&model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options, CrossEntropySums* sums) {
     return model.loss(graph, batch, options, sums);
   };
@@ -94,7 +95,7 @@ struct SmallRun {
       state->state.seed = 1;
     }
     restore_training_form(*state, batch.exponential_smoothing > 0);
-    const Transformer<float>& model = *state->checkpoint.model;
+    const Model<float>& model = *state->checkpoint.model;
     workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool);
     validator.emplace(mirrored(20), std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);

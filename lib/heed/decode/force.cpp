@@ -4,14 +4,13 @@
 
 namespace heed {
 
-std::vector<std::vector<float>> force_decode(const Transformer<float>& model, ParameterValues<float>& parameters,
+std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
                                              Precision precision, const Batch& batch, Trace* trace,
                                              PackedParameters<float>* packed) {
   Arena arena;
   CpuContext device{arena, precision};
   Graph<float> graph(device, parameters, packed);
-  const Variable<float> memory = model.encode(graph, batch.source, trace);
-  const Variable<float> hidden = model.decode(graph, memory, batch.source.packed(), batch.target_in, trace);
+  const Variable<float> hidden = model.hidden(graph, batch, trace);
   std::vector<float> flat(batch.target_out.size());
   token_log_probabilities(device, hidden.value, model.output_weight(graph).value, model.output_bias(graph).value,
                           batch.target_out, flat.data());

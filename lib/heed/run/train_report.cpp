@@ -103,11 +103,7 @@ void print_cost(TrainSession& session, Table& table) {
 }  // namespace
 
 std::string describe_model(TrainSession& session) {
-  const TransformerConfig& config = session.model().config();
-  return "Transformer with " + format_count(session.model().layout().parameter_count()) + " parameters (" +
-         std::to_string(config.enc_depth) + " + " + std::to_string(config.dec_depth) + " layers, width " +
-         std::to_string(config.dim_emb) + ", " + std::to_string(config.heads) + " heads, feed-forward " +
-         std::to_string(config.dim_ffn) + "), " +
+  return describe(session.model().config(), session.model().layout().parameter_count()) + ", " +
          (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on " +
          std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads") + " with " +
          std::string(instruction_set_name(instruction_set())) + " and " + gemm_library();

@@ -30,7 +30,7 @@ class TrainSession {
 
   const TrainOptions& options() const { return options_; }
   Log& log() { return log_; }
-  const Transformer<float>& model() const { return *run_->checkpoint.model; }
+  const Model<float>& model() const { return *run_->checkpoint.model; }
   ResumableCheckpoint& run() { return *run_; }
   const ParallelCorpus& corpus() const { return corpus_; }
   const CorpusReport& report() const { return report_; }
@@ -63,7 +63,7 @@ class TrainSession {
   Log& log_;
   ThreadPool pool_;
   TextModel source_, target_;
-  TransformerConfig config_;
+  ModelConfig config_;
   // The user's options; when the length of the training is known, with the default warm-up and peak of the learning
   // rate.
   OptimizerOptions optimizer_options_;

@@ -14,7 +14,7 @@ constexpr std::size_t kSentences = 64;
 
 }  // namespace
 
-std::vector<std::string> translate_corpus(const Transformer<float>& model, ParameterValues<float>& parameters,
+std::vector<std::string> translate_corpus(const Model<float>& model, ParameterValues<float>& parameters,
                                           Precision precision, const ParallelCorpus& corpus, const TextModel& target,
                                           bool tokens, ThreadPool& pool) {
   // Sentences are sorted by length, so that the translations of a batch end at about the same decoding step.
@@ -26,7 +26,7 @@ std::vector<std::string> translate_corpus(const Transformer<float>& model, Param
   std::vector<std::string> out(order.size());
   std::atomic<std::size_t> next = 0;
   pool.run([&](int) {
-    TransformerStepModel step_model(model, parameters, precision);
+    NetworkStepModel step_model(model, parameters, precision);
     const SearchOptions options{.beam_size = 1};
     PackedIds source;
     std::vector<std::int32_t> sentence;
