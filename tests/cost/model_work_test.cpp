@@ -28,7 +28,7 @@ TEST_CASE("every matrix of the layers multiplies one source or one target token 
   for (const ParameterInfo& info : model.layout().all())
     if (info.name.find("/layers/") != std::string::npos && info.shape.rank() == 2) matrices += info.shape.size();
   TokenCounts counts;
-  counts.add(1, 1);
+  counts.add({1, 1});
   CHECK(forward_work(model, counts).layers == matrices);
   CHECK(model.products().size() == 3 * 4 + 2 * 7);
 }
@@ -37,8 +37,8 @@ TEST_CASE("work follows the formulas of the paper") {
   const Transformer<float> model(some_config());
   const std::int64_t d = 24, f = 40, source = 7 + 11, target = 5 + 60;
   TokenCounts counts, second;
-  counts.add(7, 5);
-  second.add(11, 60);
+  counts.add({7, 5});
+  second.add({11, 60});
   counts += second;
   CHECK(counts.source == source);
   CHECK(counts.target == target);

@@ -44,7 +44,7 @@ TEST_CASE("a model from a file gives the bits of the model in memory") {
     for (int seed = 1; seed < 6; ++seed) {
       const std::vector<std::int32_t> sentence = random_sentence(seed);
       source.append(sentence);
-      append_pair(pairs, std::span(sentence).first(sentence.size() - 1), std::vector<std::int32_t>{7, 8, 9, seed + 4});
+      pairs.add(std::span(sentence).first(sentence.size() - 1), std::vector<std::int32_t>{7, 8, 9, seed + 4});
     }
     for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
       CAPTURE(static_cast<int>(precision));

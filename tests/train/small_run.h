@@ -97,7 +97,7 @@ struct SmallRun {
     restore_training_form(*state, batch.exponential_smoothing > 0);
     const Model<float>& model = *state->checkpoint.model;
     workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool);
-    validator.emplace(mirrored(20), std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
+    validator.emplace(held_out, std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
     trainer =
@@ -120,7 +120,7 @@ struct SmallRun {
   RunOptions run;
   OptimizerOptions optimizer;
   Precision precision = Precision::float32;
-  ParallelCorpus corpus = mirrored(150);
+  ParallelCorpus corpus = mirrored(150), held_out = mirrored(20);
   std::ostringstream out, messages;
   Log log{messages, "train"};
   std::optional<ResumableCheckpoint> state;

@@ -7,7 +7,8 @@
 
 namespace heed {
 
-void TokenCounts::add(std::int64_t source_tokens, std::int64_t target_tokens) {
+void TokenCounts::add(ExampleSize example) {
+  const std::int64_t source_tokens = example.source, target_tokens = example.target;
   source += source_tokens;
   target += target_tokens;
   encoder_pairs += source_tokens * source_tokens;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "heed/data/examples.h"
 #include "heed/model/model.h"
 
 namespace heed {
@@ -16,8 +17,8 @@ struct TokenCounts {
   /// Numbers of (query, key) pairs for which attention computes a logit.
   std::int64_t encoder_pairs = 0, decoder_pairs = 0, cross_pairs = 0;
 
-  /// Adds the counts of a sentence pair in training or scoring, where the model computes all positions at once.
-  void add(std::int64_t source_tokens, std::int64_t target_tokens);
+  /// Adds the counts of an example in training or scoring, where the model computes all positions at once.
+  void add(ExampleSize example);
   /// Returns the number of (query, key) pairs of one kind of attention.
   std::int64_t pairs(AttentionKind kind) const;
   TokenCounts& operator+=(const TokenCounts& other);

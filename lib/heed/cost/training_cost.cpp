@@ -114,9 +114,9 @@ struct Rates {
 /// Measures on this machine how many seconds each unit of training work takes.
 class Calibration {
  public:
-  /// `pairs` are the sentence pairs of a typical shard (part of a batch). The kernels are measured on these pairs.
+  /// `shard` are the examples of a typical shard (part of a batch). The kernels are measured on these examples.
   Calibration(const Model<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
-              const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, const BatchOptions& options,
+              const Examples& examples, std::span<const std::int32_t> shard, const BatchOptions& options,
               Precision precision, ThreadPool& pool)
       : model_(model),
         products_(model.products()),
@@ -124,8 +124,8 @@ class Calibration {
         options_(options),
         pool_(pool),
         timer_(pool) {
-    fill_batch(corpus, pairs, batch_);
-    for (const std::int32_t pair : pairs) counts_.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
+    examples.fill(shard, batch_);
+    for (const std::int32_t example : shard) counts_.add(examples.size_of(example));
     // With bfloat16, a weight is converted once for all rows of a shard. The measured matrix product then needs as many
     // rows as a shard, so that the conversion takes its usual fraction of the time.
     const bool prepares = takes_bfloat16(precision);
@@ -291,24 +291,23 @@ class Calibration {
 
 /// The counted work of each thread in each of the first updates of an epoch.
 struct Plan {
-  Plan(const ParallelCorpus& corpus, const BatchOptions& options, int threads) {
-    EpochBatches batches(corpus, options.limits(), static_cast<std::uint64_t>(options.seed));
+  Plan(const Examples& examples, const BatchOptions& options, int threads) {
+    EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
     batches.prepare(0);
     std::vector<Shard> shards;
     std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>> by_work;
     for (std::int64_t b = 0; b < batches.size() && updates.size() < kUpdates;) {
       shards.clear();
       for (int i = 0; i < options.optimizer_delay && b < batches.size(); ++i)
-        cut_into_shards(corpus, batches[b++], shards);
+        cut_into_shards(examples, batches[b++], shards);
       std::vector<TokenCounts>& update = updates.emplace_back(static_cast<std::size_t>(threads));
       for (std::size_t i = 0; i < shards.size(); ++i) {
         TokenCounts shard;
-        for (const std::int32_t pair : shards[i].pairs)
-          shard.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
+        for (const std::int32_t example : shards[i].examples) shard.add(examples.size_of(example));
         update[i % update.size()] += shard;
         all += shard;
         by_work.emplace_back(shard.cross_pairs,
-                             std::vector<std::int32_t>(shards[i].pairs.begin(), shards[i].pairs.end()));
+                             std::vector<std::int32_t>(shards[i].examples.begin(), shards[i].examples.end()));
       }
     }
     if (by_work.empty()) return;
@@ -320,7 +319,7 @@ struct Plan {
   // The counted work of each thread in each update: [update][thread].
   std::vector<std::vector<TokenCounts>> updates;
   TokenCounts all;
-  // The corpus indices of the sentence pairs in a typical shard: the shard whose number of (query, key) pairs in the
+  // The indices of the examples in a typical shard: the shard whose number of (query, key) pairs in the
   // cross-attention is the median of all shards.
   std::vector<std::int32_t> typical_shard;
 };
@@ -355,12 +354,12 @@ std::array<double, 4> seconds_of_tokens(const ResidualNorms& norms, const Rates&
 }  // namespace
 
 TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
-                           const OptimizerSettings& optimizer, const ParallelCorpus& corpus, const BatchOptions& batch,
+                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& batch,
                            Precision precision, ThreadPool& pool) {
-  const Plan plan(corpus, batch, pool.size());
+  const Plan plan(examples, batch, pool.size());
   if (plan.updates.empty()) return {};
   const Rates rate =
-      Calibration(model, parameters, optimizer, corpus, plan.typical_shard, batch, precision, pool).measure();
+      Calibration(model, parameters, optimizer, examples, plan.typical_shard, batch, precision, pool).measure();
   const ResidualNorms norms = model.residual_norms();
   const double threads = pool.size(), updates = as_double(std::ssize(plan.updates));
   const double parameter_count = as_double(model.layout().storage_size());

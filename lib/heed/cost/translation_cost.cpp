@@ -370,8 +370,8 @@ void CountedStepModel::start(const PackedIds& source) {
   last_.assign(static_cast<std::size_t>(source.sequences()), -1);
   length_ = live_ = 0;
   for (int s = 0; s < source.sequences(); ++s) {
-    const std::int64_t tokens = source.packed().length(s);
-    counts_.tokens.add(tokens, 0);
+    const std::int32_t tokens = source.packed().length(s);
+    counts_.tokens.add({tokens, 0});
     sources_.push_back(tokens);
   }
   counts_.most_source = std::max<std::int64_t>(counts_.most_source, source.packed().tokens());

@@ -1,7 +1,5 @@
 #include "heed/decode/force.h"
 
-#include "heed/text/strings/vocabulary.h"
-
 namespace heed {
 
 std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
@@ -19,17 +17,6 @@ std::vector<std::vector<float>> force_decode(const Model<float>& model, Paramete
   for (int b = 0; b < target.sequences(); ++b)
     out.emplace_back(flat.begin() + target.begin(b), flat.begin() + target.begin(b + 1));
   return out;
-}
-
-void append_pair(Batch& batch, std::span<const std::int32_t> source, std::span<const std::int32_t> target) {
-  std::vector<std::int32_t> ids(source.begin(), source.end());
-  ids.push_back(kEndId);
-  batch.source.append(ids);
-  ids.assign(1, kStartId);
-  ids.insert(ids.end(), target.begin(), target.end());
-  batch.target_in.append(ids);
-  batch.target_out.insert(batch.target_out.end(), target.begin(), target.end());
-  batch.target_out.push_back(kEndId);
 }
 
 }  // namespace heed

@@ -13,8 +13,4 @@ std::vector<std::vector<float>> force_decode(const Model<float>& model, Paramete
                                              Precision precision, const Batch& batch, Trace* trace = nullptr,
                                              PackedParameters<float>* packed = nullptr);
 
-/// Adds a sentence pair to a batch for teacher forcing. `source` and `target` are ids without `</s>`; the function adds
-/// `<s>` and `</s>`.
-void append_pair(Batch& batch, std::span<const std::int32_t> source, std::span<const std::int32_t> target);
-
 }  // namespace heed

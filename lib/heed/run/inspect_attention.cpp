@@ -228,7 +228,7 @@ class InspectRun {
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
     if (source.ids.empty() && target.ids.empty()) return;
     Batch pair;
-    append_pair(pair, source.ids, target.ids);
+    pair.add(source.ids, target.ids);
     TraceCopy trace(report_, sentence.heads);
     force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, &trace);
   }

@@ -10,7 +10,7 @@
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/train/translate_corpus.h"
+#include "heed/train/translate_examples.h"
 
 namespace heed {
 namespace {
@@ -217,8 +217,8 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
                                  CrossEntropySums* sums) { return model->loss(graph, batch, loss_options, sums); };
   workers_ = std::make_unique<GradientWorkers>(model->layout(), loss, precision_, pool_);
   if (valid_corpus_.size() > 0) {
-    const auto translate = [this, model](ParameterValues<float>& parameters, const ParallelCorpus& corpus) {
-      return translate_corpus(*model, parameters, precision_, corpus, target_, options_.pretokenized, pool_);
+    const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
+      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized, pool_);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;

@@ -33,6 +33,7 @@ class TrainSession {
   const Model<float>& model() const { return *run_->checkpoint.model; }
   ResumableCheckpoint& run() { return *run_; }
   const ParallelCorpus& corpus() const { return corpus_; }
+  const ParallelCorpus& valid_corpus() const { return valid_corpus_; }
   const CorpusReport& report() const { return report_; }
   /// Returns the optimiser's settings. Call resume_or_start() or start() first; the same applies to the next three
   /// functions.
