@@ -52,6 +52,15 @@ bool accepts(const Field& field, const std::string& word) {
   return true;
 }
 
+/// Throws a UsageError if the option --`option`, which needs a value, stands before another option. Boost would take
+/// the other option as the value. `rest` are the words of the command line behind the option.
+void check_value(std::string_view option, std::span<const std::string> rest) {
+  if (rest.empty() || !looks_like_option(rest[0])) return;
+  const std::string name = "--" + std::string(option);
+  throw UsageError(name + ": needs a value before '" + rest[0] + "' (" + name + "=" + rest[0] +
+                   " makes this word the value)");
+}
+
 /// Removes the flags (options without a value) from the front of a word of one-letter options, such as -abc, and
 /// appends them to `out` in their long form. Boost would read "bc" as the value of -a. Returns the rest of the word,
 /// with its dash, or an empty string when all letters were flags.
@@ -99,6 +108,7 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
         field = find_letter(fields, rest[1]);
         if (!field && rest[1] != 'h') fail_unknown_option(tool, fields, rest == word ? "-" + name : rest.substr(0, 2));
         if (!field || rest.size() > 2 || field->info.implicit.empty()) {
+          if (field && rest.size() == 2) check_value(field->info.name, std::span(words).subspan(i + 1));
           out.push_back(rest);  // Boost splits a word such as -oFILE into the option -o and the value FILE
           continue;
         }
@@ -114,6 +124,7 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
       const bool built_in = is_built_in(name);
       if (!field && !built_in) fail_unknown_option(tool, fields, "--" + name);
       if (built_in) {
+        if (name == "config" && !has_value) check_value(name, std::span(words).subspan(i + 1));
         out.push_back(word);
         continue;
       }
@@ -130,6 +141,7 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
       const bool follows = i + 1 < words.size() && accepts(*field, words[i + 1]);
       out.push_back(full + "=" + (follows ? words[++i] : std::string(field->info.implicit)));
     } else {
+      check_value(field->info.name, std::span(words).subspan(i + 1));
       out.push_back(full);
     }
   }
