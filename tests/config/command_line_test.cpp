@@ -301,7 +301,7 @@ TEST_CASE("lists grow when they are given again; repeated ones leave the words b
 
 TEST_CASE("a list of fields knows which ones were given") {
   Options options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::ostringstream out;
   parse_command_line(kTool, fields, {"--count=4", "--no-flag", "f"}, out);
   CHECK(fields.given() == std::vector<std::string>{"count", "flag", "file"});
