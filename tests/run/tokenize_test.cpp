@@ -47,7 +47,7 @@ struct Result {
 template <class Options, class Run>
 Result call(const ToolInfo& tool, Run run, std::vector<std::string> words, const std::string& input) {
   Options options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::istringstream in(input);
   std::ostringstream out, messages;
   parse_command_line(tool, fields, std::move(words), out);
