@@ -235,33 +235,13 @@ TEST_CASE("transformer: decoding step by step gives what decoding at once gives,
   }
 }
 
-TEST_CASE("transformer: presets have the sizes of the literature, options override them") {
-  ModelOptions options;
-  options.task = TransformerPreset::base;
-  options.tied_embeddings_all = true;
-  TransformerConfig config = options.resolve(37000, 37000);
+TEST_CASE("transformer: the base model has the number of parameters of the literature") {
+  TransformerConfig config(TransformerSize::base);
+  config.source_vocabulary = config.target_vocabulary = 37000;
+  config.tied_embeddings = TiedEmbeddings::all;
   // Vaswani et al. 2017 say 65 million parameters for the base model with 37,000 shared pieces. The exact number, with
   // biases and layer normalisations, is this one.
   CHECK(Transformer<float>(config).layout().parameter_count() == 63082496);
-  options.task = TransformerPreset::tiny;
-  options.enc_depth = 1;
-  config = options.resolve(10, 10);
-  CHECK(config.enc_depth == 1);
-  CHECK(config.dec_depth == 4);
-  CHECK(config.dim_emb == 128);
-}
-
-TEST_CASE("transformer: options that do not fit together are named") {
-  ModelOptions options;
-  options.heads = 7;
-  CHECK_THROWS_WITH_AS(options.resolve(10, 10), "--dim-emb 512 is not a multiple of --transformer-heads 7", UsageError);
-  options.heads.reset();
-  options.tied_embeddings_all = true;
-  CHECK_THROWS_WITH_AS(
-      options.resolve(10, 11),
-      "--tied-embeddings-all needs one vocabulary for both sides, but the source has 10 pieces and the "
-      "target 11 (give -v one file)",
-      UsageError);
 }
 
 TEST_CASE("transformer: a sequence past the learned positions is an error that says so") {
