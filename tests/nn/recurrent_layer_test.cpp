@@ -7,6 +7,8 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "training.h"
@@ -179,6 +181,36 @@ TEST_CASE("recurrent layers: the steps of decoding give the bits of the whole se
         CHECK(largest_difference(states[i].hidden.value, last[i].hidden.value) == 0);
         if (cell == RecurrentCell::lstm) CHECK(largest_difference(states[i].cell.value, last[i].cell.value) == 0);
       }
+    }
+}
+
+TEST_CASE("recurrent layers: weights that exist in packed form only, in every precision") {
+  for (const RecurrentCell cell : {RecurrentCell::gru, RecurrentCell::lstm})
+    for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
+      CAPTURE(static_cast<int>(cell));
+      CAPTURE(static_cast<int>(precision));
+      ParameterLayout layout;
+      const RecurrentStack stack(
+          layout, "rnn", {.cell = cell, .direction = Direction::both, .input = 19, .width = 37, .context = 5}, 2, 0);
+      ParameterValues<float> values(layout), unread(layout);
+      values.initialise(3);
+      // The biases are in memory; the weights come from a source while they are packed.
+      PackedParameters<float> packed_weights(unread, [&](std::int64_t first, std::span<float> out) {
+        std::copy_n(values.flat().begin() + first, out.size(), out.begin());
+      });
+      for (const auto& info : layout.all()) {
+        const Tensor<float> value = values[layout.find(info.name)];
+        if (info.shape.rank() == 1)
+          for (float& x : value.span()) x = 0.1F;
+        if (info.shape.rank() == 1) std::copy_n(value.data(), value.size(), unread[layout.find(info.name)].data());
+      }
+      Training<float> t;
+      CpuContext device{t.arena, precision};
+      Graph<float> plain(device, values), packed(device, unread, &packed_weights);
+      const std::vector<std::int32_t> offsets = {0, 3, 4};
+      const auto x = t.normal({4, 19}), context = t.normal({2, 5});
+      const auto expected = stack(plain, x, {offsets}, {}, {}, context);
+      CHECK(largest_difference(stack(packed, x, {offsets}, {}, {}, context).value, expected.value) == 0);
     }
 }
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "heed/ops/gemm/gemm.h"
 #include "heed/ops/linear.h"
 #include "op_test.h"
 #include "training.h"
@@ -281,6 +281,26 @@ TEST_CASE("recurrence: absent first states are zeros") {
     const auto without = layer.run(t.graph);
     CHECK(numbers(with) == numbers(without));
   }
+}
+
+TEST_CASE("recurrence: sequences without tokens end in their first states, and no sequences give no states") {
+  for (const RecurrentCell cell : kCells)
+    for (const std::vector<std::int32_t>& offsets : {std::vector<std::int32_t>{0, 0, 0}, {0}, {}}) {
+      Training<float> t;
+      Layer<float> layer(t, cell, Direction::both, 5, offsets);
+      const auto out = layer.run(t.graph);
+      CHECK(numbers(out.last.hidden.value) == numbers(layer.first.hidden.value));
+      if (out.last.cell) CHECK(numbers(out.last.cell.value) == numbers(layer.first.cell.value));
+      t.backward(out.last.hidden, layer.first.hidden.value);
+      CHECK(numbers(layer.first.hidden.gradient.sum()) == numbers(layer.first.hidden.value));
+      for (const float gradient : layer.weight.gradient.sum().span()) CHECK(gradient == 0);
+      in_each_precision(t.arena, nullptr, [&](Graph<float>& graph) {
+        CHECK(numbers(layer.run(graph).last.hidden.value) == numbers(layer.first.hidden.value));
+        const RecurrentState<float> first = std::exchange(layer.first, {});
+        for (const float x : numbers(layer.run(graph))) CHECK(x == 0);
+        layer.first = first;
+      });
+    }
 }
 
 TEST_CASE("recurrence: a wrong shape names the op, the argument and both shapes") {

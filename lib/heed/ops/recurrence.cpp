@@ -98,8 +98,6 @@ RecurrenceResult<T> recurrence(Graph<T>& graph, RecurrentCell cell, Direction di
     if (lstm) a.cells = graph.arena().template tensor<T>({sequences + tokens, width}).data();
     recurrence_forward(graph.device(), a);
   }
-  // The ways are recorded one by one, so that the closure is small; the first way that runs backwards sets the gradient
-  // of the input's columns, which another way's columns do not touch.
   graph.record([&device = graph.device(), ways, first_way = arrays[0], second_way = arrays[1], input, context, weight,
                 bias, first, out] {
     const auto present = [](const Variable<T>& result) {
