@@ -7,48 +7,19 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "heed/base/error.h"
 #include "heed/nn/multi_head_attention.h"
 #include "heed/ops/arithmetic.h"
+#include "network.h"
 #include "op_test.h"
 
 using namespace heed;
 using nlohmann::json;
 
 namespace {
-
-/// The parameters of a layer and a graph for training or inference.
-template <class T>
-struct Network {
-  ParameterLayout layout;
-  Arena arena;
-  CpuContext device{arena};
-  std::optional<ParameterValues<T>> values, gradients;
-  std::optional<Graph<T>> graph;
-  std::uint64_t seed = 1;
-
-  /// Creates parameters with random values, and the graph. Call begin() after the layers have added their parameters.
-  void begin(bool training = true) {
-    values.emplace(layout);
-    gradients.emplace(layout);
-    values->initialise(1);
-    if (training)
-      graph.emplace(device, *values, *gradients);
-    else
-      graph.emplace(device, *values);
-  }
-  Variable<T> input(const Shape& shape) {
-    const RandomStream stream(seed++, RandomUse::sampling);
-    const Tensor<T> value = arena.tensor<T>(shape);
-    for (std::int64_t i = 0; i < value.size(); ++i)
-      value[i] = static_cast<T>(stream.normal(static_cast<std::uint64_t>(i)));
-    return graph->input(value, true);
-  }
-};
 
 /// The numbers of scripts/reference/make_attention_reference.py: element i of the tensor `name`.
 class Formula {
@@ -328,19 +299,7 @@ TEST_CASE("AdditiveAttention: gradients of the parameters as finite differences"
     const auto y = attention(*net.graph, q, k, v, valid).output;
     return sum(*net.graph, multiply(*net.graph, y, y));
   };
-  net.graph->backward(loss());
-  constexpr double kStep = 1e-5;
-  for (int j = 0; j < 3; ++j)
-    for (std::int64_t i = 0; i < (*net.values)[{j}].size(); ++i) {
-      double& x = (*net.values)[{j}][i];
-      const double before = x;
-      x = before + kStep;
-      const double above = loss().value[0];
-      x = before - kStep;
-      const double below = loss().value[0];
-      x = before;
-      CHECK(std::abs((above - below) / (2 * kStep) - (*net.gradients)[{j}][i]) < 1e-7);
-    }
+  check_parameter_gradients(net, loss);
 }
 
 TEST_CASE("padded attention: wrong sizes are named, with what to do") {
