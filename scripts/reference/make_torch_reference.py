@@ -137,6 +137,31 @@ def attention(g):
         yield case(name, inputs, function, g, {"heads": heads, "causal": causal, "queries": queries, "keys": keys})
 
 
+def additive_attention(g):
+    """Yields cases of packed additive attention (see attention()): the scores are sum_c v_c tanh(q_c + k_c)."""
+    for name, heads, causal, queries, keys in (("self", 2, False, [0, 3, 4], [0, 3, 4]),
+                                               ("causal", 3, True, [0, 3, 5], [0, 3, 5]),
+                                               ("cross", 2, False, [0, 2, 5], [0, 4, 7])):
+        def function(query, key, value, scorer):
+            parts = []
+            for b in range(len(queries) - 1):
+                def split(x, offsets):
+                    part = x[offsets[b]:offsets[b + 1]]
+                    return part.reshape(len(part), heads, -1).transpose(0, 1)
+                q, k = split(query, queries), split(key, keys)
+                scores = (torch.tanh(q[:, :, None, :] + k[:, None, :, :]) * scorer.reshape(heads, 1, 1, -1)).sum(-1)
+                if causal:
+                    hidden = torch.ones(scores.shape[1:], dtype=torch.bool).triu(1)
+                    scores = scores.masked_fill(hidden, -torch.inf)
+                out = torch.softmax(scores, -1) @ split(value, keys)
+                parts.append(out.transpose(0, 1).reshape(-1, query.shape[1]))
+            return {"y": torch.cat(parts)}
+
+        inputs = {"query": draw(g, queries[-1], 6), "key": draw(g, keys[-1], 6), "value": draw(g, keys[-1], 6),
+                  "scorer": draw(g, 6)}
+        yield case(name, inputs, function, g, {"heads": heads, "causal": causal, "queries": queries, "keys": keys})
+
+
 def cross_entropy(g):
     targets = [4, 0, 6, 4]
     for smoothing in (0.0, 0.1):
@@ -151,7 +176,8 @@ def cross_entropy(g):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (linear, layer_norm, embedding, softmax, masked_softmax, matmul, adam, attention, cross_entropy):
+    for make in (linear, layer_norm, embedding, softmax, masked_softmax, matmul, adam, attention, additive_attention,
+                 cross_entropy):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}
         lines = ",\n".join(json.dumps(c, allow_nan=False) for c in cases)

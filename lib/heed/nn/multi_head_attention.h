@@ -6,19 +6,26 @@
 
 #include "heed/nn/product.h"
 #include "heed/nn/trace.h"
+#include "heed/ops/additive_attention.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/linear.h"
 
 namespace heed {
 
+/// How attention scores a query q and a key k of a head: `dot` is q . k / sqrt(d) (Vaswani et al. 2017), `additive` is
+/// v . tanh(q + k) with a learnt vector v (Bahdanau et al. 2015).
+enum class AttentionScoring { dot, additive };
+
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2) with the parameters
-/// <name>/{query,key,value,output}/{weight [D, D], bias [D]}. The weights of query, key and value lie side by side in
-/// memory. One matrix product therefore projects all three in self-attention, or key and value in cross-attention.
+/// <name>/{query,key,value,output}/{weight [D, D], bias [D]} and, with additive scores, <name>/scorer/weight [D], the
+/// vectors v of all heads. The weights of query, key and value lie side by side in memory. One matrix product therefore
+/// projects all three in self-attention, or key and value in cross-attention.
 class MultiHeadAttention {
  public:
   /// Adds the parameters of the attention layer to `layout`. `width` is D, which `heads` must divide; `dropout` is the
   /// probability of dropping an attention weight in training.
-  MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout)
+  MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout,
+                     AttentionScoring scoring = AttentionScoring::dot)
       : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout} {
     // The weights of query, key and value get the initial values of one [3D, D] matrix (Glorot initialisation of the
     // stacked shape): the standard deviation of a [D, D] matrix, divided by the square root of 2.
@@ -31,6 +38,10 @@ class MultiHeadAttention {
     layout.add(name + "/value/bias", {width}, zeros, true);
     output_weight_ = layout.add(name + "/output/weight", {width, width}, Initialiser::xavier());
     output_bias_ = layout.add(name + "/output/bias", {width}, zeros);
+    // The vector of each head has the standard deviation of a Glorot-initialised matrix [1, D / heads].
+    if (scoring == AttentionScoring::additive)
+      scorer_ = layout.add(name + "/scorer/weight", {width},
+                           Initialiser::normal(std::sqrt(2 / (1 + static_cast<double>(width / heads)))));
   }
 
   /// Computes the self-attention of a packed batch. Shapes: x [N, D] -> [N, D]. With `causal`, a position attends to
@@ -92,6 +103,13 @@ class MultiHeadAttention {
     add_product(place, output_weight_, output_bias_, 1, products);
   }
 
+  /// Returns the vectors v [D] of additive scores, or an absent variable where the scores are dot products.
+  template <class T>
+  Variable<T> scorer(Graph<T>& graph) const {
+    return scorer_ ? graph.parameter(scorer_) : Variable<T>();
+  }
+
+  AttentionScoring scoring() const { return scorer_ ? AttentionScoring::additive : AttentionScoring::dot; }
   int heads() const { return options_.heads; }
   std::int64_t width() const { return width_; }
 
@@ -116,17 +134,27 @@ class MultiHeadAttention {
       if (point.trace) {
         const Tensor<float> weights =
             graph.arena().template tensor<float>({attention_weights_size(queries, keys, options.heads)});
-        const Variable<T> out = attention(graph, query, key, value, width_, queries, keys, options, weights.data());
+        const Variable<T> out = score_and_attend(graph, query, key, value, queries, keys, options, weights.data());
         point.trace->attention(point.kind, point.layer, options.heads, queries, keys, weights.data());
         return out;
       }
     }
-    return attention(graph, query, key, value, width_, queries, keys, options);
+    return score_and_attend(graph, query, key, value, queries, keys, options, static_cast<T*>(nullptr));
+  }
+  /// Runs the attention op of this layer's scores. `weights_out` may be null.
+  template <class T>
+  Variable<T> score_and_attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key,
+                               const HeadsInput<T>& value, PackedOffsets queries, PackedOffsets keys,
+                               const AttentionOptions& options, T* weights_out) const {
+    if (scorer_)
+      return additive_attention(graph, query, key, value, scorer(graph), width_, queries, keys, options, weights_out);
+    return attention(graph, query, key, value, width_, queries, keys, options, weights_out);
   }
 
   std::int64_t width_;
   AttentionOptions options_;
   ParameterId query_weight_, key_weight_, query_bias_, key_bias_, output_weight_, output_bias_;
+  ParameterId scorer_;  // absent where the scores are dot products
 };
 
 }  // namespace heed
