@@ -46,7 +46,7 @@ def case(name, inputs, function, generator, options=None, constant=()):
 
 
 def linear(g):
-    functions = {"none": lambda z: z, "relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+    functions = {"none": lambda z: z, "relu": F.relu, "gelu": F.gelu, "swish": F.silu, "tanh": torch.tanh}
     inputs = {"x": draw(g, 4, 5), "weight": draw(g, 7, 5), "bias": draw(g, 7)}
     for name, f in functions.items():
         yield case(name, inputs, lambda x, weight, bias, f=f: {"y": f(F.linear(x, weight, bias))}, g)

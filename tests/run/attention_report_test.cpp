@@ -138,8 +138,11 @@ TEST_CASE("a kind of attention that the model does not have is an error") {
         report({.format = AttentionFormat::tsv}));
   CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::encoder}, kPipe, "-", layers_of({decoder, cross})),
                        "--kind encoder: the model has no such attention (it has decoder, cross)", UsageError);
-  CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::all}, kPipe, "-", {}),
-                       "the model has no attention, so that there is nothing to show", UsageError);
+  CHECK_THROWS_WITH_AS(
+      report({.kind = AttentionChoice::all}, kPipe, "-", {}),
+      "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
+      "Transformers have some)",
+      UsageError);
 }
 
 TEST_CASE("an empty line is an empty line of links") {

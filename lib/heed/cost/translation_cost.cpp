@@ -46,7 +46,7 @@ class ModelCalibration {
                    ThreadTeam* team)
       : model_(model),
         width_(model.model.width()),
-        norms_(model.model.residual_norms()),
+        norms_(*model.model.residual_norms()),
         counts_(counts),
         timer_(pool) {
     for (const AttentionLayers& layers : model.model.attention_layers())
@@ -433,6 +433,8 @@ TranslationCost translation_cost(Translator& translator, const std::vector<std::
   for (const auto& chunk : chunks)
     for (const DecodingCounts& thread : chunk) all += thread;
   if (all.tokens.target == 0) return cost;
+  for (std::size_t i = 0; i < translator.models(); ++i)
+    if (!translator.loaded_model(i).model.residual_norms()) return cost;
   ThreadPool leader(1);
   ThreadPool& threads = team ? leader : pool;
   std::vector<std::unique_ptr<ModelCalibration>> models;

@@ -101,8 +101,9 @@ class Model {
   /// Returns the attention layers, one element for each kind of attention that the model has.
   virtual std::vector<AttentionLayers> attention_layers() const = 0;
   /// Returns the residual connections with normalisation, from which, together with products() and attention_layers(),
-  /// cost models predict the time of the model's layers.
-  virtual ResidualNorms residual_norms() const = 0;
+  /// cost models predict the time of the model's layers. Nothing: the layers have other work too, so that only a
+  /// measurement of whole batches can tell their time.
+  virtual std::optional<ResidualNorms> residual_norms() const = 0;
 
  protected:
   explicit Model(const ModelConfig& config) : config_(config) {}
@@ -111,6 +112,14 @@ class Model {
   ParameterLayout layout_;
   ParameterId output_weight_, output_bias_;
 };
+
+/// Tells whether a model has attention of this kind.
+template <class T>
+bool has_attention(const Model<T>& model, AttentionKind kind) {
+  for (const AttentionLayers& each : model.attention_layers())
+    if (each.kind == kind) return true;
+  return false;
+}
 
 extern template class Model<float>;
 extern template class Model<double>;

@@ -31,6 +31,10 @@ ModelConfig preset(Task task) {
       return TransformerConfig(TransformerSize::base);
     case Task::transformer_big:
       return TransformerConfig(TransformerSize::big);
+    case Task::rnn:
+      return RnnConfig();
+    case Task::rnn_attention:
+      return RnnAttentionConfig();
   }
   throw Error("internal: unknown task");
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/config/fields.h"
+#include "heed/model/rnn_config.h"
 #include "heed/model/transformer_config.h"
 
 namespace heed {
@@ -27,19 +28,27 @@ namespace heed {
 ///
 /// This file needs no kernels, so that a program that reads only text models from checkpoints starts fast. make_model()
 /// in model/make_model.h makes the model.
-using ModelConfig = std::variant<TransformerConfig>;
+using ModelConfig = std::variant<TransformerConfig, RnnConfig, RnnAttentionConfig>;
 
 /// The values of the option --task of `train`. Each names an architecture with its sizes.
-enum class Task { transformer_tiny, transformer_mini, transformer_small, transformer_base, transformer_big };
+enum class Task {
+  transformer_tiny,
+  transformer_mini,
+  transformer_small,
+  transformer_base,
+  transformer_big,
+  rnn,
+  rnn_attention
+};
 constexpr Task kDefaultTask = Task::transformer_base;
 
 template <>
 struct EnumNames<Task> {
-  static constexpr std::pair<Task, std::string_view> values[] = {{Task::transformer_tiny, "transformer-tiny"},
-                                                                 {Task::transformer_mini, "transformer-mini"},
-                                                                 {Task::transformer_small, "transformer-small"},
-                                                                 {Task::transformer_base, "transformer-base"},
-                                                                 {Task::transformer_big, "transformer-big"}};
+  static constexpr std::pair<Task, std::string_view> values[] = {
+      {Task::transformer_tiny, "transformer-tiny"},   {Task::transformer_mini, "transformer-mini"},
+      {Task::transformer_small, "transformer-small"}, {Task::transformer_base, "transformer-base"},
+      {Task::transformer_big, "transformer-big"},     {Task::rnn, "rnn"},
+      {Task::rnn_attention, "rnn-attention"}};
 };
 
 /// Returns the config that a task stands for, without vocabulary sizes.

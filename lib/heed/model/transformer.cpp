@@ -112,9 +112,10 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 }
 
 template <class T>
-ResidualNorms Transformer<T>::residual_norms() const {
+std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
   const NormChain::Norm& first = encoder_norms_.first();
-  return {first.scale, first.bias, 2 * config_.enc_depth, 3 * config_.dec_depth, config_.norm_epsilon, config_.dropout};
+  return ResidualNorms{first.scale,           first.bias,           2 * config_.enc_depth,
+                       3 * config_.dec_depth, config_.norm_epsilon, config_.dropout};
 }
 
 template <class T>

@@ -27,7 +27,7 @@ class Transformer : public Model<T> {
   std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
-  ResidualNorms residual_norms() const override;
+  std::optional<ResidualNorms> residual_norms() const override;
 
   /// Runs the encoder on packed source sentences. Returns the encoder's output [S, D], for S source tokens and model
   /// width D. `trace`, if not null, receives the attention weights.

@@ -42,10 +42,7 @@ void TransformerConfig::validate() const {
     throw UsageError("--dim-emb " + number(dim_emb) + " is not a multiple of --transformer-heads " + number(heads));
   if (positions != PositionEncoding::learned && dim_emb % 2 != 0)
     throw UsageError("--dim-emb " + number(dim_emb) + " is odd: sinusoidal positions need an even width");
-  if (tied_embeddings == TiedEmbeddings::all && source_vocabulary != target_vocabulary)
-    throw UsageError("--tied-embeddings-all needs one vocabulary for both sides, but the source has " +
-                     number(source_vocabulary) + " pieces and the target " + number(target_vocabulary) +
-                     " (give -v one file)");
+  check_tied_embeddings(tied_embeddings, *this);
 }
 
 std::string TransformerConfig::describe() const {

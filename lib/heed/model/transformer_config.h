@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "heed/config/fields.h"
+#include "heed/model/config_fields.h"
 #include "heed/nn/position_encoding.h"
 #include "heed/ops/linear.h"
 
@@ -17,20 +17,10 @@ enum class TransformerSize { tiny, mini, small, base, big };
 /// Where layer normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
 /// each sublayer (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
-/// Which layers of the model share one weight matrix. `none`: no layers; `decoder`: the target embedding and the output
-/// layer; `all`: the source embedding, the target embedding and the output layer, which needs one vocabulary for both
-/// languages.
-enum class TiedEmbeddings { none, decoder, all };
-
 template <>
 struct EnumNames<NormPlacement> {
   static constexpr std::pair<NormPlacement, std::string_view> values[] = {{NormPlacement::post, "post"},
                                                                           {NormPlacement::pre, "pre"}};
-};
-template <>
-struct EnumNames<TiedEmbeddings> {
-  static constexpr std::pair<TiedEmbeddings, std::string_view> values[] = {
-      {TiedEmbeddings::none, "none"}, {TiedEmbeddings::decoder, "decoder"}, {TiedEmbeddings::all, "all"}};
 };
 template <>
 struct EnumNames<PositionEncoding> {
@@ -43,24 +33,6 @@ template <>
 struct EnumNames<Activation> {
   static constexpr std::pair<Activation, std::string_view> values[] = {
       {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
-};
-
-/// The maximum width of a layer, in columns. Matrix products in int8 are exact up to kInt8MostDepth columns; the
-/// static_assert checks that no layer can be wider.
-constexpr std::int64_t kMostWidth = 1 << 20;
-static_assert(kMostWidth <= kInt8MostDepth);
-
-/// The numbers of pieces (subwords) in the two vocabularies of a model, which every config has.
-struct VocabularySizes {
-  std::int64_t source_vocabulary = 0, target_vocabulary = 0;
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    visit(source_vocabulary,
-          {.name = "source-vocabulary", .help = "number of source pieces", .value = "N", .min = 1, .max = 1e8});
-    visit(target_vocabulary,
-          {.name = "target-vocabulary", .help = "number of target pieces", .value = "N", .min = 1, .max = 1e8});
-  }
 };
 
 /// The complete definition of an encoder-decoder Transformer (Vaswani et al. 2017), without the values of the

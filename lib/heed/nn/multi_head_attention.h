@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/nn/attention_scoring.h"
 #include "heed/nn/product.h"
 #include "heed/nn/trace.h"
 #include "heed/ops/additive_attention.h"
@@ -11,10 +12,6 @@
 #include "heed/ops/linear.h"
 
 namespace heed {
-
-/// How attention scores a query q and a key k of a head: `dot` is q . k / sqrt(d) (Vaswani et al. 2017), `additive` is
-/// v . tanh(q + k) with a learnt vector v (Bahdanau et al. 2015).
-enum class AttentionScoring { dot, additive };
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2) with the parameters
 /// <name>/{query,key,value,output}/{weight [D, D], bias [D]} and, with additive scores, <name>/scorer/weight [D], the

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/base/error.h"
+#include "heed/nn/product.h"
 #include "heed/ops/dropout.h"
 #include "heed/ops/linear.h"
 #include "heed/ops/recurrence.h"
@@ -78,6 +79,28 @@ class RecurrentLayer {
     return recurrent_cell(graph, options_.cell, project_input(graph, x), context_gates,
                           linear(graph, state.hidden, graph.parameter(hidden_weight_), {}),
                           graph.parameter(hidden_bias_), state);
+  }
+
+  /// Appends the matrix products of the layer to `products`, without that of the context. `place` says where the layer
+  /// is: its members side, in_encoder and layer are those of the products.
+  void add_products(Product place, std::vector<Product>& products) const {
+    const std::int64_t gates = direction_count(options_.direction) * gate_count(options_.cell) * options_.width;
+    const auto add = [&](ParameterId weight, ParameterId bias, std::int64_t inputs) {
+      place.weight = weight;
+      place.bias = bias;
+      place.outputs = gates;
+      place.inputs = inputs;
+      products.push_back(place);
+    };
+    add(input_weight_, input_bias_, options_.input);
+    add(hidden_weight_, hidden_bias_, options_.width);
+  }
+  /// Returns the matrix product of project_context(), with the members of `place` that say where the layer is.
+  Product context_product(Product place) const {
+    place.weight = context_weight_;
+    place.outputs = direction_count(options_.direction) * gate_count(options_.cell) * options_.width;
+    place.inputs = options_.context;
+    return place;
   }
 
   /// Computes what a context adds to the input gates of every step, once for all steps of a sequence. Returns an absent

@@ -132,7 +132,10 @@ void AttentionReport::check_model(const std::vector<AttentionLayers>& attention)
     heads = std::max(heads, each.heads);
     layers_shown += static_cast<int>(layers(each.kind).size());
   }
-  if (kinds.empty()) throw UsageError("the model has no attention, so that there is nothing to show");
+  if (kinds.empty())
+    throw UsageError(
+        "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
+        "Transformers have some)");
   if (most == 0)
     throw UsageError("--kind " + std::string(enum_name(options_.kind)) + ": the model has no such attention (it has " +
                      kinds + ")");
