@@ -53,7 +53,6 @@ struct RecurrenceResult {
 /// Shapes, with G = gate_count(cell) and W = direction_count(direction): input x Wx^T + bx [N, W G D]; context
 /// [B, W G D] or absent, which is added to the input gates of all tokens of a sequence; weight Wh [W G D, D]; bias bh
 /// [W G D] or absent; first [B, W D], absent states are zeros. A sequence without tokens ends in its first state.
-/// The offsets must stay in memory until the backward pass has ended.
 ///
 /// In inference (a graph that does not record) a sequence's results do not depend on the other sequences, bit for bit,
 /// in any precision, and are the same as those of a linear layer without bias and a recurrent_cell() for each step.
