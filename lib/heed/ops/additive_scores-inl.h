@@ -8,7 +8,7 @@
 // -2 v r, but for a constant that softmax ignores, and the derivative of tanh is 4 r (1 - r).
 //
 // e^(2x) is computed for |x| <= kLargestFactor, so that no product overflows. Where a query or a key of the head has a
-// larger element, the tangents of that query are computed one by one ("direct").
+// larger element, the sigmoids of that query are computed one by one ("direct").
 #if defined(HEED_OPS_ADDITIVE_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ADDITIVE_SCORES_INL_H_
 #undef HEED_OPS_ADDITIVE_SCORES_INL_H_
@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "heed/ops/gates-inl.h"
 #include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
 #include "heed/ops/tanh-inl.h"
@@ -38,8 +39,7 @@ template <bool kDirect, class D, class V>
 HWY_INLINE void four_sigmoids(D d, const V (&q)[4], const V (&k)[4], V (&r)[4]) {
   using T = hn::TFromD<D>;
   if constexpr (kDirect) {
-    const V half = hn::Set(d, T(0.5));
-    for (int i = 0; i < 4; ++i) r[i] = hn::NegMulAdd(half, tanh(d, hn::Add(q[i], k[i])), half);
+    for (int i = 0; i < 4; ++i) r[i] = sigmoid(d, hn::Mul(hn::Add(q[i], k[i]), hn::Set(d, T(-2))));
   } else {
     const V one = hn::Set(d, T(1)), most = hn::Set(d, sizeof(T) == 4 ? T(0x1p30) : T(0x1p60));
     V c[4];

@@ -1,5 +1,6 @@
-// The hyperbolic tangent, for SIMD vectors. Each .cpp file with such a kernel includes this file once for each
-// instruction set, after <hwy/highway.h>; the unusual include guard below allows that.
+// The hyperbolic tangent as a fraction, and one division for four fractions, for sums of many tangents in SIMD vectors.
+// tanh_of() (gates-inl.h), with a division of its own, is more accurate near 0. Each .cpp file with such a kernel
+// includes this file once for each instruction set, after <hwy/highway.h>; the unusual include guard below allows that.
 #if defined(HEED_OPS_TANH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_TANH_INL_H_
 #undef HEED_OPS_TANH_INL_H_
@@ -24,14 +25,6 @@ HWY_INLINE V tanh_fraction(D d, V x, V& numerator) {
   const V e = exp_nonpositive(d, hn::Mul(hn::Abs(x), hn::Set(d, T(-2))));
   numerator = hn::CopySign(hn::Sub(hn::Set(d, T(1)), e), x);
   return hn::Add(hn::Set(d, T(1)), e);
-}
-
-/// Returns tanh x (see tanh_fraction() for the accuracy).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V tanh(D d, V x) {
-  V numerator;
-  const V denominator = tanh_fraction(d, x, numerator);
-  return hn::Div(numerator, denominator);
 }
 
 /// Computes r[i] = 1 / c[i] for four vectors with a single division, which takes as long as many multiplications. The
