@@ -31,12 +31,18 @@ TextModel pieces(int size) {
 TEST_CASE("a model from a file gives the bits of the model in memory") {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("heed_translator_test_" + std::to_string(::getpid()))).string();
-  TransformerConfig config = tiny_config();
-  for (const NormPlacement norm : {NormPlacement::post, NormPlacement::pre}) {
-    config.norm = norm;
-    config.enc_depth = 2;
-    // The embedding, which is read unpacked, may also be the packed weight of the output layer.
-    config.tied_embeddings = norm == NormPlacement::pre ? TiedEmbeddings::decoder : TiedEmbeddings::none;
+  std::vector<std::function<void(TransformerConfig&)>> choices = {[](TransformerConfig&) {},
+                                                                  [](TransformerConfig& c) {
+                                                                    c.norm = NormPlacement::pre;
+                                                                    // The embedding, which is read unpacked, is also
+                                                                    // the packed weight of the output layer.
+                                                                    c.tied_embeddings = TiedEmbeddings::decoder;
+                                                                  }};
+  for (const auto& [name, choose] : kinds_of_transformer) choices.push_back(choose);
+  for (const auto& choose : choices) {
+    TransformerConfig config = tiny_config();
+    config.enc_depth = config.dec_depth = 2;
+    choose(config);
     Checkpoint memory = random_checkpoint(config, pieces(83), pieces(90), 3);
     save_checkpoint(path, memory);
     PackedIds source;

@@ -55,6 +55,7 @@ TransformerConfig config_of(const json& c) {
   config.ffn_activation = parse<Activation>(c["activation"]);
   config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
   config.output_bias = c["output_bias"];
+  if (c.contains("cross")) config.cross_attention = parse<CrossAttention>(c["cross"]);
   config.dropout = 0;
   return config;
 }
@@ -92,9 +93,9 @@ TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, 
     Arena arena;
     CpuContext device{arena};
     Graph<T> graph(device, values, gradients);
-    const Variable<T> memory = model.encode(graph, batch.source);
-    check_close(memory.value, c["memory"], tolerance);
-    check_close(model.decode(graph, memory, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
+    const EncoderOutput<T> encoded = model.encode(graph, batch.source);
+    check_close(encoded.last.value, c["memory"], tolerance);
+    check_close(model.decode(graph, encoded, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
     graph.reset();
     CrossEntropySums sums;
     const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1}, &sums);
@@ -205,9 +206,9 @@ TEST_CASE("transformer: decoding step by step gives what decoding at once gives,
     Arena arena, step_arena;
     CpuContext device{arena}, step_device{step_arena};
     Graph<double> graph(device, values), step_graph(step_device, values);
-    const auto memory = model.encode(graph, source);
+    const auto encoded = model.encode(graph, source);
     DecoderCache<double> cache = model.make_cache();
-    model.start(graph, memory, source.packed(), cache);
+    model.start(graph, encoded, source.packed(), cache);
     // The rows of the cache are sentence 1 and sentence 0 in step 0; from step 1 on, sentence 1 twice and sentence 0.
     cache.select(std::vector<std::int32_t>{1, 0});
     std::vector<std::int32_t> sentence_of_row{1, 0};
@@ -215,7 +216,7 @@ TEST_CASE("transformer: decoding step by step gives what decoding at once gives,
     prefixes.append(target.sequence(0));
     prefixes.append(target.sequence(1));
     prefixes.append(target.sequence(2));
-    const auto expected = model.decode(graph, memory, source.packed(), target);
+    const auto expected = model.decode(graph, encoded, source.packed(), target);
     const PackedOffsets offsets = target.packed();
     for (int t = 0; t < 3; ++t) {
       if (t == 1) {
@@ -242,6 +243,21 @@ TEST_CASE("transformer: the base model has the number of parameters of the liter
   // Vaswani et al. 2017 say 65 million parameters for the base model with 37,000 shared pieces. The exact number, with
   // biases and layer normalisations, is this one.
   CHECK(Transformer<float>(config).layout().parameter_count() == 63082496);
+}
+
+TEST_CASE("transformer: layerwise cross-attention needs as many encoder layers as decoder layers") {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 8;
+  config.dec_depth = 3;
+  CHECK_NOTHROW(config.validate());
+  config.cross_attention = CrossAttention::layerwise;
+  CHECK_THROWS_WITH_AS(
+      config.validate(),
+      "--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is 6 "
+      "and --dec-depth 3 (give both the same number, or --cross-attention mix)",
+      UsageError);
+  config.cross_attention = CrossAttention::mix;
+  CHECK_NOTHROW(config.validate());
 }
 
 TEST_CASE("transformer: a sequence past the learned positions is an error that says so") {

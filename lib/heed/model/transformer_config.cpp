@@ -46,6 +46,10 @@ void TransformerConfig::validate() const {
     throw UsageError("--tied-embeddings-all needs one vocabulary for both sides, but the source has " +
                      number(source_vocabulary) + " pieces and the target " + number(target_vocabulary) +
                      " (give -v one file)");
+  if (cross_attention == CrossAttention::layerwise && enc_depth != dec_depth)
+    throw UsageError("--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is " +
+                     number(enc_depth) + " and --dec-depth " + number(dec_depth) +
+                     " (give both the same number, or --cross-attention mix)");
 }
 
 std::string TransformerConfig::describe() const {
