@@ -46,6 +46,12 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
   dot.attention = AttentionScoring::dot;
   dot.encoder = RnnEncoder::forward;
   configs.insert(configs.end(), {transformer, rnn, dot});
+  for (const auto& [name, choose] : kinds_of_transformer) {
+    TransformerConfig kind = tiny_config();
+    kind.enc_depth = kind.dec_depth = 2;
+    choose(kind);
+    configs.push_back(kind);
+  }
   for (const ModelConfig& config : configs) {
     CAPTURE(architecture(config));
     Checkpoint memory = random_checkpoint(config, pieces(83), pieces(90), 3);

@@ -22,6 +22,7 @@ TransformerConfig config_of_case(const json& c) {
   config.ffn_activation = parse<Activation>(c["activation"]);
   config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
   config.output_bias = c["output_bias"];
+  if (c.contains("cross")) config.cross_attention = parse<CrossAttention>(c["cross"]);
   config.dropout = 0;
   return config;
 }
@@ -40,9 +41,9 @@ TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, 
     Arena arena;
     CpuContext device{arena};
     Graph<T> graph(device, values);
-    const Variable<T> memory = model.encode(graph, batch.source);
-    check_close(memory.value, c["memory"], tolerance);
-    check_close(model.decode(graph, memory, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
+    const EncoderOutput<T> encoded = model.encode(graph, batch.source);
+    check_close(encoded.last.value, c["memory"], tolerance);
+    check_close(model.decode(graph, encoded, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
     check_loss_and_gradients<T>(model, values, batch, c, tolerance);
   }
 }
@@ -100,6 +101,21 @@ TEST_CASE("transformer: the base model has the number of parameters of the liter
   // Vaswani et al. 2017 say 65 million parameters for the base model with 37,000 shared pieces. The exact number, with
   // biases and layer normalisations, is this one.
   CHECK(Transformer<float>(config).layout().parameter_count() == 63082496);
+}
+
+TEST_CASE("transformer: layerwise cross-attention needs as many encoder layers as decoder layers") {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 8;
+  config.dec_depth = 3;
+  CHECK_NOTHROW(config.validate());
+  config.cross_attention = CrossAttention::layerwise;
+  CHECK_THROWS_WITH_AS(
+      config.validate(),
+      "--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is 6 "
+      "and --dec-depth 3 (give both the same number, or --cross-attention mix)",
+      UsageError);
+  config.cross_attention = CrossAttention::mix;
+  CHECK_NOTHROW(config.validate());
 }
 
 TEST_CASE("transformer: a sequence past the learned positions is an error that says so") {

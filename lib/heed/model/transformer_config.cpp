@@ -43,6 +43,10 @@ void TransformerConfig::validate() const {
   if (positions != PositionEncoding::learned && dim_emb % 2 != 0)
     throw UsageError("--dim-emb " + number(dim_emb) + " is odd: sinusoidal positions need an even width");
   check_tied_embeddings(tied_embeddings, *this);
+  if (cross_attention == CrossAttention::layerwise && enc_depth != dec_depth)
+    throw UsageError("--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is " +
+                     number(enc_depth) + " and --dec-depth " + number(dec_depth) +
+                     " (give both the same number, or --cross-attention mix)");
 }
 
 std::string TransformerConfig::describe() const {

@@ -17,6 +17,16 @@ enum class TransformerSize { tiny, mini, small, base, big };
 /// Where layer normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
 /// each sublayer (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
+/// What a decoder layer's cross-attention reads. `last`: the output of the last encoder layer (Vaswani et al. 2017).
+/// `layerwise`: decoder layer i reads the output of encoder layer i (He et al. 2018). `mix`: each decoder layer reads a
+/// sum of the outputs of all encoder layers, with learned weights that are a softmax (Bapna et al. 2018).
+enum class CrossAttention { last, layerwise, mix };
+
+template <>
+struct EnumNames<CrossAttention> {
+  static constexpr std::pair<CrossAttention, std::string_view> values[] = {
+      {CrossAttention::last, "last"}, {CrossAttention::layerwise, "layerwise"}, {CrossAttention::mix, "mix"}};
+};
 template <>
 struct EnumNames<NormPlacement> {
   static constexpr std::pair<NormPlacement, std::string_view> values[] = {{NormPlacement::post, "post"},
@@ -54,6 +64,8 @@ struct TransformerConfig : VocabularySizes {
   double dropout = 0.1;          ///< dropout probability on embeddings and on the output of every sublayer
   double attention_dropout = 0;  ///< dropout probability on attention weights
   double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
+
+  CrossAttention cross_attention = CrossAttention::last;
 
   double norm_epsilon = 1e-5;
 
@@ -105,6 +117,10 @@ struct TransformerConfig : VocabularySizes {
           {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
     visit(ffn_dropout,
           {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+    visit(cross_attention,
+          {.name = "cross-attention",
+           .help = "encoder layers that the decoder reads: the last; each layer its counterpart; a learned mix",
+           .later = true});
   }
 
   template <class Visitor>
@@ -128,8 +144,8 @@ struct TransformerConfig : VocabularySizes {
   /// for "max-positions"; an empty string if the option has an effect.
   std::string unmet_need(std::string_view option) const;
   /// Throws UsageError, with the names of the options, if fields of the config contradict each other: the number of
-  /// heads does not divide the width, sinusoidal positions have an odd width, or `--tied-embeddings all` has
-  /// vocabularies of different sizes.
+  /// heads does not divide the width, sinusoidal positions have an odd width, `--tied-embeddings all` has vocabularies
+  /// of different sizes, or `--cross-attention layerwise` has different numbers of encoder and decoder layers.
   void validate() const;
 };
 
