@@ -9,7 +9,7 @@ printf '1\n0.5\n' >queries
 gzip -c pairs >pairs.gz
 
 # Predictions: for each pair, for queries in a file or a pipe, for evenly spaced x.
-expect 0 $'0\t1.47681168808847*\n2\t4.5231883119115*' '' bash -c "'$tool' <pairs"
+expect 0 $'0\t1.476811688088*\n2\t4.523188311911*' '' bash -c "'$tool' <pairs"
 expect 0 $'1\t3\n0.5\t2.075*' '' "$tool" -i pairs.gz --queries queries
 expect 0 $'1\t3\n0.5\t2.075*' '' bash -c "'$tool' -i pairs --queries - <queries"
 expect 0 $'x\taverage\tboxcar\n0\t3\t1\n1\t3\tnan\n2\t3\t5' 'kernel-regression: warning: boxcar: 1 query has no pair within the bandwidth, first x = 1; *' \
