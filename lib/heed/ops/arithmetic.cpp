@@ -40,6 +40,22 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t
 }
 
 template <class T>
+Variable<T> scale(Graph<T>& graph, const Variable<T>& x, const Variable<T>& factor) {
+  if (factor.value.size() != 1) check_shape("scale", "factor", factor.shape(), {1});
+  const Variable<T> y = graph.result(x.shape());
+  scale_into(graph.device(), x.value, factor.value[0], T(0), y.value);
+  graph.record([&device = graph.device(), x, factor, y] {
+    if (x.tracked()) scale_into(device, y.gradient.sum(), factor.value[0], T(1), x.gradient.sum());
+    if (!factor.tracked()) return;
+    const ArenaScope scope(device.arena);
+    const Tensor<T> products = device.arena.template tensor<T>(x.shape());
+    multiply_into(device, y.gradient.sum(), x.value, T(0), products);
+    factor.gradient.sum()[0] += sum_forward(device, products);
+  });
+  return y;
+}
+
+template <class T>
 Variable<T> sum(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result({});
   y.value[0] = sum_forward(graph.device(), x.value);
@@ -78,6 +94,8 @@ template Variable<float> multiply(Graph<float>&, const Variable<float>&, const V
 template Variable<double> multiply(Graph<double>&, const Variable<double>&, const Variable<double>&);
 template Variable<float> multiply(Graph<float>&, const Variable<float>&, float);
 template Variable<double> multiply(Graph<double>&, const Variable<double>&, double);
+template Variable<float> scale(Graph<float>&, const Variable<float>&, const Variable<float>&);
+template Variable<double> scale(Graph<double>&, const Variable<double>&, const Variable<double>&);
 template Variable<float> sum(Graph<float>&, const Variable<float>&);
 template Variable<double> sum(Graph<double>&, const Variable<double>&);
 

@@ -6,9 +6,9 @@
 
 namespace heed {
 
-// Elementary ops: the sum of two tensors, the product of two tensors element by element, the product with a constant,
-// the sum of all elements, and the weighted sum of several tensors. Models and tests compose functions from these ops
-// for which heed has no single op.
+// Elementary ops: the sum of two tensors, the product of two tensors element by element, the product with a constant or
+// with a variable number, the sum of all elements, and the weighted sum of several tensors. Models and tests compose
+// functions from these ops for which heed has no single op.
 
 /// Computes the sum y = a + b of two tensors of the same shape. Backward: da += dy, db += dy.
 template <class T>
@@ -22,6 +22,11 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b
 /// Computes the product y = factor x with a constant factor. Backward: dx += factor dy.
 template <class T>
 Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t<T> factor);
+
+/// Computes the product y = factor x with a factor that is a variable of one element. Saved for the backward pass: x
+/// and factor. Backward: dx += factor dy, dfactor += sum(dy x).
+template <class T>
+Variable<T> scale(Graph<T>& graph, const Variable<T>& x, const Variable<T>& factor);
 
 /// Computes the scalar y = sum of all elements of x. Backward: dy is added to every element of dx.
 template <class T>
