@@ -16,6 +16,10 @@ CASES = {
     "post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False),
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
     "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
+    "rms post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False,
+                     normalization="rms"),
+    "rms pre": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False,
+                    normalization="rms"),
 }
 V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
 SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
@@ -45,7 +49,9 @@ def parameter_names(case):
         names.extend([(f"{p}/in/weight", (FF, D)), (f"{p}/in/bias", (FF,)), (f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
 
     def norm(p):
-        names.extend([(f"{p}/scale", (D,)), (f"{p}/bias", (D,))])
+        names.append((f"{p}/scale", (D,)))
+        if case.get("normalization") != "rms":
+            names.append((f"{p}/bias", (D,)))
 
     for side in ("encoder", "decoder"):
         for i in range(LAYERS):
@@ -100,6 +106,8 @@ def run(case):
         return x @ w[p + "/weight"].T + w[p + "/bias"]
 
     def norm(x, p):
+        if case.get("normalization") == "rms":
+            return F.rms_norm(x, (D,), w[p + "/scale"], 1e-5)
         return F.layer_norm(x, (D,), w[p + "/scale"], w[p + "/bias"], 1e-5)
 
     def attend(x, memory, p, causal):

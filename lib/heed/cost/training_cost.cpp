@@ -15,7 +15,6 @@
 #include "heed/ops/embedding.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/optimizer_kernels.h"
-#include "heed/ops/residual_norm.h"
 
 namespace heed {
 namespace {
@@ -208,11 +207,9 @@ class Calibration {
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
       return worker.run(rows_, model_.width(), [&](const Variable<float>& x) {
-        // As in training, residual_norm() overwrites its second operand, worker.other, with the sum of both operands.
+        // As in training, the op overwrites its second operand, worker.other, with the sum of both operands.
         // Each timed call adds to the sum of the call before.
-        return residual_norm(graph, x, worker.other, graph.parameter(norms_.scale), graph.parameter(norms_.bias),
-                             norms_.epsilon, norms_.dropout, worker.other.value)
-            .normed;
+        return norms_.norm.add(graph, x, worker.other, norms_.dropout, worker.other.value).normed;
       });
     });
   }

@@ -14,7 +14,6 @@
 #include "heed/ops/embedding.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/linear.h"
-#include "heed/ops/residual_norm.h"
 #include "heed/ops/top_k.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -213,10 +212,7 @@ class ModelCalibration {
       t.arena.reset();
       const Variable<float> x = t.graph.input(t.some(rows, width_));
       const Variable<float> y = t.graph.input(t.some(rows, width_));
-      return seconds_of([&] {
-        residual_norm(t.graph, x, y, t.graph.parameter(norms_.scale), t.graph.parameter(norms_.bias), norms_.epsilon,
-                      0);
-      });
+      return seconds_of([&] { norms_.norm.add(t.graph, x, y, 0); });
     });
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "heed/config/fields.h"
+#include "heed/nn/norm.h"
 #include "heed/nn/position_encoding.h"
 #include "heed/ops/linear.h"
 
@@ -14,7 +15,7 @@ namespace heed {
 /// The sizes of a Transformer that have a name. kSizes in transformer_config.cpp lists them.
 enum class TransformerSize { tiny, mini, small, base, big };
 
-/// Where layer normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
+/// Where normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
 /// each sublayer (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
 /// Which layers of the model share one weight matrix. `none`: no layers; `decoder`: the target embedding and the output
@@ -26,6 +27,11 @@ template <>
 struct EnumNames<NormPlacement> {
   static constexpr std::pair<NormPlacement, std::string_view> values[] = {{NormPlacement::post, "post"},
                                                                           {NormPlacement::pre, "pre"}};
+};
+template <>
+struct EnumNames<Normalization> {
+  static constexpr std::pair<Normalization, std::string_view> values[] = {{Normalization::layer, "layer"},
+                                                                          {Normalization::rms, "rms"}};
 };
 template <>
 struct EnumNames<TiedEmbeddings> {
@@ -72,6 +78,7 @@ struct TransformerConfig : VocabularySizes {
   int enc_depth = 0, dec_depth = 0, heads = 0;
   std::int64_t dim_ffn = 0;
   NormPlacement norm = NormPlacement::post;
+  Normalization normalization = Normalization::layer;
   Activation ffn_activation = Activation::relu;
   PositionEncoding positions = PositionEncoding::interleaved;
   /// Number of learned positions, and thus the largest length of a sentence in tokens. Sinusoidal positions have no
@@ -110,7 +117,10 @@ struct TransformerConfig : VocabularySizes {
                     .min = 1,
                     .max = kMostWidth,
                     .preset = true});
-    visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
+    visit(norm, {.name = "transformer-norm", .help = "normalisation after (post) or before (pre) each sublayer"});
+    visit(normalization, {.name = "transformer-normalization",
+                          .help = "layer normalisation, or RMS normalisation, which has no mean and no bias",
+                          .later = true});
     visit(ffn_activation,
           {.name = "transformer-ffn-activation", .help = "activation function of the feed-forward layer"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});
@@ -140,8 +150,10 @@ struct TransformerConfig : VocabularySizes {
     visit.section("Model");
     VocabularySizes::fields(visit);
     option_fields(visit);
-    visit(norm_epsilon,
-          {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
+    visit(norm_epsilon, {.name = "norm-epsilon",
+                         .help = "added to the variance (or mean square) in normalisation",
+                         .min = 0,
+                         .max = 1});
   }
 
   /// Returns the greatest number of tokens in a sequence that the model accepts, which is the number of learned
