@@ -16,9 +16,9 @@ CASES = {
     "post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False),
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
     "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
-    "rms post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False,
+    "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
-    "rms pre": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False,
+    "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
                     normalization="rms"),
 }
 V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
@@ -46,7 +46,10 @@ def parameter_names(case):
         names.append((f"{p}/output/bias", (D,)))
 
     def feed_forward(p):
-        names.extend([(f"{p}/in/weight", (FF, D)), (f"{p}/in/bias", (FF,)), (f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
+        inner = ("gate", "in") if case["activation"].endswith("glu") else ("in",)
+        names.extend((f"{p}/{x}/weight", (FF, D)) for x in inner)
+        names.extend((f"{p}/{x}/bias", (FF,)) for x in inner)
+        names.extend([(f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
 
     def norm(p):
         names.append((f"{p}/scale", (D,)))
@@ -99,7 +102,8 @@ def positions_table(kind, length):
 
 def run(case):
     w = make_parameters(case)
-    act = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}[case["activation"]]
+    gated = case["activation"].endswith("glu")
+    act = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu, "swiglu": F.silu, "geglu": F.gelu}[case["activation"]]
     pre = case["norm"] == "pre"
 
     def linear(x, p):
@@ -116,6 +120,10 @@ def run(case):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
 
+    def feed_forward(x, p):
+        inner = act(linear(x, p + "/gate")) * linear(x, p + "/in") if gated else act(linear(x, p + "/in"))
+        return linear(inner, p + "/out")
+
     def sublayer(x, p, f):
         return x + f(norm(x, p)) if pre else norm(x + f(x), p)
 
@@ -131,14 +139,14 @@ def run(case):
         for i in range(LAYERS):
             p = f"encoder/layers/{i}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", False))
-            x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
+            x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
         memory = norm(x, "encoder/norm") if pre else x
         x = embed(t, target_name)
         for i in range(LAYERS):
             p = f"decoder/layers/{i}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", True))
             x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory, p + "/cross_attention", False))
-            x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
+            x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
         x = norm(x, "decoder/norm") if pre else x
         z = x @ output.T
         if case["output_bias"]:

@@ -179,9 +179,10 @@ class Calibration {
 
   /// Adds one kernel for each shape of matrix product in the model's layers, and one kernel for the normalisation.
   void add_layers() {
-    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool>, std::vector<Product>> kinds;
+    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool, bool>, std::vector<Product>> kinds;
     for (const Product& product : products_)
-      kinds[{product.outputs, product.inputs, product.activation, product.rounded_input}].push_back(product);
+      kinds[{product.outputs, product.inputs, product.activation, product.gated, product.rounded_input}].push_back(
+          product);
     for (const auto& [kind, products] : kinds) {
       const Product product = products.front();
       const bool rounded = product.rounded_input && takes_bfloat16(workers_.front()->device);
@@ -189,12 +190,7 @@ class Calibration {
           std::count_if(products.begin(), products.end(), [](const Product& p) { return p.side == TokenSide::source; });
       add(rates_.source_token, source, rows_, [=, this](Worker& worker) {
         Graph<float>& graph = worker.graph;
-        const auto op = [&](const Variable<float>& x) {
-          const Variable<float> weight = graph.parameter(product.weight, product.shape());
-          const Variable<float> bias = graph.parameter(product.bias, {product.outputs});
-          return dropout(graph, linear(graph, x, weight, bias, product.activation, product.result_use),
-                         product.dropout);
-        };
+        const auto op = [&](const Variable<float>& x) { return dropout(graph, product(graph, x), product.dropout); };
         return worker.run(rows_, product.inputs, op, rounded);
       });
       const auto target = static_cast<double>(std::ssize(products) - source);

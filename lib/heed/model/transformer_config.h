@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "heed/config/fields.h"
+#include "heed/nn/feed_forward.h"
 #include "heed/nn/norm.h"
 #include "heed/nn/position_encoding.h"
 #include "heed/ops/linear.h"
@@ -46,9 +47,11 @@ struct EnumNames<PositionEncoding> {
       {PositionEncoding::learned, "learned"}};
 };
 template <>
-struct EnumNames<Activation> {
-  static constexpr std::pair<Activation, std::string_view> values[] = {
-      {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
+struct EnumNames<FeedForwardActivation> {
+  static constexpr std::pair<FeedForwardActivation, std::string_view> values[] = {
+      {FeedForwardActivation::relu, "relu"},     {FeedForwardActivation::gelu, "gelu"},
+      {FeedForwardActivation::swish, "swish"},   {FeedForwardActivation::none, "none"},
+      {FeedForwardActivation::swiglu, "swiglu"}, {FeedForwardActivation::geglu, "geglu"}};
 };
 
 /// The maximum width of a layer, in columns. Matrix products in int8 are exact up to kInt8MostDepth columns; the
@@ -79,7 +82,7 @@ struct TransformerConfig : VocabularySizes {
   std::int64_t dim_ffn = 0;
   NormPlacement norm = NormPlacement::post;
   Normalization normalization = Normalization::layer;
-  Activation ffn_activation = Activation::relu;
+  FeedForwardActivation ffn_activation = FeedForwardActivation::relu;
   PositionEncoding positions = PositionEncoding::interleaved;
   /// Number of learned positions, and thus the largest length of a sentence in tokens. Sinusoidal positions have no
   /// limit.
@@ -121,8 +124,8 @@ struct TransformerConfig : VocabularySizes {
     visit(normalization, {.name = "transformer-normalization",
                           .help = "layer normalisation, or RMS normalisation, which has no mean and no bias",
                           .later = true});
-    visit(ffn_activation,
-          {.name = "transformer-ffn-activation", .help = "activation function of the feed-forward layer"});
+    visit(ffn_activation, {.name = "transformer-ffn-activation",
+                           .help = "activation function, or gated linear unit, of the feed-forward layer"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});
     visit(max_positions, {.name = "max-positions",
                           .help = "number of learned positions; no sentence may be longer",
