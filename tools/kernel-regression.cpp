@@ -5,7 +5,7 @@
 int main(int argc, char** argv) {
   constexpr int kStandardOutput = 1, kColumnsOfFiles = 80;
   heed::KernelRegressionOptions options;
-  const heed::FieldList fields = heed::FieldList::of(options);
+  heed::FieldList fields = heed::FieldList::of(options);
   return heed::tool_main(heed::kernel_regression_tool_info(), fields, options.common, &options.output, argc, argv,
                          [&](std::istream& in, std::ostream& out, heed::Log& log) {
                            options.given = fields.given();

@@ -60,6 +60,25 @@ def layer_norm(g):
                    {"epsilon": epsilon})
 
 
+def rms_norm(g):
+    for n, d, epsilon in ((3, 7, 1e-5), (2, 64, 1e-6), (1, 1, 1e-5)):
+        inputs = {"x": draw(g, n, d, scale=2), "scale": draw(g, d)}
+        yield case(f"{n}x{d}", inputs, lambda x, scale, d=d, e=epsilon: {"y": F.rms_norm(x, (d,), scale, e)}, g,
+                   {"epsilon": epsilon})
+
+
+def gated_unit(g):
+    """Yields cases of the gated linear units of Shazeer 2020; x holds the gate before the value."""
+    functions = {"swish": F.silu, "gelu": F.gelu}
+    for name, f in functions.items():
+        for n, d in ((3, 5), (2, 33)):
+            def function(x, f=f):
+                gate, value = x.chunk(2, dim=1)
+                return {"y": f(gate) * value}
+
+            yield case(f"{name} {n}x{d}", {"x": draw(g, n, 2 * d, scale=2)}, function, g, {"activation": name})
+
+
 def embedding(g):
     ids, positions = [3, 0, 3, 5, 3], [0, 1, 2, 0, 1]
     inputs = {"weight": draw(g, 6, 5), "position_table": draw(g, 4, 5)}
@@ -176,7 +195,7 @@ def cross_entropy(g):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (linear, layer_norm, embedding, softmax, masked_softmax, matmul, adam, attention, additive_attention,
+    for make in (linear, layer_norm, rms_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam, attention, additive_attention,
                  cross_entropy):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}

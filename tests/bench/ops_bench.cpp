@@ -63,22 +63,25 @@ void dropout_both_ways(benchmark::State& state) {
 
 void layer_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    layer_norm_forward(r.device, r.a.value, r.scale.value, r.bias.value, 1e-5, r.y.value, r.statistics.value);
+    row_norm_forward(r.device, RowNorm::layer, r.a.value, r.scale.value, r.bias.value, 1e-5, r.y.value,
+                     r.statistics.value);
   });
 }
 
+template <RowNorm kind>
 void residual_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    residual_norm_forward(r.device, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
+    residual_norm_forward(r.device, kind, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
                           r.z.value, r.statistics.value);
   });
 }
 
+template <RowNorm kind>
 void residual_norm_backward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    residual_norm_backward(r.device, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
+    residual_norm_backward(r.device, kind, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
                            r.a.gradient.sum(), true, r.b.gradient.sum(), true, r.scale.gradient.sum(),
-                           r.bias.gradient.sum());
+                           kind == RowNorm::layer ? r.bias.gradient.sum() : Tensor<float>());
   });
 }
 
@@ -152,8 +155,10 @@ void gradient_norm(benchmark::State& state) {
 BENCHMARK(dropout_mask)->Arg(512);
 BENCHMARK(dropout_both_ways)->Arg(512);
 BENCHMARK(layer_norm_forward)->Arg(128)->Arg(512);
-BENCHMARK(residual_norm_forward)->Arg(128)->Arg(512);
-BENCHMARK(residual_norm_backward)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_forward<RowNorm::layer>)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_forward<RowNorm::rms>)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_backward<RowNorm::layer>)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_backward<RowNorm::rms>)->Arg(128)->Arg(512);
 BENCHMARK(softmax_forward)->Arg(32)->Arg(512);
 BENCHMARK(log_softmax_forward)->Arg(8192);
 BENCHMARK(linear_forward)->ArgsProduct({{128}, {0, 1, 2, 3}});

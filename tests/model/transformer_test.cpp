@@ -18,8 +18,9 @@ TransformerConfig config_of_case(const json& c) {
   config.enc_depth = config.dec_depth = c["layers"];
   config.max_positions = c["max_positions"];
   config.norm = parse<NormPlacement>(c["norm"]);
+  config.normalization = parse<Normalization>(c.value("normalization", "layer"));
   config.positions = parse<PositionEncoding>(c["positions"]);
-  config.ffn_activation = parse<Activation>(c["activation"]);
+  config.ffn_activation = parse<FeedForwardActivation>(c["activation"]);
   config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
   config.output_bias = c["output_bias"];
   if (c.contains("cross")) config.cross_attention = parse<CrossAttention>(c["cross"]);
@@ -65,11 +66,14 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
 }
 
 TEST_CASE("feed-forward: where products round it, the inner result is kept rounded") {
-  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+  for (const auto& [precision, activation] : {std::pair(Precision::float32, FeedForwardActivation::relu),
+                                              {Precision::bfloat16, FeedForwardActivation::relu},
+                                              {Precision::bfloat16, FeedForwardActivation::swiglu}}) {
     CAPTURE(static_cast<int>(precision));
+    CAPTURE(static_cast<int>(activation));
     constexpr std::int64_t rows = 64, width = 16, inner = 4096;
     ParameterLayout layout;
-    const FeedForward layer(layout, "layer", width, inner, Activation::relu, 0);
+    const FeedForward layer(layout, "layer", width, inner, activation, 0);
     ParameterValues<float> values(layout), gradients(layout);
     Arena arena;
     CpuContext device{arena, precision};
@@ -78,9 +82,38 @@ TEST_CASE("feed-forward: where products round it, the inner result is kept round
     const std::size_t before = arena.used();
     layer(graph, x);
     const std::size_t kept = arena.used() - before, of_inner = rows * inner * (takes_bfloat16(precision) ? 2 : 4);
-    CHECK(kept >= of_inner);
-    CHECK(kept < of_inner + rows * inner);
+    // A gated linear unit also keeps its input, which holds gate and value.
+    const std::size_t of_input = activation == FeedForwardActivation::swiglu ? rows * 2 * inner * sizeof(float) : 0;
+    CHECK(kept >= of_input + of_inner);
+    CHECK(kept < of_input + of_inner + rows * inner);
   }
+}
+
+TEST_CASE("feed-forward: a gated linear unit in inference gives a row the bits that the row has alone") {
+  constexpr std::int64_t rows = 5, width = 32, inner = 48;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+    for (const auto activation : {FeedForwardActivation::swiglu, FeedForwardActivation::geglu}) {
+      CAPTURE(static_cast<int>(precision));
+      ParameterLayout layout;
+      const FeedForward layer(layout, "layer", width, inner, activation, 0);
+      CHECK(layout.find("layer/gate/weight"));
+      ParameterValues<float> values(layout);
+      fill(values);
+      Arena arena;
+      CpuContext device{arena, precision}, exact_device{arena};
+      Graph<float> graph(device, values), exact(exact_device, values);
+      const Variable<float> x = graph.input(arena.tensor<float>({rows, width}));
+      for (std::int64_t i = 0; i < x.value.size(); ++i)
+        x.value[i] = static_cast<float>(std::sin(0.3 * static_cast<double>(i)));
+      const Tensor<float> y = layer(graph, x).value, expected = layer(exact, x).value;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const Tensor<float> alone = layer(graph, graph.input(x.value.row_block(r, 1))).value;
+        for (std::int64_t i = 0; i < width; ++i) {
+          CHECK(y.row(r)[i] == alone[i]);
+          CHECK(y.row(r)[i] == doctest::Approx(expected.row(r)[i]).epsilon(0.05).scale(3));
+        }
+      }
+    }
 }
 
 TEST_CASE("transformer: decoding step by step gives what decoding at once gives, also with reordered rows") {

@@ -15,7 +15,6 @@
 #include "heed/ops/embedding.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/optimizer_kernels.h"
-#include "heed/ops/residual_norm.h"
 #include "heed/train/update_step.h"
 
 namespace heed {
@@ -184,9 +183,10 @@ class Calibration {
 
   /// Adds one kernel for each shape of matrix product in the model's layers, and one kernel for the normalisation.
   void add_layers() {
-    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool>, std::vector<Product>> kinds;
+    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool, bool>, std::vector<Product>> kinds;
     for (const Product& product : products_)
-      kinds[{product.outputs, product.inputs, product.activation, product.rounded_input}].push_back(product);
+      kinds[{product.outputs, product.inputs, product.activation, product.gated, product.rounded_input}].push_back(
+          product);
     for (const auto& [kind, products] : kinds) {
       const Product product = products.front();
       const bool rounded = product.rounded_input && takes_bfloat16(workers_.front()->device);
@@ -194,12 +194,7 @@ class Calibration {
           std::count_if(products.begin(), products.end(), [](const Product& p) { return p.side == TokenSide::source; });
       add(rates_.source_token, source, rows_, [=, this](Worker& worker) {
         Graph<float>& graph = worker.graph;
-        const auto op = [&](const Variable<float>& x) {
-          const Variable<float> weight = graph.parameter(product.weight, product.shape());
-          const Variable<float> bias = graph.parameter(product.bias, {product.outputs});
-          return dropout(graph, linear(graph, x, weight, bias, product.activation, product.result_use),
-                         product.dropout);
-        };
+        const auto op = [&](const Variable<float>& x) { return dropout(graph, product(graph, x), product.dropout); };
         return worker.run(rows_, product.inputs, op, rounded);
       });
       const auto target = static_cast<double>(std::ssize(products) - source);
@@ -212,11 +207,9 @@ class Calibration {
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
       return worker.run(rows_, model_.width(), [&](const Variable<float>& x) {
-        // As in training, residual_norm() overwrites its second operand, worker.other, with the sum of both operands.
+        // As in training, the op overwrites its second operand, worker.other, with the sum of both operands.
         // Each timed call adds to the sum of the call before.
-        return residual_norm(graph, x, worker.other, graph.parameter(norms_.scale), graph.parameter(norms_.bias),
-                             norms_.epsilon, norms_.dropout, worker.other.value)
-            .normed;
+        return norms_.norm.add(graph, x, worker.other, norms_.dropout, worker.other.value).normed;
       });
     });
   }

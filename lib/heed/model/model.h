@@ -9,6 +9,7 @@
 #include "heed/autograd/graph.h"
 #include "heed/model/batch.h"
 #include "heed/model/model_config.h"
+#include "heed/nn/norm.h"
 #include "heed/nn/product.h"
 #include "heed/nn/trace.h"
 #include "heed/ops/cross_entropy.h"
@@ -23,12 +24,12 @@ struct AttentionLayers {
   double dropout = 0;      ///< the probability of dropping an attention weight
 };
 
-/// The residual connections with normalisation (ops/residual_norm.h) of a model: how many of them a source token and a
-/// target token pass, and the parameters of one of them.
+/// The residual connections with normalisation (nn/norm.h) of a model: one of the normalisations, and how many of them
+/// a source token and a target token pass.
 struct ResidualNorms {
-  ParameterId scale, bias;
+  Norm norm;
   int source = 0, target = 0;
-  double epsilon = 0, dropout = 0;
+  double dropout = 0;
 };
 
 /// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each

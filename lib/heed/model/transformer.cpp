@@ -29,8 +29,8 @@ template <class T>
 Transformer<T>::Transformer(const TransformerConfig& c)
     : Model<T>(c),
       config_(std::get<TransformerConfig>(Model<T>::config_)),
-      encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout),
-      decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout) {
+      encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.normalization, c.norm_epsilon, c.dropout),
+      decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.normalization, c.norm_epsilon, c.dropout) {
   c.validate();
   const Initialiser normal = Initialiser::normal(1 / std::sqrt(static_cast<double>(c.dim_emb)));
   const auto add_embedding = [&](const char* name, std::int64_t size) {
@@ -128,9 +128,7 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
-  const NormChain::Norm& first = encoder_norms_.first();
-  return ResidualNorms{first.scale,           first.bias,           2 * config_.enc_depth,
-                       3 * config_.dec_depth, config_.norm_epsilon, config_.dropout};
+  return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 
 template <class T>

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "heed/model/config_fields.h"
+#include "heed/nn/feed_forward.h"
+#include "heed/nn/norm.h"
 #include "heed/nn/position_encoding.h"
 #include "heed/ops/linear.h"
 
@@ -14,7 +16,7 @@ namespace heed {
 /// The sizes of a Transformer that have a name. kSizes in transformer_config.cpp lists them.
 enum class TransformerSize { tiny, mini, small, base, big };
 
-/// Where layer normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
+/// Where normalisation stands in the model: `post` after each residual sum (Vaswani et al. 2017), `pre` before
 /// each sublayer (Xiong et al. 2020).
 enum class NormPlacement { post, pre };
 /// What a decoder layer's cross-attention reads. `last`: the output of the last encoder layer (Vaswani et al. 2017).
@@ -33,6 +35,11 @@ struct EnumNames<NormPlacement> {
                                                                           {NormPlacement::pre, "pre"}};
 };
 template <>
+struct EnumNames<Normalization> {
+  static constexpr std::pair<Normalization, std::string_view> values[] = {{Normalization::layer, "layer"},
+                                                                          {Normalization::rms, "rms"}};
+};
+template <>
 struct EnumNames<PositionEncoding> {
   static constexpr std::pair<PositionEncoding, std::string_view> values[] = {
       {PositionEncoding::interleaved, "sinusoidal"},
@@ -40,9 +47,11 @@ struct EnumNames<PositionEncoding> {
       {PositionEncoding::learned, "learned"}};
 };
 template <>
-struct EnumNames<Activation> {
-  static constexpr std::pair<Activation, std::string_view> values[] = {
-      {Activation::relu, "relu"}, {Activation::gelu, "gelu"}, {Activation::swish, "swish"}, {Activation::none, "none"}};
+struct EnumNames<FeedForwardActivation> {
+  static constexpr std::pair<FeedForwardActivation, std::string_view> values[] = {
+      {FeedForwardActivation::relu, "relu"},     {FeedForwardActivation::gelu, "gelu"},
+      {FeedForwardActivation::swish, "swish"},   {FeedForwardActivation::none, "none"},
+      {FeedForwardActivation::swiglu, "swiglu"}, {FeedForwardActivation::geglu, "geglu"}};
 };
 
 /// The complete definition of an encoder-decoder Transformer (Vaswani et al. 2017), without the values of the
@@ -54,7 +63,8 @@ struct TransformerConfig : VocabularySizes {
   int enc_depth = 0, dec_depth = 0, heads = 0;
   std::int64_t dim_ffn = 0;
   NormPlacement norm = NormPlacement::post;
-  Activation ffn_activation = Activation::relu;
+  Normalization normalization = Normalization::layer;
+  FeedForwardActivation ffn_activation = FeedForwardActivation::relu;
   PositionEncoding positions = PositionEncoding::interleaved;
   /// Number of learned positions, and thus the largest length of a sentence in tokens. Sinusoidal positions have no
   /// limit.
@@ -94,9 +104,12 @@ struct TransformerConfig : VocabularySizes {
                     .min = 1,
                     .max = kMostWidth,
                     .preset = true});
-    visit(norm, {.name = "transformer-norm", .help = "layer normalisation after (post) or before (pre) each sublayer"});
-    visit(ffn_activation,
-          {.name = "transformer-ffn-activation", .help = "activation function of the feed-forward layer"});
+    visit(norm, {.name = "transformer-norm", .help = "normalisation after (post) or before (pre) each sublayer"});
+    visit(normalization, {.name = "transformer-normalization",
+                          .help = "layer normalisation, or RMS normalisation, which has no mean and no bias",
+                          .later = true});
+    visit(ffn_activation, {.name = "transformer-ffn-activation",
+                           .help = "activation function, or gated linear unit, of the feed-forward layer"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});
     visit(max_positions, {.name = "max-positions",
                           .help = "number of learned positions; no sentence may be longer",
@@ -128,8 +141,10 @@ struct TransformerConfig : VocabularySizes {
     visit.section("Model");
     VocabularySizes::fields(visit);
     option_fields(visit);
-    visit(norm_epsilon,
-          {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
+    visit(norm_epsilon, {.name = "norm-epsilon",
+                         .help = "added to the variance (or mean square) in normalisation",
+                         .min = 0,
+                         .max = 1});
   }
 
   /// Returns the greatest number of tokens in a sequence that the model accepts, which is the number of learned

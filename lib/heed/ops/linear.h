@@ -28,6 +28,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "heed/autograd/graph.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
@@ -45,6 +46,12 @@ enum class Activation { none, relu, gelu, swish, tanh };
 /// Which ops will read a result: `any` op, or only linear(). In training, a result that only linear() reads is stored
 /// as bfloat16 (Variable::rounded) where linear() would round it to bfloat16 anyway.
 enum class ResultUse { any, linear };
+
+/// Tells whether a result that is used in this way is stored as bfloat16.
+template <class T>
+bool stores_rounded(Graph<T>& graph, ResultUse use) {
+  return use == ResultUse::linear && graph.recording() && std::is_same_v<T, float> && takes_bfloat16(graph.device());
+}
 
 /// Computes a linear layer: y = f(z) with z = x W^T + b, where f is the activation function.
 ///
