@@ -31,7 +31,7 @@ struct Outcome {
 Outcome run(const std::vector<std::string>& words, const std::string& input,
             const TerminalEnvironment& environment = {}) {
   KernelRegressionOptions options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::istringstream in(input);
   std::ostringstream out, messages;
   const bool parsed = parse_command_line(kernel_regression_tool_info(), fields, words, out);
