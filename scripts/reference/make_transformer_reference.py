@@ -17,12 +17,18 @@ CASES = {
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
     "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
     "layerwise": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="layerwise"),
+    "tied": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, tied_layers=[1, 1]),
     "mix": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="mix"),
 }
 V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
 SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
 TARGET_IN = [[2, 6, 7], [2, 9, 4, 5, 8], [2]]
 TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
+
+
+def owner(case, i):
+    """Returns the index of the layer whose parameters layer i has."""
+    return case.get("tied_layers", range(1, LAYERS + 1))[i] - 1
 
 
 def parameter_names(case):
@@ -51,6 +57,8 @@ def parameter_names(case):
 
     for side in ("encoder", "decoder"):
         for i in range(LAYERS):
+            if owner(case, i) != i:
+                continue
             p = f"{side}/layers/{i}"
             attention(p + "/self_attention")
             if side == "decoder":
@@ -127,12 +135,12 @@ def run(case):
         x = embed(s, source_name)
         sums = []  # what each encoder layer leaves in the residual stream
         for i in range(LAYERS):
-            p = f"encoder/layers/{i}"
+            p = f"encoder/layers/{owner(case, i)}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", False))
             x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
             sums.append(x)
         # With pre-norm, the output of a layer is normalised by the norm that follows the layer.
-        norms = [f"encoder/layers/{i}/self_attention_norm" for i in range(1, LAYERS)] + ["encoder/norm"]
+        norms = [f"encoder/layers/{owner(case, i)}/self_attention_norm" for i in range(1, LAYERS)] + ["encoder/norm"]
         outputs = [norm(y, p) for y, p in zip(sums, norms)] if pre else sums
         memory_of = {
             "last": lambda i: outputs[-1],
@@ -141,7 +149,7 @@ def run(case):
         }[cross]
         x = embed(t, target_name)
         for i in range(LAYERS):
-            p = f"decoder/layers/{i}"
+            p = f"decoder/layers/{owner(case, i)}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", True))
             x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory_of(i), p + "/cross_attention", False))
             x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))

@@ -36,6 +36,10 @@ struct RandomModel {
 /// The kinds of Transformers that decode in another way than the plain one.
 inline const std::vector<std::pair<const char*, std::function<void(TransformerConfig&)>>> kinds_of_transformer = {
     {"layerwise cross-attention", [](TransformerConfig& c) { c.cross_attention = CrossAttention::layerwise; }},
+    {"tied layers",
+     [](TransformerConfig& c) {
+       c.tied_layers = {1, 1};
+     }},
     {"mixed cross-attention",
      [](TransformerConfig& c) {
        c.cross_attention = CrossAttention::mix;

@@ -56,6 +56,8 @@ class Transformer : public Model<T> {
                           DecoderCache<T>& cache) const;
 
  private:
+  template <class Layer>
+  void add_layers(std::vector<Layer>& layers, NormChain& norms, int depth);
   std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
   Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "heed/config/fields.h"
 #include "heed/nn/position_encoding.h"
@@ -94,6 +95,9 @@ struct TransformerConfig : VocabularySizes {
   double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
 
   CrossAttention cross_attention = CrossAttention::last;
+  /// For each layer of the encoder, and of the decoder, the number of the layer whose parameters the layer has, counted
+  /// from 1. Empty: each layer has parameters of its own.
+  std::vector<int> tied_layers;
 
   double norm_epsilon = 1e-5;
 
@@ -149,6 +153,12 @@ struct TransformerConfig : VocabularySizes {
           {.name = "cross-attention",
            .help = "encoder layers that the decoder reads: the last; each layer its counterpart; a learned mix",
            .later = true});
+    visit(tied_layers, {.name = "tied-layers",
+                        .help = "for each layer of encoder and decoder, the number of the layer with its parameters",
+                        .value = "N",
+                        .min = 1,
+                        .max = 1024,
+                        .later = true});
   }
 
   template <class Visitor>
@@ -166,6 +176,11 @@ struct TransformerConfig : VocabularySizes {
     return positions == PositionEncoding::learned ? std::optional(max_positions) : std::nullopt;
   }
 
+  /// Returns the index, from 0, of the layer whose parameters the layer `index` of the encoder or decoder has.
+  int parameters_of_layer(int index) const {
+    return tied_layers.empty() ? index : tied_layers[static_cast<std::size_t>(index)] - 1;
+  }
+
   /// Describes the sizes: "3 + 3 layers, width 128, 4 heads, feed-forward 256".
   std::string describe() const;
   /// Returns what the user must also give so that an option has an effect, such as "--transformer-positions learned"
@@ -173,7 +188,8 @@ struct TransformerConfig : VocabularySizes {
   std::string unmet_need(std::string_view option) const;
   /// Throws UsageError, with the names of the options, if fields of the config contradict each other: the number of
   /// heads does not divide the width, sinusoidal positions have an odd width, `--tied-embeddings all` has vocabularies
-  /// of different sizes, or `--cross-attention layerwise` has different numbers of encoder and decoder layers.
+  /// of different sizes, `--cross-attention layerwise` has different numbers of encoder and decoder layers, or
+  /// `--tied-layers` does not fit the layers.
   void validate() const;
 };
 

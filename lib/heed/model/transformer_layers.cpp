@@ -24,6 +24,12 @@ EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
   norms.add(layout, layer_name("encoder", index) + "/feed_forward_norm");
 }
 
+EncoderLayer::EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index) : EncoderLayer(owner) {
+  constexpr std::size_t kSublayers = 2;
+  norms.repeat(kSublayers * static_cast<std::size_t>(owner.index_), kSublayers);
+  index_ = index;
+}
+
 template <class T>
 void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
                            Trace* trace) const {
@@ -57,6 +63,12 @@ DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
   norms.add(layout, layer_name("decoder", index) + "/self_attention_norm");
   norms.add(layout, layer_name("decoder", index) + "/cross_attention_norm");
   norms.add(layout, layer_name("decoder", index) + "/feed_forward_norm");
+}
+
+DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index) : DecoderLayer(owner) {
+  constexpr std::size_t kSublayers = 3;
+  norms.repeat(kSublayers * static_cast<std::size_t>(owner.index_), kSublayers);
+  index_ = index;
 }
 
 template <class T>

@@ -18,6 +18,8 @@ namespace heed {
 class EncoderLayer {
  public:
   EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
+  /// Creates a layer that has the parameters of the layer `owner`.
+  EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index);
 
   /// Runs the layer on `stream`, the residual stream [S, D] of S source tokens and D columns, and leaves the result in
   /// `stream`. `source` gives the offsets of the sentences in the stream. `trace`, if not null, receives the attention
@@ -50,6 +52,8 @@ struct EncoderOutput {
 class DecoderLayer {
  public:
   DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
+  /// Creates a layer that has the parameters of the layer `owner`.
+  DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index);
 
   /// Runs the layer on all target positions at once (teacher forcing). `stream` is the residual stream [N, D] of N
   /// target tokens, with the sentence offsets `target`; `encoded` is the output of the encoder, with the sentence

@@ -115,7 +115,7 @@ std::span<const PeerOption> train_peer_options() {
       {"rnn-num-hidden", "", "Sockeye", "recurrent models are not built"},
       {"transformer-decoder-autoreg", "", "Marian", "average attention is not built"},
       {"self-attn-type", "", "OpenNMT-py", "average attention is not built"},
-      {"transformer-tied-layers", "", "Marian", "tied layers are not built"},
+      {"transformer-tied-layers", "tied-layers", "Marian"},
       {"copy-attn", "", "OpenNMT-py", "copying attention is not built"},
       {"right-left", "", "Marian", "right-to-left models are not built"},
       {"param-init", "", "OpenNMT-py", "the distribution of the first weights cannot be chosen"},
