@@ -17,6 +17,9 @@ CASES = {
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
     "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
     "layerwise": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="layerwise"),
+    "average": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="average", dim_aan=6),
+    "average_pre": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="average"),
+    "rnn": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="rnn"),
     "tied": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, tied_layers=[1, 1]),
     "mix": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="mix"),
 }
@@ -49,8 +52,22 @@ def parameter_names(case):
         names.append((f"{p}/output/weight", (D, D)))
         names.append((f"{p}/output/bias", (D,)))
 
-    def feed_forward(p):
-        names.extend([(f"{p}/in/weight", (FF, D)), (f"{p}/in/bias", (FF,)), (f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
+    def feed_forward(p, inner=FF):
+        names.extend([(f"{p}/in/weight", (inner, D)), (f"{p}/in/bias", (inner,)), (f"{p}/out/weight", (D, inner)), (f"{p}/out/bias", (D,))])
+
+    def autoregression(p):
+        """Adds the first sublayer of a decoder layer."""
+        kind = case.get("autoreg", "self_attention")
+        if kind == "self_attention":
+            attention(p + "/self_attention")
+        elif kind == "average":
+            for x in ("input_gate", "average_gate"):
+                names.extend([(f"{p}/average/{x}/weight", (D, D)), (f"{p}/average/{x}/bias", (D,))])
+            if "dim_aan" in case:
+                feed_forward(p + "/average/feed_forward", case["dim_aan"])
+        else:
+            for x in ("weight", "bias"):
+                names.extend([(f"{p}/rnn/{gate}/{x}", (D, D) if x == "weight" else (D,)) for gate in ("candidate", "forget")])
 
     def norm(p):
         names.extend([(f"{p}/scale", (D,)), (f"{p}/bias", (D,))])
@@ -60,13 +77,13 @@ def parameter_names(case):
             if owner(case, i) != i:
                 continue
             p = f"{side}/layers/{i}"
-            attention(p + "/self_attention")
+            autoregression(p) if side == "decoder" else attention(p + "/self_attention")
             if side == "decoder":
                 attention(p + "/cross_attention")
             feed_forward(p + "/feed_forward")
             if side == "decoder" and case.get("cross") == "mix":
                 names.append((p + "/cross_attention/mix", (LAYERS,)))
-            norm(p + "/self_attention_norm")
+            norm(p + "/" + (case.get("autoreg", "self_attention") if side == "decoder" else "self_attention") + "_norm")
             if side == "decoder":
                 norm(p + "/cross_attention_norm")
             norm(p + "/feed_forward_norm")
@@ -120,6 +137,25 @@ def run(case):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
 
+    def feed_forward(x, p):
+        return linear(act(linear(x, p + "/in")), p + "/out")
+
+    def autoregress(x, p):
+        """Computes the first sublayer of a decoder layer."""
+        if autoreg == "self_attention":
+            return attend(x, x, p + "/self_attention", True)
+        if autoreg == "average":
+            mean = torch.cumsum(x, 0) / torch.arange(1, len(x) + 1, dtype=torch.float64)[:, None]
+            if "dim_aan" in case:
+                mean = feed_forward(mean, p + "/average/feed_forward")
+            gates = linear(x, p + "/average/input_gate"), linear(mean, p + "/average/average_gate")
+            return torch.sigmoid(gates[0]) * x + torch.sigmoid(gates[1]) * mean
+        candidates, forget = linear(x, p + "/rnn/candidate"), torch.sigmoid(linear(x, p + "/rnn/forget"))
+        states = [torch.zeros(D, dtype=torch.float64)]
+        for y, f in zip(candidates, forget):
+            states.append(f * states[-1] + (1 - f) * y)
+        return torch.relu(torch.stack(states[1:]))
+
     def sublayer(x, p, f):
         return x + f(norm(x, p)) if pre else norm(x + f(x), p)
 
@@ -130,6 +166,7 @@ def run(case):
     source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
     output = w["output/weight"] if case["tied"] == "none" else w[f"embeddings/{target_name}/weight"]
     cross = case.get("cross", "last")
+    autoreg = case.get("autoreg", "self_attention")
     memories, hiddens, logits = [], [], []
     for s, t in zip(SOURCE, TARGET_IN):
         x = embed(s, source_name)
@@ -150,7 +187,7 @@ def run(case):
         x = embed(t, target_name)
         for i in range(LAYERS):
             p = f"decoder/layers/{owner(case, i)}"
-            x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", True))
+            x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))
             x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory_of(i), p + "/cross_attention", False))
             x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
         x = norm(x, "decoder/norm") if pre else x

@@ -136,8 +136,11 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
   const auto layers = [this](AttentionKind kind, int number) {
     return AttentionLayers{kind, number, config_.heads, config_.dim_emb, config_.attention_dropout};
   };
-  return {layers(AttentionKind::encoder, config_.enc_depth), layers(AttentionKind::decoder, config_.dec_depth),
-          layers(AttentionKind::cross, config_.dec_depth)};
+  std::vector<AttentionLayers> out{layers(AttentionKind::encoder, config_.enc_depth)};
+  if (config_.decoder_autoreg == DecoderAutoreg::self_attention)
+    out.push_back(layers(AttentionKind::decoder, config_.dec_depth));
+  out.push_back(layers(AttentionKind::cross, config_.dec_depth));
+  return out;
 }
 
 template <class T>

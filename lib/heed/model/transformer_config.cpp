@@ -71,6 +71,8 @@ std::string TransformerConfig::describe() const {
 }
 
 std::string TransformerConfig::unmet_need(std::string_view option) const {
+  if (option == "transformer-dim-aan" && decoder_autoreg != DecoderAutoreg::average)
+    return "--transformer-decoder-autoreg average";
   if (option == "max-positions" && positions != PositionEncoding::learned) return "--transformer-positions learned";
   return {};
 }

@@ -27,11 +27,22 @@ enum class TiedEmbeddings { none, decoder, all };
 /// `layerwise`: decoder layer i reads the output of encoder layer i (He et al. 2018). `mix`: each decoder layer reads a
 /// sum of the outputs of all encoder layers, with learned weights that are a softmax (Bapna et al. 2018).
 enum class CrossAttention { last, layerwise, mix };
+/// How a decoder layer reads the earlier target tokens. `self_attention`: causal self-attention (Vaswani et al. 2017).
+/// `average`: an average attention network (Zhang et al. 2018). `rnn`: a simpler simple recurrent unit, SSRU (Kim et
+/// al. 2019).
+enum class DecoderAutoreg { self_attention, average, rnn };
 
 template <>
 struct EnumNames<CrossAttention> {
   static constexpr std::pair<CrossAttention, std::string_view> values[] = {
       {CrossAttention::last, "last"}, {CrossAttention::layerwise, "layerwise"}, {CrossAttention::mix, "mix"}};
+};
+template <>
+struct EnumNames<DecoderAutoreg> {
+  static constexpr std::pair<DecoderAutoreg, std::string_view> values[] = {
+      {DecoderAutoreg::self_attention, "self-attention"},
+      {DecoderAutoreg::average, "average"},
+      {DecoderAutoreg::rnn, "rnn"}};
 };
 template <>
 struct EnumNames<NormPlacement> {
@@ -98,6 +109,8 @@ struct TransformerConfig : VocabularySizes {
   /// For each layer of the encoder, and of the decoder, the number of the layer whose parameters the layer has, counted
   /// from 1. Empty: each layer has parameters of its own.
   std::vector<int> tied_layers;
+  DecoderAutoreg decoder_autoreg = DecoderAutoreg::self_attention;
+  std::int64_t dim_aan = 0;  ///< width of the feed-forward network in DecoderAutoreg::average; 0: none
 
   double norm_epsilon = 1e-5;
 
@@ -159,6 +172,15 @@ struct TransformerConfig : VocabularySizes {
                         .min = 1,
                         .max = 1024,
                         .later = true});
+    visit(decoder_autoreg, {.name = "transformer-decoder-autoreg",
+                            .help = "how a decoder layer reads the earlier target tokens",
+                            .later = true});
+    visit(dim_aan, {.name = "transformer-dim-aan",
+                    .help = "width of the feed-forward layer in average attention; 0: none",
+                    .value = "N",
+                    .min = 0,
+                    .max = kMostWidth,
+                    .later = true});
   }
 
   template <class Visitor>
