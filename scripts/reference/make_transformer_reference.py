@@ -22,6 +22,7 @@ CASES = {
     "rnn": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="rnn"),
     "tied": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, tied_layers=[1, 1]),
     "mix": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="mix"),
+    "additive": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, attention="additive"),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
     "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
@@ -55,6 +56,8 @@ def parameter_names(case):
             names.append((f"{p}/{x}/bias", (D,)))
         names.append((f"{p}/output/weight", (D, D)))
         names.append((f"{p}/output/bias", (D,)))
+        if case.get("attention") == "additive":
+            names.append((f"{p}/scorer/weight", (D,)))
 
     def feed_forward(p, width=FF):
         inner = ("gate", "in") if case["activation"].endswith("glu") else ("in",)
@@ -146,7 +149,14 @@ def run(case):
     def attend(x, memory, p, causal):
         split = lambda y: y.view(len(y), H, D // H).transpose(0, 1)
         q, k, v = split(linear(x, p + "/query")), split(linear(memory, p + "/key")), split(linear(memory, p + "/value"))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        if case.get("attention") == "additive":
+            scorer = w[p + "/scorer/weight"].view(H, 1, 1, D // H)
+            scores = (torch.tanh(q[:, :, None] + k[:, None]) * scorer).sum(-1)
+            if causal:
+                scores = scores.masked_fill(torch.ones(len(x), len(memory)).triu(1).bool(), -math.inf)
+            y = torch.softmax(scores, -1) @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
 
     def feed_forward(x, p):

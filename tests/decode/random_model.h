@@ -46,6 +46,7 @@ inline const std::vector<std::pair<const char*, std::function<void(TransformerCo
        c.decoder_autoreg = DecoderAutoreg::average;
        c.norm = NormPlacement::pre;
      }},
+    {"additive attention", [](TransformerConfig& c) { c.attention = AttentionScoring::additive; }},
     {"SSRU", [](TransformerConfig& c) { c.decoder_autoreg = DecoderAutoreg::rnn; }},
     {"tied layers",
      [](TransformerConfig& c) {

@@ -23,6 +23,7 @@ TransformerConfig config_of_case(const json& c) {
   config.ffn_activation = parse<FeedForwardActivation>(c["activation"]);
   config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
   config.output_bias = c["output_bias"];
+  if (c.contains("attention")) config.attention = parse<AttentionScoring>(c["attention"]);
   if (c.contains("cross")) config.cross_attention = parse<CrossAttention>(c["cross"]);
   if (c.contains("autoreg")) config.decoder_autoreg = parse<DecoderAutoreg>(c["autoreg"]);
   if (c.contains("dim_aan")) config.dim_aan = c["dim_aan"];

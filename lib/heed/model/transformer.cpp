@@ -145,6 +145,8 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
+  // The cost models time the attention of dot products only.
+  if (config_.attention != AttentionScoring::dot) return {};
   return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 

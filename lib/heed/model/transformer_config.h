@@ -83,6 +83,7 @@ struct TransformerConfig : VocabularySizes {
   int max_positions = 1024;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
+  AttentionScoring attention = AttentionScoring::dot;  ///< how attention scores queries and keys
   double dropout = 0.1;          ///< dropout probability on embeddings and on the output of every sublayer
   double attention_dropout = 0;  ///< dropout probability on attention weights
   double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
@@ -137,6 +138,9 @@ struct TransformerConfig : VocabularySizes {
           {.name = "tied-embeddings",
            .help = "share one weight: none; decoder's embedding and output layer; these and the encoder's embedding",
            .implicit = "decoder"});
+    visit(attention, {.name = "attention",
+                      .help = "score queries and keys by dot products, or additively, with a small network (slower)",
+                      .later = true});
     visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
     visit(dropout, {.name = "dropout",
                     .help = "dropout on embeddings and on the output of each sublayer",

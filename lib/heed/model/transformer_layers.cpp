@@ -21,7 +21,7 @@ AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const Transf
   const std::string name = layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg);
   switch (c.decoder_autoreg) {
     case DecoderAutoreg::self_attention:
-      return MultiHeadAttention(layout, name, c.dim_emb, c.heads, c.attention_dropout);
+      return MultiHeadAttention(layout, name, c.dim_emb, c.heads, c.attention_dropout, c.attention);
     case DecoderAutoreg::average:
       return AverageAttention(layout, name, c.dim_emb, c.dim_aan, c.ffn_activation, c.ffn_dropout);
     case DecoderAutoreg::rnn:
@@ -34,8 +34,8 @@ AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const Transf
 
 EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
-      self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads,
-                      c.attention_dropout),
+      self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads, c.attention_dropout,
+                      c.attention),
       feed_forward_(layout, layer_name("encoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
                     c.ffn_dropout) {
   norms.add(layout, layer_name("encoder", index) + "/self_attention_norm");
@@ -72,7 +72,7 @@ DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
       source_(c.cross_attention),
       autoregression_(make_autoregression(layout, c, index)),
       cross_attention_(layout, layer_name("decoder", index) + "/cross_attention", c.dim_emb, c.heads,
-                       c.attention_dropout),
+                       c.attention_dropout, c.attention),
       feed_forward_(layout, layer_name("decoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
                     c.ffn_dropout) {
   if (source_ == CrossAttention::mix)
@@ -143,9 +143,14 @@ Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>
   const Variable<T> qkv = self_attention.project_all(graph, x);
   cache.append(index_, qkv.value);
   const Variable<T> out = graph.result({x.value.rows(), width});
-  cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
-                      cache.slots(), cache.capacity(), cache.lengths(), self_attention.heads(), width,
-                      out.value.data());
+  if (const Variable<T> scorer = self_attention.scorer(graph))
+    additive_cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, scorer.value.data(), cache.keys(index_),
+                                 cache.values(index_), cache.slots(), cache.capacity(), cache.lengths(),
+                                 self_attention.heads(), width, out.value.data());
+  else
+    cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
+                        cache.slots(), cache.capacity(), cache.lengths(), self_attention.heads(), width,
+                        out.value.data());
   return self_attention.output(graph, out);
 }
 
@@ -163,9 +168,14 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
     const InferenceScope scope(graph);
     const Variable<T> query = cross_attention_.project_query(graph, stream.input);
     const Variable<T> cross_attention = graph.result({rows, width});
-    memory_attention<T>(graph.device(), {query.value.data(), width}, cache.memory_keys(index_),
-                        cache.memory_values(index_), cache.source(), cache.sentences(), heads, width,
-                        cross_attention.value.data());
+    if (const Variable<T> scorer = cross_attention_.scorer(graph))
+      additive_memory_attention<T>(graph.device(), {query.value.data(), width}, scorer.value.data(),
+                                   cache.memory_keys(index_), cache.memory_values(index_), cache.source(),
+                                   cache.sentences(), heads, width, cross_attention.value.data());
+    else
+      memory_attention<T>(graph.device(), {query.value.data(), width}, cache.memory_keys(index_),
+                          cache.memory_values(index_), cache.source(), cache.sentences(), heads, width,
+                          cross_attention.value.data());
     norms.advance(graph, stream, cross_attention_.output(graph, cross_attention));
   }
   const InferenceScope scope(graph);
