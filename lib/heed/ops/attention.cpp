@@ -15,18 +15,21 @@ void check_heads_input(const char* argument, const HeadsInput<T>& input, std::in
                 ", expected columns " + std::to_string(input.column) + " to " + std::to_string(input.column + width));
 }
 
-void check_offsets(std::int64_t width, PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options) {
+/// Checks heads and offsets. `has_positions` tells whether positions add terms to the attention.
+void check_offsets(std::int64_t width, PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
+                   bool has_positions) {
   if (options.heads < 1 || width % options.heads != 0)
     throw Error("internal: attention: " + std::to_string(options.heads) + " heads do not divide a width of " +
                 std::to_string(width));
   if (queries.sequences() != keys.sequences())
     throw Error("internal: attention: queries of " + std::to_string(queries.sequences()) + " sequences, keys of " +
                 std::to_string(keys.sequences()));
-  if (!options.causal) return;
+  if (!options.causal && !has_positions) return;
   for (int b = 0; b < queries.sequences(); ++b)
     if (queries.length(b) != keys.length(b))
-      throw Error("internal: attention: causal, but sequence " + std::to_string(b) + " has " +
-                  std::to_string(queries.length(b)) + " queries and " + std::to_string(keys.length(b)) + " keys");
+      throw Error(std::string("internal: attention: ") + (options.causal ? "causal" : "positions") + ", but sequence " +
+                  std::to_string(b) + " has " + std::to_string(queries.length(b)) + " queries and " +
+                  std::to_string(keys.length(b)) + " keys");
 }
 
 /// Returns the address of the element in the first row and in column `column` of a matrix, or null where the tensor is
@@ -59,6 +62,22 @@ void set_gradients(const HeadsInput<T>& query, const HeadsInput<T>& key, const H
   arrays.value_gradient = gradient(value, arrays.value_gradient_empty);
 }
 
+/// Sets the pointers of `arrays` to the gradients of a bias and of relative vectors.
+template <class T>
+void set_position_gradients(const PositionBias<T>& positions, PositionArrays<T>& arrays) {
+  if (positions.bias) arrays.bias_gradient = positions.bias.gradient.sum().data();
+  if (!positions.relative_keys) return;
+  arrays.relative_keys_gradient = positions.relative_keys.gradient.sum().data();
+  arrays.relative_values_gradient = positions.relative_values.gradient.sum().data();
+}
+
+/// Returns the length of the longest sequence.
+std::int64_t longest(PackedOffsets sequences) {
+  int most = 0;
+  for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
+  return most;
+}
+
 }  // namespace
 
 std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads) {
@@ -74,8 +93,9 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
-                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options, T* weights_out) {
-  check_offsets(width, queries, keys, options);
+                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options, T* weights_out,
+                      const PositionBias<T>& positions) {
+  check_offsets(width, queries, keys, options, static_cast<bool>(positions));
   check_heads_input("query", query, queries.tokens(), width);
   check_heads_input("key", key, keys.tokens(), width);
   check_heads_input("value", value, keys.tokens(), width);
@@ -97,23 +117,28 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
                                   .causal = options.causal,
                                   .queries = queries,
                                   .keys = keys,
-                                  .mask = draw_dropout_mask(graph, size + kAttentionSlack, options.dropout)};
+                                  .mask = draw_dropout_mask(graph, size + kAttentionSlack, options.dropout),
+                                  .positions = position_arrays("attention", positions, options.heads,
+                                                               width / options.heads, longest(keys), options.causal)};
   const Variable<T> out = graph.result({queries.tokens(), width});
   T* weights = nullptr;
   if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
   attention_forward(graph.device(), arrays, weights, out.value.data());
   if (weights_out) std::copy(weights, weights + size, weights_out);
-  graph.record([&device = graph.device(), query, key, value, arrays, weights, out] {
+  graph.record([&device = graph.device(), query, key, value, positions, arrays, weights, out] {
     AttentionArrays<T> back = arrays;
     set_gradients(query, key, value, back);
+    set_position_gradients(positions, back.positions);
     attention_backward(device, back, weights, static_cast<const T*>(out.gradient.sum().data()));
   });
   return out;
 }
 
 template Variable<float> attention(Graph<float>&, HeadsInput<float>, HeadsInput<float>, HeadsInput<float>, std::int64_t,
-                                   PackedOffsets, PackedOffsets, const AttentionOptions&, float*);
+                                   PackedOffsets, PackedOffsets, const AttentionOptions&, float*,
+                                   const PositionBias<float>&);
 template Variable<double> attention(Graph<double>&, HeadsInput<double>, HeadsInput<double>, HeadsInput<double>,
-                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&, double*);
+                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&, double*,
+                                    const PositionBias<double>&);
 
 }  // namespace heed

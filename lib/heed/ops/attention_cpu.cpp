@@ -14,8 +14,28 @@
 #include <hwy/highway.h>
 
 #include "heed/ops/attention_softmax-inl.h"
+#include "heed/ops/position_terms-inl.h"
 #include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
+
+// The file is included once for each instruction set, but this function does not depend on the instruction set. The
+// guard compiles the function only once.
+#ifndef HEED_OPS_ATTENTION_ONCE
+#define HEED_OPS_ATTENTION_ONCE
+namespace heed {
+namespace {
+
+/// Returns the stride of the scratch matrices, whose rows hold the relative vectors, if any, and the keys. Keys that
+/// follow relative vectors do not begin at a whole vector, so that the vectors of a row may end later.
+template <class T>
+std::int64_t block_stride(const AttentionArrays<T>& a, std::int64_t most_keys) {
+  const std::int64_t vectors = a.positions.relative_vectors(a.causal);
+  return scratch_stride<T>(vectors > 0 ? vectors + most_keys + kAttentionSlack : most_keys);
+}
+
+}  // namespace
+}  // namespace heed
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
@@ -32,6 +52,8 @@ struct Head {
   /// The offsets of the head's first element in the arrays of query, key, value and out. The gradients have the same
   /// offsets.
   std::int64_t query_at, key_at, value_at, out_at;
+  /// The offset of the row of a head in a bias of the logits.
+  std::int64_t bias_at;
 };
 
 /// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
@@ -46,7 +68,7 @@ HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
       const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
       const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
       body(Head<T>{a.query + query_at, a.key + key_at, a.value + value_at, queries, keys, weights_at, query_at, key_at,
-                   value_at, a.queries.begin(b) * a.width + h * d});
+                   value_at, a.queries.begin(b) * a.width + h * d, h * a.positions.bias_stride});
       weights_at += queries * keys;
     }
   }
@@ -77,31 +99,53 @@ HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HW
   }
 }
 
+/// Sets the attention logits of `rows` queries of a head, from query `begin` on, to the bias that positions give them.
+/// The products of queries and keys are then added.
+template <class T>
+HWY_INLINE void begin_with_bias(const PositionArrays<T>& positions, const Head<T>& head, std::int64_t begin,
+                                std::int64_t rows, bool causal, T* block, std::int64_t stride) {
+  for (std::int64_t i = begin; i < begin + rows; ++i)
+    copy_vectors(positions.bias + head.bias_at + positions.longest - 1 - i, causal ? i + 1 : head.keys,
+                 block + (i - begin) * stride);
+}
+
 /// Computes the attention of all heads of all sequences. `scratch` is memory that attention_scratch() returned;
 /// `most_keys` is the largest number of keys in a sequence.
 template <class T>
 void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
   const AttentionArrays<T>& a = *arrays;
-  const std::int64_t d = a.width / a.heads, stride = scratch_stride<T>(most_keys);
+  const PositionArrays<T>& positions = a.positions;
+  const std::int64_t d = a.width / a.heads, stride = block_stride(a, most_keys);
+  // Relative vectors count as keys before the keys of the sequence: the first columns of a block are products of the
+  // queries with these vectors and, after the softmax, the sums of the attention weights at each distance.
+  const std::int64_t first = positions.relative_vectors(a.causal);
   const T scale = 1 / std::sqrt(static_cast<T>(d));
   T *zeros = scratch, *keys_transposed = zeros + scratch_stride<T>(d), *block = keys_transposed + d * stride;
   std::fill(zeros, zeros + d, T(0));
+  if (first > 0) transpose_scaled(positions.relative_keys, d, first, d, scale, zeros, keys_transposed, stride);
   for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
-    transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed, stride);
+    transpose_scaled(head.key, a.key_stride, head.keys, d, scale, zeros, keys_transposed + first, stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
-      const std::int64_t columns = whole_vectors<T>(keys);
+      const std::int64_t columns = whole_vectors<T>(first + keys);
+      if (positions.bias) begin_with_bias(positions, head, begin, rows, a.causal, block, stride);
       small_gemm(rows, columns, d, LeftMatrix<T>{head.query + begin * a.query_stride, a.query_stride, 1},
-                 static_cast<const T*>(keys_transposed), stride, block, stride, false);
+                 static_cast<const T*>(keys_transposed), stride, block, stride, positions.bias != nullptr);
       for (std::int64_t i = 0; i < rows && keys > 0; ++i) {
-        T* s = block + i * stride;
-        const std::int64_t at = head.weights_at + (begin + i) * head.keys;
-        attention_softmax_row(s, a.causal ? begin + i + 1 : keys, head.keys);
+        T *products = block + i * stride, *s = products + first;
+        const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
+        const std::int64_t shift = begin + i - positions.distance;
+        if (first > 0) add_by_distance(products, first, shift, s, seen, seen);
+        attention_softmax_row(s, seen, head.keys);
         if (weights || a.mask) keep_and_drop_row(s, head.keys, weights ? weights + at : nullptr, a.mask.from(at));
+        if (first > 0) sum_by_distance(s, seen, shift, first, products);
       }
-      small_gemm(rows, d, keys, LeftMatrix<T>{block, stride, 1}, head.value, a.value_stride,
-                 out + head.out_at + begin * a.width, a.width, false);
+      T* to = out + head.out_at + begin * a.width;
+      small_gemm(rows, d, keys, LeftMatrix<T>{block + first, stride, 1}, head.value, a.value_stride, to, a.width,
+                 false);
+      if (first > 0)
+        small_gemm(rows, d, first, LeftMatrix<T>{block, stride, 1}, positions.relative_values, d, to, a.width, true);
     }
   });
 }
@@ -140,41 +184,74 @@ HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int6
   for (std::int64_t r = 0; r < count; ++r) std::fill_n(rows + r * stride, n, T(0));
 }
 
+/// Adds the parts of relative vectors to the gradients, for `rows` queries of a head: the gradient of the queries, and
+/// the gradients of the vectors themselves. The rows of `g` and `dropped`, `stride` elements apart, begin with the sums
+/// over the keys at each distance: of the gradients of the logits, and of the attention weights after the dropout.
+/// `query_at` is the offset of the first query, and `arrived` the gradient of the first query's result.
+template <class T>
+HWY_INLINE void add_relative_gradients(const AttentionArrays<T>& a, const T* g, const T* dropped, std::int64_t stride,
+                                       std::int64_t rows, std::int64_t query_at, const T* arrived) {
+  const PositionArrays<T>& positions = a.positions;
+  const std::int64_t d = a.width / a.heads, vectors = positions.relative_vectors(a.causal);
+  if (a.query_gradient)
+    small_gemm(rows, d, vectors, LeftMatrix<T>{g, stride, 1}, positions.relative_keys, d, a.query_gradient + query_at,
+               a.query_stride, true);
+  if (positions.relative_keys_gradient)
+    small_gemm(vectors, d, rows, LeftMatrix<T>{g, 1, stride}, a.query + query_at, a.query_stride,
+               positions.relative_keys_gradient, d, true);
+  if (positions.relative_values_gradient)
+    small_gemm(vectors, d, rows, LeftMatrix<T>{dropped, 1, stride}, arrived, a.width,
+               positions.relative_values_gradient, d, true);
+}
+
 /// Computes the gradients of query, key and value for all heads of all sequences. `scratch` is memory that
 /// attention_scratch() returned; `most_keys` is the largest number of keys in a sequence.
 template <class T>
 void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
                      const T* out_gradient) {
   const AttentionArrays<T>& a = *arrays;
-  const std::int64_t d = a.width / a.heads, stride = scratch_stride<T>(most_keys);
-  const T scale = 1 / std::sqrt(static_cast<T>(d));
+  const PositionArrays<T>& positions = a.positions;
+  const std::int64_t d = a.width / a.heads, stride = block_stride(a, most_keys);
+  // As in attend_forward(), the first columns of `g` and `dropped` belong to relative vectors.
+  const std::int64_t first = positions.relative_vectors(a.causal);
+  const T scale = 1 / std::sqrt(static_cast<T>(d)), inverse_scale = std::sqrt(static_cast<T>(d));
   T *zeros = scratch, *values_transposed = zeros + scratch_stride<T>(d), *g = values_transposed + d * stride;
   T* dropped = g + kAttentionQueryBlock * stride;
   std::fill(zeros, zeros + d, T(0));
+  if (first > 0) transpose_scaled(positions.relative_values, d, first, d, T(1), zeros, values_transposed, stride);
   for_each_head(a, [&](const Head<T>& head) HWY_ATTR {
-    transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed, stride);
+    transpose_scaled(head.value, a.value_stride, head.keys, d, T(1), zeros, values_transposed + first, stride);
     if (a.value_gradient_empty) zero_rows(a.value_gradient + head.value_at, head.keys, d, a.value_stride);
     if (a.key_gradient_empty) zero_rows(a.key_gradient + head.key_at, head.keys, d, a.key_stride);
     for (std::int64_t begin = 0; begin < head.queries; begin += kAttentionQueryBlock) {
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
       const T* arrived = out_gradient + head.out_at + begin * a.width;
-      small_gemm(rows, whole_vectors<T>(keys), d, LeftMatrix<T>{arrived, a.width, 1},
+      small_gemm(rows, whole_vectors<T>(first + keys), d, LeftMatrix<T>{arrived, a.width, 1},
                  static_cast<const T*>(values_transposed), stride, g, stride, false);
       for (std::int64_t i = 0; i < rows; ++i) {
-        const std::int64_t at = head.weights_at + (begin + i) * head.keys;
-        softmax_gradient_row(g + i * stride, weights + at, keys, a.mask.from(at), scale, dropped + i * stride);
+        T *products = g + i * stride, *row = products + first, *kept = dropped + i * stride;
+        const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
+        const std::int64_t shift = begin + i - positions.distance;
+        if (first > 0) add_by_distance(products, first, shift, row, seen, keys);
+        softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, kept + first);
+        if (positions.bias_gradient)
+          add_scaled<false>(row, inverse_scale, seen,
+                            positions.bias_gradient + head.bias_at + positions.longest - 1 - begin - i);
+        if (first > 0) sum_by_distance(row, seen, shift, first, products);
+        if (first > 0) sum_by_distance(kept + first, seen, shift, first, kept);
       }
       const std::int64_t query_at = head.query_at + begin * a.query_stride;
       if (a.value_gradient)
-        small_gemm(keys, d, rows, LeftMatrix<T>{dropped, 1, stride}, arrived, a.width, a.value_gradient + head.value_at,
-                   a.value_stride, true);
+        small_gemm(keys, d, rows, LeftMatrix<T>{dropped + first, 1, stride}, arrived, a.width,
+                   a.value_gradient + head.value_at, a.value_stride, true);
       if (a.query_gradient)
-        small_gemm(rows, d, keys, LeftMatrix<T>{g, stride, 1}, head.key, a.key_stride, a.query_gradient + query_at,
-                   a.query_stride, !a.query_gradient_empty);
+        small_gemm(rows, d, keys, LeftMatrix<T>{g + first, stride, 1}, head.key, a.key_stride,
+                   a.query_gradient + query_at, a.query_stride, !a.query_gradient_empty);
       if (a.key_gradient)
-        small_gemm(keys, d, rows, LeftMatrix<T>{g, 1, stride}, a.query + query_at, a.query_stride,
+        small_gemm(keys, d, rows, LeftMatrix<T>{g + first, 1, stride}, a.query + query_at, a.query_stride,
                    a.key_gradient + head.key_at, a.key_stride, true);
+      if (first > 0) add_relative_gradients(a, g, dropped, stride, rows, query_at, arrived);
     }
   });
 }
@@ -207,11 +284,11 @@ std::int64_t longest(PackedOffsets sequences) {
 
 /// Takes scratch memory for the attention kernels from the arena: a row of zeros, the transposed keys or values of one
 /// head, and two matrices with kAttentionQueryBlock rows (queries) and `most_keys` columns, the largest number of keys
-/// in a sequence.
+/// in a sequence. With relative vectors, the matrices have columns for these as well.
 template <class T>
 T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t most_keys) {
   const std::int64_t d = a.width / a.heads;
-  return arena.tensor<T>({scratch_stride<T>(d) + (d + 2 * kAttentionQueryBlock) * scratch_stride<T>(most_keys)}).data();
+  return arena.tensor<T>({scratch_stride<T>(d) + (d + 2 * kAttentionQueryBlock) * block_stride(a, most_keys)}).data();
 }
 
 }  // namespace
