@@ -4,7 +4,7 @@
 
 int main(int argc, char** argv) {
   heed::BleuToolOptions options;
-  const heed::FieldList fields = heed::FieldList::of(options);
+  heed::FieldList fields = heed::FieldList::of(options);
   return heed::tool_main(heed::bleu_tool_info(), fields, options.common, &options.output, argc, argv,
                          [&](std::istream& in, std::ostream& out, heed::Log& log) {
                            options.given = fields.given();

@@ -3,7 +3,7 @@
 
 int main(int argc, char** argv) {
   heed::TokenizeOptions options;
-  const heed::FieldList fields = heed::FieldList::of(options);
+  heed::FieldList fields = heed::FieldList::of(options);
   return heed::tool_main(heed::kTokenizeTool, fields, options.common, &options.output, argc, argv,
                          [&](std::istream& in, std::ostream& out, heed::Log& log) {
                            options.given = fields.given();

@@ -4,7 +4,7 @@
 
 int main(int argc, char** argv) {
   heed::TrainOptions options;
-  const heed::FieldList fields = heed::FieldList::of(options);
+  heed::FieldList fields = heed::FieldList::of(options);
   return heed::tool_main(heed::train_tool_info(), fields, options.common, nullptr, argc, argv,
                          [&](std::istream& in, std::ostream& out, heed::Log& log) {
                            options.given = fields.given();

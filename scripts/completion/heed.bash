@@ -1,5 +1,6 @@
-# Completion of heed's programs for bash. Reads the options from `TOOL --help` of the installed program. Installed once
-# under the name of each program, where bash-completion finds it; or: source scripts/completion/heed.bash
+# Completion of heed's programs for bash. Reads the options from `TOOL --help` of the installed program, with the option
+# --task if the user has typed it, because other options of train depend on it. Installed once under the name of each
+# program, where bash-completion finds it; or: source scripts/completion/heed.bash
 
 # _heed_value HELP OPTION: prints the value that HELP shows for OPTION; prints nothing for a flag
 _heed_value() {
@@ -40,6 +41,18 @@ _heed_list() {
   [[ $at -eq 0 || $(_heed_value "$1" "${COMP_WORDS[at]//_/-}") != *'|'*... ]] || echo "${COMP_WORDS[at]}"
 }
 
+# _heed_help: prints the help of the program, for the last --task of the command line if its value is complete
+_heed_help() {
+  local program=${COMP_WORDS[0]/#\~/$HOME} task='' at value
+  for ((at = 1; at < ${#COMP_WORDS[@]}; at++)); do
+    [ "${COMP_WORDS[at]}" = --task ] || continue
+    value=$((at + 1))
+    [ "${COMP_WORDS[value]-}" != = ] || value=$((at + 2))
+    task=${COMP_WORDS[value]-}
+  done
+  [ -n "$task" ] && "$program" --task="$task" --help 2>/dev/null || "$program" --help 2>/dev/null
+}
+
 _heed() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} help value
   # bash splits --option=value into three words.
@@ -48,7 +61,7 @@ _heed() {
   elif [ "$previous" = = ]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
-  help=$("${COMP_WORDS[0]/#\~/$HOME}" --help 2>/dev/null) || return
+  help=$(_heed_help) || return
   COMPREPLY=()
   [[ $previous == -* || $current == -* ]] || previous=$(_heed_list "$help")
   if [[ $previous == -* ]]; then

@@ -22,6 +22,7 @@
 #include "heed/checkpoint/checkpoint_file.h"
 #include "heed/checkpoint/h5.h"
 #include "heed/checkpoint/integrity.h"
+#include "heed/model/transformer.h"
 #include "heed/text/bpe/bpe.h"
 
 using namespace heed;
@@ -98,8 +99,8 @@ TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
   save_checkpoint(path, saved);
   Checkpoint loaded = load_checkpoint(path);
   CHECK(std::ranges::equal(saved.parameters.flat(), loaded.parameters.flat()));
-  CHECK(loaded.model->config().norm == NormPlacement::pre);
-  CHECK(loaded.model->config().dropout == 0.25);
+  CHECK(std::get<TransformerConfig>(loaded.model->config()).norm == NormPlacement::pre);
+  CHECK(std::get<TransformerConfig>(loaded.model->config()).dropout == 0.25);
   CHECK(loaded.source.vocabulary().pieces() == saved.source.vocabulary().pieces());
   CHECK(loaded.target.steps() == saved.target.steps());
   CHECK(!load_resumable_checkpoint(path));
@@ -411,7 +412,7 @@ h5::File without_parameters(const std::string& path, const Checkpoint& checkpoin
   file.write_attribute("/", "format_version", std::int64_t{1});
   file.write_attribute("/", "task", std::string("transformer"));
   file.make_group("/config");
-  TransformerConfig config = checkpoint.model->config();
+  TransformerConfig config = std::get<TransformerConfig>(checkpoint.model->config());
   const FieldList fields = FieldList::of(config);
   for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
   write_text_models(file, checkpoint.source, checkpoint.target);

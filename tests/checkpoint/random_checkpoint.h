@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/model/transformer.h"
 
 namespace heed {
 

@@ -46,6 +46,29 @@ completes '--version' bleu --versi
 completes '--help' tokenize --he
 completes '' missing-tool --he
 
+# The options of a program may depend on --task.
+cat >by-task <<'PROGRAM'
+#!/bin/sh
+case "$*" in
+  '--task=rnn --help') printf '      --task rnn|transformer\n      --rnn-cell gru|lstm\n' ;;
+  --help) printf '      --task rnn|transformer\n      --heads N\n' ;;
+  *) exit 2 ;;
+esac
+PROGRAM
+chmod +x by-task
+completes '--task --heads' ./by-task --
+completes '--task --rnn-cell' ./by-task --task rnn --
+completes '--task --rnn-cell' ./by-task --task = rnn --
+completes '--task --rnn-cell' ./by-task --task transformer --task rnn --
+completes '--task --heads' ./by-task --task unknown --
+completes 'gru lstm' ./by-task --task rnn --rnn-cell ''
+completes 'rnn' ./by-task --task r
+completes 'rnn' ./by-task --task = r
+completes 'transformer' ./by-task --task rnn --task t
+COMP_WORDS=(./by-task -- --task rnn) COMP_CWORD=1
+_heed
+[ "${COMPREPLY[*]}" = '--task --rnn-cell' ] || fail "the --task behind the cursor has no effect: '${COMPREPLY[*]}'"
+
 # The completion offers every option of every program.
 for source in "$HEED_SOURCE"/tools/*.cpp; do
   tool=$(basename "$source" .cpp)

@@ -147,6 +147,25 @@ TEST_CASE("errors name the option and help") {
   CHECK_THROWS_AS(parse({"--count"}), UsageError);
 }
 
+TEST_CASE("an option is not taken as another option's value, unless it stands behind =") {
+  CHECK_THROWS_WITH_AS(parse({"--output", "--no-flag"}),
+                       "--output: needs a value before '--no-flag' (--output=--no-flag makes this word the value)",
+                       UsageError);
+  CHECK_THROWS_WITH_AS(parse({"-bo", "-q"}),
+                       "--output: needs a value before '-q' (--output=-q makes this word the value)", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"-t", "--", "a"}),
+                       "--train-sets: needs a value before '--' (--train-sets=-- makes this word the value)",
+                       UsageError);
+  CHECK_THROWS_AS(parse({"--word", "-c", "3"}), UsageError);
+  CHECK_THROWS_WITH_AS(parse({"--config", "-b"}),
+                       "--config: needs a value before '-b' (--config=-b makes this word the value)", UsageError);
+  CHECK(parse({"--output=--no-flag"}).output == "--no-flag");
+  CHECK(parse({"-o--", "-b"}).output == "--");
+  CHECK(parse({"-o", "-", "-b"}).output == "-");
+  CHECK(parse({"--max-limit", "-3"}).limit == -3);
+  CHECK(parse({"-t", "a", "--", "b"}).sets == std::vector<std::string>{"a"});
+}
+
 TEST_CASE("an unknown option is looked for as another toolkit's, as a beginning, as parts, as a misspelling") {
   CHECK(refused({"--max-epoch=3"}) == "unknown option --max-epoch: did you mean --count 20? (fairseq)");
   CHECK(refused({"--max_epoch", "3"}) == "unknown option --max-epoch: did you mean --count 20? (fairseq)");
@@ -282,7 +301,7 @@ TEST_CASE("lists grow when they are given again; repeated ones leave the words b
 
 TEST_CASE("a list of fields knows which ones were given") {
   Options options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::ostringstream out;
   parse_command_line(kTool, fields, {"--count=4", "--no-flag", "f"}, out);
   CHECK(fields.given() == std::vector<std::string>{"count", "flag", "file"});

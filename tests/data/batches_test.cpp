@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "heed/data/parallel_corpus.h"
 #include "heed/text/strings/vocabulary.h"
 
 using namespace heed;
@@ -39,8 +40,8 @@ std::int64_t tokens_of(const ParallelCorpus& corpus, std::span<const std::int32_
 TEST_CASE("an epoch has each pair exactly once and keeps the budget") {
   const ParallelCorpus corpus = some_corpus(1000);
   for (const BatchLimits limits :
-       {BatchLimits{.target_tokens = 200}, BatchLimits{.target_tokens = INT64_MAX, .pairs = 64},
-        BatchLimits{.target_tokens = 30, .pairs = 3}}) {
+       {BatchLimits{.target_tokens = 200}, BatchLimits{.target_tokens = INT64_MAX, .examples = 64},
+        BatchLimits{.target_tokens = 30, .examples = 3}}) {
     EpochBatches batches(corpus, limits, 7);
     for (const std::int64_t epoch : {0, 1, 5}) {
       batches.prepare(epoch);
@@ -48,7 +49,7 @@ TEST_CASE("an epoch has each pair exactly once and keeps the budget") {
       for (std::int64_t i = 0; i < batches.size(); ++i) {
         CHECK(!batches[i].empty());
         CHECK((batches[i].size() == 1 || tokens_of(corpus, batches[i]) <= limits.target_tokens));
-        CHECK(static_cast<std::int64_t>(batches[i].size()) <= limits.pairs);
+        CHECK(static_cast<std::int64_t>(batches[i].size()) <= limits.examples);
         for (const std::int32_t pair : batches[i]) ++seen[static_cast<std::size_t>(pair)];
       }
       CHECK(std::all_of(seen.begin(), seen.end(), [](int count) { return count == 1; }));
@@ -105,10 +106,10 @@ TEST_CASE("shards cover a batch once, in order, about equally") {
     cut_into_shards(corpus, pairs, shards);
     std::size_t at = 0;
     for (const Shard& shard : shards) {
-      CHECK(shard.target_tokens == tokens_of(corpus, shard.pairs));
+      CHECK(shard.target_tokens == tokens_of(corpus, shard.examples));
       CHECK(shard.target_tokens <= 1024 + 40);
       CHECK(shard.target_tokens >= total / static_cast<std::int64_t>(shards.size()) - 41);
-      for (const std::int32_t pair : shard.pairs) CHECK(pair == pairs[at++]);
+      for (const std::int32_t pair : shard.examples) CHECK(pair == pairs[at++]);
     }
     CHECK(at == pairs.size());
     CHECK((shards.size() & (shards.size() - 1)) == 0);
@@ -132,7 +133,7 @@ TEST_CASE("a packed batch has <s> and </s> in their places") {
   corpus.add(std::vector<std::int32_t>{10}, std::vector<std::int32_t>{11, 12, 13}, 2);
   Batch batch;
   const std::vector<std::int32_t> pairs = {1, 0};
-  for (int round = 0; round < 2; ++round) fill_batch(corpus, pairs, batch);
+  for (int round = 0; round < 2; ++round) corpus.fill(pairs, batch);
   CHECK(batch.source.ids == std::vector<std::int32_t>{10, kEndId, 7, 8, kEndId});
   CHECK(batch.source.offsets == std::vector<std::int32_t>{0, 2, 5});
   CHECK(batch.target_in.ids == std::vector<std::int32_t>{kStartId, 11, 12, 13, kStartId, 9});

@@ -38,7 +38,7 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
     CAPTURE(static_cast<int>(precision));
     CAPTURE(beam);
     CAPTURE(f.config.dim_emb);
-    TransformerStepModel model(*f.model, *f.parameters, precision);
+    NetworkStepModel model(*f.model, *f.parameters, precision);
     SearchOptions options;
     options.beam_size = beam == 0 ? 4 : beam;
     options.n_best = beam == 1 ? 1 : 3;
@@ -73,7 +73,7 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
 
 TEST_CASE("forced scores are the search's, and do not depend on the batch either") {
   Fixture f;
-  TransformerStepModel model(*f.model, *f.parameters, Precision::float32);
+  NetworkStepModel model(*f.model, *f.parameters, Precision::float32);
   SearchOptions options;
   Batch all;
   std::vector<Hypothesis> found;
@@ -83,7 +83,7 @@ TEST_CASE("forced scores are the search's, and do not depend on the batch either
     found.push_back(search(model, one, options).at(0).at(0));
     auto source = random_sentence(s);
     source.pop_back();
-    append_pair(all, source, found.back().ids);
+    all.add(source, found.back().ids);
   }
   const auto together = force_decode(*f.model, *f.parameters, Precision::float32, all);
   PackedParameters<float> packed(*f.parameters);
@@ -93,7 +93,7 @@ TEST_CASE("forced scores are the search's, and do not depend on the batch either
     Batch one;
     auto source = random_sentence(s);
     source.pop_back();
-    append_pair(one, source, found[at].ids);
+    one.add(source, found[at].ids);
     CHECK(force_decode(*f.model, *f.parameters, Precision::float32, one).at(0) == together.at(at));
     for (std::size_t i = 0; i < found[at].log_probabilities.size(); ++i)
       CHECK(together[at][i] == doctest::Approx(found[at].log_probabilities[i]).epsilon(1e-4));

@@ -60,7 +60,7 @@ TEST_CASE("a chain of tokens gives the bits of single steps, and a row can go ba
     CAPTURE(static_cast<int>(c.precision));
     CAPTURE(c.f.config.dim_emb);
     CAPTURE(c.list != nullptr);
-    TransformerStepModel model(*c.f.model, *c.f.parameters, c.precision, nullptr, c.list);
+    NetworkStepModel model(*c.f.model, *c.f.parameters, c.precision, nullptr, c.list);
     PackedIds source;
     for (const int seed : {3, 8, 21}) source.append(random_sentence(seed));
     Arena arena;

@@ -20,9 +20,8 @@ constexpr int kPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 struct Fixture : RandomModel {
   explicit Fixture(std::uint64_t seed = 5) : RandomModel(kPieces, 1, seed) {}
 
-  std::unique_ptr<TransformerStepModel> step_model(Precision precision,
-                                                   std::shared_ptr<const Shortlist> list = {}) const {
-    return std::make_unique<TransformerStepModel>(*model, *parameters, precision, nullptr, std::move(list));
+  std::unique_ptr<NetworkStepModel> step_model(Precision precision, std::shared_ptr<const Shortlist> list = {}) const {
+    return std::make_unique<NetworkStepModel>(*model, *parameters, precision, nullptr, std::move(list));
   }
 };
 

@@ -25,9 +25,9 @@ namespace {
 constexpr int kPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 constexpr int kSentences = 11;
 
-std::unique_ptr<TransformerStepModel> step_model(const RandomModel& f, Precision precision,
-                                                 std::shared_ptr<const Shortlist> list = {}) {
-  return std::make_unique<TransformerStepModel>(*f.model, *f.parameters, precision, nullptr, std::move(list));
+std::unique_ptr<NetworkStepModel> step_model(const RandomModel& f, Precision precision,
+                                             std::shared_ptr<const Shortlist> list = {}) {
+  return std::make_unique<NetworkStepModel>(*f.model, *f.parameters, precision, nullptr, std::move(list));
 }
 
 /// Returns the model of this seed with noise on its weights, so that it often prefers the same tokens.

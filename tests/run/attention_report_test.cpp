@@ -38,11 +38,21 @@ SentenceAttention example() {
   return sentence;
 }
 
+/// Returns the attention layers of a model with one layer of two heads for each of these kinds.
+std::vector<AttentionLayers> layers_of(std::initializer_list<AttentionKind> kinds) {
+  std::vector<AttentionLayers> out;
+  for (const AttentionKind kind : kinds) out.push_back({.kind = kind, .layers = 1, .heads = 2});
+  return out;
+}
+
+const std::vector<AttentionLayers> kTransformer =
+    layers_of({AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross});
+
 std::string report(const AttentionReportOptions& options, const TerminalEnvironment& environment = kPipe,
-                   const std::string& output = "-") {
+                   const std::string& output = "-", const std::vector<AttentionLayers>& layers = kTransformer) {
   std::ostringstream out;
   AttentionReport report(options, output, out, environment, 80);
-  report.check_model(1, 1, 2);
+  report.check_model(layers);
   report.add(example());
   report.finish();
   return out.str();
@@ -122,10 +132,20 @@ TEST_CASE("pharaoh links words, never </s>") {
   CHECK(report({.alignment = {"argmax"}}) == "0-0\n");
 }
 
+TEST_CASE("a kind of attention that the model does not have is an error") {
+  using enum AttentionKind;
+  CHECK(report({.format = AttentionFormat::tsv}, kPipe, "-", layers_of({cross})) ==
+        report({.format = AttentionFormat::tsv}));
+  CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::encoder}, kPipe, "-", layers_of({decoder, cross})),
+                       "--kind encoder: the model has no such attention (it has decoder, cross)", UsageError);
+  CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::all}, kPipe, "-", {}),
+                       "the model has no attention, so that there is nothing to show", UsageError);
+}
+
 TEST_CASE("an empty line is an empty line of links") {
   std::ostringstream out;
   AttentionReport links({.format = AttentionFormat::pharaoh}, "-", out, kPipe, 80);
-  links.check_model(1, 1, 2);
+  links.check_model(kTransformer);
   links.add({.line = 1});
   links.finish();
   CHECK(out.str() == "\n");

@@ -46,7 +46,7 @@ class Files {
 /// Runs `bleu` with the arguments `words`, as the program would.
 Outcome bleu(std::vector<std::string> words, const std::string& standard_input = "") {
   BleuToolOptions options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::ostringstream unused, out, messages;
   if (!parse_command_line(bleu_tool_info(), fields, std::move(words), unused)) return {};
   options.given = fields.given();

@@ -13,6 +13,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/translator.h"
+#include "heed/model/transformer.h"
 #include "heed/run/translate.h"
 #include "heed/text/bpe/bpe.h"
 
@@ -127,7 +128,7 @@ TEST_CASE("inspect-attention: the mean over the last layer's heads is what trans
   const auto shown = cells(inspect(folder, "cb .\tab\n", [&](InspectAttentionOptions& o) { o.tsv = true; }));
   Translator translator({folder.file("m.h5")}, Precision::float32);
   Batch pair;
-  append_pair(pair, translator.source().encode("cb ."), translator.target().encode("ab"));
+  pair.add(translator.source().encode("cb ."), translator.target().encode("ab"));
   const std::vector<float> expected = translator.attention(pair).front();
   REQUIRE(shown.size() == expected.size());
   for (std::size_t i = 0; i < shown.size(); ++i) CHECK(std::abs(shown[i].weight - double{expected[i]}) < 1e-6);

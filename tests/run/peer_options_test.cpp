@@ -17,7 +17,7 @@ using namespace heed;
 
 namespace {
 
-std::string refused(const ToolInfo& tool, const FieldList& fields, const std::string& word) {
+std::string refused(const ToolInfo& tool, FieldList& fields, const std::string& word) {
   std::ostringstream out;
   try {
     parse_command_line(tool, fields, {word, "1"}, out);
@@ -32,7 +32,7 @@ std::string refused(const ToolInfo& tool, const FieldList& fields, const std::st
 template <class Options>
 void check_peers(const ToolInfo& tool) {
   Options options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::set<std::string_view> names;
   REQUIRE(tool.peers.size() > 10);
   for (const PeerOption& peer : tool.peers) {
@@ -82,7 +82,8 @@ TEST_CASE("the options of other toolkits lead to ones that exist, or to a reason
 
 TEST_CASE("prefixes, parts and the peers' names find our options") {
   const auto ours = [](auto options, const ToolInfo& tool, const std::string& word) {
-    return refused(tool, FieldList::of(options), word);
+    FieldList fields = FieldList::of(options);
+    return refused(tool, fields, word);
   };
   CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--lang") == "unknown option --lang: did you mean --language?");
   CHECK(ours(TokenizeOptions{}, kTokenizeTool, "--norm") ==

@@ -11,6 +11,7 @@
 
 #include "heed/base/random.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/model/transformer.h"
 #include "heed/run/build_vocab.h"
 
 using namespace heed;
@@ -46,7 +47,7 @@ struct Result {
 template <class Options, class Run>
 Result call(const ToolInfo& tool, Run run, std::vector<std::string> words, const std::string& input) {
   Options options;
-  const FieldList fields = FieldList::of(options);
+  FieldList fields = FieldList::of(options);
   std::istringstream in(input);
   std::ostringstream out, messages;
   parse_command_line(tool, fields, std::move(words), out);

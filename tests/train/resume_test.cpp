@@ -1,5 +1,6 @@
 #include "heed/train/resume.h"
 
+#include "heed/model/transformer.h"
 #include "heed/train/model_files.h"
 #include "small_run.h"
 

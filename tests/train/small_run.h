@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/model/transformer.h"
 #include "heed/train/trainer.h"
 
 namespace heed {
@@ -46,7 +47,7 @@ inline TransformerConfig small_config(double dropout = 0.1) {
   return config;
 }
 
-inline BatchLoss loss_of(const Transformer<float>& model) {
+inline BatchLoss loss_of(const Model<float>& model) {
   return [&model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options, CrossEntropySums* sums) {
     return model.loss(graph, batch, options, sums);
   };
@@ -94,9 +95,9 @@ struct SmallRun {
       state->state.seed = 1;
     }
     restore_training_form(*state, batch.exponential_smoothing > 0);
-    const Transformer<float>& model = *state->checkpoint.model;
+    const Model<float>& model = *state->checkpoint.model;
     workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool);
-    validator.emplace(mirrored(20), std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
+    validator.emplace(held_out, std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
     trainer =
@@ -119,7 +120,7 @@ struct SmallRun {
   RunOptions run;
   OptimizerOptions optimizer;
   Precision precision = Precision::float32;
-  ParallelCorpus corpus = mirrored(150);
+  ParallelCorpus corpus = mirrored(150), held_out = mirrored(20);
   std::ostringstream out, messages;
   Log log{messages, "train"};
   std::optional<ResumableCheckpoint> state;

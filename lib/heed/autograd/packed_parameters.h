@@ -124,16 +124,16 @@ class PackedParameters {
   }
 
   /// Reads from the source, with all threads of a team, the parameters that no packed weight contains, and the
-  /// parameters for which keeps(name) is true. `parameters` must be the object that the constructor received. All other
-  /// parameters stay unread: get() and unpacked() read them from the source again when another view of these parameters
-  /// is requested.
+  /// parameters for which keeps(info) is true, where `info` is the ParameterInfo. `parameters` must be the object that
+  /// the constructor received. All other parameters stay unread: get() and unpacked() read them from the source again
+  /// when another view of these parameters is requested.
   template <class Keeps>
   void read_rest(ParameterValues<T>& parameters, Keeps keeps, ThreadTeam& team) {
     constexpr std::size_t kPiece = (std::size_t{4} << 20) / sizeof(T);
     std::vector<std::pair<std::int64_t, std::span<T>>> pieces;
     unread_.clear();
     for (const ParameterInfo& info : parameters.layout().all()) {
-      if (is_packed(info) && !keeps(info.name)) {
+      if (is_packed(info) && !keeps(info)) {
         unread_[info.offset] = info.offset + info.shape.size();
         continue;
       }

@@ -7,6 +7,7 @@
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint_file.h"
+#include "heed/model/make_model.h"
 
 namespace heed {
 namespace {
@@ -57,11 +58,11 @@ void write_all(const std::string& path, const Checkpoint& checkpoint, const Trai
   file.write_attribute("/", "format", std::string(kCheckpointFormat));
   file.write_attribute("/", "format_version", kCheckpointVersion);
   file.write_attribute("/", "heed_version", std::string(HEED_VERSION));
-  file.write_attribute("/", "task", std::string(kCheckpointTask));
+  file.write_attribute("/", "task", std::string(architecture(checkpoint.model->config())));
   file.write_attribute("/", "created", utc_now());
   file.make_group("/config");
-  TransformerConfig config = checkpoint.model->config();
-  const FieldList fields = FieldList::of(config);
+  ModelConfig config = checkpoint.model->config();
+  const FieldList fields = fields_of(config);
   for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
   write_text_models(file, checkpoint.source, checkpoint.target);
   write_parameters(file, "/parameters", checkpoint.parameters);
@@ -122,7 +123,7 @@ std::vector<h5::Dataset> open_parameters(const h5::File& file, const std::string
 /// What is read of a checkpoint before the values of the parameters: the model without values, the text models, and the
 /// open datasets of the parameters. The parts have been checked to fit together.
 struct Outline {
-  std::shared_ptr<const Transformer<float>> model;
+  std::shared_ptr<const Model<float>> model;
   TextModel source, target;
   std::vector<h5::Dataset> parameters;
 };
@@ -130,7 +131,7 @@ struct Outline {
 /// Reads the config and the text models of a checkpoint, and opens the datasets of the parameters. Throws Error if the
 /// sizes of vocabularies or parameters contradict the config.
 Outline read_outline(const h5::File& file) {
-  const TransformerConfig config = read_config(file);
+  const ModelConfig config = read_config(file);
   auto [source, target] = read_text_models(file);
   const auto check_size = [&](const char* side, std::int64_t expected, const TextModel& text) {
     if (text.size() != expected)
@@ -138,9 +139,9 @@ Outline read_outline(const h5::File& file) {
                                              std::to_string(text.size()) + " pieces, the config says " +
                                              std::to_string(expected));
   };
-  check_size("source", config.source_vocabulary, source);
-  check_size("target", config.target_vocabulary, target);
-  auto model = std::make_shared<const Transformer<float>>(config);
+  check_size("source", vocabulary_sizes(config).source_vocabulary, source);
+  check_size("target", vocabulary_sizes(config).target_vocabulary, target);
+  std::shared_ptr<const Model<float>> model = make_model<float>(config);
   std::int64_t claimed = 0;
   std::vector<h5::Dataset> parameters = open_parameters(file, "/parameters", model->layout(), claimed);
   return {std::move(model), std::move(source), std::move(target), std::move(parameters)};

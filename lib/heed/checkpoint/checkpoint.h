@@ -7,7 +7,7 @@
 
 #include "heed/checkpoint/parameter_reader.h"
 #include "heed/checkpoint/training_state.h"
-#include "heed/model/transformer.h"
+#include "heed/model/model.h"
 #include "heed/text/text_model.h"
 
 namespace heed {
@@ -20,7 +20,7 @@ using TrainingArrays = std::map<std::string, ParameterValues<float>>;
 /// A trained model, with everything that translation from text to text needs: the architecture, the parameters, and the
 /// text models of source and target (tokenising and normalising steps, subword model, vocabulary).
 struct Checkpoint {
-  std::shared_ptr<const Transformer<float>> model;
+  std::shared_ptr<const Model<float>> model;
   ParameterValues<float> parameters;
   TextModel source, target;
 };

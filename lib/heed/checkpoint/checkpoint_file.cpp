@@ -101,30 +101,34 @@ h5::File open_checkpoint(const std::string& path) {
   return file;
 }
 
-TransformerConfig read_config(const h5::File& file) {
+ModelConfig read_config(const h5::File& file) {
   const auto task = file.read_attribute("/", "task");
-  if (!task || *task != FieldValue(std::string(kCheckpointTask)))
-    throw Error(Position{file.path()}, "holds a model of the architecture '" +
-                                           (task ? as_text(*task).front() : std::string("?")) + "'; this heed reads '" +
-                                           kCheckpointTask + "'");
-  TransformerConfig config;
-  const FieldList fields = FieldList::of(config);
+  const std::string name = task ? as_text(*task).front() : "?";
+  std::optional<ModelConfig> config = config_of(name);
+  if (!config) {
+    std::string known;
+    for (const std::string_view each : architectures())
+      known += (known.empty() ? "'" : ", '") + std::string(each) + "'";
+    throw Error(Position{file.path()}, "holds a model of the architecture '" + name + "'; this heed reads " + known);
+  }
+  const FieldList fields = fields_of(*config);
   std::string missing;
   for (const Field& field : fields.all()) {
-    const std::string name = attribute_name(field.info.name);
-    const auto value = file.read_attribute("/config", name);
+    const std::string attribute = attribute_name(field.info.name);
+    const auto value = file.read_attribute("/config", attribute);
     if (!value) {
-      missing += (missing.empty() ? "" : ", ") + name;
+      missing += (missing.empty() ? "" : ", ") + attribute;
       continue;
     }
     field.set_text(as_text(*value));
   }
   if (!missing.empty()) throw Error(Position{file.path()}, "/config lacks " + missing);
-  for (const std::string& name : file.attribute_names("/config"))
-    if (!fields.find(option_name(name)))
-      throw Error(Position{file.path()}, "/config has an unknown attribute '" + name + "' (made by a newer heed?)");
-  config.validate();
-  return config;
+  for (const std::string& attribute : file.attribute_names("/config"))
+    if (!fields.find(option_name(attribute)))
+      throw Error(Position{file.path()},
+                  "/config has an unknown attribute '" + attribute + "' (made by a newer heed?)");
+  validate(*config);
+  return *std::move(config);
 }
 
 void write_text_models(h5::File& file, const TextModel& source_model, const TextModel& target_model) {

@@ -8,7 +8,7 @@
 #include "heed/base/error.h"
 #include "heed/checkpoint/h5.h"
 #include "heed/checkpoint/integrity.h"
-#include "heed/model/transformer_config.h"
+#include "heed/model/model_config.h"
 #include "heed/text/text_model.h"
 
 namespace heed {
@@ -17,11 +17,10 @@ namespace heed {
 // program that includes only this file is linked without the kernels and the kernels' libraries. Loading those
 // libraries would be most of the start-up time of `tokenize -m MODEL.h5`, which needs only the text models.
 
-// The values of the attributes format, format_version and task of the HDF5 root group: this version of heed reads only
-// checkpoints with these values.
+// The values of the attributes format and format_version of the HDF5 root group: this version of heed reads only
+// checkpoints with these values. The attribute task names the architecture of the model.
 constexpr const char* kCheckpointFormat = "heed-checkpoint";
 constexpr std::int64_t kCheckpointVersion = 1;
-constexpr const char* kCheckpointTask = "transformer";
 
 /// Returns the name of the HDF5 attribute that stores an option: "dim-emb" is stored as "dim_emb".
 std::string attribute_name(std::string_view option);
@@ -30,9 +29,9 @@ std::string attribute_name(std::string_view option);
 /// Error, with the name of the file, if not.
 h5::File open_checkpoint(const std::string& path);
 
-/// Reads the model's config from the HDF5 group /config. Throws Error if the architecture is not the Transformer, or if
-/// attributes are missing or unknown; throws UsageError if the value of an attribute is impossible.
-TransformerConfig read_config(const h5::File& file);
+/// Reads the model's config from the HDF5 group /config. Throws Error if the architecture is unknown, or if attributes
+/// are missing or unknown; throws UsageError if the value of an attribute is impossible.
+ModelConfig read_config(const h5::File& file);
 
 /// Writes the text models to the HDF5 groups /text/source and /text/target. A vocabulary or subword model that source
 /// and target share is stored once, in /text/source, and /text/target gets a hard link to the stored dataset.

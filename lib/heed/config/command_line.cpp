@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "heed/base/line_io.h"
 #include "heed/config/config_file.h"
@@ -23,14 +24,6 @@ struct BuiltIn {
   bool help = false, version = false, dump_config = false;
   std::string config;
 };
-
-/// Returns the field whose option has the one-letter form `letter` (such as -q), or nullptr when no field has this
-/// letter.
-const Field* find_letter(const FieldList& fields, char letter) {
-  for (const Field& field : fields.all())
-    if (field.info.letter == letter) return &field;
-  return nullptr;
-}
 
 /// Returns whether a word of the command line is an option and not a value. "-" alone and negative numbers, such as -1
 /// or -.5, are values.
@@ -52,12 +45,21 @@ bool accepts(const Field& field, const std::string& word) {
   return true;
 }
 
+/// Throws a UsageError if the option --`option`, which needs a value, stands before another option. Boost would take
+/// the other option as the value. `rest` are the words of the command line behind the option.
+void check_value(std::string_view option, std::span<const std::string> rest) {
+  if (rest.empty() || !looks_like_option(rest[0])) return;
+  const std::string name = "--" + std::string(option);
+  throw UsageError(name + ": needs a value before '" + rest[0] + "' (" + name + "=" + rest[0] +
+                   " makes this word the value)");
+}
+
 /// Removes the flags (options without a value) from the front of a word of one-letter options, such as -abc, and
 /// appends them to `out` in their long form. Boost would read "bc" as the value of -a. Returns the rest of the word,
 /// with its dash, or an empty string when all letters were flags.
 std::string take_flags(const FieldList& fields, std::string word, std::vector<std::string>& out) {
   while (word.size() > 1) {
-    const Field* field = find_letter(fields, word[1]);
+    const Field* field = fields.find_letter(word[1]);
     if (!field || field->kind != Field::Kind::flag || (word.size() > 2 && word[2] == '=')) return word;
     out.push_back("--" + std::string(field->info.name) + "=true");
     word.erase(1, 1);
@@ -96,9 +98,10 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
         if (name.size() > 2 && (field || find_peer_option(tool, name))) fail_unknown_option(tool, fields, "-" + name);
         const std::string rest = take_flags(fields, word, out);
         if (rest.empty()) continue;
-        field = find_letter(fields, rest[1]);
+        field = fields.find_letter(rest[1]);
         if (!field && rest[1] != 'h') fail_unknown_option(tool, fields, rest == word ? "-" + name : rest.substr(0, 2));
         if (!field || rest.size() > 2 || field->info.implicit.empty()) {
+          if (field && rest.size() == 2) check_value(field->info.name, std::span(words).subspan(i + 1));
           out.push_back(rest);  // Boost splits a word such as -oFILE into the option -o and the value FILE
           continue;
         }
@@ -114,6 +117,7 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
       const bool built_in = is_built_in(name);
       if (!field && !built_in) fail_unknown_option(tool, fields, "--" + name);
       if (built_in) {
+        if (name == "config" && !has_value) check_value(name, std::span(words).subspan(i + 1));
         out.push_back(word);
         continue;
       }
@@ -130,6 +134,7 @@ std::vector<std::string> normalise(const ToolInfo& tool, const FieldList& fields
       const bool follows = i + 1 < words.size() && accepts(*field, words[i + 1]);
       out.push_back(full + "=" + (follows ? words[++i] : std::string(field->info.implicit)));
     } else {
+      check_value(field->info.name, std::span(words).subspan(i + 1));
       out.push_back(full);
     }
   }
@@ -201,10 +206,49 @@ po::parsed_options parse_words(const FieldList& fields, const std::vector<std::s
   return parser.run();
 }
 
+/// Returns the last value that the command line gives to an option with the long form `name` or with `alias`, or
+/// nothing. Needs no list of the options, because no option takes a word that looks like an option as its value
+/// (check_value()).
+std::optional<std::string> last_value(const std::vector<std::string>& words, std::string_view name,
+                                      std::string_view alias = {}) {
+  std::optional<std::string> value;
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    if (!looks_like_option(words[i])) continue;
+    const auto equals = words[i].find('=');
+    std::string option = words[i].substr(0, equals);
+    const bool one_dash = option[1] != '-';
+    option.erase(0, one_dash ? 1 : 2);
+    std::replace(option.begin(), option.end(), '_', '-');
+    if ((one_dash || option != name) && (alias.empty() || option != alias)) continue;
+    if (equals != std::string::npos)
+      value = words[i].substr(equals + 1);
+    else if (i + 1 < words.size() && !looks_like_option(words[i + 1]))
+      value = words[i + 1];
+  }
+  return value;
+}
+
+/// Sets the field on whose value other fields depend, if there is one, from the command line or else from the file of
+/// --config, and lists the fields anew. Returns the file of --config if it had to be read.
+std::optional<ConfigFile> select(FieldList& fields, const std::vector<std::string>& words) {
+  std::optional<ConfigFile> file;
+  const Field* const selector = fields.selector();
+  if (!selector) return file;
+  if (const auto value = last_value(words, selector->info.name, selector->info.alias)) {
+    fields.select(*value);
+  } else if (const auto path = last_value(words, "config"); path && !path->empty()) {
+    file.emplace(*path);
+    file->select(fields);
+  }
+  return file;
+}
+
 }  // namespace
 
-bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vector<std::string> arguments,
+bool parse_command_line(const ToolInfo& tool, FieldList& listed, std::vector<std::string> arguments,
                         std::ostream& out) {
+  std::optional<ConfigFile> config = select(listed, arguments);
+  const FieldList& fields = listed;  // const: pointers to fields stay valid from here on
   const std::vector<std::string> words = normalise(tool, fields, arguments);
   BuiltIn built_in;
   try {
@@ -223,10 +267,11 @@ bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vect
       out << tool.name << " (heed) " << HEED_VERSION << '\n';
       return false;
     }
-    const bool marked = !built_in.config.empty() && read_config_file(tool, fields, built_in.config);
+    if (!config && !built_in.config.empty()) config.emplace(built_in.config);
+    if (config) config->apply(tool, fields);
     apply(tool, fields, parsed);
     const Field* quiet = fields.find("quiet");
-    if (marked && !(quiet && quiet->get_text() == std::vector<std::string>{"true"}))
+    if (config && config->marked() && !(quiet && quiet->get_text() == std::vector<std::string>{"true"}))
       std::cerr << tool.name << ": " << byte_order_mark_note(built_in.config) << '\n';
   } catch (const po::error& error) {
     throw UsageError(error.what());
@@ -263,7 +308,7 @@ std::string help_of(const Field& field) {
     note(bound(field.info.min) + ".." + bound(field.info.max));
   }
   std::string fallback;
-  for (const auto& text : field.get_text()) fallback += (fallback.empty() ? "" : " ") + text;
+  for (const auto& text : field.initial) fallback += (fallback.empty() ? "" : " ") + text;
   if (!fallback.empty() && !(field.kind == Field::Kind::flag && fallback == "false")) note("default " + fallback);
   if (!notes.empty()) right += " (" + notes + ")";
   constexpr std::size_t kColumn = 34;

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "heed/base/line_io.h"
@@ -68,13 +69,17 @@ struct EnumNames<InvalidUtf8> {
 };
 
 /// Sets a tool's options: first from the file of `--config FILE`, then from the command line `arguments` (without the
-/// program's name). For --help, --version and --dump-config, writes the answer to `out` and returns false: the tool
-/// then ends. Otherwise returns true. Throws UsageError when an option is unknown (the message names similar options)
-/// or when a word belongs to no option.
-bool parse_command_line(const ToolInfo& tool, const FieldList& fields, std::vector<std::string> arguments,
-                        std::ostream& out);
+/// program's name). If the options depend on the value of one of them (FieldInfo::selects), that option is set before
+/// all others, and `fields` is listed anew: pointers to fields from before the call are invalid. For --help, --version
+/// and --dump-config, writes the answer to `out` and returns false: the tool then ends. Otherwise returns true. Throws
+/// UsageError when an option is unknown (the message names similar options) or when a word belongs to no option.
+bool parse_command_line(const ToolInfo& tool, FieldList& fields, std::vector<std::string> arguments, std::ostream& out);
+inline bool parse_command_line(const ToolInfo& tool, FieldList&& fields, std::vector<std::string> arguments,
+                               std::ostream& out) {
+  return parse_command_line(tool, fields, std::move(arguments), out);
+}
 
-/// Returns the text that a tool prints for --help.
+/// Returns the text that a tool prints for --help. The defaults are those of the fields when they were listed.
 std::string help_text(const ToolInfo& tool, const FieldList& fields);
 
 }  // namespace heed

@@ -24,8 +24,8 @@ bool takes_words(const Field& field) {
   return field.kind == Field::Kind::list && !field.info.repeated;
 }
 
-/// Returns an option's value as it is written in a configuration file: in double quotes when read_config_file() would
-/// read it differently without them. `word` says that the value is one word of a list.
+/// Returns an option's value as it is written in a configuration file: in double quotes when ConfigFile would read
+/// it differently without them. `word` says that the value is one word of a list.
 std::string quoted(const std::string& value, bool word) {
   const bool plain = value == trimmed(value) && !value.starts_with('"') && !value.starts_with('#') &&
                      value.find(" #") == std::string::npos && value.find("\t#") == std::string::npos &&
@@ -93,10 +93,9 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Returns the option that is called `name` in a line "name = value" of a configuration file. Throws UsageError when
-/// the option is unknown, or when only the command line may have this option, such as --help.
-const Field& field_of(const ToolInfo& tool, const FieldList& fields, std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
+/// Returns the option that is called `name` in a line "name = value" of a configuration file, with `-` for `_`.
+/// Throws UsageError when the option is unknown, or when only the command line may have this option, such as --help.
+const Field& field_of(const ToolInfo& tool, const FieldList& fields, const std::string& name) {
   if (const Field* field = fields.find(name)) return *field;
   if (is_built_in(name)) throw UsageError("'" + name + "' is for the command line only");
   const Field* flag = name.starts_with("no-") ? fields.find(std::string_view(name).substr(3)) : nullptr;
@@ -115,41 +114,64 @@ bool is_section(const std::string& line) {
   return true;
 }
 
+/// Calls `act`. Puts the file's name and the line's number before the message of a UsageError.
+template <class Act>
+void at_line(const std::string& path, std::int64_t line, const Act& act) {
+  try {
+    act();
+  } catch (const UsageError& error) {
+    throw UsageError(Position{path, line}.text() + ": " + error.what());
+  }
+}
+
 }  // namespace
 
-bool read_config_file(const ToolInfo& tool, const FieldList& fields, const std::string& path) {
+ConfigFile::ConfigFile(const std::string& path) : path_(path) {
   std::ifstream in(path);
   if (!in) throw Error(Position{path}, "cannot open the configuration file: " + errno_text());
-  Position where{path};
-  bool marked = false;
-  std::map<const Field*, std::vector<std::string>> values;
-  try {
-    for (std::string line; std::getline(in, line);) {
-      if (++where.line == 1) marked = take_byte_order_mark(line, where);
+  std::int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (++number == 1) marked_ = take_byte_order_mark(line, {path, number});
+    at_line(path, number, [&] {
       const std::string text = trimmed(line);
-      if (text.empty() || text[0] == '#' || text[0] == ';' || is_section(text)) continue;
+      if (text.empty() || text[0] == '#' || text[0] == ';' || is_section(text)) return;
       const auto equals = text.find('=');
       if (equals == std::string::npos) throw UsageError("'" + text.substr(0, 60) + "': a line is 'name = value'");
-      const Field& field = field_of(tool, fields, trimmed(std::string_view(text).substr(0, equals)));
-      const std::string_view right = std::string_view(text).substr(equals + 1);
+      std::string name = trimmed(std::string_view(text).substr(0, equals));
+      std::replace(name.begin(), name.end(), '_', '-');
+      lines_.push_back({number, std::move(name), text.substr(equals + 1)});
+    });
+  }
+}
+
+void ConfigFile::select(FieldList& fields) const {
+  const Field* const selector = fields.selector();
+  const auto last = std::find_if(lines_.rbegin(), lines_.rend(),
+                                 [&](const Line& line) { return fields.find(line.name) == selector; });
+  if (selector && last != lines_.rend()) at_line(path_, last->number, [&] { fields.select(value_of(last->value)); });
+}
+
+void ConfigFile::apply(const ToolInfo& tool, const FieldList& fields) const {
+  std::map<const Field*, std::vector<std::string>> values;
+  for (const Line& line : lines_) {
+    at_line(path_, line.number, [&] {
+      const Field& field = field_of(tool, fields, line.name);
       auto& list = values[&field];
       if (field.kind != Field::Kind::list) list.clear();
       if (takes_words(field)) {
-        const std::vector<std::string> words = words_of(right);
+        const std::vector<std::string> words = words_of(line.value);
         list.insert(list.end(), words.begin(), words.end());
       } else {
-        list.push_back(value_of(right));
+        list.push_back(value_of(line.value));
       }
       const std::vector<std::string> before = field.get_text();
       field.set_text(list);
-      // A line that does not change the option's value does not count as given by the user: --dump-config writes the
-      // options that have their default values too.
-      if (field.get_text() != before) field.given = true;
-    }
-  } catch (const UsageError& error) {
-    throw UsageError(where.text() + ": " + error.what());
+      // A line that gives the option its default does not count as given by the user: --dump-config writes the options
+      // that have their default values too.
+      if (field.get_text() != field.initial) field.given = true;
+      if (field.info.selects) field.set_text(before);
+    });
   }
-  return marked;
 }
 
 std::string dump_config(const FieldList& fields) {
@@ -159,6 +181,7 @@ std::string dump_config(const FieldList& fields) {
     if (field.section != section) out += (out.empty() ? "# " : "\n# ") + std::string(field.section) + "\n";
     section = field.section;
     const std::vector<std::string> values = field.get_text();
+    if (field.info.preset && values == field.initial) continue;
     const std::string name(field.info.name);
     if (takes_words(field) && !values.empty()) {
       out += name + " =";

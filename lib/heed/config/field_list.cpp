@@ -103,6 +103,53 @@ const Field* FieldList::find(std::string_view name) const {
   return nullptr;
 }
 
+const Field* FieldList::find_letter(char letter) const {
+  for (const Field& field : fields_)
+    if (field.info.letter == letter) return &field;
+  return nullptr;
+}
+
+const Field* FieldList::selector() const {
+  for (const Field& field : fields_)
+    if (field.info.selects) return &field;
+  return nullptr;
+}
+
+void FieldList::relist() {
+  const Field* const present = selector();
+  if (!present || present->get_text() == listed_) return;
+  const Field before = *present;
+  // The struct compares the selecting field before and after the visit, so add() makes the change during the visit.
+  selected_ = before.get_text();
+  before.set_text(listed_);
+  fields_.clear();
+  section_ = kFirstSection;
+  visit_(*this);
+  selected_.clear();
+  for (Field& field : fields_) {
+    if (!field.info.selects) continue;
+    field.initial = before.initial;
+    field.given = before.given;
+  }
+}
+
+void FieldList::select(const std::string& value) {
+  selector()->set_text({&value, 1});
+  relist();
+}
+
+void FieldList::add(Field field) {
+  if (field.info.selects) {
+    if (field.kind != Field::Kind::choice || field.optional || field.info.letter || !field.info.implicit.empty() ||
+        selector())
+      throw Error("internal: --" + std::string(field.info.name) + " cannot select other fields");
+    if (!selected_.empty()) field.set_text(selected_);
+    listed_ = field.get_text();
+  }
+  field.initial = field.get_text();
+  fields_.push_back(std::move(field));
+}
+
 std::vector<std::string> FieldList::given() const {
   std::vector<std::string> names;
   for (const Field& field : fields_)

@@ -27,6 +27,16 @@ namespace heed {
 ///
 /// and this one list serves the command line, --help, --config, --dump-config, the validation of values, the attributes
 /// in HDF5 files, the test of the man pages and the shell completion.
+///
+/// The value of one option may decide which other options there are, and their defaults. Such an option has `selects`,
+/// and the struct visits it first:
+///
+///     const Shape before = shape;
+///     visit(shape, {.name = "shape", .help = "what to draw", .selects = true});
+///     if (shape != before) config = preset(shape);  // config is a std::variant<Circle, Square>
+///     std::visit([&](auto& chosen) { chosen.fields(visit); }, config);
+///
+/// A visitor may change the value of the selecting field while it visits the field; FieldList::relist() does.
 struct FieldInfo {
   std::string_view name;        ///< name of the option without dashes, in kebab-case: "max-order"
   std::string_view help;        ///< explanation in --help: one line without a full stop
@@ -45,6 +55,16 @@ struct FieldInfo {
                             ///< most one field)
   std::span<const std::string_view> only =
       {};  ///< names of the enum values that the option accepts; empty: all values of the enum
+  /// True if other fields of the struct depend on this field's value: which fields there are, or their defaults. At
+  /// most one field of a struct selects. It is an enum with a value, and its option has no one-letter form and no
+  /// `implicit` value, because parse_command_line() looks for the option before it knows the other options.
+  bool selects = false;
+  /// True if the value of the selecting field decides this field's default. dump_config() leaves the field out when it
+  /// has its default, so that the dumped file can be used with another value of the selecting field.
+  bool preset = false;
+  /// Only for attributes of HDF5 files: true if files of older heeds lack the attribute; the field then has its
+  /// default.
+  bool later = false;
 
   /// Returns whether the option accepts the enum value that has the name `choice`.
   bool takes(std::string_view choice) const {
@@ -92,6 +112,9 @@ struct Field {
   /// Returns the field's value as words; empty when an optional field has no value or a list has no items.
   std::function<std::vector<std::string>()> get_text;
   std::function<FieldValue()> get;
+  /// The field's default: the words of its value when it was listed. FieldList::relist() keeps the default of the
+  /// selecting field.
+  std::vector<std::string> initial;
   /// True when the command line sets the field, or when a configuration file sets it to a value other than its default.
   mutable bool given = false;
 };
@@ -183,7 +206,8 @@ class FieldList {
   template <class Options>
   static FieldList of(Options& options) {
     FieldList list;
-    options.fields(list);
+    list.visit_ = [&options](FieldList& visitor) { options.fields(visitor); };
+    list.visit_(list);
     return list;
   }
 
@@ -233,16 +257,33 @@ class FieldList {
         }
       };
     }
-    fields_.push_back(std::move(field));
+    add(std::move(field));
   }
 
   const std::vector<Field>& all() const { return fields_; }
   /// Returns the field whose name or alias is `name`, or nullptr when no field has it.
   const Field* find(std::string_view name) const;
+  /// Returns the field whose option has the one-letter form `letter` (such as -q), or nullptr when no field has it.
+  const Field* find_letter(char letter) const;
+  /// Returns the field on whose value other fields depend (FieldInfo::selects), or nullptr when there is none.
+  const Field* selector() const;
+  /// Lists the struct's fields anew if the value of the selecting field has changed since they were listed, so that the
+  /// struct resets the fields that depend on it; otherwise does nothing. Every field is then as newly listed, except
+  /// that the selecting field keeps `initial` and `given`: call relist() before other fields are set. Pointers to
+  /// fields of the list become invalid. Another list of the same struct must not be used before it is listed anew, or
+  /// before the selecting field has its old value again.
+  void relist();
+  /// Sets the selecting field to `value` and calls relist(). Throws UsageError, and changes nothing, when the field
+  /// does not take the value.
+  void select(const std::string& value);
   /// Returns the names of the fields that the user has set on the command line or in a configuration file.
   std::vector<std::string> given() const;
 
  private:
+  FieldList() = default;
+  /// Appends a field. While relist() runs, first gives the selecting field the value that relist() has found.
+  void add(Field field);
+
   template <class T>
   struct Unwrap {
     using type = T;
@@ -273,8 +314,13 @@ class FieldList {
         if (field.info.takes(name)) field.choices.push_back(name);
   }
 
-  std::string_view section_ = "Options";
+  static constexpr std::string_view kFirstSection = "Options";
+
+  std::string_view section_ = kFirstSection;
   std::vector<Field> fields_;
+  std::function<void(FieldList&)> visit_;  ///< calls the struct's fields() with a list
+  std::vector<std::string> listed_;        ///< the value of the selecting field when the fields were listed
+  std::vector<std::string> selected_;      ///< while relist() runs, the selecting field's new value; otherwise empty
 };
 
 }  // namespace heed

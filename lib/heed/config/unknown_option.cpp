@@ -90,6 +90,47 @@ std::string question(const Names& names, std::string_view before) {
   return out + "?";
 }
 
+/// Returns the present spelling of an option, "--name", "--no-name" or "-n", if `option`, as the user has typed it, is
+/// in `fields`; otherwise an empty string.
+std::string spelling(const ToolInfo& tool, const FieldList& fields, std::string_view option) {
+  const std::string_view name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  if (name.empty()) return {};
+  if (const Field* field = fields.find(name)) return "--" + std::string(field->info.name);
+  if (option.starts_with("--")) {
+    const Field* flag = name.starts_with("no-") ? fields.find(name.substr(3)) : nullptr;
+    return flag && flag->kind == Field::Kind::flag ? "--no-" + std::string(flag->info.name) : std::string();
+  }
+  // A longer word with one dash is a letter with its value, such as -r3, or an option of another toolkit.
+  if (!fields.find_letter(name[0]) || (name.size() > 1 && find_peer_option(tool, name))) return {};
+  return {'-', name[0]};
+}
+
+/// Throws a UsageError if `option` is in the list only under other values of the selecting field; the message names
+/// these values. In any case the selecting field then has its old value again. `fields` is a copy, because listing the
+/// fields anew makes pointers into a list invalid.
+void check_other_selections(const ToolInfo& tool, FieldList fields, const std::string& option) {
+  if (!fields.selector() || !spelling(tool, fields, option).empty()) return;
+  const std::string present = fields.selector()->get_text().at(0), selector(fields.selector()->info.name);
+  const Names choices = fields.selector()->choices;
+  std::string typed;
+  Names found;
+  for (const std::string_view choice : choices) {
+    fields.select(std::string(choice));
+    const std::string here = spelling(tool, fields, option);
+    if (here.empty()) continue;
+    typed = here;
+    found.push_back(choice);
+  }
+  fields.select(present);
+  if (found.empty()) return;
+  std::string list;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    list += std::string(i == 0 ? "" : i + 1 < found.size() ? ", " : " and ") + std::string(found[i]);
+  throw UsageError(typed + ": is an option of --" + selector + " " + list + ", not of " + present + " (" +
+                   std::string(tool.name) + " --" + selector + " " + std::string(found[0]) +
+                   " --help lists its options)");
+}
+
 }  // namespace
 
 bool is_built_in(std::string_view name) {
@@ -103,6 +144,7 @@ const PeerOption* find_peer_option(const ToolInfo& tool, std::string_view name) 
 }
 
 void fail_unknown_option(const ToolInfo& tool, const FieldList& fields, const std::string& option) {
+  check_other_selections(tool, fields, option);
   const std::string message = "unknown option " + option;
   const std::string_view name = std::string_view(option).substr(std::min(option.find_first_not_of('-'), option.size()));
   if (const PeerOption* peer = find_peer_option(tool, name)) {

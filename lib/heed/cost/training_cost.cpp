@@ -10,7 +10,6 @@
 
 #include "heed/cost/kernel_timer.h"
 #include "heed/data/batches.h"
-#include "heed/nn/feed_forward.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/dropout.h"
 #include "heed/ops/embedding.h"
@@ -99,9 +98,8 @@ struct UpdatedSlice {
 struct Rates {
   /// Seconds per source token and per target token for the matrix products of all layers, with bias and activation.
   double source_token = 0, target_token = 0;
-  /// Seconds per (query, key) pair for the attention of all layers: encoder and decoder self-attention,
-  /// cross-attention.
-  double encoder_pair = 0, decoder_pair = 0, cross_pair = 0;
+  /// Seconds per (query, key) pair for the attention of all layers of one AttentionKind: pair[kind].
+  std::array<double, 3> pair{};
   /// Seconds per token for the residual connection, dropout and normalisation of one sublayer.
   double norm = 0;
   /// Seconds per token for the embedding.
@@ -116,19 +114,25 @@ struct Rates {
 /// Measures on this machine how many seconds each unit of training work takes.
 class Calibration {
  public:
-  /// `pairs` are the sentence pairs of a typical shard (part of a batch). The kernels are measured on these pairs.
-  Calibration(const Transformer<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
-              const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, const BatchOptions& options,
+  /// `shard` are the examples of a typical shard (part of a batch). The kernels are measured on these examples.
+  Calibration(const Model<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
+              const Examples& examples, std::span<const std::int32_t> shard, const BatchOptions& options,
               Precision precision, ThreadPool& pool)
-      : model_(model), config_(model.config()), options_(options), pool_(pool), timer_(pool) {
-    fill_batch(corpus, pairs, batch_);
-    for (const std::int32_t pair : pairs) counts_.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
+      : model_(model),
+        products_(model.products()),
+        norms_(model.residual_norms()),
+        options_(options),
+        pool_(pool),
+        timer_(pool) {
+    examples.fill(shard, batch_);
+    for (const std::int32_t example : shard) counts_.add(examples.size_of(example));
     // With bfloat16, a weight is converted once for all rows of a shard. The measured matrix product then needs as many
     // rows as a shard, so that the conversion takes its usual fraction of the time.
     const bool prepares = takes_bfloat16(precision);
     rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
-    const std::int64_t widest = std::max(2 * config_.dim_ffn, 4 * config_.dim_emb);
-    const std::int64_t output = config_.target_vocabulary * ((prepares ? config_.dim_emb : 0) + kRows);
+    std::int64_t widest = 4 * model.width();
+    for (const Product& product : products_) widest = std::max({widest, 2 * product.outputs, 2 * product.inputs});
+    const std::int64_t output = model.target_vocabulary() * ((prepares ? model.width() : 0) + kRows);
     const std::int64_t size = std::max(3 * std::max({rows_, counts_.source, counts_.target}) * widest, output);
     slice_layout_.add("slice", {std::min(kSlice, slice_of(model.layout().storage_size(), pool.size(), 0).size())},
                       Initialiser::zeros());
@@ -142,9 +146,11 @@ class Calibration {
   Rates measure() {
     const PackedOffsets source = batch_.source.packed(), target = batch_.target_in.packed();
     add_embedding();
-    add_attention(source, source, false, config_.enc_depth, counts_.encoder_pairs, rates_.encoder_pair);
-    add_attention(target, target, true, config_.dec_depth, counts_.decoder_pairs, rates_.decoder_pair);
-    add_attention(target, source, false, config_.dec_depth, counts_.cross_pairs, rates_.cross_pair);
+    for (const AttentionLayers& layers : model_.attention_layers()) {
+      const bool in_encoder = layers.kind == AttentionKind::encoder, cross = layers.kind == AttentionKind::cross;
+      add_attention(in_encoder ? source : target, in_encoder || cross ? source : target, layers,
+                    rates_.pair[static_cast<std::size_t>(layers.kind)]);
+    }
     add_layers();
     add_output();
     add_update();
@@ -174,23 +180,21 @@ class Calibration {
 
   /// Adds one kernel for each shape of matrix product in the model's layers, and one kernel for the normalisation.
   void add_layers() {
-    std::map<std::tuple<std::int64_t, std::int64_t, bool, bool>, std::vector<LayerProduct>> kinds;
-    for (const LayerProduct& product : layer_products(model_))
-      kinds[{product.outputs, product.inputs, product.activated, product.of_activated}].push_back(product);
-    const ResultUse inner = FeedForward::use_of_inner(config_.ffn_dropout);
+    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool>, std::vector<Product>> kinds;
+    for (const Product& product : products_)
+      kinds[{product.outputs, product.inputs, product.activation, product.rounded_input}].push_back(product);
     for (const auto& [kind, products] : kinds) {
-      const LayerProduct product = products.front();
-      const bool rounded =
-          product.of_activated && inner == ResultUse::linear && takes_bfloat16(workers_.front()->device);
-      const std::int64_t source = std::count_if(products.begin(), products.end(),
-                                                [](const LayerProduct& p) { return p.side == TokenSide::source; });
+      const Product product = products.front();
+      const bool rounded = product.rounded_input && takes_bfloat16(workers_.front()->device);
+      const std::int64_t source =
+          std::count_if(products.begin(), products.end(), [](const Product& p) { return p.side == TokenSide::source; });
       add(rates_.source_token, source, rows_, [=, this](Worker& worker) {
         Graph<float>& graph = worker.graph;
         const auto op = [&](const Variable<float>& x) {
           const Variable<float> weight = graph.parameter(product.weight, product.shape());
           const Variable<float> bias = graph.parameter(product.bias, {product.outputs});
-          if (!product.activated) return linear(graph, x, weight, bias);
-          return dropout(graph, linear(graph, x, weight, bias, config_.ffn_activation, inner), config_.ffn_dropout);
+          return dropout(graph, linear(graph, x, weight, bias, product.activation, product.result_use),
+                         product.dropout);
         };
         return worker.run(rows_, product.inputs, op, rounded);
       });
@@ -201,25 +205,21 @@ class Calibration {
   }
 
   void add_norm() {
-    const ParameterLayout& layout = model_.layout();
-    const std::string norm = "encoder/layers/0/self_attention_norm";
-    const ParameterId scale = layout.find(norm + "/scale"), bias = layout.find(norm + "/bias");
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
-      return worker.run(rows_, config_.dim_emb, [&](const Variable<float>& x) {
+      return worker.run(rows_, model_.width(), [&](const Variable<float>& x) {
         // As in training, residual_norm() overwrites its second operand, worker.other, with the sum of both operands.
         // Each timed call adds to the sum of the call before.
-        return residual_norm(graph, x, worker.other, graph.parameter(scale), graph.parameter(bias),
-                             config_.norm_epsilon, config_.dropout, worker.other.value)
+        return residual_norm(graph, x, worker.other, graph.parameter(norms_.scale), graph.parameter(norms_.bias),
+                             norms_.epsilon, norms_.dropout, worker.other.value)
             .normed;
       });
     });
   }
 
-  void add_attention(PackedOffsets queries, PackedOffsets keys, bool causal, int layers, std::int64_t pairs,
-                     double& rate) {
-    add(rate, layers, pairs, [=, this](Worker& worker) {
-      const std::int64_t width = config_.dim_emb;
+  void add_attention(PackedOffsets queries, PackedOffsets keys, const AttentionLayers& layers, double& rate) {
+    add(rate, layers.layers, counts_.pairs(layers.kind), [=](Worker& worker) {
+      const std::int64_t width = layers.width;
       return worker.run(std::max(queries.tokens(), keys.tokens()), 3 * width, [&](const Variable<float>& x) {
         const auto rows = [&](std::int64_t count) {
           Variable<float> part = x;
@@ -227,8 +227,9 @@ class Calibration {
           return part;
         };
         const Variable<float> q = rows(queries.tokens()), kv = rows(keys.tokens());
-        return attention<float>(worker.graph, {q, 0}, {kv, width}, {kv, 2 * width}, width, queries, keys,
-                                {.heads = config_.heads, .causal = causal, .dropout = config_.attention_dropout});
+        return attention<float>(
+            worker.graph, {q, 0}, {kv, width}, {kv, 2 * width}, width, queries, keys,
+            {.heads = layers.heads, .causal = layers.kind == AttentionKind::decoder, .dropout = layers.dropout});
       });
     });
   }
@@ -237,9 +238,9 @@ class Calibration {
     const auto ids = std::span<const std::int32_t>(batch_.target_in.ids);
     positions_.assign(ids.size(), 0);
     add(rates_.embedding, 1, std::ssize(ids), [=, this](Worker& worker) {
-      return worker.run(1, config_.dim_emb, [&](const Variable<float>& position) {
+      return worker.run(1, model_.width(), [&](const Variable<float>& position) {
         return embedding(worker.graph, ids, positions_, model_.output_weight(worker.graph), position, 1.0F,
-                         config_.dropout);
+                         norms_.dropout);
       });
     });
   }
@@ -249,7 +250,7 @@ class Calibration {
     const auto targets = all.first(std::min(all.size(), static_cast<std::size_t>(rows_)));
     add(rates_.output, 1, std::ssize(targets), [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
-      return worker.run(std::ssize(targets), config_.dim_emb, [&](const Variable<float>& x) {
+      return worker.run(std::ssize(targets), model_.width(), [&](const Variable<float>& x) {
         return projection_cross_entropy(graph, x, model_.output_weight(graph), model_.output_bias(graph), targets,
                                         {.label_smoothing = options_.label_smoothing, .scale = 1e-3});
       });
@@ -271,8 +272,9 @@ class Calibration {
     shares_.push_back({&rates_.parameter, 1 / static_cast<double>(size), kernel});
   }
 
-  const Transformer<float>& model_;
-  const TransformerConfig& config_;
+  const Model<float>& model_;
+  const std::vector<Product> products_;
+  const ResidualNorms norms_;
   const BatchOptions& options_;
   ThreadPool& pool_;
   KernelTimer timer_;
@@ -289,24 +291,23 @@ class Calibration {
 
 /// The counted work of each thread in each of the first updates of an epoch.
 struct Plan {
-  Plan(const ParallelCorpus& corpus, const BatchOptions& options, int threads) {
-    EpochBatches batches(corpus, options.limits(), static_cast<std::uint64_t>(options.seed));
+  Plan(const Examples& examples, const BatchOptions& options, int threads) {
+    EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
     batches.prepare(0);
     std::vector<Shard> shards;
     std::vector<std::pair<std::int64_t, std::vector<std::int32_t>>> by_work;
     for (std::int64_t b = 0; b < batches.size() && updates.size() < kUpdates;) {
       shards.clear();
       for (int i = 0; i < options.optimizer_delay && b < batches.size(); ++i)
-        cut_into_shards(corpus, batches[b++], shards);
+        cut_into_shards(examples, batches[b++], shards);
       std::vector<TokenCounts>& update = updates.emplace_back(static_cast<std::size_t>(threads));
       for (std::size_t i = 0; i < shards.size(); ++i) {
         TokenCounts shard;
-        for (const std::int32_t pair : shards[i].pairs)
-          shard.add(corpus.source_tokens(pair), corpus.target_tokens(pair));
+        for (const std::int32_t example : shards[i].examples) shard.add(examples.size_of(example));
         update[i % update.size()] += shard;
         all += shard;
         by_work.emplace_back(shard.cross_pairs,
-                             std::vector<std::int32_t>(shards[i].pairs.begin(), shards[i].pairs.end()));
+                             std::vector<std::int32_t>(shards[i].examples.begin(), shards[i].examples.end()));
       }
     }
     if (by_work.empty()) return;
@@ -318,7 +319,7 @@ struct Plan {
   // The counted work of each thread in each update: [update][thread].
   std::vector<std::vector<TokenCounts>> updates;
   TokenCounts all;
-  // The corpus indices of the sentence pairs in a typical shard: the shard whose number of (query, key) pairs in the
+  // The indices of the examples in a typical shard: the shard whose number of (query, key) pairs in the
   // cross-attention is the median of all shards.
   std::vector<std::int32_t> typical_shard;
 };
@@ -331,33 +332,35 @@ double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& opti
 
 /// Returns the bytes that normalisations and embeddings read and write in the forward and backward pass: ten floats and
 /// two bytes of dropout mask for each element of their results.
-double norm_bytes(const TransformerConfig& config, const TokenCounts& counts) {
-  return 42 * as_double(config.dim_emb) *
-         (as_double(counts.source) * (2 * config.enc_depth + 1) +
-          as_double(counts.target) * (3 * config.dec_depth + 1));
+double norm_bytes(const Model<float>& model, const TokenCounts& counts) {
+  const ResidualNorms norms = model.residual_norms();
+  return 42 * as_double(model.width()) *
+         (as_double(counts.source) * (norms.source + 1) + as_double(counts.target) * (norms.target + 1));
 }
 
 /// Returns how many seconds one thread needs for the counted work `t`, in four parts: the matrix products of the
 /// layers; the output layer and the loss; attention; normalisations and embeddings.
-std::array<double, 4> seconds_of_tokens(const TransformerConfig& config, const Rates& rate, const TokenCounts& t) {
+std::array<double, 4> seconds_of_tokens(const ResidualNorms& norms, const Rates& rate, const TokenCounts& t) {
+  const auto attention = [&](AttentionKind kind) {
+    return rate.pair[static_cast<std::size_t>(kind)] * as_double(t.pairs(kind));
+  };
   return {rate.source_token * as_double(t.source) + rate.target_token * as_double(t.target),
           rate.output * as_double(t.target),
-          rate.encoder_pair * as_double(t.encoder_pairs) + rate.decoder_pair * as_double(t.decoder_pairs) +
-              rate.cross_pair * as_double(t.cross_pairs),
-          (2 * config.enc_depth * rate.norm + rate.embedding) * as_double(t.source) +
-              (3 * config.dec_depth * rate.norm + rate.embedding) * as_double(t.target)};
+          attention(AttentionKind::encoder) + attention(AttentionKind::decoder) + attention(AttentionKind::cross),
+          (norms.source * rate.norm + rate.embedding) * as_double(t.source) +
+              (norms.target * rate.norm + rate.embedding) * as_double(t.target)};
 }
 
 }  // namespace
 
-TrainingCost training_cost(const Transformer<float>& model, ParameterValues<float>& parameters,
-                           const OptimizerSettings& optimizer, const ParallelCorpus& corpus, const BatchOptions& batch,
+TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
+                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& batch,
                            Precision precision, ThreadPool& pool) {
-  const Plan plan(corpus, batch, pool.size());
+  const Plan plan(examples, batch, pool.size());
   if (plan.updates.empty()) return {};
   const Rates rate =
-      Calibration(model, parameters, optimizer, corpus, plan.typical_shard, batch, precision, pool).measure();
-  const TransformerConfig& config = model.config();
+      Calibration(model, parameters, optimizer, examples, plan.typical_shard, batch, precision, pool).measure();
+  const ResidualNorms norms = model.residual_norms();
   const double threads = pool.size(), updates = as_double(std::ssize(plan.updates));
   const double parameter_count = as_double(model.layout().storage_size());
   const double update = rate.parameter * parameter_count / threads, barriers = 3 * rate.barrier;
@@ -366,21 +369,21 @@ TrainingCost training_cost(const Transformer<float>& model, ParameterValues<floa
   for (const std::vector<TokenCounts>& of_threads : plan.updates) {
     double longest = 0;
     for (const TokenCounts& counts : of_threads) {
-      const auto parts = seconds_of_tokens(config, rate, counts);
+      const auto parts = seconds_of_tokens(norms, rate, counts);
       longest = std::max(longest, std::accumulate(parts.begin(), parts.end(), 0.0));
     }
     cost.seconds += longest + update + barriers;
   }
-  const auto [layers, output, attention, norms] = seconds_of_tokens(config, rate, plan.all);
-  const TransformerWork work = forward_work(model, plan.all);
+  const auto [layers, output, attention, norming] = seconds_of_tokens(norms, rate, plan.all);
+  const ModelWork work = forward_work(model, plan.all);
   const double optimising = threads * update * updates;
   cost.parts = {
       {"products of the layers", layers, 6 * as_double(work.layers)},
       {"output layer and loss", output, 6 * as_double(work.output)},
       {"attention", attention, 6 * as_double(work.attention)},
-      {"norms and embeddings", norms, 0, norm_bytes(config, plan.all)},
+      {"norms and embeddings", norming, 0, norm_bytes(model, plan.all)},
       {"optimiser", optimising, 0, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates},
-      {"waiting at barriers", threads * cost.seconds - layers - output - attention - norms - optimising},
+      {"waiting at barriers", threads * cost.seconds - layers - output - attention - norming - optimising},
   };
   return cost;
 }

@@ -5,8 +5,8 @@
 
 #include "heed/base/threads.h"
 #include "heed/cost/cost_part.h"
-#include "heed/cost/transformer_work.h"
-#include "heed/data/parallel_corpus.h"
+#include "heed/cost/model_work.h"
+#include "heed/data/examples.h"
 #include "heed/optim/optimizer.h"
 #include "heed/train/trainer_options.h"
 
@@ -26,8 +26,8 @@ struct TrainingCost {
 
 /// Predicts the cost of training; the measurement takes part of a second. `parameters` are only read. `pool` must be
 /// the pool that will train. Throws the errors of the ops.
-TrainingCost training_cost(const Transformer<float>& model, ParameterValues<float>& parameters,
-                           const OptimizerSettings& optimizer, const ParallelCorpus& corpus, const BatchOptions& batch,
+TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
+                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& batch,
                            Precision precision, ThreadPool& pool);
 
 }  // namespace heed

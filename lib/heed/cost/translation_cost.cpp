@@ -8,6 +8,7 @@
 
 #include "heed/base/pages.h"
 #include "heed/cost/kernel_timer.h"
+#include "heed/model/decoder_cache.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/decode_attention.h"
 #include "heed/ops/embedding.h"
@@ -43,17 +44,23 @@ class ModelCalibration {
  public:
   ModelCalibration(const LoadedModel& model, Precision precision, const DecodingCounts& counts, ThreadPool& pool,
                    ThreadTeam* team)
-      : model_(model), config_(model.model.config()), counts_(counts), timer_(pool) {
-    for (int i = 0; i < pool.size(); ++i) threads_.push_back(std::make_unique<Thread>(model, precision, team));
+      : model_(model),
+        width_(model.model.width()),
+        norms_(model.model.residual_norms()),
+        counts_(counts),
+        timer_(pool) {
+    for (const AttentionLayers& layers : model.model.attention_layers())
+      attention_layers_[static_cast<std::size_t>(layers.kind)] = layers;
+    for (int i = 0; i < pool.size(); ++i)
+      threads_.push_back(std::make_unique<Thread>(model, layers_of(AttentionKind::decoder), precision, team));
     choose_rows();
     const auto rows = as_double(counts.tokens.target);
     rows_ = std::max<std::int64_t>(1, std::llround(rows / as_double(std::max<std::int64_t>(1, steps()))));
     length_ = std::max<std::int64_t>(1, std::llround(as_double(counts.tokens.decoder_pairs) / rows));
     source_ = std::max<std::int64_t>(
         1, std::llround(as_double(counts.tokens.source) / as_double(std::max<std::int64_t>(1, counts.sentences))));
-    for (const LayerProduct& product : layer_products(model.model)) {
-      const std::string& name = model.model.layout()[product.weight].name;
-      const auto layer = static_cast<std::size_t>(std::stoi(name.substr(name.find("/layers/") + 8)));
+    for (const Product& product : model.model.products()) {
+      const auto layer = static_cast<std::size_t>(product.layer);
       auto& layers = product.in_encoder ? encoder_ : product.side == TokenSide::source ? memory_ : decoder_;
       if (layers.size() <= layer) layers.resize(layer + 1);
       layers[layer].push_back(product);
@@ -79,27 +86,32 @@ class ModelCalibration {
     Seconds out{};
     const TokenCounts& t = counts.tokens;
     const double source = as_double(t.source) / as_double(encoded_rows());
-    out[kEncoder] = source * (config_.enc_depth * timer_.seconds(encoder_kernel_) +
-                              config_.dec_depth * timer_.seconds(memory_kernel_));
+    const auto size = [](const auto& layers) { return static_cast<double>(layers.size()); };
+    out[kEncoder] =
+        source * (size(encoder_) * timer_.seconds(encoder_kernel_) + size(memory_) * timer_.seconds(memory_kernel_));
     for (const auto& [rows, steps] : counts.steps) {
-      out[kDecoder] += as_double(steps) * config_.dec_depth * at_rows(decoder_kernels_, rows);
+      out[kDecoder] += as_double(steps) * size(decoder_) * at_rows(decoder_kernels_, rows);
       out[kOutput] += as_double(steps) * at_rows(output_kernels_, rows);
-      out[kNorms] += as_double(steps) * (3 * config_.dec_depth * at_rows(norm_kernels_, rows));
+      out[kNorms] += as_double(steps) * (norms_.target * at_rows(norm_kernels_, rows));
     }
-    out[kNorms] += source * 2 * config_.enc_depth * timer_.seconds(encoder_norm_kernel_);
-    out[kNorms] += config_.dec_depth * as_double(t.target) / as_double(rows_) * timer_.seconds(row_kernel_);
-    out[kAttention] =
-        config_.enc_depth * as_double(t.encoder_pairs) / as_double(encoder_pairs_) *
-            timer_.seconds(encoder_attention_kernel_) +
-        config_.dec_depth * as_double(t.decoder_pairs) / as_double(rows_ * length_) * timer_.seconds(self_kernel_) +
-        config_.dec_depth * as_double(t.cross_pairs) / as_double(rows_ * source_) * timer_.seconds(cross_kernel_);
+    out[kNorms] += source * norms_.source * timer_.seconds(encoder_norm_kernel_);
+    out[kNorms] += size(decoder_) * as_double(t.target) / as_double(rows_) * timer_.seconds(row_kernel_);
+    out[kAttention] = layers_of(AttentionKind::encoder).layers * as_double(t.encoder_pairs) /
+                          as_double(encoder_pairs_) * timer_.seconds(encoder_attention_kernel_) +
+                      layers_of(AttentionKind::decoder).layers * as_double(t.decoder_pairs) /
+                          as_double(rows_ * length_) * timer_.seconds(self_kernel_) +
+                      layers_of(AttentionKind::cross).layers * as_double(t.cross_pairs) / as_double(rows_ * source_) *
+                          timer_.seconds(cross_kernel_);
     return out;
   }
 
   /// Returns how many bytes a thread takes from the operating system once: for its cache of keys and values, and for
   /// the activations of an encoder sublayer in the largest batch. Growing the cache by moving pages is not counted.
   double memory_taken(const DecodingCounts& counts) const {
-    const std::int64_t layer = config_.dim_emb * 4 + std::max(3 * config_.dim_emb, config_.dim_ffn);
+    std::int64_t widest = 0;
+    for (const auto& layer : encoder_)
+      for (const Product& product : layer) widest = std::max(widest, product.outputs);
+    const std::int64_t layer = width_ * 4 + widest;
     const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
     return sizeof(float) * as_double(counts.most_source * layer) +
            as_double(counts.most_source + counts.most_keys) * cached;
@@ -110,16 +122,16 @@ class ModelCalibration {
   double step_weights() const {
     double out = 0;
     for (const auto& layer : decoder_)
-      for (const LayerProduct& product : layer) out += as_double(product.size());
+      for (const Product& product : layer) out += as_double(product.size());
     return out;
   }
 
  private:
   struct Thread {
-    Thread(const LoadedModel& model, Precision precision, ThreadTeam* team)
+    Thread(const LoadedModel& model, const AttentionLayers& decoder, Precision precision, ThreadTeam* team)
         : device{arena, precision, team},
           graph(device, model.parameters, &model.packed),
-          cache(model.model.make_cache(precision)) {}
+          cache(decoder.layers, decoder.width, decoder.heads, precision) {}
 
     Tensor<float> some(std::int64_t rows, std::int64_t columns) {
       const Tensor<float> x = arena.tensor<float>({rows, columns});
@@ -134,6 +146,9 @@ class ModelCalibration {
     DecoderCache<float> cache;
   };
 
+  const AttentionLayers& layers_of(AttentionKind kind) const {
+    return attention_layers_[static_cast<std::size_t>(kind)];
+  }
   Thread& thread(int i) { return *threads_[static_cast<std::size_t>(i)]; }
   std::int64_t steps() const {
     std::int64_t sum = 0;
@@ -174,19 +189,18 @@ class ModelCalibration {
 
   /// Adds a kernel. Each call of the kernel computes the matrix products of one layer, and the next call those of the
   /// next layer, so that weights come from the same level of cache or memory as in a decoding step.
-  std::size_t add_products(const std::vector<std::vector<LayerProduct>>& layers, std::int64_t rows) {
+  std::size_t add_products(const std::vector<std::vector<Product>>& layers, std::int64_t rows) {
     return timer_.add([this, &layers, rows](int index) {
       Thread& t = thread(index);
       t.arena.reset();
       double seconds = 0;
-      for (const LayerProduct& product : layers[t.turn++ % layers.size()]) {
+      for (const Product& product : layers[t.turn++ % layers.size()]) {
         const Tensor<float> x = t.some(rows, product.inputs),
                             y = t.arena.template tensor<float>({rows, product.outputs});
         seconds += seconds_of([&] {
           LinearInput<float>(t.graph, x)
               .multiply(t.graph.parameter(product.weight, product.shape()).value,
-                        t.graph.parameter(product.bias, {product.outputs}).value,
-                        product.activated ? config_.ffn_activation : Activation::none, y);
+                        t.graph.parameter(product.bias, {product.outputs}).value, product.activation, y);
         });
       }
       return seconds;
@@ -194,16 +208,14 @@ class ModelCalibration {
   }
 
   std::size_t add_norm(std::int64_t rows) {
-    const ParameterLayout& layout = model_.model.layout();
-    const std::string norm = "encoder/layers/0/self_attention_norm";
-    const ParameterId scale = layout.find(norm + "/scale"), bias = layout.find(norm + "/bias");
     return timer_.add([=, this](int index) {
       Thread& t = thread(index);
       t.arena.reset();
-      const Variable<float> x = t.graph.input(t.some(rows, config_.dim_emb));
-      const Variable<float> y = t.graph.input(t.some(rows, config_.dim_emb));
+      const Variable<float> x = t.graph.input(t.some(rows, width_));
+      const Variable<float> y = t.graph.input(t.some(rows, width_));
       return seconds_of([&] {
-        residual_norm(t.graph, x, y, t.graph.parameter(scale), t.graph.parameter(bias), config_.norm_epsilon, 0);
+        residual_norm(t.graph, x, y, t.graph.parameter(norms_.scale), t.graph.parameter(norms_.bias), norms_.epsilon,
+                      0);
       });
     });
   }
@@ -220,7 +232,7 @@ class ModelCalibration {
     output_kernels_.push_back(timer_.add([this, rows](int index) {
       Thread& t = thread(index);
       t.arena.reset();
-      const Tensor<float> x = t.some(rows, config_.dim_emb), values = t.some(rows, counts_.k);
+      const Tensor<float> x = t.some(rows, width_), values = t.some(rows, counts_.k);
       const Tensor<std::int32_t> ids = t.arena.template tensor<std::int32_t>({rows, counts_.k});
       const Tensor<float> weight = model_.model.output_weight(t.graph).value;
       const Tensor<float> bias = model_.model.output_bias(t.graph).value;
@@ -232,13 +244,14 @@ class ModelCalibration {
   /// Fills the key and value cache of `t` as a beam search would: the hypotheses of a sentence are in neighbouring rows
   /// and share their first positions.
   void fill(Thread& t, std::int64_t sentences) {
-    const std::int64_t width = config_.dim_emb;
+    const std::int64_t width = width_;
+    const int layers = layers_of(AttentionKind::decoder).layers;
     std::vector<std::int32_t> offsets, parents, first_rows;
     for (std::int64_t s = 0; s <= sentences; ++s) offsets.push_back(static_cast<std::int32_t>(s * source_));
     for (std::int64_t r = 0; r < rows_; ++r) parents.push_back(static_cast<std::int32_t>(r * sentences / rows_));
     t.cache.begin({offsets});
     const Tensor<float> kv = t.some(offsets.back(), 2 * width), qkv = t.some(rows_, 3 * width);
-    for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.set_memory(layer, kv);
+    for (int layer = 0; layer < layers; ++layer) t.cache.set_memory(layer, kv);
     t.cache.select(parents);
     for (std::size_t r = 0; r < parents.size(); ++r)
       first_rows.push_back(r > 0 && parents[r] == parents[r - 1] ? first_rows.back() : static_cast<std::int32_t>(r));
@@ -250,21 +263,21 @@ class ModelCalibration {
                                           : (keys - as_double(sentences * length_)) / as_double(rows_ - sentences);
     for (std::int64_t i = 0; i < length_; ++i) {
       t.cache.begin_step();
-      for (int layer = 0; layer < config_.dec_depth; ++layer) t.cache.append(layer, qkv);
+      for (int layer = 0; layer < layers; ++layer) t.cache.append(layer, qkv);
       if (as_double(i + 1) <= as_double(length_) - own) t.cache.select(first_rows);
     }
     t.arena.reset();
   }
 
   void add_attention(ThreadPool& pool) {
-    const std::int64_t width = config_.dim_emb, batches = std::max<std::int64_t>(1, counts_.batches);
+    const std::int64_t width = width_, batches = std::max<std::int64_t>(1, counts_.batches);
     const std::int64_t sentences = std::clamp<std::int64_t>(counts_.sentences / batches, 1, rows_);
     pool.run([&](int index) { fill(thread(index), sentences); });
     const std::int64_t encoded = std::max<std::int64_t>(1, encoded_rows() / source_);
     encoder_pairs_ = encoded * source_ * source_;
     for (std::int64_t s = 0; s <= encoded; ++s) encoder_offsets_.push_back(static_cast<std::int32_t>(s * source_));
     const auto layer_of = [this](Thread& t) {
-      return static_cast<int>(t.turn++ % static_cast<std::size_t>(config_.dec_depth));
+      return static_cast<int>(t.turn++ % static_cast<std::size_t>(layers_of(AttentionKind::decoder).layers));
     };
     self_kernel_ = timer_.add([=, this](int index) {
       Thread& t = thread(index);
@@ -273,8 +286,8 @@ class ModelCalibration {
       const int layer = layer_of(t);
       return seconds_of([&] {
         cached_attention<float>(t.device, {query.data(), 3 * width}, t.cache.keys(layer), t.cache.values(layer),
-                                t.cache.slots(), t.cache.capacity(), t.cache.lengths(), config_.heads, width,
-                                out.data());
+                                t.cache.slots(), t.cache.capacity(), t.cache.lengths(),
+                                layers_of(AttentionKind::decoder).heads, width, out.data());
       });
     });
     // Measures the embedding of the next token of each row (hypothesis), and storing the keys and values of the rows in
@@ -296,8 +309,8 @@ class ModelCalibration {
       const int layer = layer_of(t);
       return seconds_of([&] {
         memory_attention<float>(t.device, {query.data(), width}, t.cache.memory_keys(layer),
-                                t.cache.memory_values(layer), t.cache.source(), t.cache.sentences(), config_.heads,
-                                width, out.data());
+                                t.cache.memory_values(layer), t.cache.source(), t.cache.sentences(),
+                                layers_of(AttentionKind::cross).heads, width, out.data());
       });
     });
     encoder_attention_kernel_ = timer_.add([=, this](int index) {
@@ -306,19 +319,22 @@ class ModelCalibration {
       const Variable<float> qkv = t.graph.input(t.some(encoder_offsets_.back(), 3 * width));
       return seconds_of([&] {
         attention<float>(t.graph, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, width, {encoder_offsets_},
-                         {encoder_offsets_}, {.heads = config_.heads});
+                         {encoder_offsets_}, {.heads = layers_of(AttentionKind::encoder).heads});
       });
     });
   }
 
   LoadedModel model_;
-  const TransformerConfig& config_;
+  const std::int64_t width_;
+  const ResidualNorms norms_;
+  // The attention layers of each AttentionKind.
+  std::array<AttentionLayers, 3> attention_layers_;
   const DecodingCounts& counts_;
   KernelTimer timer_;
   std::vector<std::unique_ptr<Thread>> threads_;
   // The matrix products of each layer: [layer][product]. memory_ holds those decoder products that compute the
   // cross-attention's keys and values.
-  std::vector<std::vector<LayerProduct>> encoder_, decoder_, memory_;
+  std::vector<std::vector<Product>> encoder_, decoder_, memory_;
   std::vector<std::int64_t> row_counts_;
   // The size of a typical decoding step: rows (hypotheses), positions per row, and source tokens per sentence.
   std::int64_t rows_ = 1, length_ = 1, source_ = 1;
@@ -354,8 +370,8 @@ void CountedStepModel::start(const PackedIds& source) {
   last_.assign(static_cast<std::size_t>(source.sequences()), -1);
   length_ = live_ = 0;
   for (int s = 0; s < source.sequences(); ++s) {
-    const std::int64_t tokens = source.packed().length(s);
-    counts_.tokens.add(tokens, 0);
+    const std::int32_t tokens = source.packed().length(s);
+    counts_.tokens.add({tokens, 0});
     sources_.push_back(tokens);
   }
   counts_.most_source = std::max<std::int64_t>(counts_.most_source, source.packed().tokens());
@@ -461,7 +477,7 @@ TranslationCost translation_cost(Translator& translator, const std::vector<std::
   for (const auto& [rows, count] : all.steps) steps += count;
   double encoder = 0, decoder = 0, output = 0, attention = 0, weights = 0;
   for (std::size_t i = 0; i < models.size(); ++i) {
-    const Transformer<float>& model = translator.loaded_model(i).model;
+    const Model<float>& model = translator.loaded_model(i).model;
     weights += as_double(steps) * models[i]->step_weights() * bytes_of_weight(translator.precision());
     encoder += 2 * as_double(forward_work(model, encoded).layers);
     decoder += 2 * as_double(forward_work(model, decoded).layers);

@@ -7,7 +7,7 @@
 
 #include "heed/base/thread_team.h"
 #include "heed/cost/cost_part.h"
-#include "heed/cost/transformer_work.h"
+#include "heed/cost/model_work.h"
 #include "heed/decode/translator.h"
 
 namespace heed {

@@ -7,7 +7,6 @@
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
-#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {
@@ -18,22 +17,22 @@ constexpr std::int64_t kShardTokens = 1024;
 /// The number of target tokens from which on a batch is cut into at least two parts (shards).
 constexpr std::int64_t kWorthTwoShards = 256;
 
-/// Returns the number of the length bucket for a sentence pair whose longer side has `tokens` tokens: 0 for 1-8, 1 for
+/// Returns the number of the length bucket for an example whose longer side has `tokens` tokens: 0 for 1-8, 1 for
 /// 9-16, 2 for 17-32, ...
 std::uint8_t bucket_of(std::int32_t tokens) {
   const auto above = static_cast<std::uint32_t>(std::max(tokens, 8) - 1) >> 3;
   return static_cast<std::uint8_t>(std::bit_width(above));
 }
 
-/// Cuts `order`, a list of sentence pairs, into batches within the limits. Calls emit(begin, end) for each batch, which
+/// Cuts `order`, a list of examples, into batches within the limits. Calls emit(begin, end) for each batch, which
 /// consists of elements begin ... end - 1 of `order`.
 template <class Order, class Emit>
-void cut_by_budget(const ParallelCorpus& corpus, const BatchLimits& limits, const Order& order, Emit emit) {
+void cut_by_budget(const Examples& examples, const BatchLimits& limits, const Order& order, Emit emit) {
   std::int64_t begin = 0, tokens = 0;
   const auto count = static_cast<std::int64_t>(order.size());
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t more = corpus.target_tokens(order[static_cast<std::size_t>(i)]);
-    if (i > begin && (tokens + more > limits.target_tokens || i - begin >= limits.pairs)) {
+    const std::int64_t more = examples.size_of(order[static_cast<std::size_t>(i)]).target;
+    if (i > begin && (tokens + more > limits.target_tokens || i - begin >= limits.examples)) {
       emit(begin, i);
       begin = i;
       tokens = 0;
@@ -45,12 +44,14 @@ void cut_by_budget(const ParallelCorpus& corpus, const BatchLimits& limits, cons
 
 }  // namespace
 
-EpochBatches::EpochBatches(const ParallelCorpus& corpus, const BatchLimits& limits, std::uint64_t seed)
-    : corpus_(corpus), limits_(limits), seed_(seed) {
-  const auto count = static_cast<std::size_t>(corpus.size());
+EpochBatches::EpochBatches(const Examples& examples, const BatchLimits& limits, std::uint64_t seed)
+    : examples_(examples), limits_(limits), seed_(seed) {
+  const auto count = static_cast<std::size_t>(examples.size());
   bucket_.reserve(count);
-  for (std::int64_t pair = 0; pair < corpus.size(); ++pair)
-    bucket_.push_back(bucket_of(std::max(corpus.source_tokens(pair), corpus.target_tokens(pair))));
+  for (std::int64_t i = 0; i < examples.size(); ++i) {
+    const ExampleSize example = examples.size_of(i);
+    bucket_.push_back(bucket_of(std::max(example.source, example.target)));
+  }
   shuffled_.resize(count);
   order_.resize(count);
 }
@@ -58,44 +59,44 @@ EpochBatches::EpochBatches(const ParallelCorpus& corpus, const BatchLimits& limi
 void EpochBatches::prepare(std::int64_t epoch) {
   std::iota(shuffled_.begin(), shuffled_.end(), 0);
   shuffle(shuffled_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 0));
-  // Sorts the sentence pairs by length bucket. A counting sort keeps the random order of the pairs within each bucket.
+  // Sorts the examples by length bucket. A counting sort keeps the random order of the examples within each bucket.
   std::array<std::size_t, kBuckets + 1> start{};
   for (const std::uint8_t bucket : bucket_) ++start[bucket + std::size_t{1}];
   std::partial_sum(start.begin(), start.end(), start.begin());
-  for (const std::int32_t pair : shuffled_) order_[start[bucket_[static_cast<std::size_t>(pair)]]++] = pair;
+  for (const std::int32_t i : shuffled_) order_[start[bucket_[static_cast<std::size_t>(i)]]++] = i;
   batches_.clear();
-  cut_by_budget(corpus_, limits_, order_, [&](std::int64_t begin, std::int64_t end) {
+  cut_by_budget(examples_, limits_, order_, [&](std::int64_t begin, std::int64_t end) {
     batches_.push_back({begin, end});
   });
   shuffle(batches_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 1));
 }
 
-std::vector<std::vector<std::int32_t>> batches_in_order(const ParallelCorpus& corpus, const BatchLimits& limits) {
-  std::vector<std::int32_t> order(static_cast<std::size_t>(corpus.size()));
+std::vector<std::vector<std::int32_t>> batches_in_order(const Examples& examples, const BatchLimits& limits) {
+  std::vector<std::int32_t> order(static_cast<std::size_t>(examples.size()));
   std::iota(order.begin(), order.end(), 0);
   std::vector<std::vector<std::int32_t>> batches;
-  cut_by_budget(corpus, limits, order, [&](std::int64_t begin, std::int64_t end) {
+  cut_by_budget(examples, limits, order, [&](std::int64_t begin, std::int64_t end) {
     batches.emplace_back(order.begin() + begin, order.begin() + end);
   });
   return batches;
 }
 
-void cut_into_shards(const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, std::vector<Shard>& shards) {
+void cut_into_shards(const Examples& examples, std::span<const std::int32_t> batch, std::vector<Shard>& shards) {
   std::int64_t total = 0;
-  for (const std::int32_t pair : pairs) total += corpus.target_tokens(pair);
+  for (const std::int32_t example : batch) total += examples.size_of(example).target;
   std::int64_t parts = total >= kWorthTwoShards ? 2 : 1;
   while (total > parts * kShardTokens) parts *= 2;
 
-  // The target tokens of all sentence pairs of the batch, one pair after another, are divided into `parts` equal parts.
-  // Each part becomes a shard; a pair belongs to the shard of the part in which the middle target token of the pair
-  // lies.
+  // The target tokens of all examples of the batch, one example after another, are divided into `parts` equal parts.
+  // Each part becomes a shard; an example belongs to the shard of the part in which the middle target token of the
+  // example lies.
   std::size_t begin = 0;
   std::int64_t tokens = 0, seen = 0, part = 0;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::int64_t more = corpus.target_tokens(pairs[i]);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const std::int64_t more = examples.size_of(batch[i]).target;
     const std::int64_t its_part = (seen + more / 2) * parts / total;
     if (i > begin && its_part != part) {
-      shards.push_back({pairs.subspan(begin, i - begin), tokens});
+      shards.push_back({batch.subspan(begin, i - begin), tokens});
       begin = i;
       tokens = 0;
     }
@@ -103,27 +104,7 @@ void cut_into_shards(const ParallelCorpus& corpus, std::span<const std::int32_t>
     tokens += more;
     seen += more;
   }
-  if (begin < pairs.size()) shards.push_back({pairs.subspan(begin), tokens});
-}
-
-void fill_batch(const ParallelCorpus& corpus, std::span<const std::int32_t> pairs, Batch& batch) {
-  const auto end_sequence = [](PackedIds& packed) {
-    packed.offsets.push_back(static_cast<std::int32_t>(packed.ids.size()));
-  };
-  batch.source.clear();
-  batch.target_in.clear();
-  batch.target_out.clear();
-  for (const std::int32_t pair : pairs) {
-    const auto source = corpus.source(pair), target = corpus.target(pair);
-    batch.source.ids.insert(batch.source.ids.end(), source.begin(), source.end());
-    batch.source.ids.push_back(kEndId);
-    end_sequence(batch.source);
-    batch.target_in.ids.push_back(kStartId);
-    batch.target_in.ids.insert(batch.target_in.ids.end(), target.begin(), target.end());
-    end_sequence(batch.target_in);
-    batch.target_out.insert(batch.target_out.end(), target.begin(), target.end());
-    batch.target_out.push_back(kEndId);
-  }
+  if (begin < batch.size()) shards.push_back({batch.subspan(begin), tokens});
 }
 
 }  // namespace heed

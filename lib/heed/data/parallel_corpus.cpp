@@ -18,6 +18,11 @@ void ParallelCorpus::add(std::span<const std::int32_t> source, std::span<const s
   lines_.push_back(static_cast<std::int32_t>(line));
 }
 
+void ParallelCorpus::fill(std::span<const std::int32_t> pairs, Batch& batch) const {
+  batch.clear();
+  for (const std::int32_t pair : pairs) batch.add(source(pair), target(pair));
+}
+
 std::uint64_t ParallelCorpus::fingerprint() const {
   // The hash is FNV-1a over 64-bit numbers instead of bytes. The multiplication carries changes only to higher bits of
   // the hash. The shift therefore folds the upper half of the hash into the lower half, so that every bit of a number

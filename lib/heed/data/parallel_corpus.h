@@ -4,28 +4,32 @@
 #include <span>
 #include <vector>
 
+#include "heed/data/examples.h"
+
 namespace heed {
 
 /// The sentence pairs of a corpus as token ids. The ids of all source sentences are one array, and the ids of all
 /// target sentences are another array. A corpus takes 4 bytes of memory for each subword and 20 bytes for each pair.
-class ParallelCorpus {
+class ParallelCorpus final : public Examples {
  public:
   /// Appends a sentence pair: the ids of both sentences without `<s>` and `</s>`. `line` is the number of the pair's
   /// line in the text; the first line is 1. Throws Error for a line number of 2^31 or more.
   void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target, std::int64_t line);
 
   /// Returns the number of sentence pairs in the corpus.
-  std::int64_t size() const { return static_cast<std::int64_t>(lines_.size()); }
+  std::int64_t size() const override { return static_cast<std::int64_t>(lines_.size()); }
   std::span<const std::int32_t> source(std::int64_t pair) const { return side(source_, pair); }
   std::span<const std::int32_t> target(std::int64_t pair) const { return side(target_, pair); }
   /// Returns the number of the text's line, counted from 1, from which a sentence pair was read.
-  std::int64_t line(std::int64_t pair) const { return lines_[static_cast<std::size_t>(pair)]; }
+  std::int64_t line(std::int64_t pair) const override { return lines_[static_cast<std::size_t>(pair)]; }
 
   /// Returns the number of source tokens that the model reads for a sentence pair: the subwords and `</s>`.
   std::int32_t source_tokens(std::int64_t pair) const { return static_cast<std::int32_t>(source(pair).size()) + 1; }
   /// Returns the number of target tokens that the decoder reads for a sentence pair (`<s>` and the subwords), which is
   /// also the number of tokens that the decoder predicts (the subwords and `</s>`).
   std::int32_t target_tokens(std::int64_t pair) const { return static_cast<std::int32_t>(target(pair).size()) + 1; }
+  ExampleSize size_of(std::int64_t pair) const override { return {source_tokens(pair), target_tokens(pair)}; }
+  void fill(std::span<const std::int32_t> pairs, Batch& batch) const override;
   /// Returns the number of source tokens of all sentence pairs, including one `</s>` for each pair.
   std::int64_t source_tokens() const { return static_cast<std::int64_t>(source_.ids.size()) + size(); }
   /// Returns the number of target tokens of all sentence pairs, including one `</s>` for each pair.

@@ -1,17 +1,14 @@
 #include "heed/decode/force.h"
 
-#include "heed/text/strings/vocabulary.h"
-
 namespace heed {
 
-std::vector<std::vector<float>> force_decode(const Transformer<float>& model, ParameterValues<float>& parameters,
+std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
                                              Precision precision, const Batch& batch, Trace* trace,
                                              PackedParameters<float>* packed) {
   Arena arena;
   CpuContext device{arena, precision};
   Graph<float> graph(device, parameters, packed);
-  const Variable<float> memory = model.encode(graph, batch.source, trace);
-  const Variable<float> hidden = model.decode(graph, memory, batch.source.packed(), batch.target_in, trace);
+  const Variable<float> hidden = model.hidden(graph, batch, trace);
   std::vector<float> flat(batch.target_out.size());
   token_log_probabilities(device, hidden.value, model.output_weight(graph).value, model.output_bias(graph).value,
                           batch.target_out, flat.data());
@@ -20,17 +17,6 @@ std::vector<std::vector<float>> force_decode(const Transformer<float>& model, Pa
   for (int b = 0; b < target.sequences(); ++b)
     out.emplace_back(flat.begin() + target.begin(b), flat.begin() + target.begin(b + 1));
   return out;
-}
-
-void append_pair(Batch& batch, std::span<const std::int32_t> source, std::span<const std::int32_t> target) {
-  std::vector<std::int32_t> ids(source.begin(), source.end());
-  ids.push_back(kEndId);
-  batch.source.append(ids);
-  ids.assign(1, kStartId);
-  ids.insert(ids.end(), target.begin(), target.end());
-  batch.target_in.append(ids);
-  batch.target_out.insert(batch.target_out.end(), target.begin(), target.end());
-  batch.target_out.push_back(kEndId);
 }
 
 }  // namespace heed

@@ -2,20 +2,15 @@
 
 #include <vector>
 
-#include "heed/model/batch.h"
-#include "heed/model/transformer.h"
+#include "heed/model/model.h"
 
 namespace heed {
 
 /// Computes log p of each target token given the source and the earlier target tokens (forced decoding); `</s>` counts
 /// as a target token. Returns [sentence][token]. The attention weights go to `trace`, if given. `packed` holds the
-/// packed weights, as in TransformerStepModel; null packs the weights for this call.
-std::vector<std::vector<float>> force_decode(const Transformer<float>& model, ParameterValues<float>& parameters,
+/// packed weights, as in NetworkStepModel; null packs the weights for this call.
+std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
                                              Precision precision, const Batch& batch, Trace* trace = nullptr,
                                              PackedParameters<float>* packed = nullptr);
-
-/// Adds a sentence pair to a batch for teacher forcing. `source` and `target` are ids without `</s>`; the function adds
-/// `<s>` and `</s>`.
-void append_pair(Batch& batch, std::span<const std::int32_t> source, std::span<const std::int32_t> target);
 
 }  // namespace heed

@@ -16,8 +16,8 @@ DraftCounts& DraftCounts::operator+=(const DraftCounts& other) {
   return *this;
 }
 
-SpeculativeStepModel::SpeculativeStepModel(std::unique_ptr<TransformerStepModel> model,
-                                           std::unique_ptr<TransformerStepModel> draft, DraftLimits limits)
+SpeculativeStepModel::SpeculativeStepModel(std::unique_ptr<NetworkStepModel> model,
+                                           std::unique_ptr<NetworkStepModel> draft, DraftLimits limits)
     : model_(std::move(model)), draft_(std::move(draft)), limits_(limits) {}
 
 void SpeculativeStepModel::start(const PackedIds& source) {

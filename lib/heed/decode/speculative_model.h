@@ -53,13 +53,13 @@ struct DraftLimits {
   std::optional<int> longest = std::nullopt;
 };
 
-/// A StepModel that gives the scores of one Transformer, bit for bit, and computes them ahead for the tokens that a
+/// A StepModel that gives the scores of one model, bit for bit, and computes them ahead for the tokens that a
 /// draft model proposes. It computes ahead only while it has one row, as in greedy search of a batch with one sentence:
 /// the rows of larger batches share the reading of the weights already. In other cases the draft model is not used.
 class SpeculativeStepModel : public StepModel {
  public:
   /// `draft` has the same vocabularies as `model`.
-  SpeculativeStepModel(std::unique_ptr<TransformerStepModel> model, std::unique_ptr<TransformerStepModel> draft,
+  SpeculativeStepModel(std::unique_ptr<NetworkStepModel> model, std::unique_ptr<NetworkStepModel> draft,
                        DraftLimits limits);
 
   std::int64_t vocabulary() const override { return model_->vocabulary(); }
@@ -89,7 +89,7 @@ class SpeculativeStepModel : public StepModel {
   void propose(CpuContext& device);
   std::optional<Guess> likeliest() const;
 
-  std::unique_ptr<TransformerStepModel> model_, draft_;
+  std::unique_ptr<NetworkStepModel> model_, draft_;
   DraftLimits limits_;
   // Whether the batch has one sentence and the model one row, so that the draft model is used.
   bool speculates_ = false;

@@ -14,45 +14,44 @@ void StepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, s
   log_softmax_top_k(device, step(tokens), k, log_probabilities, ids);
 }
 
-TransformerStepModel::TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters,
-                                           Precision precision, std::shared_ptr<PackedParameters<float>> packed,
-                                           std::shared_ptr<const Shortlist> shortlist)
+NetworkStepModel::NetworkStepModel(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
+                                   std::shared_ptr<PackedParameters<float>> packed,
+                                   std::shared_ptr<const Shortlist> shortlist)
     : model_(model),
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
-      cache_(model.make_cache(precision)),
+      state_(model.make_state(precision)),
       shortlist_(std::move(shortlist)) {}
 
-void TransformerStepModel::start(const PackedIds& source) {
+void NetworkStepModel::start(const PackedIds& source) {
   graph_.reset();
-  model_.start(graph_, model_.encode(graph_, source), source.packed(), cache_);
+  state_->start(graph_, source);
   if (shortlist_)
     shortlist_output_.start(graph_, *shortlist_, source, model_.output_weight(graph_).value,
                             model_.output_bias(graph_).value);
 }
 
-void TransformerStepModel::reorder(std::span<const std::int32_t> parents) {
-  cache_.select(parents);
+void NetworkStepModel::reorder(std::span<const std::int32_t> parents) {
+  state_->select(parents);
   if (shortlist_) shortlist_output_.select(parents);
 }
 
-Tensor<float> TransformerStepModel::step(std::span<const std::int32_t> tokens) {
+Tensor<float> NetworkStepModel::step(std::span<const std::int32_t> tokens) {
   graph_.reset();
-  const Variable<float> hidden = model_.step(graph_, tokens, cache_);
+  const Variable<float> hidden = state_->step(graph_, tokens);
   if (shortlist_) return shortlist_output_.scores(graph_, hidden.value, vocabulary());
   return linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value;
 }
 
-void TransformerStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
-                                float* log_probabilities, std::int32_t* ids) {
+void NetworkStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
+                            float* log_probabilities, std::int32_t* ids) {
   graph_.reset();
-  best(model_.step(graph_, tokens, cache_).value, device, k, log_probabilities, ids);
+  best(state_->step(graph_, tokens).value, device, k, log_probabilities, ids);
 }
 
-void TransformerStepModel::step_chains(std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,
-                                       CpuContext& device, std::int64_t k, float* log_probabilities,
-                                       std::int32_t* ids) {
+void NetworkStepModel::step_chains(std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,
+                                   CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids) {
   graph_.reset();
   if (shortlist_) {
     std::vector<std::int32_t> parents;
@@ -60,13 +59,13 @@ void TransformerStepModel::step_chains(std::span<const std::int32_t> tokens, std
       parents.insert(parents.end(), static_cast<std::size_t>(counts[r]), static_cast<std::int32_t>(r));
     shortlist_output_.select(parents);
   }
-  best(model_.step_chains(graph_, tokens, counts, cache_).value, device, k, log_probabilities, ids);
+  best(state_->step_chains(graph_, tokens, counts).value, device, k, log_probabilities, ids);
 }
 
 /// Computes the output layer from the decoder's output `hidden` [R, D] for R rows and model width D, and returns the k
 /// likeliest next tokens of each row in the format of step().
-void TransformerStepModel::best(Tensor<float> hidden, CpuContext& device, std::int64_t k, float* log_probabilities,
-                                std::int32_t* ids) {
+void NetworkStepModel::best(Tensor<float> hidden, CpuContext& device, std::int64_t k, float* log_probabilities,
+                            std::int32_t* ids) {
   if (shortlist_) return shortlist_output_.best(graph_, hidden, k, log_probabilities, ids);
   output_top_k(graph_, hidden, model_.output_weight(graph_).value, model_.output_bias(graph_).value, device, k,
                log_probabilities, ids);

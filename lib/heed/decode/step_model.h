@@ -7,8 +7,7 @@
 
 #include "heed/autograd/graph.h"
 #include "heed/decode/shortlist_output.h"
-#include "heed/model/batch.h"
-#include "heed/model/transformer.h"
+#include "heed/model/model.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -47,17 +46,17 @@ class StepModel {
 void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
                   CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids);
 
-/// A StepModel of one Transformer, which computes on one thread.
-class TransformerStepModel : public StepModel {
+/// A StepModel of one model, which computes on one thread, or on a team of threads.
+class NetworkStepModel : public StepModel {
  public:
   /// The model and the parameters are only read, may be used by other threads at the same time, and must outlive this
   /// object. `packed` holds the packed weights and may be shared with other objects; null packs the weights for this
   /// object alone. `shortlist` may be shared too; null allows every piece of the vocabulary.
-  TransformerStepModel(const Transformer<float>& model, ParameterValues<float>& parameters, Precision precision,
-                       std::shared_ptr<PackedParameters<float>> packed = nullptr,
-                       std::shared_ptr<const Shortlist> shortlist = nullptr);
+  NetworkStepModel(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
+                   std::shared_ptr<PackedParameters<float>> packed = nullptr,
+                   std::shared_ptr<const Shortlist> shortlist = nullptr);
 
-  std::int64_t vocabulary() const override { return model_.config().target_vocabulary; }
+  std::int64_t vocabulary() const override { return model_.target_vocabulary(); }
   void start(const PackedIds& source) override;
   Tensor<float> step(std::span<const std::int32_t> tokens) override;
   void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
@@ -73,17 +72,17 @@ class TransformerStepModel : public StepModel {
   void step_chains(std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts, CpuContext& device,
                    std::int64_t k, float* log_probabilities, std::int32_t* ids);
   /// Forgets the last tokens of each row: row r keeps the first lengths[r] of the tokens that were fed to it.
-  void truncate(std::span<const std::int32_t> lengths) { cache_.truncate(lengths); }
+  void truncate(std::span<const std::int32_t> lengths) { state_->truncate(lengths); }
 
  private:
   void best(Tensor<float> hidden, CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids);
 
-  const Transformer<float>& model_;
+  const Model<float>& model_;
   std::shared_ptr<PackedParameters<float>> packed_;
   Arena arena_;
   CpuContext device_;
   Graph<float> graph_;
-  DecoderCache<float> cache_;
+  std::unique_ptr<DecoderState<float>> state_;
   std::shared_ptr<const Shortlist> shortlist_;
   ShortlistOutput shortlist_output_;
 };

@@ -60,7 +60,7 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
   static_cast<void>(instruction_set());
   ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
   for (const std::string& path : paths) {
-    models_.push_back(std::make_unique<Model>(Model{open_unread_checkpoint(path), nullptr}));
+    models_.push_back(std::make_unique<Loaded>(Loaded{open_unread_checkpoint(path), nullptr}));
     if (models_.size() > 1) {
       check_same_texts(paths.front(), checkpoint(0), path, models_.back()->file.checkpoint,
                        "an ensemble's models must be trained with the same vocabularies");
@@ -71,7 +71,7 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
     pack(*models_.back(), team);
   }
   if (draft.empty()) return;
-  draft_ = std::make_unique<Model>(Model{open_unread_checkpoint(draft), nullptr});
+  draft_ = std::make_unique<Loaded>(Loaded{open_unread_checkpoint(draft), nullptr});
   check_same_texts(paths.front(), checkpoint(0), draft, draft_->file.checkpoint,
                    "train the draft model with the same vocabularies");
   pack(*draft_, team);
@@ -80,7 +80,7 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
 /// Packs the weights of a model while reading them from the file. For this purpose, one decoding step asks for each
 /// weight of the layers and of the output layer (with a shortlist, not of the output layer). Then reads the remaining
 /// parameters. A weight that is used only in packed form is never held unpacked as well.
-void Translator::pack(Model& model, ThreadTeam& team) {
+void Translator::pack(Loaded& model, ThreadTeam& team) {
   auto& [checkpoint, reader] = model.file;
   model.packed = std::make_shared<PackedParameters<float>>(
       checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); });
@@ -94,23 +94,29 @@ void Translator::pack(Model& model, ThreadTeam& team) {
   float log_probability = 0;
   std::int32_t id = 0;
   steps->step(std::vector<std::int32_t>{kStartId}, device, 1, &log_probability, &id);
-  const auto is_layer = [](const std::string& name) {
-    return name.starts_with("encoder/layers/") || name.starts_with("decoder/layers/");
+  // Only the weights that the model lists as products are read in packed form alone.
+  const ParameterLayout& layout = checkpoint.model->layout();
+  const std::vector<Product> products = checkpoint.model->products();
+  const auto is_kept = [&](const ParameterInfo& info) {
+    return std::none_of(products.begin(), products.end(), [&](const Product& product) {
+      const std::int64_t begin = layout[product.weight].offset;
+      return begin <= info.offset && info.offset + info.shape.size() <= begin + product.size();
+    });
   };
-  model.packed->read_rest(
-      checkpoint.parameters, [&](const std::string& name) { return !is_layer(name); }, team);
+  model.packed->read_rest(checkpoint.parameters, is_kept, team);
   reader->finish();
 }
 
 std::optional<int> Translator::longest_sequence() const {
   std::optional<int> longest;
-  for (const auto& each : models_) longest = smaller(longest, each->file.checkpoint.model->config().longest_sequence());
+  for (const auto& each : models_)
+    longest = smaller(longest, heed::longest_sequence(each->file.checkpoint.model->config()));
   return longest;
 }
 
-std::unique_ptr<TransformerStepModel> Translator::step_model(Model& model) {
+std::unique_ptr<NetworkStepModel> Translator::step_model(Loaded& model) {
   Checkpoint& one = model.file.checkpoint;
-  return std::make_unique<TransformerStepModel>(*one.model, one.parameters, precision_, model.packed, shortlist_);
+  return std::make_unique<NetworkStepModel>(*one.model, one.parameters, precision_, model.packed, shortlist_);
 }
 
 std::unique_ptr<StepModel> Translator::step_model() {
@@ -122,7 +128,7 @@ std::unique_ptr<StepModel> Translator::step_model() {
 
 std::unique_ptr<SpeculativeStepModel> Translator::speculative_step_model(int length) {
   DraftLimits limits{.length = length};
-  limits.longest = smaller(longest_sequence(), draft_->file.checkpoint.model->config().longest_sequence());
+  limits.longest = smaller(longest_sequence(), heed::longest_sequence(draft_->file.checkpoint.model->config()));
   return std::make_unique<SpeculativeStepModel>(step_model(*models_.front()), step_model(*draft_), limits);
 }
 

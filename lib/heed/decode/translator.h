@@ -13,7 +13,7 @@ namespace heed {
 
 /// A model and its weights, in the form that decoding reads.
 struct LoadedModel {
-  const Transformer<float>& model;
+  const Model<float>& model;
   ParameterValues<float>& parameters;
   PackedParameters<float>& packed;
 };
@@ -61,16 +61,16 @@ class Translator {
  private:
   /// A checkpoint and its packed weights. The object must not move, because the packed weights and step models refer to
   /// the parameters in the checkpoint.
-  struct Model {
+  struct Loaded {
     UnreadCheckpoint file;
     std::shared_ptr<PackedParameters<float>> packed;
   };
 
-  void pack(Model& model, ThreadTeam& team);
-  std::unique_ptr<TransformerStepModel> step_model(Model& model);
+  void pack(Loaded& model, ThreadTeam& team);
+  std::unique_ptr<NetworkStepModel> step_model(Loaded& model);
 
-  std::vector<std::unique_ptr<Model>> models_;
-  std::unique_ptr<Model> draft_;
+  std::vector<std::unique_ptr<Loaded>> models_;
+  std::unique_ptr<Loaded> draft_;
   std::shared_ptr<const Shortlist> shortlist_;
   Precision precision_;
 };

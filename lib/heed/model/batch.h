@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "heed/tensor/packed.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 
@@ -20,8 +21,10 @@ struct PackedIds {
   }
   void append(std::span<const std::int32_t> sequence) {
     ids.insert(ids.end(), sequence.begin(), sequence.end());
-    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    end_sequence();
   }
+  /// Ends a sequence: the ids that were added to `ids` since the last sequence are the sequence.
+  void end_sequence() { offsets.push_back(static_cast<std::int32_t>(ids.size())); }
   int sequences() const { return static_cast<int>(offsets.size()) - 1; }
   int tokens() const { return static_cast<int>(ids.size()); }
   PackedOffsets packed() const { return {offsets}; }
@@ -45,6 +48,18 @@ struct Batch {
     source.clear();
     target_in.clear();
     target_out.clear();
+  }
+  /// Adds a sentence pair: `source_ids` and `target_ids` are ids without `<s>` and `</s>`. The function adds `</s>`
+  /// after the source, `<s>` before the target input and `</s>` after the target output.
+  void add(std::span<const std::int32_t> source_ids, std::span<const std::int32_t> target_ids) {
+    source.ids.insert(source.ids.end(), source_ids.begin(), source_ids.end());
+    source.ids.push_back(kEndId);
+    source.end_sequence();
+    target_in.ids.push_back(kStartId);
+    target_in.ids.insert(target_in.ids.end(), target_ids.begin(), target_ids.end());
+    target_in.end_sequence();
+    target_out.insert(target_out.end(), target_ids.begin(), target_ids.end());
+    target_out.push_back(kEndId);
   }
   int sequences() const { return source.sequences(); }
 };

@@ -19,7 +19,8 @@ int longest(PackedOffsets packed) {
 
 template <class T>
 Transformer<T>::Transformer(const TransformerConfig& c)
-    : config_(c),
+    : Model<T>(c),
+      config_(std::get<TransformerConfig>(Model<T>::config_)),
       encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout),
       decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout) {
   c.validate();
@@ -46,10 +47,10 @@ Transformer<T>::Transformer(const TransformerConfig& c)
     encoder_norms_.add(layout_, "encoder/norm");
     decoder_norms_.add(layout_, "decoder/norm");
   }
-  output_weight_ = c.tied_embeddings == TiedEmbeddings::none
-                       ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
-                       : target;
-  if (c.output_bias) output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
+  this->output_weight_ = c.tied_embeddings == TiedEmbeddings::none
+                             ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
+                             : target;
+  if (c.output_bias) this->output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
 }
 
 /// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
@@ -88,12 +89,32 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const Variable<T>& memory, P
 }
 
 template <class T>
-Variable<T> Transformer<T>::loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                                 CrossEntropySums* sums) const {
-  const Variable<T> memory = encode(graph, batch.source);
-  const Variable<T> hidden = decode(graph, memory, batch.source.packed(), batch.target_in);
-  return projection_cross_entropy(graph, hidden, output_weight(graph), output_bias(graph), batch.target_out, options,
-                                  sums);
+Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const {
+  const Variable<T> memory = encode(graph, batch.source, trace);
+  return decode(graph, memory, batch.source.packed(), batch.target_in, trace);
+}
+
+template <class T>
+std::vector<Product> Transformer<T>::products() const {
+  std::vector<Product> out;
+  for (const EncoderLayer& layer : encoder_layers_) layer.add_products(out);
+  for (const DecoderLayer& layer : decoder_layers_) layer.add_products(out);
+  return out;
+}
+
+template <class T>
+std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
+  const auto layers = [this](AttentionKind kind, int number) {
+    return AttentionLayers{kind, number, config_.heads, config_.dim_emb, config_.attention_dropout};
+  };
+  return {layers(AttentionKind::encoder, config_.enc_depth), layers(AttentionKind::decoder, config_.dec_depth),
+          layers(AttentionKind::cross, config_.dec_depth)};
+}
+
+template <class T>
+ResidualNorms Transformer<T>::residual_norms() const {
+  const NormChain::Norm& first = encoder_norms_.first();
+  return {first.scale, first.bias, 2 * config_.enc_depth, 3 * config_.dec_depth, config_.norm_epsilon, config_.dropout};
 }
 
 template <class T>
@@ -132,6 +153,40 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
   ResidualStream<T> stream = decoder_norms_.start(graph, (*target_embedding_)(graph, tokens, at.span(), length));
   for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, cache);
   return stream.input;
+}
+
+namespace {
+
+/// The state of a batch that a Transformer decodes step by step: the key/value cache.
+template <class T>
+class TransformerState : public DecoderState<T> {
+ public:
+  TransformerState(const Transformer<T>& model, Precision precision)
+      : model_(model), cache_(model.make_cache(precision)) {}
+
+  void start(Graph<T>& graph, const PackedIds& source) override {
+    model_.start(graph, model_.encode(graph, source), source.packed(), cache_);
+  }
+  Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens) override {
+    return model_.step(graph, tokens, cache_);
+  }
+  void select(std::span<const std::int32_t> parents) override { cache_.select(parents); }
+  Variable<T> step_chains(Graph<T>& graph, std::span<const std::int32_t> tokens,
+                          std::span<const std::int32_t> counts) override {
+    return model_.step_chains(graph, tokens, counts, cache_);
+  }
+  void truncate(std::span<const std::int32_t> lengths) override { cache_.truncate(lengths); }
+
+ private:
+  const Transformer<T>& model_;
+  DecoderCache<T> cache_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<DecoderState<T>> Transformer<T>::make_state(Precision precision) const {
+  return std::make_unique<TransformerState<T>>(*this, precision);
 }
 
 template class Transformer<float>;

@@ -5,32 +5,29 @@
 #include <span>
 #include <vector>
 
-#include "heed/model/batch.h"
 #include "heed/model/decoder_cache.h"
-#include "heed/model/transformer_config.h"
+#include "heed/model/model.h"
 #include "heed/model/transformer_layers.h"
 #include "heed/nn/token_embedding.h"
-#include "heed/ops/cross_entropy.h"
 
 namespace heed {
 
-/// The encoder-decoder Transformer (Vaswani et al. 2017). The model holds the names and shapes of parameters; the Graph
-/// holds their values. One model object can therefore serve any number of threads, in training, scoring and
-/// step-by-step decoding.
+/// The encoder-decoder Transformer (Vaswani et al. 2017).
 ///
 /// Shapes: S source tokens and N target tokens of a packed batch, D model width, V target vocabulary, R decoder rows
 /// (hypotheses).
 template <class T>
-class Transformer {
+class Transformer : public Model<T> {
  public:
   /// Defines the names and shapes of all parameters of a model with this config. Throws UsageError if fields of the
   /// config contradict each other.
   explicit Transformer(const TransformerConfig& config);
-  Transformer(const Transformer&) = delete;
-  Transformer& operator=(const Transformer&) = delete;
 
-  const TransformerConfig& config() const { return config_; }
-  const ParameterLayout& layout() const { return layout_; }
+  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace* trace = nullptr) const override;
+  std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
+  std::vector<Product> products() const override;
+  std::vector<AttentionLayers> attention_layers() const override;
+  ResidualNorms residual_norms() const override;
 
   /// Runs the encoder on packed source sentences. Returns the encoder's output [S, D], for S source tokens and model
   /// width D. `trace`, if not null, receives the attention weights.
@@ -40,11 +37,6 @@ class Transformer {
   /// output [N, D] for N target tokens, the input of the output layer.
   Variable<T> decode(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, const PackedIds& target_in,
                      Trace* trace = nullptr) const;
-  /// Returns the training loss of a batch, a scalar: the cross-entropy with label smoothing, multiplied by
-  /// options.scale. `sums` receives the loss, the negative log-likelihood and the number of correct predictions, as
-  /// sums over target tokens without options.scale.
-  Variable<T> loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                   CrossEntropySums* sums) const;
 
   /// Creates an empty key/value cache for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
@@ -64,26 +56,16 @@ class Transformer {
   Variable<T> step_chains(Graph<T>& graph, std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,
                           DecoderCache<T>& cache) const;
 
-  /// Returns the weight W [V, D] of the output layer, for a target vocabulary of V pieces and model width D: logits =
-  /// hidden W^T + b.
-  Variable<T> output_weight(Graph<T>& graph) const { return graph.parameter(output_weight_); }
-  /// Returns the bias b [V] of the output layer, for a target vocabulary of V pieces; the variable is absent if the
-  /// config has no output bias.
-  Variable<T> output_bias(Graph<T>& graph) const {
-    return output_bias_ ? graph.parameter(output_bias_) : Variable<T>();
-  }
-
  private:
   std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
   Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
-  TransformerConfig config_;
-  ParameterLayout layout_;
+  using Model<T>::layout_;
+  const TransformerConfig& config_;  // the config in the base class
   std::unique_ptr<TokenEmbedding<T>> source_embedding_, target_embedding_;
   NormChain encoder_norms_, decoder_norms_;
   std::vector<EncoderLayer> encoder_layers_;
   std::vector<DecoderLayer> decoder_layers_;
-  ParameterId output_weight_, output_bias_;
 };
 
 extern template class Transformer<float>;

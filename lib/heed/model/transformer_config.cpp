@@ -53,6 +53,11 @@ void TransformerConfig::validate() const {
                      " (give -v one file)");
 }
 
+std::string TransformerConfig::describe() const {
+  return std::to_string(enc_depth) + " + " + std::to_string(dec_depth) + " layers, width " + std::to_string(dim_emb) +
+         ", " + std::to_string(heads) + " heads, feed-forward " + std::to_string(dim_ffn);
+}
+
 TransformerConfig ModelOptions::resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const {
   TransformerConfig config;
   config.source_vocabulary = source_vocabulary;

@@ -60,6 +60,19 @@ struct EnumNames<Activation> {
 constexpr std::int64_t kMostWidth = 1 << 20;
 static_assert(kMostWidth <= kInt8MostDepth);
 
+/// The numbers of pieces (subwords) in the two vocabularies of a model, which every config has.
+struct VocabularySizes {
+  std::int64_t source_vocabulary = 0, target_vocabulary = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit(source_vocabulary,
+          {.name = "source-vocabulary", .help = "number of source pieces", .value = "N", .min = 1, .max = 1e8});
+    visit(target_vocabulary,
+          {.name = "target-vocabulary", .help = "number of target pieces", .value = "N", .min = 1, .max = 1e8});
+  }
+};
+
 /// The fields of a model that the user can choose with options of `train`. The struct of those options and the struct
 /// of the config, which a checkpoint stores, derive from this struct. Size<T> is the type of the fields that a preset
 /// decides (width, depth, heads). In a config, Size<T> is T. In the options of `train`, Size<T> is std::optional<T>: a
@@ -126,8 +139,9 @@ using AlwaysGiven = T;
 
 /// The complete definition of an encoder-decoder Transformer (Vaswani et al. 2017), without the values of the
 /// parameters. A checkpoint stores these fields as attributes of the HDF5 group /config.
-struct TransformerConfig : ModelFields<AlwaysGiven> {
-  std::int64_t source_vocabulary = 0, target_vocabulary = 0;
+struct TransformerConfig : VocabularySizes, ModelFields<AlwaysGiven> {
+  static constexpr std::string_view kArchitecture = "transformer", kName = "Transformer";
+
   double norm_epsilon = 1e-5;
 
   /// Creates a config with the sizes of the preset kDefaultPreset.
@@ -136,10 +150,7 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Model");
-    visit(source_vocabulary,
-          {.name = "source-vocabulary", .help = "number of source pieces", .value = "N", .min = 1, .max = 1e8});
-    visit(target_vocabulary,
-          {.name = "target-vocabulary", .help = "number of target pieces", .value = "N", .min = 1, .max = 1e8});
+    VocabularySizes::fields(visit);
     ModelFields::fields(visit);
     visit(norm_epsilon,
           {.name = "norm-epsilon", .help = "added to the variance in layer normalisation", .min = 0, .max = 1});
@@ -151,6 +162,8 @@ struct TransformerConfig : ModelFields<AlwaysGiven> {
     return positions == PositionEncoding::learned ? std::optional(max_positions) : std::nullopt;
   }
 
+  /// Describes the sizes: "3 + 3 layers, width 128, 4 heads, feed-forward 256".
+  std::string describe() const;
   /// Throws UsageError, with the names of the options, if fields of the config contradict each other: the number of
   /// heads does not divide the width, sinusoidal positions have an odd width, or `--tied-embeddings all` has
   /// vocabularies of different sizes.

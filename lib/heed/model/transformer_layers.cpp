@@ -34,6 +34,12 @@ void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
 }
 
+void EncoderLayer::add_products(std::vector<Product>& products) const {
+  const Product place{.side = TokenSide::source, .in_encoder = true, .layer = index_};
+  self_attention_.add_self_attention_products(place, products);
+  feed_forward_.add_products(place, products);
+}
+
 DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
       self_attention_(layout, layer_name("decoder", index) + "/self_attention", c.dim_emb, c.heads,
@@ -98,6 +104,13 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
   }
   const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
+}
+
+void DecoderLayer::add_products(std::vector<Product>& products) const {
+  const Product place{.side = TokenSide::target, .in_encoder = false, .layer = index_};
+  self_attention_.add_self_attention_products(place, products);
+  cross_attention_.add_cross_attention_products(place, products);
+  feed_forward_.add_products(place, products);
 }
 
 #define HEED_INSTANTIATE(T)                                                                                          \

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "heed/model/decoder_cache.h"
 #include "heed/model/transformer_config.h"
@@ -23,6 +24,8 @@ class EncoderLayer {
   template <class T>
   void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
                Trace* trace) const;
+  /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
+  void add_products(std::vector<Product>& products) const;
 
  private:
   int index_;
@@ -53,6 +56,8 @@ class DecoderLayer {
   /// stream [R, D]. Stores the self-attention keys and values of the new positions in the cache.
   template <class T>
   void step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, DecoderCache<T>& cache) const;
+  /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
+  void add_products(std::vector<Product>& products) const;
 
  private:
   int index_;

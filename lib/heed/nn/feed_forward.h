@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "heed/nn/linear_layer.h"
 #include "heed/ops/dropout.h"
@@ -30,6 +31,18 @@ class FeedForward {
   /// bfloat16 products the inner result is then stored as bfloat16, which halves the memory of a layer's largest
   /// tensor.
   static ResultUse use_of_inner(double dropout) { return dropout > 0 ? ResultUse::any : ResultUse::linear; }
+
+  /// Appends the two matrix products to `products`. `place` says where the layer is: its members side, in_encoder and
+  /// layer are those of the products.
+  void add_products(const Product& place, std::vector<Product>& products) const {
+    Product in = in_.product(place), out = out_.product(place);
+    in.activation = activation_;
+    in.dropout = dropout_;
+    in.result_use = use_of_inner(dropout_);
+    out.rounded_input = in.result_use == ResultUse::linear;
+    products.push_back(in);
+    products.push_back(out);
+  }
 
  private:
   LinearLayer in_, out_;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "heed/autograd/graph.h"
+#include "heed/nn/product.h"
 #include "heed/ops/linear.h"
 
 namespace heed {
@@ -15,7 +16,9 @@ class LinearLayer {
   /// x and of a row of y.
   LinearLayer(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out)
       : weight_(layout.add(name + "/weight", {out, in}, Initialiser::xavier())),
-        bias_(layout.add(name + "/bias", {out}, Initialiser::zeros())) {}
+        bias_(layout.add(name + "/bias", {out}, Initialiser::zeros())),
+        in_(in),
+        out_(out) {}
 
   /// Computes y = f(x W^T + b) for N rows. Shapes: x [N, in] -> y [N, out]. `use` says which ops will read y (see
   /// ResultUse).
@@ -25,8 +28,18 @@ class LinearLayer {
     return linear(graph, x, graph.parameter(weight_), graph.parameter(bias_), activation, use);
   }
 
+  /// Returns the matrix product of the layer, with the members of `place` that say where the layer is.
+  Product product(Product place) const {
+    place.weight = weight_;
+    place.bias = bias_;
+    place.outputs = out_;
+    place.inputs = in_;
+    return place;
+  }
+
  private:
   ParameterId weight_, bias_;
+  std::int64_t in_, out_;
 };
 
 }  // namespace heed

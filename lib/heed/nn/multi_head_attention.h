@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "heed/nn/product.h"
 #include "heed/nn/trace.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/linear.h"
@@ -74,10 +76,36 @@ class MultiHeadAttention {
     return linear(graph, x, graph.parameter(output_weight_), graph.parameter(output_bias_));
   }
 
+  /// Appends the matrix products of self_attention() to `products`. `place` says where the layer is: its members side,
+  /// in_encoder and layer are those of the products.
+  void add_self_attention_products(Product place, std::vector<Product>& products) const {
+    add_product(place, query_weight_, query_bias_, 3, products);
+    add_product(place, output_weight_, output_bias_, 1, products);
+  }
+  /// Appends the matrix products of cross_attention() to `products`; `place` is the place of the queries. The memory is
+  /// projected for each source token.
+  void add_cross_attention_products(Product place, std::vector<Product>& products) const {
+    add_product(place, query_weight_, query_bias_, 1, products);
+    Product memory = place;
+    memory.side = TokenSide::source;
+    add_product(memory, key_weight_, key_bias_, 2, products);
+    add_product(place, output_weight_, output_bias_, 1, products);
+  }
+
   int heads() const { return options_.heads; }
   std::int64_t width() const { return width_; }
 
  private:
+  /// Appends the product with `matrices` weights [D, D] that lie side by side to `products`.
+  void add_product(Product place, ParameterId weight, ParameterId bias, int matrices,
+                   std::vector<Product>& products) const {
+    place.weight = weight;
+    place.bias = bias;
+    place.outputs = matrices * width_;
+    place.inputs = width_;
+    products.push_back(place);
+  }
+
   /// Runs the attention op. Where `point` has a trace (a receiver of attention weights), hands the attention weights to
   /// the trace.
   template <class T>

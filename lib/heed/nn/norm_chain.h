@@ -63,12 +63,14 @@ class NormChain {
     stream.input = out.normed;
   }
 
- private:
   /// The parameters of one layer normalisation.
   struct Norm {
     ParameterId scale, bias;
   };
+  /// Returns the parameters of the first layer normalisation.
+  const Norm& first() const { return norms_.front(); }
 
+ private:
   std::int64_t width_;
   bool pre_;
   double epsilon_, dropout_;

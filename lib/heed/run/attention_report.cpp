@@ -108,22 +108,34 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
     throw UsageError("--format pharaoh writes one line for each input line (choose one --kind)");
 }
 
-void AttentionReport::check_model(int encoder_layers, int decoder_layers, int heads) {
-  encoder_layers_ = encoder_layers;
-  decoder_layers_ = decoder_layers;
-  heads_ = heads;
+/// Returns the number of the model's layers with this kind of attention.
+int AttentionReport::depth(AttentionKind kind) const {
+  for (const AttentionLayers& each : attention_)
+    if (each.kind == kind) return each.layers;
+  return 0;
+}
+
+void AttentionReport::check_model(const std::vector<AttentionLayers>& attention) {
+  attention_ = attention;
   const auto check = [](const char* option, const std::string& text, int there, const std::string& what) {
     const std::int64_t greatest = NumberRanges::parse(option, text).greatest_named();
     if (greatest > there)
       throw UsageError("--" + std::string(option) + ' ' + std::to_string(greatest) + ": the model has " +
                        std::to_string(there) + ' ' + what);
   };
-  int most = 0, layers_shown = 0;
-  for (const AttentionKind kind : kKinds) {
-    if (!wants(kind)) continue;
-    most = std::max(most, depth(kind));
-    layers_shown += static_cast<int>(layers(kind).size());
+  int most = 0, heads = 0, layers_shown = 0;
+  std::string kinds;
+  for (const AttentionLayers& each : attention_) {
+    kinds += (kinds.empty() ? "" : ", ") + std::string(enum_name(each.kind));
+    if (!wants(each.kind)) continue;
+    most = std::max(most, each.layers);
+    heads = std::max(heads, each.heads);
+    layers_shown += static_cast<int>(layers(each.kind).size());
   }
+  if (kinds.empty()) throw UsageError("the model has no attention, so that there is nothing to show");
+  if (most == 0)
+    throw UsageError("--kind " + std::string(enum_name(options_.kind)) + ": the model has no such attention (it has " +
+                     kinds + ")");
   if (options_.layer != "last" && options_.layer != "all") check("layer", options_.layer, most, "such layers");
   if (!is_reduced(options_.head) && options_.head != "all") check("head", options_.head, heads, "heads a layer");
   if (format_ != AttentionFormat::pharaoh) return;

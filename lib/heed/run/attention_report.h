@@ -10,7 +10,7 @@
 #include "heed/config/fields.h"
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
-#include "heed/nn/trace.h"
+#include "heed/model/model.h"
 
 namespace heed {
 
@@ -127,8 +127,9 @@ class AttentionReport {
   AttentionReport(const AttentionReportOptions& options, const std::string& output, std::ostream& out,
                   const TerminalEnvironment& environment, int terminal_columns);
 
-  /// Checks that the model has the layers and heads that the options name. Throws UsageError otherwise.
-  void check_model(int encoder_layers, int decoder_layers, int heads);
+  /// Checks that the model has the kind of attention, the layers and the heads that the options name. `attention` is
+  /// what Model::attention_layers() returned. Throws UsageError otherwise.
+  void check_model(const std::vector<AttentionLayers>& attention);
   /// Returns whether the report needs the weights of this kind of attention.
   bool wants(AttentionKind kind) const;
   AttentionFormat format() const { return format_; }
@@ -143,7 +144,7 @@ class AttentionReport {
  private:
   std::vector<AttentionMap> select(const SentenceAttention& sentence) const;
   std::vector<int> layers(AttentionKind kind) const;
-  int depth(AttentionKind kind) const { return kind == AttentionKind::encoder ? encoder_layers_ : decoder_layers_; }
+  int depth(AttentionKind kind) const;
   std::string links(const std::vector<AttentionMap>& maps) const;
 
   AttentionReportOptions options_;
@@ -153,7 +154,7 @@ class AttentionReport {
   std::ostream& out_;
   Shading shading_;
   int width_;
-  int encoder_layers_ = 0, decoder_layers_ = 0, heads_ = 0;
+  std::vector<AttentionLayers> attention_;  // of the model
   bool begun_ = false;
   std::vector<AttentionSection> sections_;
 };

@@ -164,9 +164,8 @@ class InspectRun {
         step_model_(*checkpoint_.model, checkpoint_.parameters, Precision::float32),
         longest_(options.max_length),
         reader_(options, in) {
-    const TransformerConfig& config = checkpoint_.model->config();
-    report_.check_model(config.enc_depth, config.dec_depth, config.heads);
-    if (const auto longest = config.longest_sequence()) longest_ = std::min(longest_, *longest - 1);
+    report_.check_model(checkpoint_.model->attention_layers());
+    if (const auto longest = longest_sequence(checkpoint_.model->config())) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
   }
@@ -229,7 +228,7 @@ class InspectRun {
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
     if (source.ids.empty() && target.ids.empty()) return;
     Batch pair;
-    append_pair(pair, source.ids, target.ids);
+    pair.add(source.ids, target.ids);
     TraceCopy trace(report_, sentence.heads);
     force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, &trace);
   }
@@ -241,7 +240,7 @@ class InspectRun {
   std::optional<NumberRanges> lines_;
   AttentionReport report_;
   Checkpoint checkpoint_;
-  TransformerStepModel step_model_;
+  NetworkStepModel step_model_;
   SearchOptions search_;
   int longest_;
   SentenceReader reader_;

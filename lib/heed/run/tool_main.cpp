@@ -35,8 +35,8 @@ bool shows_status_lines(int fd) {
 
 }  // namespace
 
-int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions& common, const std::string* output,
-              int argc, char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
+int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& common, const std::string* output, int argc,
+              char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
   const std::string name(tool.name);
   const auto complain = [&](const std::string& what, int code) {
     std::cerr << name << ": " << what << '\n';

@@ -15,7 +15,7 @@ namespace heed {
 /// done, 1 bad data or failure, 2 wrong usage. A closed pipe ends the process as SIGPIPE would. `output` points to the
 /// value of the option --output, or is null when the program has no such option. `run` writes to the file --output,
 /// which appears under its name only when it is complete, or to stdout.
-int tool_main(const ToolInfo& tool, const FieldList& fields, const CommonOptions& common, const std::string* output,
-              int argc, char** argv, const std::function<int(std::istream& in, std::ostream& out, Log& log)>& run);
+int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& common, const std::string* output, int argc,
+              char** argv, const std::function<int(std::istream& in, std::ostream& out, Log& log)>& run);
 
 }  // namespace heed

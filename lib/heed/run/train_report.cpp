@@ -74,7 +74,7 @@ void print_data(TrainSession& session, Table& table) {
   pieces("source pieces", report.source_pieces, report.source_words, report.source_unknown);
   pieces("target pieces", report.target_pieces, report.target_words, report.target_unknown);
   if (session.validator()) {
-    const ParallelCorpus& held_out = session.validator()->corpus();
+    const ParallelCorpus& held_out = session.valid_corpus();
     const std::int64_t overlap = count_overlap(session.corpus(), held_out);
     table.line("validation pairs",
                format_count(held_out.size()) + ", of them in the training text: " + format_count(overlap), overlap > 0);
@@ -103,11 +103,7 @@ void print_cost(TrainSession& session, Table& table) {
 }  // namespace
 
 std::string describe_model(TrainSession& session) {
-  const TransformerConfig& config = session.model().config();
-  return "Transformer with " + format_count(session.model().layout().parameter_count()) + " parameters (" +
-         std::to_string(config.enc_depth) + " + " + std::to_string(config.dec_depth) + " layers, width " +
-         std::to_string(config.dim_emb) + ", " + std::to_string(config.heads) + " heads, feed-forward " +
-         std::to_string(config.dim_ffn) + "), " +
+  return describe(session.model().config(), session.model().layout().parameter_count()) + ", " +
          (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on " +
          std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads") + " with " +
          std::string(instruction_set_name(instruction_set())) + " and " + gemm_library();
@@ -123,7 +119,7 @@ void print_plan(TrainSession& session, std::ostream& out) {
   table.line("training pairs", format_count(session.corpus().size()) + ", " +
                                    format_count(session.corpus().target_tokens()) + " target tokens");
   table.line("batches an epoch", format_count(session.epoch_batches()));
-  if (session.validator()) table.line("validation pairs", format_count(session.validator()->corpus().size()));
+  if (session.validator()) table.line("validation pairs", format_count(session.valid_corpus().size()));
   print_learning_rate(session, table);
   table.line("state", state.updates == 0           ? "from the beginning"
                       : trainer.already_finished() ? "finished after update " + format_count(state.updates)

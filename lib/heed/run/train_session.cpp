@@ -2,13 +2,15 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
 #include "heed/base/line_io.h"
 #include "heed/cost/training_cost.h"
+#include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/train/translate_corpus.h"
+#include "heed/train/translate_examples.h"
 
 namespace heed {
 namespace {
@@ -72,7 +74,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
   tell_of_byte_order_mark(options.vocabularies.front(), log);
   if (options.vocabularies.back() != options.vocabularies.front())
     tell_of_byte_order_mark(options.vocabularies.back(), log);
-  if (const auto longest = config_.longest_sequence(); longest && options.batch.max_length > *longest)
+  if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than --max-positions " +
                      std::to_string(*longest));
   const EncodeOptions encode{options.batch.max_length, options.batch.on_long, options.pretokenized};
@@ -85,7 +87,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
 
 void TrainSession::read_validation(std::istream& in) {
   // Validation sentences of any length are kept; only models with learned positions limit the length.
-  const EncodeOptions encode{config_.longest_sequence().value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
+  const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
   PairReader reader = open_pairs(options_.valid_sets, in, options_.utf8.on_invalid_utf8);
   CorpusReport report;
   valid_corpus_ = encode_corpus(reader, source_, target_, encode, pool_, log_, report, &valid_lines_);
@@ -93,7 +95,7 @@ void TrainSession::read_validation(std::istream& in) {
 }
 
 Checkpoint TrainSession::new_checkpoint() const {
-  auto model = std::make_shared<const Transformer<float>>(config_);
+  std::shared_ptr<const Model<float>> model = make_model<float>(config_);
   ParameterValues<float> parameters(model->layout());
   return {std::move(model), std::move(parameters), source_, target_};
 }
@@ -135,7 +137,7 @@ void TrainSession::plan() {
   if (after.unit() == TrainingLength::Unit::hours) {
     OptimizerOptions optimizer = options_.optimizer;
     // Any learning rate will do, because the learning rate does not change the speed.
-    optimizer.set_default_rates(config_.dim_emb, 0);
+    optimizer.set_default_rates(model().width(), 0);
     speed = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch,
                           precision_, pool_)
                 .tokens_per_second();
@@ -168,7 +170,7 @@ void TrainSession::take_rates_from(TrainingState& state) {
                                                   " (the file is damaged or forged; restore it from a copy)");
       }
   }
-  optimizer_options_.set_default_rates(config_.dim_emb, std::numeric_limits<double>::infinity());
+  optimizer_options_.set_default_rates(model().width(), std::numeric_limits<double>::infinity());
   for (const Field* field : missing)
     if (std::string* const value = stored(*field)) *value = joined(field->get_text());
 }
@@ -176,7 +178,7 @@ void TrainSession::take_rates_from(TrainingState& state) {
 /// Sets the default warm-up and peak of the learning rate where the user has set none, and warns when the training is
 /// too short for its warm-up.
 void TrainSession::set_rates() {
-  optimizer_options_.set_default_rates(config_.dim_emb, planned_updates_);
+  optimizer_options_.set_default_rates(model().width(), planned_updates_);
   optimizer_ = optimizer_options_.resolve();
   warn_of_long_warmup(optimizer_.schedule, planned_updates_, log_);
 }
@@ -210,15 +212,13 @@ void TrainSession::resume_or_start() {
 }
 
 Trainer TrainSession::make_trainer(Reporter& reporter) {
-  const auto& transformer = run_->checkpoint.model;
-  const BatchLoss loss = [transformer](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& loss_options,
-                                       CrossEntropySums* sums) {
-    return transformer->loss(graph, batch, loss_options, sums);
-  };
-  workers_ = std::make_unique<GradientWorkers>(transformer->layout(), loss, precision_, pool_);
+  const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
+  const BatchLoss loss = [model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& loss_options,
+                                 CrossEntropySums* sums) { return model->loss(graph, batch, loss_options, sums); };
+  workers_ = std::make_unique<GradientWorkers>(model->layout(), loss, precision_, pool_);
   if (valid_corpus_.size() > 0) {
-    const auto translate = [this, transformer](ParameterValues<float>& parameters, const ParallelCorpus& corpus) {
-      return translate_corpus(*transformer, parameters, precision_, corpus, target_, options_.pretokenized, pool_);
+    const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
+      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized, pool_);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;

@@ -30,9 +30,10 @@ class TrainSession {
 
   const TrainOptions& options() const { return options_; }
   Log& log() { return log_; }
-  const Transformer<float>& model() const { return *run_->checkpoint.model; }
+  const Model<float>& model() const { return *run_->checkpoint.model; }
   ResumableCheckpoint& run() { return *run_; }
   const ParallelCorpus& corpus() const { return corpus_; }
+  const ParallelCorpus& valid_corpus() const { return valid_corpus_; }
   const CorpusReport& report() const { return report_; }
   /// Returns the optimiser's settings. Call resume_or_start() or start() first; the same applies to the next three
   /// functions.
@@ -63,7 +64,7 @@ class TrainSession {
   Log& log_;
   ThreadPool pool_;
   TextModel source_, target_;
-  TransformerConfig config_;
+  ModelConfig config_;
   // The user's options; when the length of the training is known, with the default warm-up and peak of the learning
   // rate.
   OptimizerOptions optimizer_options_;

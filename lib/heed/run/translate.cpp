@@ -350,7 +350,7 @@ class TranslateRun {
 
   void score(std::span<const std::size_t> batch) {
     Batch pairs;
-    for (const std::size_t i : batch) append_pair(pairs, lines_[i].source, lines_[i].target);
+    for (const std::size_t i : batch) pairs.add(lines_[i].source, lines_[i].target);
     const auto scores = translator_.force(pairs);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];

@@ -64,7 +64,7 @@ std::unique_ptr<TranslateFormat> make_format(const TranslateOptions& options) {
 std::string TranslateFormat::alignment(Translator& translator, const std::vector<std::int32_t>& source,
                                        const Hypothesis& hypothesis) const {
   Batch pair;
-  append_pair(pair, source, hypothesis.ids);
+  pair.add(source, hypothesis.ids);
   const auto words = merge_words(translator.attention(pair).front(), translator.target().words_of(hypothesis.ids),
                                  translator.source().words_of(source));
   std::string out;

@@ -50,11 +50,11 @@ CrossEntropySums GradientWorkers::for_each_shard(std::span<const Shard> shards, 
   return sum;
 }
 
-CrossEntropySums GradientWorkers::compute(ParameterValues<float>& parameters, const ParallelCorpus& corpus,
+CrossEntropySums GradientWorkers::compute(ParameterValues<float>& parameters, const Examples& examples,
                                           std::span<const Shard> shards, const CrossEntropyOptions& options,
                                           const DropoutKey& key) {
   return for_each_shard(shards, [&](Worker& worker, std::size_t i) {
-    fill_batch(corpus, shards[i].pairs, worker.batch);
+    examples.fill(shards[i].examples, worker.batch);
     Graph<float>& graph = worker.graph(parameters);
     graph.set_dropout({key.seed, key.update, static_cast<std::uint32_t>(i)});
     worker.used = true;
@@ -62,10 +62,10 @@ CrossEntropySums GradientWorkers::compute(ParameterValues<float>& parameters, co
   });
 }
 
-CrossEntropySums GradientWorkers::evaluate(ParameterValues<float>& parameters, const ParallelCorpus& corpus,
+CrossEntropySums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
                                            std::span<const Shard> shards) {
   return for_each_shard(shards, [&](Worker& worker, std::size_t i) {
-    fill_batch(corpus, shards[i].pairs, worker.batch);
+    examples.fill(shards[i].examples, worker.batch);
     worker.arena.reset();
     Graph<float> graph(worker.device, parameters);
     loss_(graph, worker.batch, {}, &sums_[i]);

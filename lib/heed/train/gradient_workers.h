@@ -32,11 +32,11 @@ class GradientWorkers {
   /// Runs the forward and the backward pass of all shards. Adds the gradient of each shard to the gradient array of the
   /// thread that computes the shard. Returns the sums (loss, number of tokens, ...) over all shards. Shard i draws its
   /// dropout masks with DropoutKey::shard = i; `key.shard` is ignored.
-  CrossEntropySums compute(ParameterValues<float>& parameters, const ParallelCorpus& corpus,
-                           std::span<const Shard> shards, const CrossEntropyOptions& options, const DropoutKey& key);
+  CrossEntropySums compute(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
+                           const CrossEntropyOptions& options, const DropoutKey& key);
   /// Returns the sums (loss, number of tokens, ...) over all shards. Computes no gradients; applies neither dropout nor
   /// label smoothing.
-  CrossEntropySums evaluate(ParameterValues<float>& parameters, const ParallelCorpus& corpus,
+  CrossEntropySums evaluate(ParameterValues<float>& parameters, const Examples& examples,
                             std::span<const Shard> shards);
 
   /// Adds the gradient arrays of all threads up into gradient(). Returns the Euclidean norm of gradient(). The norm is

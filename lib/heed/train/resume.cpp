@@ -10,8 +10,11 @@ namespace {
 constexpr const char* kTrained = "trained";
 constexpr const char* kSmoothed = "smoothed";
 
-std::string describe_config_difference(TransformerConfig here, TransformerConfig there) {
-  const FieldList ours = FieldList::of(here), theirs = FieldList::of(there);
+std::string describe_config_difference(ModelConfig here, ModelConfig there) {
+  if (architecture(here) != architecture(there))
+    return "the model's architecture is " + std::string(architecture(there)) + " there, " +
+           std::string(architecture(here)) + " here";
+  const FieldList ours = fields_of(here), theirs = fields_of(there);
   for (std::size_t i = 0; i < ours.all().size(); ++i) {
     const auto a = ours.all()[i].get_text(), b = theirs.all()[i].get_text();
     if (a != b) return "--" + std::string(ours.all()[i].info.name) + " is " + b.at(0) + " there, " + a.at(0) + " here";

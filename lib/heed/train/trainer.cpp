@@ -43,7 +43,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       optimizer_(optimizer, parts.run.checkpoint.model->layout(), parts.run.arrays),
       step_(parts.workers, optimizer_, trained(), smoothing() ? &parts.run.checkpoint.parameters : nullptr,
             batch_options.exponential_smoothing, parts.pool),
-      batches_(parts.corpus, batch_options.limits(), static_cast<std::uint64_t>(batch_options.seed)),
+      batches_(parts.examples, batch_options.limits(), static_cast<std::uint64_t>(batch_options.seed)),
       after_("--after", options.after),
       save_freq_(save_frequency(options)),
       valid_freq_("--valid-freq", options.valid_freq),
@@ -103,9 +103,9 @@ double Trainer::learning_rate() {
 UpdateStep::Result Trainer::compute_update() {
   const std::int64_t end = std::min(batches_per_epoch(), state().batch + batch_options_.optimizer_delay);
   shards_.clear();
-  for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(parts_.corpus, batches_[i], shards_);
+  for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(parts_.examples, batches_[i], shards_);
   const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates), 0};
-  const auto result = step_.run(parts_.corpus, shards_, batch_options_.label_smoothing, dropout,
+  const auto result = step_.run(parts_.examples, shards_, batch_options_.label_smoothing, dropout,
                                 state().optimizer_step + 1, learning_rate());
   state().batch = end;
   ++state().updates;
@@ -116,7 +116,7 @@ void Trainer::count_update(const UpdateStep::Result& result) {
   ++state().optimizer_step;
   state().consecutive_skips = 0;
   state().target_tokens += result.sums.tokens;
-  for (const Shard& shard : shards_) state().sentences += static_cast<std::int64_t>(shard.pairs.size());
+  for (const Shard& shard : shards_) state().sentences += static_cast<std::int64_t>(shard.examples.size());
   add_to_history(state(), result.sums.negative_log_likelihood, result.sums.tokens, progress().epochs);
   shown_sums_ += result.sums;
   last_norm_ = result.gradient_norm;
@@ -129,9 +129,9 @@ Trainer::Step Trainer::one_update() {
     count_update(result);
   } else {
     const char* what = std::isfinite(result.sums.loss) ? "gradient" : "loss";
-    step = handle_divergence(
-        "update " + format_count(state().updates) + ": the " + what +
-        " is not finite (first line of the batch: " + std::to_string(parts_.corpus.line(shards_[0].pairs[0])) + ")");
+    step = handle_divergence("update " + format_count(state().updates) + ": the " + what +
+                             " is not finite (first line of the batch: " +
+                             std::to_string(parts_.examples.line(shards_[0].examples[0])) + ")");
   }
   if (step != Step::rolled_back) next_epoch_if_done();
   return step;

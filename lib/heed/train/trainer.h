@@ -22,7 +22,7 @@ class Trainer {
   struct Parts {
     std::string path;  ///< path of the model file
     ResumableCheckpoint& run;
-    const ParallelCorpus& corpus;
+    const Examples& examples;
     GradientWorkers& workers;
     /// Computes the validation scores; null without the option --valid-sets.
     Validator* validator = nullptr;

@@ -94,7 +94,7 @@ struct BatchOptions {
   BatchLimits limits() const {
     BatchLimits out;
     if (mini_batch) {
-      out.pairs = *mini_batch;
+      out.examples = *mini_batch;
       out.target_tokens = INT64_MAX;
     }
     if (mini_batch_words) out.target_tokens = *mini_batch_words;

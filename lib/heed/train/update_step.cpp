@@ -7,14 +7,14 @@
 
 namespace heed {
 
-UpdateStep::Result UpdateStep::run(const ParallelCorpus& corpus, std::span<const Shard> shards, double label_smoothing,
+UpdateStep::Result UpdateStep::run(const Examples& examples, std::span<const Shard> shards, double label_smoothing,
                                    const DropoutKey& dropout, std::int64_t step, double learning_rate) {
   std::int64_t tokens = 0;
   for (const Shard& shard : shards) tokens += shard.target_tokens;
   if (tokens <= 0) throw Error("internal: an update without target tokens");
   Result result;
   result.sums =
-      workers_.compute(parameters_, corpus, shards,
+      workers_.compute(parameters_, examples, shards,
                        {.label_smoothing = label_smoothing, .scale = 1 / static_cast<double>(tokens)}, dropout);
   result.gradient_norm = workers_.reduce();
   // The negative log-likelihood must be finite too, because it goes into the loss history.

@@ -32,8 +32,8 @@ class UpdateStep {
   };
   /// Computes one update from the sentence pairs in `shards`. `step` is the number of this update for the optimiser,
   /// from 1; updates that changed no parameter are not counted. Throws Error when the shards have no target tokens.
-  Result run(const ParallelCorpus& corpus, std::span<const Shard> shards, double label_smoothing,
-             const DropoutKey& dropout, std::int64_t step, double learning_rate);
+  Result run(const Examples& examples, std::span<const Shard> shards, double label_smoothing, const DropoutKey& dropout,
+             std::int64_t step, double learning_rate);
 
  private:
   GradientWorkers& workers_;

@@ -14,26 +14,26 @@ bool has(const std::vector<Metric>& metrics, Metric metric) {
 
 }  // namespace
 
-Validator::Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
+Validator::Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
                      GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu)
-    : corpus_(std::move(corpus)),
+    : examples_(examples),
       references_{std::move(references)},
       metrics_(std::move(metrics)),
       workers_(workers),
       translate_(std::move(translate)),
       bleu_(bleu),
-      batches_(batches_in_order(corpus_, {.target_tokens = kBatchTokens})) {
-  for (const auto& batch : batches_) cut_into_shards(corpus_, batch, shards_);
+      batches_(batches_in_order(examples_, {.target_tokens = kBatchTokens})) {
+  for (const auto& batch : batches_) cut_into_shards(examples_, batch, shards_);
 }
 
 std::vector<double> Validator::run(ParameterValues<float>& parameters) {
   double cross_entropy = 0, bleu = 0;
   if (has(metrics_, Metric::ce_mean_words) || has(metrics_, Metric::perplexity)) {
-    const CrossEntropySums sums = workers_.evaluate(parameters, corpus_, shards_);
+    const CrossEntropySums sums = workers_.evaluate(parameters, examples_, shards_);
     cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
   }
   if (has(metrics_, Metric::bleu)) {
-    translations_ = translate_(parameters, corpus_);
+    translations_ = translate_(parameters, examples_);
     bleu = corpus_bleu(translations_, references_, bleu_).score;
   }
   std::vector<double> scores;

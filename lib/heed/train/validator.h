@@ -11,15 +11,15 @@
 
 namespace heed {
 
-/// A function that translates all source sentences of a corpus with the given parameters and returns the text. The
-/// source sentences are ids without `</s>`.
-using TranslateCorpus = std::function<std::vector<std::string>(ParameterValues<float>&, const ParallelCorpus&)>;
+/// A function that translates the sources of all examples with the given parameters and returns the text.
+using TranslateCorpus = std::function<std::vector<std::string>(ParameterValues<float>&, const Examples&)>;
 
-/// Computes the validation scores of parameters on held-out sentence pairs.
+/// Computes the validation scores of parameters on held-out examples.
 class Validator {
  public:
-  /// `references` are the raw target lines of the pairs in `corpus`, in order; BLEU compares translations with them.
-  Validator(ParallelCorpus corpus, std::vector<std::string> references, std::vector<Metric> metrics,
+  /// `examples` must outlive the Validator. `references` are their raw target lines, in order; BLEU compares
+  /// translations with them.
+  Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
             GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
   /// Returns one score for each metric. Cross-entropy is in nats per target token, with `</s>` counted and without
@@ -30,10 +30,9 @@ class Validator {
   const std::vector<Metric>& metrics() const { return metrics_; }
   /// Returns the translations of the last run(); none when BLEU is not among the metrics.
   const std::vector<std::string>& translations() const { return translations_; }
-  const ParallelCorpus& corpus() const { return corpus_; }
 
  private:
-  ParallelCorpus corpus_;
+  const Examples& examples_;
   std::vector<std::vector<std::string>> references_;
   std::vector<Metric> metrics_;
   GradientWorkers& workers_;

@@ -1,6 +1,8 @@
-#include "heed/cost/transformer_work.h"
+#include "heed/cost/model_work.h"
 
 #include <doctest/doctest.h>
+
+#include "heed/model/transformer.h"
 
 using namespace heed;
 
@@ -26,24 +28,24 @@ TEST_CASE("every matrix of the layers multiplies one source or one target token 
   for (const ParameterInfo& info : model.layout().all())
     if (info.name.find("/layers/") != std::string::npos && info.shape.rank() == 2) matrices += info.shape.size();
   TokenCounts counts;
-  counts.add(1, 1);
+  counts.add({1, 1});
   CHECK(forward_work(model, counts).layers == matrices);
-  CHECK(layer_products(model).size() == 3 * 4 + 2 * 7);
+  CHECK(model.products().size() == 3 * 4 + 2 * 7);
 }
 
 TEST_CASE("work follows the formulas of the paper") {
   const Transformer<float> model(some_config());
   const std::int64_t d = 24, f = 40, source = 7 + 11, target = 5 + 60;
   TokenCounts counts, second;
-  counts.add(7, 5);
-  second.add(11, 60);
+  counts.add({7, 5});
+  second.add({11, 60});
   counts += second;
   CHECK(counts.source == source);
   CHECK(counts.target == target);
   CHECK(counts.encoder_pairs == 7 * 7 + 11 * 11);
   CHECK(counts.cross_pairs == 7 * 5 + 11 * 60);
   CHECK(counts.decoder_pairs == 5 * 5 + 60 * (60 + 48) / 2);
-  const TransformerWork work = forward_work(model, counts);
+  const ModelWork work = forward_work(model, counts);
   // Per source token, an encoder layer has 4 D^2 + 2 D F multiply-adds; per target token, a decoder layer has the same
   // and 2 D^2 for cross-attention's query and output; per source token, a decoder layer has 2 D^2 for cross-attention's
   // keys and values.
@@ -56,10 +58,10 @@ TEST_CASE("work follows the formulas of the paper") {
 TEST_CASE("products of source tokens in the decoder are of the memory's keys and values") {
   const Transformer<float> model(some_config());
   int memory = 0, activated = 0;
-  for (const LayerProduct& product : layer_products(model)) {
+  for (const Product& product : model.products()) {
     CHECK(model.layout()[product.weight].shape[1] == product.inputs);
     CHECK(product.bias);
-    activated += product.activated;
+    activated += product.activation != Activation::none;
     if (product.in_encoder || product.side == TokenSide::target) continue;
     ++memory;
     CHECK(product.outputs == 48);

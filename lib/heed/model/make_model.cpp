@@ -1,0 +1,24 @@
+#include "heed/model/make_model.h"
+
+#include "heed/model/transformer.h"
+
+namespace heed {
+namespace {
+
+// One function for each architecture: a config without one does not compile.
+template <class T>
+std::unique_ptr<const Model<T>> make(const TransformerConfig& config) {
+  return std::make_unique<Transformer<T>>(config);
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<const Model<T>> make_model(const ModelConfig& config) {
+  return std::visit([](const auto& c) { return make<T>(c); }, config);
+}
+
+template std::unique_ptr<const Model<float>> make_model(const ModelConfig&);
+template std::unique_ptr<const Model<double>> make_model(const ModelConfig&);
+
+}  // namespace heed

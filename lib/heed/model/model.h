@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "heed/autograd/graph.h"
+#include "heed/model/batch.h"
+#include "heed/model/model_config.h"
+#include "heed/nn/product.h"
+#include "heed/nn/trace.h"
+#include "heed/ops/cross_entropy.h"
+
+namespace heed {
+
+/// The attention layers of one kind in a model. Layers of a kind are alike.
+struct AttentionLayers {
+  AttentionKind kind = AttentionKind::encoder;
+  int layers = 0, heads = 1;
+  std::int64_t width = 0;  ///< D, the number of columns of all heads together
+  double dropout = 0;      ///< the probability of dropping an attention weight
+};
+
+/// The residual connections with normalisation (ops/residual_norm.h) of a model: how many of them a source token and a
+/// target token pass, and the parameters of one of them.
+struct ResidualNorms {
+  ParameterId scale, bias;
+  int source = 0, target = 0;
+  double epsilon = 0, dropout = 0;
+};
+
+/// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each
+/// step feeds tokens to every row. Shapes: R rows, D columns of the model's hidden states.
+template <class T>
+class DecoderState {
+ public:
+  virtual ~DecoderState() = default;
+
+  /// Encodes the sources of a batch. The rows become one empty hypothesis for each sequence of `source`.
+  virtual void start(Graph<T>& graph, const PackedIds& source) = 0;
+  /// Feeds tokens[r] to row r. Returns the hidden states [R, D], the inputs of the output layer.
+  virtual Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens) = 0;
+  /// Replaces the rows: the new row i is a copy of the old row parents[i]. An old row may occur in `parents` several
+  /// times or never; parents.size() is the new number of rows.
+  virtual void select(std::span<const std::int32_t> parents) = 0;
+
+  /// Feeds a chain of counts[r] tokens to each row r: the first counts[0] of the N elements of `tokens` to row 0, and
+  /// so on. Afterwards the state has N rows: row i has been fed token i and the tokens of the chain before it. Returns
+  /// the hidden states [N, D]: row i has the bits that step() would return for token i after it had read the tokens
+  /// before it, one in each step.
+  virtual Variable<T> step_chains(Graph<T>& graph, std::span<const std::int32_t> tokens,
+                                  std::span<const std::int32_t> counts) = 0;
+  /// Forgets the last tokens of each row: row r keeps the first lengths[r] of the tokens that were fed to it.
+  virtual void truncate(std::span<const std::int32_t> lengths) = 0;
+};
+
+/// A model that reads a source and produces a target, token by token. The model holds the names and shapes of
+/// parameters; a Graph holds their values. One model object can therefore serve any number of threads, in training,
+/// scoring and step-by-step decoding. `T` is float, or double for gradient checks.
+///
+/// Shapes: N target tokens of a packed batch, D the model's width, V the target vocabulary.
+template <class T>
+class Model {
+ public:
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  const ParameterLayout& layout() const { return layout_; }
+  /// Returns D, the number of columns of the hidden states, which the output layer reads.
+  std::int64_t width() const { return layout_[output_weight_].shape[1]; }
+  /// Returns V, the number of pieces in the target vocabulary.
+  std::int64_t target_vocabulary() const { return layout_[output_weight_].shape[0]; }
+
+  /// Returns the weight W [V, D] of the output layer: logits = hidden W^T + b.
+  Variable<T> output_weight(Graph<T>& graph) const { return graph.parameter(output_weight_); }
+  /// Returns the bias b [V] of the output layer; the variable is absent if the model has no output bias.
+  Variable<T> output_bias(Graph<T>& graph) const {
+    return output_bias_ ? graph.parameter(output_bias_) : Variable<T>();
+  }
+
+  /// Computes the hidden states of all target positions at once from the given target inputs (teacher forcing). Returns
+  /// [N, D], one row for each element of batch.target_out. `trace`, if not null, receives the attention weights.
+  virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace* trace = nullptr) const = 0;
+  /// Returns the training loss of a batch, a scalar: the cross-entropy with label smoothing, multiplied by
+  /// options.scale. `sums` receives the loss, the negative log-likelihood and the number of correct predictions, as
+  /// sums over target tokens without options.scale.
+  virtual Variable<T> loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
+                           CrossEntropySums* sums) const;
+  /// Creates the state of a batch that is to be decoded step by step. The model must outlive the state. `precision` is
+  /// the precision of the products, which may also decide how a state stores its numbers.
+  virtual std::unique_ptr<DecoderState<T>> make_state(Precision precision) const = 0;
+
+  /// Returns the matrix products of all layers in the order of the forward pass, without the product of the output
+  /// layer. Inference reads the weights of these products by linear() alone, so that they may exist in packed form
+  /// only; a parameter that is not listed is always in memory.
+  virtual std::vector<Product> products() const = 0;
+  /// Returns the attention layers, one element for each kind of attention that the model has.
+  virtual std::vector<AttentionLayers> attention_layers() const = 0;
+  /// Returns the residual connections with normalisation, from which, together with products() and attention_layers(),
+  /// cost models predict the time of the model's layers.
+  virtual ResidualNorms residual_norms() const = 0;
+
+ protected:
+  explicit Model(const ModelConfig& config) : config_(config) {}
+
+  ModelConfig config_;
+  ParameterLayout layout_;
+  ParameterId output_weight_, output_bias_;
+};
+
+extern template class Model<float>;
+extern template class Model<double>;
+
+}  // namespace heed

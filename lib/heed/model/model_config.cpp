@@ -1,0 +1,63 @@
+#include "heed/model/model_config.h"
+
+#include <utility>
+
+#include "heed/base/log.h"
+
+namespace heed {
+namespace {
+
+/// Calls use(alternative) with a default-constructed config of each architecture.
+template <class Use>
+void for_each_architecture(Use use) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (use(std::variant_alternative_t<i, ModelConfig>()), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<ModelConfig>>());
+}
+
+}  // namespace
+
+std::string_view architecture(const ModelConfig& config) {
+  return std::visit([](const auto& c) { return c.kArchitecture; }, config);
+}
+
+std::vector<std::string_view> architectures() {
+  std::vector<std::string_view> out;
+  for_each_architecture([&](const auto& config) { out.push_back(config.kArchitecture); });
+  return out;
+}
+
+std::optional<ModelConfig> config_of(std::string_view architecture) {
+  std::optional<ModelConfig> out;
+  for_each_architecture([&](const auto& config) {
+    if (config.kArchitecture == architecture) out = config;
+  });
+  return out;
+}
+
+FieldList fields_of(ModelConfig& config) {
+  return std::visit([](auto& c) { return FieldList::of(c); }, config);
+}
+
+void validate(const ModelConfig& config) {
+  std::visit([](const auto& c) { c.validate(); }, config);
+}
+
+const VocabularySizes& vocabulary_sizes(const ModelConfig& config) {
+  return std::visit([](const auto& c) -> const VocabularySizes& { return c; }, config);
+}
+
+std::optional<int> longest_sequence(const ModelConfig& config) {
+  return std::visit([](const auto& c) { return c.longest_sequence(); }, config);
+}
+
+std::string describe(const ModelConfig& config, std::int64_t parameters) {
+  return std::visit(
+      [&](const auto& c) {
+        return std::string(c.kName) + " with " + format_count(parameters) + " parameters (" + c.describe() + ")";
+      },
+      config);
+}
+
+}  // namespace heed

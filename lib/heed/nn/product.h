@@ -1,0 +1,35 @@
+#pragma once
+
+#include "heed/autograd/parameters.h"
+#include "heed/ops/linear.h"
+
+namespace heed {
+
+/// Whether a matrix product is computed for each source token or for each target token.
+enum class TokenSide { source, target };
+
+/// One matrix product of a model: rows [N, inputs] times a weight [outputs, inputs]. The weight may consist of several
+/// parameters that lie side by side (query, key and value). Modules list their products, so that cost models and the
+/// packing of weights know them without parsing the names of parameters.
+struct Product {
+  ParameterId weight = {}, bias = {};
+  std::int64_t outputs = 0, inputs = 0;
+  TokenSide side = TokenSide::source;
+  /// Whether the matrix product is in the encoder. A decoder product over source tokens is the cross-attention's key
+  /// and value projection.
+  bool in_encoder = false;
+  /// The number of the layer, from 0, in the encoder or in the decoder.
+  int layer = 0;
+  /// The activation function that is applied to the result, and the probability of dropping an element afterwards.
+  Activation activation = Activation::none;
+  double dropout = 0;
+  /// Which ops read the result, and whether the input is a result that only linear() reads, which a training with
+  /// bfloat16 products stores as bfloat16.
+  ResultUse result_use = ResultUse::any;
+  bool rounded_input = false;
+
+  std::int64_t size() const { return outputs * inputs; }
+  Shape shape() const { return {outputs, inputs}; }
+};
+
+}  // namespace heed
