@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "../ops/training.h"
+#include "heed/nn/position_encoding.h"
+#include "heed/ops/attention.h"
 #include "heed/ops/dropout.h"
 #include "heed/ops/embedding.h"
 #include "heed/ops/layer_norm.h"
 #include "heed/ops/linear.h"
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/ops/residual_norm.h"
+#include "heed/ops/rotary.h"
 #include "heed/ops/softmax.h"
 
 using namespace heed;
@@ -100,6 +103,42 @@ void linear_forward(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kElements);
 }
 
+/// Measures self-attention in training, forward and backward, with positions of each kind (PositionEncoding; 3 is
+/// none). The batch has about 1000 tokens, in sequences of T - 2 to T + 2. An item is a token.
+void attention_both_ways(benchmark::State& state) {
+  const auto kind = static_cast<PositionEncoding>(state.range(0));
+  const int heads = static_cast<int>(state.range(1));
+  const std::int64_t d = state.range(2), width = heads * d, length = state.range(3), longest = length + 2;
+  const bool causal = state.range(4) != 0;
+  std::vector<std::int32_t> offsets{0};
+  for (std::int64_t i = 0; i < 1000 / length; ++i)
+    offsets.push_back(offsets.back() + static_cast<std::int32_t>(length - 2 + i % 5));
+  Training<float> t;
+  const Tensor<float> x = t.normal({offsets.back(), 3 * width}).value, dy = t.normal({offsets.back(), width}).value;
+  const Tensor<float> table = t.normal({32, heads}).value, vectors = t.normal({33, d}).value;
+  const Tensor<float> rotations = t.normal({longest, 2 * d}).value;
+  fill_sinusoids(PositionEncoding::rotary, rotations);
+  Arena arena;
+  CpuContext device{arena};
+  Graph<float> graph(device, t.values, t.gradients);
+  for (auto _ : state) {
+    graph.reset();
+    const auto qkv = graph.input(x, true);
+    PositionBias<float> positions;
+    if (kind == PositionEncoding::alibi) positions = alibi_bias(graph, heads, longest, causal);
+    if (kind == PositionEncoding::t5) positions = t5_bias(graph, graph.input(table, true), longest, causal);
+    if (kind == PositionEncoding::relative)
+      positions = {.relative_keys = graph.input(vectors, true), .relative_values = graph.input(vectors, true)};
+    if (kind == PositionEncoding::rotary) rotary(graph, qkv, 2 * width, {offsets}, rotations);
+    const auto y = attention<float>(graph, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, width, {offsets}, {offsets},
+                                    {heads, causal, 0.1}, nullptr, positions);
+    const auto loss = graph.result({});
+    graph.record([y, dy] { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
+    graph.backward(loss);
+  }
+  state.SetItemsProcessed(state.iterations() * offsets.back());
+}
+
 /// Measures an Adam update of n parameters, which reads four arrays of n numbers. With n = 2^23 the arrays do not fit
 /// into any cache.
 void adam(benchmark::State& state) {
@@ -123,6 +162,10 @@ BENCHMARK(residual_norm_backward)->Arg(128)->Arg(512);
 BENCHMARK(softmax_forward)->Arg(32)->Arg(512);
 BENCHMARK(log_softmax_forward)->Arg(8192);
 BENCHMARK(linear_forward)->ArgsProduct({{128}, {0, 1, 2, 3}});
+BENCHMARK(attention_both_ways)
+    ->ArgNames({"kind", "heads", "d", "T", "causal"})
+    ->ArgsProduct({{3, 4, 5, 6, 7}, {8}, {64}, {27, 100}, {0, 1}})
+    ->ArgsProduct({{3, 4, 5, 6, 7}, {4}, {16}, {27, 100}, {0, 1}});
 BENCHMARK(adam)->Arg(1 << 16)->Arg(1 << 23);
 BENCHMARK(gradient_norm)->Arg(1 << 16)->Arg(1 << 23);
 
