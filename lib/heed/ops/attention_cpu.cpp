@@ -109,6 +109,18 @@ HWY_INLINE void begin_with_bias(const PositionArrays<T>& positions, const Head<T
                  block + (i - begin) * stride);
 }
 
+/// Sets the first elements of each of `rows` rows, `stride` elements apart, to the sums over the keys at each distance
+/// of the elements that follow (see sum_by_distance()). The rows belong to the queries from `begin` on, which attend to
+/// `keys` keys or, with a causal mask, to fewer.
+template <class T>
+HWY_INLINE void sum_rows_by_distance(const AttentionArrays<T>& a, std::int64_t begin, std::int64_t rows,
+                                     std::int64_t keys, T* block, std::int64_t stride) {
+  const std::int64_t vectors = a.positions.relative_vectors(a.causal);
+  for (std::int64_t i = begin; i < begin + rows; ++i, block += stride)
+    sum_by_distance(static_cast<const T*>(block + vectors), a.causal ? i + 1 : keys, i - a.positions.distance, vectors,
+                    block);
+}
+
 /// Computes the attention of all heads of all sequences. `scratch` is memory that attention_scratch() returned;
 /// `most_keys` is the largest number of keys in a sequence.
 template <class T>
@@ -135,12 +147,11 @@ void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t m
       for (std::int64_t i = 0; i < rows && keys > 0; ++i) {
         T *products = block + i * stride, *s = products + first;
         const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
-        const std::int64_t shift = begin + i - positions.distance;
-        if (first > 0) add_by_distance(products, first, shift, s, seen, seen);
+        if (first > 0) add_by_distance(products, first, begin + i - positions.distance, s, seen, seen);
         attention_softmax_row(s, seen, head.keys);
         if (weights || a.mask) keep_and_drop_row(s, head.keys, weights ? weights + at : nullptr, a.mask.from(at));
-        if (first > 0) sum_by_distance(s, seen, shift, first, products);
       }
+      if (first > 0) sum_rows_by_distance(a, begin, rows, keys, block, stride);
       T* to = out + head.out_at + begin * a.width;
       small_gemm(rows, d, keys, LeftMatrix<T>{block + first, stride, 1}, head.value, a.value_stride, to, a.width,
                  false);
@@ -230,17 +241,16 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
       small_gemm(rows, whole_vectors<T>(first + keys), d, LeftMatrix<T>{arrived, a.width, 1},
                  static_cast<const T*>(values_transposed), stride, g, stride, false);
       for (std::int64_t i = 0; i < rows; ++i) {
-        T *products = g + i * stride, *row = products + first, *kept = dropped + i * stride;
+        T *products = g + i * stride, *row = products + first;
         const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
-        const std::int64_t shift = begin + i - positions.distance;
-        if (first > 0) add_by_distance(products, first, shift, row, seen, keys);
-        softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, kept + first);
+        if (first > 0) add_by_distance(products, first, begin + i - positions.distance, row, seen, keys);
+        softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, dropped + i * stride + first);
         if (positions.bias_gradient)
           add_scaled<false>(row, inverse_scale, seen,
                             positions.bias_gradient + head.bias_at + positions.longest - 1 - begin - i);
-        if (first > 0) sum_by_distance(row, seen, shift, first, products);
-        if (first > 0) sum_by_distance(kept + first, seen, shift, first, kept);
       }
+      if (first > 0) sum_rows_by_distance(a, begin, rows, keys, g, stride);
+      if (first > 0) sum_rows_by_distance(a, begin, rows, keys, dropped, stride);
       const std::int64_t query_at = head.query_at + begin * a.query_stride;
       if (a.value_gradient)
         small_gemm(keys, d, rows, LeftMatrix<T>{dropped + first, 1, stride}, arrived, a.width,
