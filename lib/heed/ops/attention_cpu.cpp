@@ -121,16 +121,36 @@ HWY_INLINE void sum_rows_by_distance(const AttentionArrays<T>& a, std::int64_t b
                     block);
 }
 
-/// Computes the attention of all heads of all sequences. `scratch` is memory that attention_scratch() returned;
-/// `most_keys` is the largest number of keys in a sequence.
+/// Computes a product of small matrices (see small_gemm()), in one function for all products that call it.
 template <class T>
-void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
+HWY_NOINLINE void shared_product(std::int64_t m, std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b,
+                                 std::int64_t b_stride, T* c, std::int64_t c_stride, bool add) {
+  small_gemm(m, n, depth, a, b, b_stride, c, c_stride, add);
+}
+/// Computes a product of small matrices. The code of an attention without terms of positions contains each of its
+/// products; attentions with such terms share one function, which keeps the program small.
+template <bool has_positions, class T>
+HWY_INLINE void product(std::int64_t m, std::int64_t n, std::int64_t depth, LeftMatrix<T> a, const T* b,
+                        std::int64_t b_stride, T* c, std::int64_t c_stride, bool add) {
+  if constexpr (has_positions)
+    shared_product(m, n, depth, a, b, b_stride, c, c_stride, add);
+  else
+    small_gemm(m, n, depth, a, b, b_stride, c, c_stride, add);
+}
+
+/// Computes the attention of all heads of all sequences. `scratch` is memory that attention_scratch() returned;
+/// `most_keys` is the largest number of keys in a sequence. `has_positions` tells whether positions add terms: without
+/// them, an attention should not pay for the branches.
+template <bool has_positions, class T>
+HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights,
+                                   T* out) {
   const AttentionArrays<T>& a = *arrays;
   const PositionArrays<T>& positions = a.positions;
   const std::int64_t d = a.width / a.heads, stride = block_stride(a, most_keys);
   // Relative vectors count as keys before the keys of the sequence: the first columns of a block are products of the
   // queries with these vectors and, after the softmax, the sums of the attention weights at each distance.
-  const std::int64_t first = positions.relative_vectors(a.causal);
+  const std::int64_t first = has_positions ? positions.relative_vectors(a.causal) : 0;
+  const bool has_bias = has_positions && positions.bias;
   const T scale = 1 / std::sqrt(static_cast<T>(d));
   T *zeros = scratch, *keys_transposed = zeros + scratch_stride<T>(d), *block = keys_transposed + d * stride;
   std::fill(zeros, zeros + d, T(0));
@@ -141,9 +161,9 @@ void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t m
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
       const std::int64_t columns = whole_vectors<T>(first + keys);
-      if (positions.bias) begin_with_bias(positions, head, begin, rows, a.causal, block, stride);
-      small_gemm(rows, columns, d, LeftMatrix<T>{head.query + begin * a.query_stride, a.query_stride, 1},
-                 static_cast<const T*>(keys_transposed), stride, block, stride, positions.bias != nullptr);
+      if (has_bias) begin_with_bias(positions, head, begin, rows, a.causal, block, stride);
+      product<has_positions>(rows, columns, d, LeftMatrix<T>{head.query + begin * a.query_stride, a.query_stride, 1},
+                             static_cast<const T*>(keys_transposed), stride, block, stride, has_bias);
       for (std::int64_t i = 0; i < rows && keys > 0; ++i) {
         T *products = block + i * stride, *s = products + first;
         const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
@@ -153,10 +173,11 @@ void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t m
       }
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, block, stride);
       T* to = out + head.out_at + begin * a.width;
-      small_gemm(rows, d, keys, LeftMatrix<T>{block + first, stride, 1}, head.value, a.value_stride, to, a.width,
-                 false);
+      product<has_positions>(rows, d, keys, LeftMatrix<T>{block + first, stride, 1}, head.value, a.value_stride, to,
+                             a.width, false);
       if (first > 0)
-        small_gemm(rows, d, first, LeftMatrix<T>{block, stride, 1}, positions.relative_values, d, to, a.width, true);
+        product<has_positions>(rows, d, first, LeftMatrix<T>{block, stride, 1}, positions.relative_values, d, to,
+                               a.width, true);
     }
   });
 }
@@ -205,26 +226,27 @@ HWY_INLINE void add_relative_gradients(const AttentionArrays<T>& a, const T* g, 
   const PositionArrays<T>& positions = a.positions;
   const std::int64_t d = a.width / a.heads, vectors = positions.relative_vectors(a.causal);
   if (a.query_gradient)
-    small_gemm(rows, d, vectors, LeftMatrix<T>{g, stride, 1}, positions.relative_keys, d, a.query_gradient + query_at,
-               a.query_stride, true);
+    shared_product(rows, d, vectors, LeftMatrix<T>{g, stride, 1}, positions.relative_keys, d,
+                   a.query_gradient + query_at, a.query_stride, true);
   if (positions.relative_keys_gradient)
-    small_gemm(vectors, d, rows, LeftMatrix<T>{g, 1, stride}, a.query + query_at, a.query_stride,
-               positions.relative_keys_gradient, d, true);
+    shared_product(vectors, d, rows, LeftMatrix<T>{g, 1, stride}, a.query + query_at, a.query_stride,
+                   positions.relative_keys_gradient, d, true);
   if (positions.relative_values_gradient)
-    small_gemm(vectors, d, rows, LeftMatrix<T>{dropped, 1, stride}, arrived, a.width,
-               positions.relative_values_gradient, d, true);
+    shared_product(vectors, d, rows, LeftMatrix<T>{dropped, 1, stride}, arrived, a.width,
+                   positions.relative_values_gradient, d, true);
 }
 
 /// Computes the gradients of query, key and value for all heads of all sequences. `scratch` is memory that
 /// attention_scratch() returned; `most_keys` is the largest number of keys in a sequence.
-template <class T>
-void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
-                     const T* out_gradient) {
+template <bool has_positions, class T>
+HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys,
+                                    const T* weights, const T* out_gradient) {
   const AttentionArrays<T>& a = *arrays;
   const PositionArrays<T>& positions = a.positions;
   const std::int64_t d = a.width / a.heads, stride = block_stride(a, most_keys);
   // As in attend_forward(), the first columns of `g` and `dropped` belong to relative vectors.
-  const std::int64_t first = positions.relative_vectors(a.causal);
+  const std::int64_t first = has_positions ? positions.relative_vectors(a.causal) : 0;
+  const bool has_bias = has_positions && positions.bias_gradient;
   const T scale = 1 / std::sqrt(static_cast<T>(d)), inverse_scale = std::sqrt(static_cast<T>(d));
   T *zeros = scratch, *values_transposed = zeros + scratch_stride<T>(d), *g = values_transposed + d * stride;
   T* dropped = g + kAttentionQueryBlock * stride;
@@ -238,14 +260,14 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
       const std::int64_t rows = std::min(kAttentionQueryBlock, head.queries - begin);
       const std::int64_t keys = a.causal ? begin + rows : head.keys;
       const T* arrived = out_gradient + head.out_at + begin * a.width;
-      small_gemm(rows, whole_vectors<T>(first + keys), d, LeftMatrix<T>{arrived, a.width, 1},
-                 static_cast<const T*>(values_transposed), stride, g, stride, false);
+      product<has_positions>(rows, whole_vectors<T>(first + keys), d, LeftMatrix<T>{arrived, a.width, 1},
+                             static_cast<const T*>(values_transposed), stride, g, stride, false);
       for (std::int64_t i = 0; i < rows; ++i) {
         T *products = g + i * stride, *row = products + first;
         const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
         if (first > 0) add_by_distance(products, first, begin + i - positions.distance, row, seen, keys);
         softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, dropped + i * stride + first);
-        if (positions.bias_gradient)
+        if (has_bias)
           add_scaled<false>(row, inverse_scale, seen,
                             positions.bias_gradient + head.bias_at + positions.longest - 1 - begin - i);
       }
@@ -253,17 +275,36 @@ void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t 
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, dropped, stride);
       const std::int64_t query_at = head.query_at + begin * a.query_stride;
       if (a.value_gradient)
-        small_gemm(keys, d, rows, LeftMatrix<T>{dropped + first, 1, stride}, arrived, a.width,
-                   a.value_gradient + head.value_at, a.value_stride, true);
+        product<has_positions>(keys, d, rows, LeftMatrix<T>{dropped + first, 1, stride}, arrived, a.width,
+                               a.value_gradient + head.value_at, a.value_stride, true);
       if (a.query_gradient)
-        small_gemm(rows, d, keys, LeftMatrix<T>{g + first, stride, 1}, head.key, a.key_stride,
-                   a.query_gradient + query_at, a.query_stride, !a.query_gradient_empty);
+        product<has_positions>(rows, d, keys, LeftMatrix<T>{g + first, stride, 1}, head.key, a.key_stride,
+                               a.query_gradient + query_at, a.query_stride, !a.query_gradient_empty);
       if (a.key_gradient)
-        small_gemm(keys, d, rows, LeftMatrix<T>{g + first, 1, stride}, a.query + query_at, a.query_stride,
-                   a.key_gradient + head.key_at, a.key_stride, true);
+        product<has_positions>(keys, d, rows, LeftMatrix<T>{g + first, 1, stride}, a.query + query_at, a.query_stride,
+                               a.key_gradient + head.key_at, a.key_stride, true);
       if (first > 0) add_relative_gradients(a, g, dropped, stride, rows, query_at, arrived);
     }
   });
+}
+
+/// Computes the attention (see attend_all_forward()).
+template <class T>
+void attend_forward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, T* weights, T* out) {
+  if (arrays->positions)
+    attend_all_forward<true>(scratch, arrays, most_keys, weights, out);
+  else
+    attend_all_forward<false>(scratch, arrays, most_keys, weights, out);
+}
+
+/// Computes the gradients of the attention (see attend_all_backward()).
+template <class T>
+void attend_backward(T* scratch, const AttentionArrays<T>* arrays, std::int64_t most_keys, const T* weights,
+                     const T* out_gradient) {
+  if (arrays->positions)
+    attend_all_backward<true>(scratch, arrays, most_keys, weights, out_gradient);
+  else
+    attend_all_backward<false>(scratch, arrays, most_keys, weights, out_gradient);
 }
 
 HEED_INSTANTIATE_SIMD(attend_forward, (float* s, const AttentionArrays<float>* a, std::int64_t k, float* w, float* o),

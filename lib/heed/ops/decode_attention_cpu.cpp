@@ -131,7 +131,7 @@ struct QueryPositions {
   }
 
   /// Adds the bias, or the products of the query with the relative vectors, to the logits.
-  HWY_INLINE void add_to_logits() const {
+  HWY_NOINLINE void add_to_logits() const {
     const std::int64_t d = width / heads;
     for (std::int64_t h = 0; arrays.bias && h < heads; ++h)
       add_scaled<true>(arrays.bias + h * arrays.bias_stride + arrays.longest - length, T(1), length, p + h * p_stride);
@@ -150,7 +150,7 @@ struct QueryPositions {
   }
 
   /// Adds the relative vectors of the values, times the attention weights, to the result.
-  HWY_INLINE void add_to_out() const {
+  HWY_NOINLINE void add_to_out() const {
     if (!arrays.relative_values) return;
     const std::int64_t d = width / heads;
     T* const sums = scratch + kPositionBiasSlack;
@@ -187,17 +187,13 @@ void attend_cached(T* p, std::int64_t p_stride, const T* query, CachedRows<T> ke
                    const PositionArrays<T>* positions, T* scratch) {
   with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
     const auto index = [slots](std::int64_t t) HWY_ATTR { return std::int64_t{slots[t]}; };
-    attend_rows(
-        p, p_stride, RowView<T>{query, width}, 1, key, value, index, length, heads, width, out,
-        static_cast<T*>(nullptr),
-        [&]() HWY_ATTR {
-          if (positions)
-            QueryPositions<T>{*positions, scratch, p, out, query, p_stride, length, width, heads}.add_to_logits();
-        },
-        [&]() HWY_ATTR {
-          if (positions)
-            QueryPositions<T>{*positions, scratch, p, out, query, p_stride, length, width, heads}.add_to_out();
-        });
+    const auto attend = [&](auto add_to_logits, auto add_to_out) HWY_ATTR {
+      attend_rows(p, p_stride, RowView<T>{query, width}, 1, key, value, index, length, heads, width, out,
+                  static_cast<T*>(nullptr), add_to_logits, add_to_out);
+    };
+    if (!positions) return attend([]() HWY_ATTR {}, []() HWY_ATTR {});
+    const QueryPositions<T> terms{*positions, scratch, p, out, query, p_stride, length, width, heads};
+    attend([&]() HWY_ATTR { terms.add_to_logits(); }, [&]() HWY_ATTR { terms.add_to_out(); });
   });
 }
 

@@ -90,6 +90,7 @@ struct PositionArrays {
   T *relative_keys_gradient = nullptr, *relative_values_gradient = nullptr;
   std::int64_t distance = 0;  ///< k, the distance from which on all keys share a relative vector
 
+  explicit operator bool() const { return bias || relative_keys; }
   /// Returns the number of relative vectors that an attention uses: a causal attention never meets the distances above
   /// 0. Returns 0 where the attention has no relative vectors.
   std::int64_t relative_vectors(bool causal) const {
