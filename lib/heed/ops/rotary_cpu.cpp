@@ -15,13 +15,13 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
 /// Rotates the first `width` columns of `rows` rows, which lie `stride` elements apart, in place (see rotary()). Row r
-/// takes the angles from row r of `table`, which has `size` columns for the cosines and `size` columns for the sines
-/// of a head. `back` selects the negative angles.
+/// takes the angles from row r of `table`, or from row lengths[r] - 1 where `lengths` is not null. A row of the table
+/// has `size` columns for the cosines and `size` columns for the sines of a head. `back` selects the negative angles.
 template <class T>
 void rotate_rows(T* x, std::int64_t stride, std::int64_t rows, std::int64_t width, const T* table, std::int64_t size,
-                 bool back) {
-  for (std::int64_t r = 0; r < rows; ++r, x += stride, table += 2 * size) {
-    const T *cosines = table, *sines = table + size;
+                 const std::int32_t* lengths, bool back) {
+  for (std::int64_t r = 0; r < rows; ++r, x += stride) {
+    const T *cosines = table + (lengths ? lengths[r] - 1 : r) * 2 * size, *sines = cosines + size;
     std::int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
     // Each vector holds whole pairs. The product of the swapped pairs and the sines has the right signs, because the
@@ -37,8 +37,9 @@ void rotate_rows(T* x, std::int64_t stride, std::int64_t rows, std::int64_t widt
         }
       }
     };
+    constexpr std::int64_t kWhole = kLanes<T>;
     rotate(hn::ScalableTag<T>());
-    if constexpr (kLanes < T >> 8) rotate(hn::CappedTag<T, 8>());
+    if constexpr (kWhole > 8) rotate(hn::CappedTag<T, 8>());
 #endif
     for (; i < size; i += 2) {
       const T cosine = cosines[i], sine = back ? -sines[i + 1] : sines[i + 1];
@@ -51,10 +52,12 @@ void rotate_rows(T* x, std::int64_t stride, std::int64_t rows, std::int64_t widt
   }
 }
 
-HEED_INSTANTIATE_SIMD(
-    rotate_rows, (float* x, std::int64_t s, std::int64_t r, std::int64_t w, const float* t, std::int64_t d, bool b),
-    (double* x, std::int64_t s, std::int64_t r, std::int64_t w, const double* t, std::int64_t d, bool b),
-    (x, s, r, w, t, d, b))
+HEED_INSTANTIATE_SIMD(rotate_rows,
+                      (float* x, std::int64_t s, std::int64_t r, std::int64_t w, const float* t, std::int64_t d,
+                       const std::int32_t* l, bool b),
+                      (double* x, std::int64_t s, std::int64_t r, std::int64_t w, const double* t, std::int64_t d,
+                       const std::int32_t* l, bool b),
+                      (x, s, r, w, t, d, l, b))
 
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -68,15 +71,14 @@ template <class T>
 void rotary_forward(CpuContext&, Tensor<T> x, std::int64_t width, PackedOffsets packed, Tensor<T> table, bool back) {
   for (int b = 0; b < packed.sequences(); ++b)
     simd::rotate_rows(x.row(packed.begin(b)), x.columns(), std::int64_t{packed.length(b)}, width,
-                      static_cast<const T*>(table.data()), table.columns() / 2, back);
+                      static_cast<const T*>(table.data()), table.columns() / 2,
+                      static_cast<const std::int32_t*>(nullptr), back);
 }
 
 template <class T>
 void rotary_step(CpuContext&, Tensor<T> x, std::int64_t width, std::span<const std::int32_t> lengths, Tensor<T> table) {
-  for (std::int64_t r = 0; r < std::ssize(lengths); ++r)
-    simd::rotate_rows(x.row(r), x.columns(), std::int64_t{1}, width,
-                      static_cast<const T*>(table.row(lengths[static_cast<std::size_t>(r)] - 1)), table.columns() / 2,
-                      false);
+  simd::rotate_rows(x.data(), x.columns(), std::ssize(lengths), width, static_cast<const T*>(table.data()),
+                    table.columns() / 2, lengths.data(), false);
 }
 
 template void rotary_forward(CpuContext&, Tensor<float>, std::int64_t, PackedOffsets, Tensor<float>, bool);
