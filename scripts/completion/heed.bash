@@ -89,6 +89,6 @@ _heed() {
 }
 
 case ${BASH_SOURCE[0]##*/} in
-  heed.bash) complete -F _heed tokenize build-vocab train translate bleu inspect-attention ;;
+  heed.bash) complete -F _heed tokenize build-vocab train translate bleu inspect-attention kernel-regression ;;
   *) complete -F _heed "${BASH_SOURCE[0]##*/}" ;;
 esac

@@ -46,7 +46,7 @@ def case(name, inputs, function, generator, options=None, constant=()):
 
 
 def linear(g):
-    functions = {"none": lambda z: z, "relu": F.relu, "gelu": F.gelu, "swish": F.silu}
+    functions = {"none": lambda z: z, "relu": F.relu, "gelu": F.gelu, "swish": F.silu, "tanh": torch.tanh}
     inputs = {"x": draw(g, 4, 5), "weight": draw(g, 7, 5), "bias": draw(g, 7)}
     for name, f in functions.items():
         yield case(name, inputs, lambda x, weight, bias, f=f: {"y": f(F.linear(x, weight, bias))}, g)
@@ -58,6 +58,25 @@ def layer_norm(g):
         yield case(f"{n}x{d}", inputs,
                    lambda x, scale, bias, d=d, e=epsilon: {"y": F.layer_norm(x, (d,), scale, bias, e)}, g,
                    {"epsilon": epsilon})
+
+
+def rms_norm(g):
+    for n, d, epsilon in ((3, 7, 1e-5), (2, 64, 1e-6), (1, 1, 1e-5)):
+        inputs = {"x": draw(g, n, d, scale=2), "scale": draw(g, d)}
+        yield case(f"{n}x{d}", inputs, lambda x, scale, d=d, e=epsilon: {"y": F.rms_norm(x, (d,), scale, e)}, g,
+                   {"epsilon": epsilon})
+
+
+def gated_unit(g):
+    """Yields cases of the gated linear units of Shazeer 2020; x holds the gate before the value."""
+    functions = {"swish": F.silu, "gelu": F.gelu}
+    for name, f in functions.items():
+        for n, d in ((3, 5), (2, 33)):
+            def function(x, f=f):
+                gate, value = x.chunk(2, dim=1)
+                return {"y": f(gate) * value}
+
+            yield case(f"{name} {n}x{d}", {"x": draw(g, n, 2 * d, scale=2)}, function, g, {"activation": name})
 
 
 def embedding(g):
@@ -218,6 +237,31 @@ def position_bias(g):
                    g, options)
 
 
+def additive_attention(g):
+    """Yields cases of packed additive attention (see attention()): the scores are sum_c v_c tanh(q_c + k_c)."""
+    for name, heads, causal, queries, keys in (("self", 2, False, [0, 3, 4], [0, 3, 4]),
+                                               ("causal", 3, True, [0, 3, 5], [0, 3, 5]),
+                                               ("cross", 2, False, [0, 2, 5], [0, 4, 7])):
+        def function(query, key, value, scorer):
+            parts = []
+            for b in range(len(queries) - 1):
+                def split(x, offsets):
+                    part = x[offsets[b]:offsets[b + 1]]
+                    return part.reshape(len(part), heads, -1).transpose(0, 1)
+                q, k = split(query, queries), split(key, keys)
+                scores = (torch.tanh(q[:, :, None, :] + k[:, None, :, :]) * scorer.reshape(heads, 1, 1, -1)).sum(-1)
+                if causal:
+                    hidden = torch.ones(scores.shape[1:], dtype=torch.bool).triu(1)
+                    scores = scores.masked_fill(hidden, -torch.inf)
+                out = torch.softmax(scores, -1) @ split(value, keys)
+                parts.append(out.transpose(0, 1).reshape(-1, query.shape[1]))
+            return {"y": torch.cat(parts)}
+
+        inputs = {"query": draw(g, queries[-1], 6), "key": draw(g, keys[-1], 6), "value": draw(g, keys[-1], 6),
+                  "scorer": draw(g, 6)}
+        yield case(name, inputs, function, g, {"heads": heads, "causal": causal, "queries": queries, "keys": keys})
+
+
 def cross_entropy(g):
     targets = [4, 0, 6, 4]
     for smoothing in (0.0, 0.1):
@@ -232,8 +276,8 @@ def cross_entropy(g):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (linear, layer_norm, embedding, softmax, masked_softmax, matmul, adam, attention, cross_entropy, rotary,
-                 position_bias):
+    for make in (linear, layer_norm, rms_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam, attention,
+                 additive_attention, cross_entropy, rotary, position_bias):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}
         lines = ",\n".join(json.dumps(c, allow_nan=False) for c in cases)

@@ -16,6 +16,12 @@ CASES = {
     "post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False),
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
     "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
+    "layerwise": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="layerwise"),
+    "mix": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="mix"),
+    "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
+                     normalization="rms"),
+    "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
+                    normalization="rms"),
 }
 V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
 SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
@@ -42,10 +48,15 @@ def parameter_names(case):
         names.append((f"{p}/output/bias", (D,)))
 
     def feed_forward(p):
-        names.extend([(f"{p}/in/weight", (FF, D)), (f"{p}/in/bias", (FF,)), (f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
+        inner = ("gate", "in") if case["activation"].endswith("glu") else ("in",)
+        names.extend((f"{p}/{x}/weight", (FF, D)) for x in inner)
+        names.extend((f"{p}/{x}/bias", (FF,)) for x in inner)
+        names.extend([(f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
 
     def norm(p):
-        names.extend([(f"{p}/scale", (D,)), (f"{p}/bias", (D,))])
+        names.append((f"{p}/scale", (D,)))
+        if case.get("normalization") != "rms":
+            names.append((f"{p}/bias", (D,)))
 
     for side in ("encoder", "decoder"):
         for i in range(LAYERS):
@@ -54,6 +65,8 @@ def parameter_names(case):
             if side == "decoder":
                 attention(p + "/cross_attention")
             feed_forward(p + "/feed_forward")
+            if side == "decoder" and case.get("cross") == "mix":
+                names.append((p + "/cross_attention/mix", (LAYERS,)))
             norm(p + "/self_attention_norm")
             if side == "decoder":
                 norm(p + "/cross_attention_norm")
@@ -93,13 +106,16 @@ def positions_table(kind, length):
 
 def run(case):
     w = make_parameters(case)
-    act = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu}[case["activation"]]
+    gated = case["activation"].endswith("glu")
+    act = {"relu": F.relu, "gelu": F.gelu, "swish": F.silu, "swiglu": F.silu, "geglu": F.gelu}[case["activation"]]
     pre = case["norm"] == "pre"
 
     def linear(x, p):
         return x @ w[p + "/weight"].T + w[p + "/bias"]
 
     def norm(x, p):
+        if case.get("normalization") == "rms":
+            return F.rms_norm(x, (D,), w[p + "/scale"], 1e-5)
         return F.layer_norm(x, (D,), w[p + "/scale"], w[p + "/bias"], 1e-5)
 
     def attend(x, memory, p, causal):
@@ -107,6 +123,10 @@ def run(case):
         q, k, v = split(linear(x, p + "/query")), split(linear(memory, p + "/key")), split(linear(memory, p + "/value"))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
+
+    def feed_forward(x, p):
+        inner = act(linear(x, p + "/gate")) * linear(x, p + "/in") if gated else act(linear(x, p + "/in"))
+        return linear(inner, p + "/out")
 
     def sublayer(x, p, f):
         return x + f(norm(x, p)) if pre else norm(x + f(x), p)
@@ -117,25 +137,35 @@ def run(case):
 
     source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
     output = w["output/weight"] if case["tied"] == "none" else w[f"embeddings/{target_name}/weight"]
+    cross = case.get("cross", "last")
     memories, hiddens, logits = [], [], []
     for s, t in zip(SOURCE, TARGET_IN):
         x = embed(s, source_name)
+        sums = []  # what each encoder layer leaves in the residual stream
         for i in range(LAYERS):
             p = f"encoder/layers/{i}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", False))
-            x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
-        memory = norm(x, "encoder/norm") if pre else x
+            x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
+            sums.append(x)
+        # With pre-norm, the output of a layer is normalised by the norm that follows the layer.
+        norms = [f"encoder/layers/{i}/self_attention_norm" for i in range(1, LAYERS)] + ["encoder/norm"]
+        outputs = [norm(y, p) for y, p in zip(sums, norms)] if pre else sums
+        memory_of = {
+            "last": lambda i: outputs[-1],
+            "layerwise": lambda i: outputs[i],
+            "mix": lambda i: sum(p * y for p, y in zip(torch.softmax(w[f"decoder/layers/{i}/cross_attention/mix"], 0), outputs)),
+        }[cross]
         x = embed(t, target_name)
         for i in range(LAYERS):
             p = f"decoder/layers/{i}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", True))
-            x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory, p + "/cross_attention", False))
-            x = sublayer(x, p + "/feed_forward_norm", lambda y: linear(act(linear(y, p + "/feed_forward/in")), p + "/feed_forward/out"))
+            x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory_of(i), p + "/cross_attention", False))
+            x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
         x = norm(x, "decoder/norm") if pre else x
         z = x @ output.T
         if case["output_bias"]:
             z = z + w["output/bias"]
-        memories.append(memory)
+        memories.append(outputs[-1])
         hiddens.append(x)
         logits.append(z)
     y = torch.tensor(sum(TARGET_OUT, []))

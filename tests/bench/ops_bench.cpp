@@ -13,6 +13,7 @@
 #include "heed/ops/layer_norm.h"
 #include "heed/ops/linear.h"
 #include "heed/ops/optimizer_kernels.h"
+#include "heed/ops/recurrence.h"
 #include "heed/ops/residual_norm.h"
 #include "heed/ops/rotary.h"
 #include "heed/ops/softmax.h"
@@ -66,22 +67,25 @@ void dropout_both_ways(benchmark::State& state) {
 
 void layer_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    layer_norm_forward(r.device, r.a.value, r.scale.value, r.bias.value, 1e-5, r.y.value, r.statistics.value);
+    row_norm_forward(r.device, RowNorm::layer, r.a.value, r.scale.value, r.bias.value, 1e-5, r.y.value,
+                     r.statistics.value);
   });
 }
 
+template <RowNorm kind>
 void residual_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    residual_norm_forward(r.device, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
+    residual_norm_forward(r.device, kind, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
                           r.z.value, r.statistics.value);
   });
 }
 
+template <RowNorm kind>
 void residual_norm_backward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    residual_norm_backward(r.device, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
+    residual_norm_backward(r.device, kind, r.y.value, r.mask, r.scale.value, r.statistics.value, r.dy.value, r.z.value,
                            r.a.gradient.sum(), true, r.b.gradient.sum(), true, r.scale.gradient.sum(),
-                           r.bias.gradient.sum());
+                           kind == RowNorm::layer ? r.bias.gradient.sum() : Tensor<float>());
   });
 }
 
@@ -102,6 +106,39 @@ void linear_forward(benchmark::State& state) {
     linear_forward<float>(r.device, {r.a.value}, weight.value, r.bias.value, static_cast<Activation>(state.range(1)),
                           {}, {r.y.value});
   state.SetItemsProcessed(state.iterations() * kElements);
+}
+
+/// Measures a recurrent layer in training, forward and backward, with the products of its inputs: 64 sequences, of 18
+/// to 22 or of 1 to 39 tokens (20 on average). An item is a token.
+void recurrent_layer(benchmark::State& state) {
+  const auto cell = static_cast<RecurrentCell>(state.range(0));
+  const std::int64_t width = state.range(1), gates = gate_count(cell) * width;
+  Training<float> t;
+  t.device.precision = static_cast<Precision>(state.range(2));
+  std::vector<std::int32_t> offsets = {0};
+  for (int i = 0; i < 64; ++i)
+    offsets.push_back(offsets.back() + (state.range(3) ? 1 + (i * 37 + 11) % 39 : 18 + i % 5));
+  ParameterLayout layout;
+  const auto add = [&](const char* name, const Shape& shape) { return layout.add(name, shape, Initialiser::xavier()); };
+  const ParameterId ids[] = {add("input", {gates, width}), add("input_bias", {gates}), add("hidden", {gates, width}),
+                             add("hidden_bias", {gates})};
+  ParameterValues<float> values(layout), gradients(layout);
+  values.initialise(1);
+  const Tensor<float> x = t.normal({offsets.back(), width}).value, dy = t.normal({offsets.back(), width}).value;
+  Arena arena;
+  CpuContext device{arena, t.device.precision};
+  Graph<float> graph(device, values, gradients);
+  for (auto _ : state) {
+    graph.reset();
+    const auto input = graph.input(x, true);
+    const auto projected = linear(graph, input, graph.parameter(ids[0]), graph.parameter(ids[1]));
+    const auto y = recurrence<float>(graph, cell, Direction::forward, projected, {}, graph.parameter(ids[2]),
+                                     graph.parameter(ids[3]), {}, {offsets});
+    const auto loss = graph.result({});
+    graph.record([y, dy] { std::copy_n(dy.data(), dy.size(), y.hidden.gradient.fill().data()); });
+    graph.backward(loss);
+  }
+  state.SetItemsProcessed(state.iterations() * offsets.back());
 }
 
 /// Measures self-attention in training, forward and backward, with positions of each kind (PositionEncoding; 3 is
@@ -195,11 +232,16 @@ void gradient_norm(benchmark::State& state) {
 BENCHMARK(dropout_mask)->Arg(512);
 BENCHMARK(dropout_both_ways)->Arg(512);
 BENCHMARK(layer_norm_forward)->Arg(128)->Arg(512);
-BENCHMARK(residual_norm_forward)->Arg(128)->Arg(512);
-BENCHMARK(residual_norm_backward)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_forward<RowNorm::layer>)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_forward<RowNorm::rms>)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_backward<RowNorm::layer>)->Arg(128)->Arg(512);
+BENCHMARK(residual_norm_backward<RowNorm::rms>)->Arg(128)->Arg(512);
 BENCHMARK(softmax_forward)->Arg(32)->Arg(512);
 BENCHMARK(log_softmax_forward)->Arg(8192);
 BENCHMARK(linear_forward)->ArgsProduct({{128}, {0, 1, 2, 3}});
+BENCHMARK(recurrent_layer)
+    ->ArgNames({"lstm", "width", "bfloat16", "mixed"})
+    ->ArgsProduct({{0, 1}, {256, 512}, {0, 1}, {0, 1}});
 BENCHMARK(attention_both_ways)
     ->ArgNames({"kind", "heads", "d", "T", "causal"})
     ->ArgsProduct({{3, 4, 5, 6, 7}, {8}, {64}, {27, 100}, {0, 1}})

@@ -177,10 +177,10 @@ TEST_CASE("checkpoint: files that are none are named as what they are") {
   h5::File other = h5::File::create(folder.file("other.h5"), "other");
   other.write_attribute("/", "format", std::string("heed-checkpoint"));
   other.write_attribute("/", "format_version", std::int64_t{1});
-  other.write_attribute("/", "task", std::string("rnn"));
+  other.write_attribute("/", "task", std::string("bird"));
   other.close();
   CHECK(contains(message(folder.file("other.h5")),
-                 "holds a model of the architecture 'rnn'; this heed reads 'transformer'"));
+                 "holds a model of the architecture 'bird'; this heed reads 'transformer', 'rnn', 'rnn-attention'"));
   h5::File later = h5::File::create(folder.file("later.h5"), "later");
   later.write_attribute("/", "format", std::string("heed-checkpoint"));
   later.write_attribute("/", "format_version", std::int64_t{2});

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "heed/checkpoint/checkpoint.h"
-#include "heed/model/transformer.h"
+#include "heed/model/make_model.h"
 
 namespace heed {
 
@@ -17,13 +17,33 @@ inline TransformerConfig tiny_config() {
   return config;
 }
 
+/// Returns the config of a tiny model of any task for tests: one layer, 16 columns.
+inline ModelConfig tiny_config(Task task) {
+  ModelConfig config = preset(task);
+  if (std::holds_alternative<TransformerConfig>(config)) return tiny_config();
+  std::visit(
+      [](auto& c) {
+        if constexpr (requires { c.dim_rnn; }) {
+          c.dim_emb = 12;
+          c.dim_rnn = 16;
+          c.enc_depth = c.dec_depth = 2;
+        }
+      },
+      config);
+  return config;
+}
+
 /// Returns an untrained model. The weights are twice as large as the initial values of training, so that the model's
 /// output distributions are far from uniform, and beam searches end at different lengths.
-inline Checkpoint random_checkpoint(TransformerConfig config, const TextModel& source, const TextModel& target,
+inline Checkpoint random_checkpoint(ModelConfig config, const TextModel& source, const TextModel& target,
                                     std::uint64_t seed) {
-  config.source_vocabulary = source.size();
-  config.target_vocabulary = target.size();
-  auto model = std::make_shared<const Transformer<float>>(config);
+  std::visit(
+      [&](auto& c) {
+        c.source_vocabulary = source.size();
+        c.target_vocabulary = target.size();
+      },
+      config);
+  std::shared_ptr<const Model<float>> model = make_model<float>(config);
   ParameterValues<float> parameters(model->layout());
   parameters.initialise(seed);
   for (float& x : parameters.flat()) x *= 2;

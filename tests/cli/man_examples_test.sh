@@ -21,6 +21,8 @@ gzip -c train.de >corpus.de.gz
 cp test.en raw.en && cp test.de raw.de
 for name in old.txt new.txt ref.1 ref.2 test.hyp; do cp test.fr $name; done
 paste train.en train.fr >train.tsv
+printf '0.5\t2\n1\t3.5\n2.5\t1\n' >pairs.tsv
+printf '0\n1.5\n' >queries.txt
 build-vocab -q -s 300 -l en,fr train.en train.fr >joint.vocab || fail "build-vocab failed"
 build-vocab -q -s 300 -l en train.en >vocab || fail "build-vocab failed"
 train -q -t train.en train.fr -v joint.vocab -m model.h5 --task transformer-tiny --dim-emb 16 --transformer-heads 2 \

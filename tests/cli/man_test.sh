@@ -2,9 +2,14 @@
 # Checks that the OPTIONS of each man page are exactly the options of --help, with the same short options.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 
-# Prints the options of --help, one per line, as "-s --long" or "--long".
+# Prints the options of --help, one per line, as "-s --long" or "--long". For a program with --task, prints the options
+# of all tasks.
 options_of_help() {
-  "$1" --help | sed -nE 's/^  (-([[:alnum:]]), |    )(--[[:alnum:]-]+).*/\2 \3/p' | sed -E 's/^ //; s/^([[:alnum:]]) /-\1 /' | LC_ALL=C sort
+  local tasks task
+  tasks=$("$1" --help | sed -nE 's/^ +--task ([^ ]+).*/\1/p')
+  for task in ${tasks//|/ } ''; do
+    "$1" ${task:+--task "$task"} --help
+  done | sed -nE 's/^  (-([[:alnum:]]), |    )(--[[:alnum:]-]+).*/\2 \3/p' | sed -E 's/^ //; s/^([[:alnum:]]) /-\1 /' | LC_ALL=C sort -u
 }
 options_of_man() {
   sed -n '/^\.SH OPTIONS/,/^\.SH EXIT/p' "$1" | grep -A1 '^\.TP' | grep '^\\fB' | sed -E 's/\\f[BRI]//g; s/\\-/-/g' |

@@ -29,7 +29,7 @@ done
 
 # `cmake --install` puts every file where README says.
 expect 0 '*' '*' cmake --install "$HEED_BIN/.." --prefix "$PWD/installed"
-for file in bin/translate share/man/man1/translate.1 share/man/man5/heed-checkpoint.5 share/bash-completion/completions/train; do
+for file in bin/translate share/man/man1/translate.1 share/man/man5/heed-checkpoint.5 share/man/man7/heed-models.7 share/bash-completion/completions/train; do
   [ -f "installed/$file" ] || fail "cmake --install puts no $file"
 done
 finish

@@ -42,6 +42,8 @@ killed TERM "$HEED_BIN/bleu" a.en
 killed INT "$HEED_BIN/bleu" a.en
 killed TERM "$HEED_BIN/inspect-attention" -m m.h5
 killed INT "$HEED_BIN/inspect-attention" -m m.h5
+killed TERM "$HEED_BIN/kernel-regression"
+killed INT "$HEED_BIN/kernel-regression"
 
 # With nohup, a program continues when its terminal is closed.
 mkdir out

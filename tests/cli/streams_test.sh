@@ -22,9 +22,11 @@ for command in tokenize 'tokenize -m m.h5' 'translate -m m.h5' build-vocab 'bleu
   closed_input "$HEED_BIN/$1" "${@:2}"
   closed_output "$HEED_BIN/$1" "${@:2}"
 done
+closed_input "$HEED_BIN/kernel-regression"
+closed_output "$HEED_BIN/kernel-regression" --make
 closed_input "${train[@]}" --tsv - -v vocab -m x.h5
 [ -e x.h5 ] && fail "train wrote a model from a closed input"
-for tool in tokenize translate build-vocab bleu inspect-attention train; do closed_output "$HEED_BIN/$tool" --help; done
+for tool in tokenize translate build-vocab bleu inspect-attention kernel-regression train; do closed_output "$HEED_BIN/$tool" --help; done
 expect 0 '' '' bash -c "'$HEED_BIN/tokenize' -i a.en -o out <&- >&- 2>&-"
 "$HEED_BIN/tokenize" <a.en | cmp -s - out || fail "a closed stdin, stdout and stderr change what is written to a file"
 expect 1 '' '' bash -c "'$HEED_BIN/tokenize' -m missing.h5 -o out 2>&-"

@@ -176,7 +176,7 @@ TEST_CASE("a wrong value of the selecting option gets the usual message") {
         "--shape: needs a value before '--quiet' (--shape=--quiet makes this word the value)");
   CHECK(refused({"--output", "--shape", "square"}).starts_with("--output: needs a value before '--shape'"));
   CHECK(contains(refused({"--config=", "--side=3"}), "--side: is an option of --shape square"));
-  CHECK(refused({"--", "--shape", "square"}) == "'--shape' belongs to no option (usage: draw [options])");
+  CHECK(refused({"--", "--shape", "oval"}) == "'--shape' belongs to no option (usage: draw [options])");
   const Ini ini("quiet = true\nshape = oval\nside = 3\n");
   const std::string place = ini.path() + ":2: --shape 'oval': must be one of circle, large-circle, square";
   CHECK(refused({"--config", ini.path()}) == place);
@@ -308,6 +308,7 @@ TEST_CASE("fields are listed anew when the selecting field has changed") {
   fields.find("radius")->set_text(std::vector<std::string>{"5"});
   fields.relist();
   CHECK(options.circle().radius == 5);
+  CHECK(fields.find("radius")->initial == std::vector<std::string>{"1"});
   fields.find("shape")->given = true;
   fields.find("shape")->set_text(std::vector<std::string>{"square"});
   CHECK(fields.find("side") == nullptr);

@@ -23,13 +23,33 @@ TransformerConfig some_config() {
 }  // namespace
 
 TEST_CASE("every matrix of the layers multiplies one source or one target token once") {
-  const Transformer<float> model(some_config());
-  std::int64_t matrices = 0;
-  for (const ParameterInfo& info : model.layout().all())
-    if (info.name.find("/layers/") != std::string::npos && info.shape.rank() == 2) matrices += info.shape.size();
-  TokenCounts counts;
-  counts.add({1, 1});
-  CHECK(forward_work(model, counts).layers == matrices);
+  for (const auto activation : {FeedForwardActivation::relu, FeedForwardActivation::swiglu}) {
+    TransformerConfig config = some_config();
+    config.ffn_activation = activation;
+    const Transformer<float> model(config);
+    std::int64_t matrices = 0;
+    for (const ParameterInfo& info : model.layout().all())
+      if (info.name.find("/layers/") != std::string::npos && info.shape.rank() == 2) matrices += info.shape.size();
+    TokenCounts counts;
+    counts.add({1, 1});
+    CHECK(forward_work(model, counts).layers == matrices);
+    CHECK(model.products().size() == 3 * 4 + 2 * 7);
+  }
+}
+
+TEST_CASE("the product of a gated linear unit computes gate and value") {
+  TransformerConfig config = some_config();
+  config.ffn_activation = FeedForwardActivation::geglu;
+  const Transformer<float> model(config);
+  int gated = 0;
+  for (const Product& product : model.products()) {
+    if (!product.gated) continue;
+    ++gated;
+    CHECK(product.outputs == 2 * config.dim_ffn);
+    CHECK(product.activation == Activation::gelu);
+    CHECK(model.layout()[product.weight].name.ends_with("/gate/weight"));
+  }
+  CHECK(gated == 5);
   CHECK(model.products().size() == 3 * 4 + 2 * 7);
 }
 

@@ -12,26 +12,19 @@ using namespace heed;
 namespace {
 
 struct Fixture : RandomModel {
-  explicit Fixture(int width = 40) : RandomModel(83, 2, 5, width) {}
+  explicit Fixture(int width = 40, const std::function<void(TransformerConfig&)>& choose = {})
+      : RandomModel(83, 2, 5, width, choose) {}
 };
 
-}  // namespace
+struct Case {
+  Precision precision;
+  int beam;  // beam size; 0: sampling
+  const Fixture& f;
+};
 
-TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
-  const Fixture narrow, wide(512);  // the wide model's decoder cache has 8 bits with int8
-  struct Case {
-    Precision precision;
-    int beam;  // beam size; 0: sampling
-    const Fixture& f;
-  };
-  for (const Case& c : {Case{Precision::float32, 1, narrow},
-                        {Precision::float32, 4, narrow},
-                        {Precision::float32, 0, narrow},
-                        {Precision::bfloat16, 1, narrow},
-                        {Precision::bfloat16, 4, narrow},
-                        {Precision::int8, 1, narrow},
-                        {Precision::int8, 4, narrow},
-                        {Precision::int8, 4, wide}}) {
+/// Checks that each of 37 sentences gives the same bits alone and in batches of several sizes.
+void check_alone(std::initializer_list<Case> cases) {
+  for (const Case& c : cases) {
     const auto precision = c.precision;
     const int beam = c.beam;
     const Fixture& f = c.f;
@@ -68,6 +61,28 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
         }
       }
     }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
+  const Fixture narrow, wide(512);  // the wide model's decoder cache has 8 bits with int8
+  check_alone({{Precision::float32, 1, narrow},
+               {Precision::float32, 4, narrow},
+               {Precision::float32, 0, narrow},
+               {Precision::bfloat16, 1, narrow},
+               {Precision::bfloat16, 4, narrow},
+               {Precision::int8, 1, narrow},
+               {Precision::int8, 4, narrow},
+               {Precision::int8, 4, wide}});
+}
+
+TEST_CASE("a sentence gives the same bits alone and in batches, with every kind of Transformer") {
+  for (const auto& [name, choose] : kinds_of_transformer) {
+    CAPTURE(name);
+    const Fixture f(40, choose);
+    check_alone({{Precision::float32, 4, f}, {Precision::int8, 4, f}});
   }
 }
 

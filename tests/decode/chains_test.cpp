@@ -39,24 +39,17 @@ std::int32_t token(std::size_t sentence, std::size_t position) {
   return position == 0 ? kStartId : static_cast<std::int32_t>(4 + (sentence * 53 + position * position * 17) % 90);
 }
 
-}  // namespace
+struct Case {
+  const RandomModel& f;
+  Precision precision;
+  std::shared_ptr<const Shortlist> list;
+  bool team = false;
+};
 
-TEST_CASE("a chain of tokens gives the bits of single steps, and a row can go back to any of its tokens") {
-  const RandomModel narrow(kPieces, 2, 5), wide(kPieces, 1, 6, 512);  // the wide model's cache has 8 bits with int8
-  struct Case {
-    const RandomModel& f;
-    Precision precision;
-    std::shared_ptr<const Shortlist> list;
-    bool team = false;
-  };
+/// Checks that a chain of tokens gives the bits of single steps, and that a row can go back to any of its tokens.
+void check_chains(std::initializer_list<Case> cases) {
   ThreadTeam team(3);
-  for (const Case& c : {Case{narrow, Precision::float32, nullptr},
-                        {narrow, Precision::float32, nullptr, true},
-                        {narrow, Precision::bfloat16, nullptr},
-                        {narrow, Precision::int8, nullptr},
-                        {wide, Precision::int8, nullptr},
-                        {narrow, Precision::float32, random_shortlist(kPieces, 20, 30)},
-                        {narrow, Precision::int8, random_shortlist(kPieces, 0, 2)}}) {
+  for (const Case& c : cases) {
     CAPTURE(static_cast<int>(c.precision));
     CAPTURE(c.f.config.dim_emb);
     CAPTURE(c.list != nullptr);
@@ -108,5 +101,26 @@ TEST_CASE("a chain of tokens gives the bits of single steps, and a row can go ba
       CHECK(*std::min_element(fed.begin(), fed.end()) > 4);
     }
     model.share_with(nullptr);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a chain of tokens gives the bits of single steps, and a row can go back to any of its tokens") {
+  const RandomModel narrow(kPieces, 2, 5), wide(kPieces, 1, 6, 512);  // the wide model's cache has 8 bits with int8
+  check_chains({{narrow, Precision::float32, nullptr},
+                {narrow, Precision::float32, nullptr, true},
+                {narrow, Precision::bfloat16, nullptr},
+                {narrow, Precision::int8, nullptr},
+                {wide, Precision::int8, nullptr},
+                {narrow, Precision::float32, random_shortlist(kPieces, 20, 30)},
+                {narrow, Precision::int8, random_shortlist(kPieces, 0, 2)}});
+}
+
+TEST_CASE("a chain of tokens gives the bits of single steps with every kind of Transformer") {
+  for (const auto& [name, choose] : kinds_of_transformer) {
+    CAPTURE(name);
+    const RandomModel f(kPieces, 2, 5, 40, choose);
+    check_chains({{f, Precision::float32, nullptr}, {f, Precision::int8, nullptr}});
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,19 +15,32 @@ struct RandomModel {
   std::unique_ptr<Transformer<float>> model;
   std::unique_ptr<ParameterValues<float>> parameters;
 
-  RandomModel(int target_vocabulary, int layers, std::uint64_t seed, int width = 40) {
+  /// `choose` may change the config; `width` is the width of the layers.
+  RandomModel(int target_vocabulary, int layers, std::uint64_t seed, int width = 40,
+              const std::function<void(TransformerConfig&)>& choose = {}) {
     config.source_vocabulary = 83;
     config.target_vocabulary = target_vocabulary;
     config.dim_emb = width;
     config.heads = 4;
     config.dim_ffn = 72;
     config.enc_depth = config.dec_depth = layers;
+    if (choose) choose(config);
     model = std::make_unique<Transformer<float>>(config);
     parameters = std::make_unique<ParameterValues<float>>(model->layout());
     parameters->initialise(seed);
     // Larger weights sharpen the distributions, so that hypotheses end at different lengths.
     for (float& x : parameters->flat()) x *= 2;
   }
+};
+
+/// The kinds of Transformers that decode in another way than the plain one.
+inline const std::vector<std::pair<const char*, std::function<void(TransformerConfig&)>>> kinds_of_transformer = {
+    {"layerwise cross-attention", [](TransformerConfig& c) { c.cross_attention = CrossAttention::layerwise; }},
+    {"mixed cross-attention",
+     [](TransformerConfig& c) {
+       c.cross_attention = CrossAttention::mix;
+       c.norm = NormPlacement::pre;
+     }},
 };
 
 /// Returns a random source sentence: 1 to 11 ids and </s>.

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "../checkpoint/random_checkpoint.h"
@@ -28,15 +29,31 @@ TextModel pieces(int size) {
 
 }  // namespace
 
-TEST_CASE("a model from a file gives the bits of the model in memory") {
+TEST_CASE("a model of any task from a file gives the bits of the model in memory") {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("heed_translator_test_" + std::to_string(::getpid()))).string();
-  TransformerConfig config = tiny_config();
-  for (const NormPlacement norm : {NormPlacement::post, NormPlacement::pre}) {
-    config.norm = norm;
-    config.enc_depth = 2;
-    // The embedding, which is read unpacked, may also be the packed weight of the output layer.
-    config.tied_embeddings = norm == NormPlacement::pre ? TiedEmbeddings::decoder : TiedEmbeddings::none;
+  std::vector<ModelConfig> configs;
+  for (const auto& [task, name] : EnumNames<Task>::values) configs.push_back(tiny_config(task));
+  // The embedding, which is read unpacked, may also be the packed weight of the output layer.
+  TransformerConfig transformer = tiny_config();
+  transformer.norm = NormPlacement::pre;
+  transformer.tied_embeddings = TiedEmbeddings::decoder;
+  RnnConfig rnn = std::get<RnnConfig>(tiny_config(Task::rnn));
+  rnn.context = RnnContext::every_step;
+  rnn.cell = RecurrentCell::lstm;
+  rnn.tied_embeddings = TiedEmbeddings::decoder;
+  RnnAttentionConfig dot = std::get<RnnAttentionConfig>(tiny_config(Task::rnn_attention));
+  dot.attention = AttentionScoring::dot;
+  dot.encoder = RnnEncoder::forward;
+  configs.insert(configs.end(), {transformer, rnn, dot});
+  for (const auto& [name, choose] : kinds_of_transformer) {
+    TransformerConfig kind = tiny_config();
+    kind.enc_depth = kind.dec_depth = 2;
+    choose(kind);
+    configs.push_back(kind);
+  }
+  for (const ModelConfig& config : configs) {
+    CAPTURE(architecture(config));
     Checkpoint memory = random_checkpoint(config, pieces(83), pieces(90), 3);
     save_checkpoint(path, memory);
     PackedIds source;
@@ -54,7 +71,45 @@ TEST_CASE("a model from a file gives the bits of the model in memory") {
       const auto found = search(*translator.step_model(), source, options), wanted = search(expected, source, options);
       for (std::size_t s = 0; s < wanted.size(); ++s) check_same(found[s], wanted[s]);
       CHECK(translator.force(pairs) == force_decode(*memory.model, memory.parameters, precision, pairs));
+      // A sentence alone gives the same, and so does a draft model of the same task.
+      for (int s = 0; s < source.sequences(); ++s) {
+        PackedIds one;
+        one.append(source.sequence(s));
+        const auto alone = search(*translator.step_model(), one, options);
+        check_same(alone.front(), wanted[static_cast<std::size_t>(s)]);
+      }
+      const SearchOptions greedy{.beam_size = 1, .max_output_length = 12};
+      Translator with_draft({path}, precision, 1, {}, path);
+      const std::unique_ptr<SpeculativeStepModel> speculative = with_draft.speculative_step_model(3);
+      for (int s = 0; s < source.sequences(); ++s) {
+        PackedIds one;
+        one.append(source.sequence(s));
+        check_same(search(*speculative, one, greedy).front(), search(expected, one, greedy).front());
+      }
     }
   }
   std::filesystem::remove(path);
+}
+
+TEST_CASE("models of different tasks form an ensemble") {
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / "heed_ensemble_test").string() + "_" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  std::vector<std::string> paths;
+  for (const Task task : {Task::transformer_tiny, Task::rnn, Task::rnn_attention}) {
+    paths.push_back(folder + "/" + std::string(enum_name(task)) + ".h5");
+    save_checkpoint(paths.back(), random_checkpoint(tiny_config(task), pieces(83), pieces(90), 5));
+  }
+  Translator translator(paths, Precision::float32);
+  Batch pair;
+  pair.add(std::vector<std::int32_t>{5, 6, 7}, std::vector<std::int32_t>{8, 9});
+  std::vector<double> mean(3);
+  for (const std::string& path : paths) {
+    const auto alone = Translator({path}, Precision::float32).force(pair);
+    for (std::size_t t = 0; t < 3; ++t) mean[t] += std::exp(static_cast<double>(alone[0][t])) / 3;
+  }
+  const auto together = translator.force(pair);
+  for (std::size_t t = 0; t < 3; ++t) CHECK(together[0][t] == doctest::Approx(std::log(mean[t])).epsilon(1e-5));
+  CHECK(search(*translator.step_model(), pair.source, {.beam_size = 2, .max_output_length = 5}).size() == 1);
+  std::filesystem::remove_all(folder);
 }

@@ -6,6 +6,7 @@
 #include "heed/run/bleu.h"
 #include "heed/run/build_vocab.h"
 #include "heed/run/inspect_attention.h"
+#include "heed/run/kernel_regression.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/tokenize.h"
 #include "heed/run/train.h"
@@ -52,6 +53,8 @@ void check_tool(std::size_t tool, const std::vector<std::string>& words) {
       return check<TranslateOptions>(translate_tool_info(), words);
     case 4:
       return check<InspectAttentionOptions>(inspect_attention_tool_info(), words);
+    case 5:
+      return check<KernelRegressionOptions>(kernel_regression_tool_info(), words);
     default:
       return check<TrainOptions>(train_tool_info(), words);
   }
@@ -61,7 +64,7 @@ void check_tool(std::size_t tool, const std::vector<std::string>& words) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input input(data, size);
-  const std::size_t tool = input.choose(6);
+  const std::size_t tool = input.choose(7);
   const bool from_file = input.flip();
   if (from_file) {
     const fuzz::File file(input.rest());

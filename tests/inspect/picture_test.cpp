@@ -94,6 +94,30 @@ TEST_CASE("attention as PNG has the SVG's size, twice as fine") {
   CHECK(std::abs(std::stod(svg.substr(svg.find("height=\"") + 8)) * 2 - height) <= 1);
 }
 
+TEST_CASE("a map over two axes of numbers: small cells, some labels, names of the axes, a scale of its own") {
+  AttentionMap map{.kind = "gaussian"};
+  for (int i = 0; i < 50; ++i) {
+    map.rows.push_back(std::to_string(100 + i));
+    map.columns.push_back(std::to_string(200 + i));
+  }
+  map.weights.assign(2500, 0.0123F);
+  map.axes = NumberAxes{"a caption", "queries", "keys"};
+  AttentionMap other = map;
+  other.weights.assign(2500, 0.4F);
+  const std::string svg = attention_svg(std::vector<AttentionSection>{{"heading", {map, other}}});
+  CHECK(count(svg, ">a caption</text>") == 2);
+  CHECK(count(svg, ">queries</text>") == 2);
+  CHECK(count(svg, ">keys</text>") == 2);
+  CHECK(count(svg, "<title>149 → 249: 0.012</title>") == 1);
+  CHECK(count(svg, ">100</text>") == 2);
+  CHECK(count(svg, ">101</text>") == 0);
+  CHECK(count(svg, ">105</text>") == 2);
+  CHECK(count(svg, ">weight</text>") == 2);
+  CHECK(count(svg, ">0.02</text>") == 1);
+  CHECK(count(svg, ">0.4</text>") == 1);
+  CHECK(attention_png(std::vector<AttentionSection>{{"", {map}}}).starts_with("\x89PNG"));
+}
+
 TEST_CASE("a picture without maps is a picture") {
   CHECK(attention_svg({}).ends_with("</svg>\n"));
   CHECK(attention_png({}).size() > 50);

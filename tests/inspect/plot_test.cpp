@@ -71,6 +71,54 @@ TEST_CASE("a long run keeps the file small") {
   CHECK(plot_svg({"t", "updates", "loss", "", {series}}).size() < 30000);
 }
 
+TEST_CASE("ticks are labelled so that neighbours differ, and a range of last digits ends") {
+  using Labels = std::vector<std::string>;
+  CHECK(tick_labels(std::vector{0.0, 0.1, 0.2, 0.1 * 3}) == Labels{"0", "0.1", "0.2", "0.3"});
+  CHECK(tick_labels(std::vector{0.0, 2e4}) == Labels{"0", "20K"});
+  CHECK(tick_labels(std::vector{1.6e9, 1.6e9 + 10, 1.6e9 + 20}) == Labels{"1600M", "1600.00001M", "1600.00002M"});
+  CHECK(nice_ticks(1e18, 1e18 + 256, 6).size() < 20);
+  CHECK(nice_ticks(-1, 1 + 1e-15, 4).size() < 20);
+}
+
+TEST_CASE("points without a line are grey dots below the curves, and take no colour from them") {
+  Plot plot{.title = "t", .x_label = "x", .left_label = "y", .right_label = "", .series = {}, .counts = false};
+  plot.series.push_back({.name = "curve", .points = {{0.1, 1}, {0.4, 2}}});
+  plot.series.push_back({.name = "points", .points = {{0.15, 1.5}, {0.35, NAN}, {0.2, 1.7}}, .line = false});
+  plot.series.push_back({.name = "next", .points = {{0.1, 1}, {0.4, 1}}});
+  CHECK(plot_color(plot, 1) == Rgb{140, 140, 140});
+  CHECK(
+      plot_color(plot, 2) ==
+      plot_color(
+          {.title = "", .x_label = "", .left_label = "", .right_label = "", .series = {plot.series[0], plot.series[2]}},
+          1));
+  const std::string svg = plot_svg(plot);
+  CHECK(count(svg, "<circle") == 3);  // one of them in the legend
+  CHECK(svg.rfind("<circle") < svg.find("stroke-width=\"2\""));
+  CHECK(count(svg, "<title>points: 1.7 at 0.2</title>") == 1);
+  // x is any number: the axis has ticks at fractions.
+  CHECK(count(svg, ">0.25</text>") == 1);
+  CHECK(plot_png(plot).starts_with("\x89PNG"));
+}
+
+TEST_CASE("a curve with gaps is drawn in parts; of very many points some are kept, not means") {
+  PlotSeries series{.name = "s", .points = {{0, 1}, {1, 2}, {2, NAN}, {3, NAN}, {4, 5}, {5, 6}, {6, NAN}}};
+  CHECK(plot_lines(series).size() == 1);
+  CHECK(plot_lines(series)[0].size() == 4);
+  series.gaps = true;
+  const auto lines = plot_lines(series);
+  REQUIRE(lines.size() == 3);  // the last one is empty
+  CHECK(lines[0].size() == 2);
+  CHECK(lines[1][0].y == 5);
+  const std::string svg = plot_svg(
+      {.title = "t", .x_label = "x", .left_label = "y", .right_label = "", .series = {series}, .counts = false});
+  CHECK(count(svg, "stroke-width=\"2\"") == 2);
+  PlotSeries many{.name = "m", .points = {}, .line = false};
+  for (int i = 0; i < 5000; ++i) many.points.push_back({static_cast<double>(i), static_cast<double>(i % 2)});
+  const auto kept = plot_lines(many)[0];
+  CHECK(kept.size() == 2000);
+  for (const Point& point : kept) CHECK((point.y == 0 || point.y == 1));
+}
+
 TEST_CASE("a plot is written whole, again and again") {
   const auto path = std::filesystem::temp_directory_path() / ("heed_plot_test_" + std::to_string(::getpid()) + ".svg");
   for (int round = 0; round < 2; ++round) write_plot(path, {"round " + std::to_string(round), "u", "loss", "", {}});

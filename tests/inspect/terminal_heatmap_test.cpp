@@ -74,6 +74,46 @@ TEST_CASE("colours: one escape where the colour changes, reset at the end of the
             .find("\na " + escape(low) + "    " + escape(high) + "  \x1b[0m\n") != std::string::npos);
 }
 
+TEST_CASE("maps over two axes of numbers: numbers above some columns, and a scale below each map") {
+  AttentionMap map{.kind = "gaussian",
+                   .rows = {"0", "0.5"},
+                   .columns = {"0.25", "1", "1.75", "2.5"},
+                   .weights = {0.02F, 0.01F, 0, 0, 0, 0, 0.01F, 0.02F}};
+  map.axes = NumberAxes{"a caption", "query x", "x of the pairs"};
+  AttentionMap other = map;
+  other.axes->caption = "another";
+  for (float& weight : other.weights) weight *= 40;
+  CHECK(terminal_heatmap(std::vector{map, other}, {Shading::ascii, 60}) ==
+        "a caption\n"
+        "rows: query x; columns: x of the pairs\n"
+        "      1  2.5\n"
+        "      |   |\n"
+        "  0 @@++\n"
+        "0.5     ++@@\n"
+        "\n"
+        "weight 0 [  ..::--==++**##%%@@] 0.02\n"
+        "\n"
+        "another\n"
+        "rows: query x; columns: x of the pairs\n"
+        "      1  2.5\n"
+        "      |   |\n"
+        "  0 @@++\n"
+        "0.5     ++@@\n"
+        "\n"
+        "weight 0 [  ..::--==++**##%%@@] 0.8\n");
+}
+
+TEST_CASE("the end of a fine scale has one digit; a colour finds its place among 216") {
+  CHECK(fine_scale_top(0.0123F) == doctest::Approx(0.02));
+  CHECK(fine_scale_top(0.02F) == doctest::Approx(0.02));
+  CHECK(fine_scale_top(0.97F) == doctest::Approx(1));
+  CHECK(fine_scale_top(1) == doctest::Approx(1));
+  CHECK(fine_scale_top(0) == doctest::Approx(0.1));
+  CHECK(palette_index(Rgb{0, 0, 0}) == 16);
+  CHECK(palette_index(Rgb{255, 255, 255}) == 231);
+  CHECK(palette_index(Rgb{213, 94, 0}) == 16 + 36 * 4 + 6 * 1);
+}
+
 TEST_CASE("heads stand side by side where they fit, in even lines") {
   const std::vector maps{example(1), example(2), example(3), example(4)};
   CHECK(terminal_heatmap(maps, {Shading::ascii, 26}) ==

@@ -1,48 +1,15 @@
 #include "heed/model/transformer.h"
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "heed/base/error.h"
 #include "heed/nn/feed_forward.h"
+#include "model_test.h"
 
 using namespace heed;
 using nlohmann::json;
 
 namespace {
 
-/// Fills the parameters with the formula of scripts/reference/make_transformer_reference.py, so that the reference file
-/// needs no weights.
-template <class T>
-void fill(ParameterValues<T>& values) {
-  const auto& all = values.layout().all();
-  for (int j = 0; j < static_cast<int>(all.size()); ++j) {
-    const Tensor<T> value = values[{j}];
-    const bool scale = all[static_cast<std::size_t>(j)].name.ends_with("/scale");
-    for (std::int64_t i = 0; i < value.size(); ++i)
-      value[i] = static_cast<T>(0.3 * std::sin(1 + 0.7 * j + 0.91 * static_cast<double>(i)) + (scale ? 1 : 0));
-  }
-}
-
-PackedIds pack(const json& sequences) {
-  PackedIds out;
-  for (const auto& sequence : sequences) out.append(sequence.get<std::vector<std::int32_t>>());
-  return out;
-}
-
-template <class Enum>
-Enum parse(const json& name) {
-  for (const auto& [value, text] : EnumNames<Enum>::values)
-    if (text == name.get<std::string>()) return value;
-  FAIL("unknown name ", name.dump());
-  return {};
-}
-
-TransformerConfig config_of(const json& c) {
+TransformerConfig config_of_case(const json& c) {
   TransformerConfig config;
   config.source_vocabulary = config.target_vocabulary = c["vocabulary"];
   config.dim_emb = c["dim"];
@@ -51,136 +18,62 @@ TransformerConfig config_of(const json& c) {
   config.enc_depth = config.dec_depth = c["layers"];
   config.max_positions = c["max_positions"];
   config.norm = parse<NormPlacement>(c["norm"]);
+  config.normalization = parse<Normalization>(c.value("normalization", "layer"));
   config.positions = parse<PositionEncoding>(c["positions"]);
-  config.ffn_activation = parse<Activation>(c["activation"]);
+  config.ffn_activation = parse<FeedForwardActivation>(c["activation"]);
   config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
   config.output_bias = c["output_bias"];
+  if (c.contains("cross")) config.cross_attention = parse<CrossAttention>(c["cross"]);
   config.dropout = 0;
   return config;
-}
-
-double number(const json& value) {
-  return value.get<double>();
-}
-
-json reference() {
-  std::ifstream in(std::string(HEED_TEST_DATA) + "/model/reference/transformer.json");
-  return json::parse(in);
-}
-
-template <class T>
-void check_close(Tensor<T> actual, const json& expected, double tolerance) {
-  REQUIRE(actual.size() == static_cast<std::int64_t>(expected.size()));
-  for (std::int64_t i = 0; i < actual.size(); ++i) {
-    INFO("element ", i);
-    CHECK(actual[i] ==
-          doctest::Approx(expected[static_cast<std::size_t>(i)].get<double>()).epsilon(tolerance).scale(1));
-  }
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, float, double) {
   const double tolerance = std::is_same_v<T, float> ? 2e-5 : 1e-9;
-  const json all = reference();
-  const Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  const json all = reference("transformer.json");
+  const Batch batch = batch_of(all);
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const Transformer<T> model(config_of(c));
-    ParameterValues<T> values(model.layout()), gradients(model.layout());
+    const Transformer<T> model(config_of_case(c));
+    ParameterValues<T> values(model.layout());
     fill(values);
     Arena arena;
     CpuContext device{arena};
-    Graph<T> graph(device, values, gradients);
-    const Variable<T> memory = model.encode(graph, batch.source);
-    check_close(memory.value, c["memory"], tolerance);
-    check_close(model.decode(graph, memory, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
-    graph.reset();
-    CrossEntropySums sums;
-    const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1}, &sums);
-    CHECK(loss.value[0] == doctest::Approx(number(c["loss"])).epsilon(tolerance));
-    CHECK(sums.negative_log_likelihood == doctest::Approx(number(c["nll"])).epsilon(tolerance));
-    CHECK(sums.tokens == 9);
-    graph.backward(loss);
-    CHECK(model.layout().all().size() == c["gradients"].size());
-    for (const auto& [parameter, expected] : c["gradients"].items()) {
-      CAPTURE(parameter);
-      const ParameterId id = model.layout().find(parameter);
-      REQUIRE(id);
-      double squares = 0;
-      for (const T g : gradients[id].span()) squares += static_cast<double>(g) * static_cast<double>(g);
-      CHECK(std::sqrt(squares) == doctest::Approx(number(expected["norm"])).epsilon(10 * tolerance).scale(1));
-      for (std::size_t i = 0; i < expected["first"].size(); ++i)
-        CHECK(gradients[id][static_cast<std::int64_t>(i)] ==
-              doctest::Approx(number(expected["first"][i])).epsilon(10 * tolerance).scale(1));
-    }
+    Graph<T> graph(device, values);
+    const EncoderOutput<T> encoded = model.encode(graph, batch.source);
+    check_close(encoded.last.value, c["memory"], tolerance);
+    check_close(model.decode(graph, encoded, batch.source.packed(), batch.target_in).value, c["hidden"], tolerance);
+    check_loss_and_gradients<T>(model, values, batch, c, tolerance);
   }
 }
 
 TEST_CASE("transformer: gradients with every kind of dropout are those of finite differences") {
-  const json all = reference();
-  const Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  const json all = reference("transformer.json");
+  const Batch batch = batch_of(all);
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    TransformerConfig config = config_of(c);
+    TransformerConfig config = config_of_case(c);
     config.dropout = 0.2;
     config.attention_dropout = 0.15;
     config.ffn_dropout = 0.25;
     const Transformer<double> model(config);
-    ParameterValues<double> values(model.layout()), gradients(model.layout());
+    ParameterValues<double> values(model.layout());
     fill(values);
-    Arena arena;
-    CpuContext device{arena};
-    Graph<double> graph(device, values, gradients);
-    // Computes the loss with the dropout masks of one key, and on demand the gradients.
-    const auto loss_of = [&](const DropoutKey& key, bool backward) {
-      graph.reset();
-      graph.set_dropout(key);
-      CrossEntropySums sums;
-      const Variable<double> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .scale = 0.5}, &sums);
-      const double value = loss.value[0];
-      if (backward) graph.backward(loss);
-      return value;
-    };
-    const DropoutKey key{.seed = 11, .update = 3, .shard = 2};
-    const double loss = loss_of(key, true);
-    // A copy, because the loss adds to the gradient of the output layer in every forward pass.
-    ParameterValues<double> analytic = gradients;
-    CHECK(loss_of(key, false) == loss);
-    CHECK(std::abs(loss_of({.seed = 11, .update = 4, .shard = 2}, false) - loss) > 0.01);
-
-    const auto check_element = [&](ParameterId id, std::int64_t i) {
-      CAPTURE(i);
-      constexpr double kStep = 1e-5;
-      double& element = values[id][i];
-      const double before = element;
-      element = before + kStep;
-      const double above = loss_of(key, false);
-      element = before - kStep;
-      const double below = loss_of(key, false);
-      element = before;
-      CHECK(analytic[id][i] == doctest::Approx((above - below) / (2 * kStep)).epsilon(1e-7).scale(1));
-    };
-    for (int j = 0; j < static_cast<int>(model.layout().all().size()); ++j) {
-      const ParameterId id{j};
-      CAPTURE(model.layout()[id].name);
-      const auto gradient = analytic[id].span();
-      const auto largest = std::max_element(gradient.begin(), gradient.end(),
-                                            [](double a, double b) { return std::abs(a) < std::abs(b); });
-      check_element(id, largest - gradient.begin());
-      const RandomStream stream(static_cast<std::uint64_t>(j), RandomUse::sampling);
-      for (std::uint64_t draw = 0; draw < 4; ++draw)
-        check_element(id, static_cast<std::int64_t>(stream.below(gradient.size(), draw)));
-    }
+    check_finite_differences(model, values, batch, true);
   }
 }
 
 TEST_CASE("feed-forward: where products round it, the inner result is kept rounded") {
-  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+  for (const auto& [precision, activation] : {std::pair(Precision::float32, FeedForwardActivation::relu),
+                                              {Precision::bfloat16, FeedForwardActivation::relu},
+                                              {Precision::bfloat16, FeedForwardActivation::swiglu}}) {
     CAPTURE(static_cast<int>(precision));
+    CAPTURE(static_cast<int>(activation));
     constexpr std::int64_t rows = 64, width = 16, inner = 4096;
     ParameterLayout layout;
-    const FeedForward layer(layout, "layer", width, inner, Activation::relu, 0);
+    const FeedForward layer(layout, "layer", width, inner, activation, 0);
     ParameterValues<float> values(layout), gradients(layout);
     Arena arena;
     CpuContext device{arena, precision};
@@ -189,79 +82,73 @@ TEST_CASE("feed-forward: where products round it, the inner result is kept round
     const std::size_t before = arena.used();
     layer(graph, x);
     const std::size_t kept = arena.used() - before, of_inner = rows * inner * (takes_bfloat16(precision) ? 2 : 4);
-    CHECK(kept >= of_inner);
-    CHECK(kept < of_inner + rows * inner);
+    // A gated linear unit also keeps its input, which holds gate and value.
+    const std::size_t of_input = activation == FeedForwardActivation::swiglu ? rows * 2 * inner * sizeof(float) : 0;
+    CHECK(kept >= of_input + of_inner);
+    CHECK(kept < of_input + of_inner + rows * inner);
   }
+}
+
+TEST_CASE("feed-forward: a gated linear unit in inference gives a row the bits that the row has alone") {
+  constexpr std::int64_t rows = 5, width = 32, inner = 48;
+  for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8})
+    for (const auto activation : {FeedForwardActivation::swiglu, FeedForwardActivation::geglu}) {
+      CAPTURE(static_cast<int>(precision));
+      ParameterLayout layout;
+      const FeedForward layer(layout, "layer", width, inner, activation, 0);
+      CHECK(layout.find("layer/gate/weight"));
+      ParameterValues<float> values(layout);
+      fill(values);
+      Arena arena;
+      CpuContext device{arena, precision}, exact_device{arena};
+      Graph<float> graph(device, values), exact(exact_device, values);
+      const Variable<float> x = graph.input(arena.tensor<float>({rows, width}));
+      for (std::int64_t i = 0; i < x.value.size(); ++i)
+        x.value[i] = static_cast<float>(std::sin(0.3 * static_cast<double>(i)));
+      const Tensor<float> y = layer(graph, x).value, expected = layer(exact, x).value;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const Tensor<float> alone = layer(graph, graph.input(x.value.row_block(r, 1))).value;
+        for (std::int64_t i = 0; i < width; ++i) {
+          CHECK(y.row(r)[i] == alone[i]);
+          CHECK(y.row(r)[i] == doctest::Approx(expected.row(r)[i]).epsilon(0.05).scale(3));
+        }
+      }
+    }
 }
 
 TEST_CASE("transformer: decoding step by step gives what decoding at once gives, also with reordered rows") {
-  const json all = reference();
-  const PackedIds source = pack(all["source"]), target = pack(all["target_in"]);
+  const json all = reference("transformer.json");
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const Transformer<double> model(config_of(c));
+    const Transformer<double> model(config_of_case(c));
     ParameterValues<double> values(model.layout());
     fill(values);
-    Arena arena, step_arena;
-    CpuContext device{arena}, step_device{step_arena};
-    Graph<double> graph(device, values), step_graph(step_device, values);
-    const auto memory = model.encode(graph, source);
-    DecoderCache<double> cache = model.make_cache();
-    model.start(graph, memory, source.packed(), cache);
-    // The rows of the cache are sentence 1 and sentence 0 in step 0; from step 1 on, sentence 1 twice and sentence 0.
-    cache.select(std::vector<std::int32_t>{1, 0});
-    std::vector<std::int32_t> sentence_of_row{1, 0};
-    PackedIds prefixes;
-    prefixes.append(target.sequence(0));
-    prefixes.append(target.sequence(1));
-    prefixes.append(target.sequence(2));
-    const auto expected = model.decode(graph, memory, source.packed(), target);
-    const PackedOffsets offsets = target.packed();
-    for (int t = 0; t < 3; ++t) {
-      if (t == 1) {
-        cache.select(std::vector<std::int32_t>{0, 0, 1});
-        sentence_of_row = {1, 1, 0};
-      }
-      std::vector<std::int32_t> tokens;
-      for (const int s : sentence_of_row) tokens.push_back(target.sequence(s)[static_cast<std::size_t>(t)]);
-      step_graph.reset();
-      const auto hidden = model.step(step_graph, tokens, cache);
-      REQUIRE(hidden.value.rows() == static_cast<std::int64_t>(tokens.size()));
-      for (std::size_t r = 0; r < tokens.size(); ++r)
-        for (std::int64_t i = 0; i < hidden.value.columns(); ++i)
-          CHECK(hidden.value.row(static_cast<std::int64_t>(r))[i] ==
-                doctest::Approx(expected.value.row(offsets.begin(sentence_of_row[r]) + t)[i]).epsilon(1e-9).scale(1));
-    }
+    check_steps<double>(model, values, batch_of(all), 1e-9);
   }
 }
 
-TEST_CASE("transformer: presets have the sizes of the literature, options override them") {
-  ModelOptions options;
-  options.task = TransformerPreset::base;
-  options.tied_embeddings_all = true;
-  TransformerConfig config = options.resolve(37000, 37000);
+TEST_CASE("transformer: the base model has the number of parameters of the literature") {
+  TransformerConfig config(TransformerSize::base);
+  config.source_vocabulary = config.target_vocabulary = 37000;
+  config.tied_embeddings = TiedEmbeddings::all;
   // Vaswani et al. 2017 say 65 million parameters for the base model with 37,000 shared pieces. The exact number, with
   // biases and layer normalisations, is this one.
   CHECK(Transformer<float>(config).layout().parameter_count() == 63082496);
-  options.task = TransformerPreset::tiny;
-  options.enc_depth = 1;
-  config = options.resolve(10, 10);
-  CHECK(config.enc_depth == 1);
-  CHECK(config.dec_depth == 4);
-  CHECK(config.dim_emb == 128);
 }
 
-TEST_CASE("transformer: options that do not fit together are named") {
-  ModelOptions options;
-  options.heads = 7;
-  CHECK_THROWS_WITH_AS(options.resolve(10, 10), "--dim-emb 512 is not a multiple of --transformer-heads 7", UsageError);
-  options.heads.reset();
-  options.tied_embeddings_all = true;
+TEST_CASE("transformer: layerwise cross-attention needs as many encoder layers as decoder layers") {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 8;
+  config.dec_depth = 3;
+  CHECK_NOTHROW(config.validate());
+  config.cross_attention = CrossAttention::layerwise;
   CHECK_THROWS_WITH_AS(
-      options.resolve(10, 11),
-      "--tied-embeddings-all needs one vocabulary for both sides, but the source has 10 pieces and the "
-      "target 11 (give -v one file)",
+      config.validate(),
+      "--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is 6 "
+      "and --dec-depth 3 (give both the same number, or --cross-attention mix)",
       UsageError);
+  config.cross_attention = CrossAttention::mix;
+  CHECK_NOTHROW(config.validate());
 }
 
 TEST_CASE("transformer: a sequence past the learned positions is an error that says so") {

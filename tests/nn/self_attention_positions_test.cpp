@@ -29,7 +29,7 @@ struct Stack {
   Stack(PositionEncoding kind, bool is_causal)
       : causal(is_causal), positions(layout, "decoder", kind, kWidth, kHeads, causal) {
     for (const char* name : {"first", "second"})
-      layers.emplace_back(layout, name, kWidth, kHeads, 0.0, positions.relative_distance());
+      layers.emplace_back(layout, name, kWidth, kHeads, 0.0, AttentionScoring::dot, positions.relative_distance());
     values = std::make_unique<ParameterValues<T>>(layout);
     gradients = std::make_unique<ParameterValues<T>>(layout);
     values->initialise(3);

@@ -6,28 +6,58 @@
 
 using namespace heed;
 
-TEST_CASE("add, multiply, sum: gradients, also of a variable with itself") {
+TEST_CASE("add, multiply, scale, sum: gradients, also of a variable with itself") {
   using Inputs = std::vector<Variable<double>>;
   require_gradients({{5, 7}, {5, 7}}, [](Graph<double>& graph, Inputs& in) { return add(graph, in[0], in[1]); });
   require_gradients({{5, 7}, {5, 7}}, [](Graph<double>& graph, Inputs& in) { return multiply(graph, in[0], in[1]); });
   require_gradients({{3, 3}}, [](Graph<double>& graph, Inputs& in) { return multiply(graph, in[0], in[0]); });
   require_gradients({{3, 3}}, [](Graph<double>& graph, Inputs& in) { return multiply(graph, in[0], -2.5); });
   require_gradients({{3, 45}}, [](Graph<double>& graph, Inputs& in) { return sum(graph, in[0]); });
+  require_gradients({{3, 15}, {1}}, [](Graph<double>& graph, Inputs& in) { return scale(graph, in[0], in[1]); });
+  require_gradients({{1}}, [](Graph<double>& graph, Inputs& in) { return scale(graph, in[0], in[0]); });
 }
 
-TEST_CASE("add, multiply, sum: what a loop gives, on every instruction set; wrong shapes are named") {
+TEST_CASE("weighted_sum: gradients, also of a tensor that occurs twice") {
+  using Inputs = std::vector<Variable<double>>;
+  require_gradients({{3}, {5, 7}, {5, 7}}, [](Graph<double>& graph, Inputs& in) {
+    const Tensor<Variable<double>> x = graph.arena().tensor<Variable<double>>({3});
+    x[0] = in[1], x[1] = in[2], x[2] = in[1];
+    return weighted_sum<double>(graph, in[0], x.span());
+  });
+}
+
+TEST_CASE("weighted_sum: what a loop gives; wrong shapes are named") {
+  Training<float> t;
+  const auto weights = t.normal({2});
+  const Variable<float> x[] = {t.normal({3, 15}), t.normal({3, 15})};
+  const auto y = weighted_sum<float>(t.graph, weights, x);
+  for (std::int64_t i = 0; i < y.value.size(); ++i)
+    CHECK(y.value[i] ==
+          doctest::Approx(weights.value[0] * x[0].value[i] + weights.value[1] * x[1].value[i]).epsilon(1e-5).scale(1));
+  CHECK_THROWS_WITH_AS(weighted_sum<float>(t.graph, t.normal({3}), x),
+                       "internal: weighted_sum: weights has shape [3], expected [2]", Error);
+  const Variable<float> unequal[] = {x[0], t.normal({3, 14})};
+  CHECK_THROWS_WITH_AS(weighted_sum<float>(t.graph, weights, unequal),
+                       "internal: weighted_sum: x has shape [3, 14], expected [3, 15]", Error);
+}
+
+TEST_CASE("add, multiply, scale, sum: what a loop gives, on every instruction set; wrong shapes are named") {
   Training<float> t;
   const auto a = t.normal({3, 15}), b = t.normal({3, 15});
   const auto plus = add(t.graph, a, b), times = multiply(t.graph, a, b), twice = multiply(t.graph, a, 2);
+  const auto factor = t.normal({1});
+  const auto scaled = scale(t.graph, a, factor);
   double total = 0;
   for (std::int64_t i = 0; i < a.value.size(); ++i) {
     CHECK(plus.value[i] == a.value[i] + b.value[i]);
     CHECK(times.value[i] == a.value[i] * b.value[i]);
     CHECK(twice.value[i] == 2 * a.value[i]);
+    CHECK(scaled.value[i] == a.value[i] * factor.value[0]);
     total += a.value[i];
   }
   CHECK(sum(t.graph, a).value[0] == doctest::Approx(total));
   CHECK(sum(t.graph, t.normal({0, 3})).value[0] == 0);
   CHECK_THROWS_WITH_AS(add(t.graph, a, t.normal({15})), "internal: add: b has shape [15], expected [3, 15]", Error);
   CHECK_THROWS_AS(multiply(t.graph, a, t.normal({15})), Error);
+  CHECK_THROWS_WITH_AS(scale(t.graph, a, t.normal({2})), "internal: scale: factor has shape [2], expected [1]", Error);
 }

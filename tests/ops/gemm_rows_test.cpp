@@ -50,6 +50,22 @@ TEST_CASE_TEMPLATE("gemm_rows: the product, and a row's bits whatever the number
     }
 }
 
+TEST_CASE_TEMPLATE("gemm_rows: the panels of a transposed matrix", T, float, double) {
+  for (const std::int64_t n : {1, 16, 33, 64})
+    for (const std::int64_t k : {0, 1, 7, 32}) {
+      CAPTURE(n);
+      CAPTURE(k);
+      Training<T> t;
+      const Tensor<T> matrix = t.normal({k, n + 3}).value, weight = t.arena.template tensor<T>({n, k});
+      for (std::int64_t i = 0; i < k; ++i)
+        for (std::int64_t j = 0; j < n; ++j) weight.row(j)[i] = matrix.row(i)[j];
+      std::vector<T> panels(static_cast<std::size_t>(Panels<T>::size(n, k)) + 1, T(9)), expected = panels;
+      pack_transposed_panels(n, k, matrix.data(), n + 3, panels.data());
+      pack_panels(n, k, weight.data(), k, expected.data());
+      CHECK(panels == expected);
+    }
+}
+
 TEST_CASE_TEMPLATE("gemm_rows: the bias where k is 0, nothing without rows or columns", T, float, double) {
   Training<T> t;
   const Tensor<T> x = t.normal({20, 4}).value, w = t.normal({33, 4}).value, bias = t.normal({33}).value;

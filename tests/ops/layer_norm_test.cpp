@@ -42,3 +42,32 @@ TEST_CASE("layer_norm: no rows, and inference gives what training gives") {
   CHECK_THROWS_WITH_AS(layer_norm(t.graph, x, t.normal({32}), bias, 1e-5),
                        "internal: layer_norm: scale has shape [32], expected [33]", Error);
 }
+
+TEST_CASE("rms_norm: gradients, odd sizes, each input alone") {
+  for (const std::int64_t d : {2, 7, 64, 131})
+    require_gradients({{3, d}, {d}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
+      return rms_norm(graph, in[0], in[1], 1e-5);
+    });
+  require_gradients({{5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
+    const auto x = graph.input(graph.arena().zeros<double>({2, 5}));
+    for (std::int64_t i = 0; i < 10; ++i) x.value[i] = static_cast<double>(i * i);
+    return rms_norm(graph, x, in[0], 1e-5);
+  });
+}
+
+TEST_CASE("rms_norm: as PyTorch, on every instruction set") {
+  for_each_torch_case("rms_norm", [](auto& test, const auto& data) {
+    const auto x = test.input("x"), scale = test.input("scale");
+    test.check(rms_norm(test.graph(), x, scale, data["options"]["epsilon"].template get<double>()));
+  });
+}
+
+TEST_CASE("rms_norm: no rows, a row of zeros, and a wrong shape") {
+  Training<float> t;
+  const auto scale = t.normal({33});
+  CHECK(rms_norm(t.graph, t.normal({0, 33}), scale, 1e-5).shape() == Shape{0, 33});
+  for (const float y : rms_norm(t.graph, t.graph.input(t.arena.zeros<float>({1, 33})), scale, 1e-5).value.span())
+    CHECK(y == 0);
+  CHECK_THROWS_WITH_AS(rms_norm(t.graph, t.normal({4, 33}), t.normal({32}), 1e-5),
+                       "internal: rms_norm: scale has shape [32], expected [33]", Error);
+}

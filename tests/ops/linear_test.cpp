@@ -15,7 +15,8 @@
 using namespace heed;
 
 TEST_CASE("linear: gradients, every activation, with and without bias, odd sizes") {
-  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::swish}) {
+  for (const Activation activation :
+       {Activation::none, Activation::relu, Activation::gelu, Activation::swish, Activation::tanh}) {
     require_gradients({{5, 7}, {9, 7}, {9}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
       return linear(graph, in[0], in[1], in[2], activation);
     });
@@ -167,7 +168,8 @@ TEST_CASE("linear: as PyTorch, each activation") {
     const std::map<std::string, Activation> activations = {{"none", Activation::none},
                                                            {"relu", Activation::relu},
                                                            {"gelu", Activation::gelu},
-                                                           {"swish", Activation::swish}};
+                                                           {"swish", Activation::swish},
+                                                           {"tanh", Activation::tanh}};
     const auto x = test.input("x"), weight = test.input("weight"), bias = test.input("bias");
     test.check(linear(test.graph(), x, weight, bias, activations.at(data["name"].template get<std::string>())));
   });

@@ -90,6 +90,23 @@ TEST_CASE("slices of several threads give what one gives, and memory goes on whe
   for (int i = 0; i < 4; ++i) CHECK((*whole.values)[whole.id][i] == (*cut.values)[cut.id][i]);
 }
 
+TEST_CASE("an optimiser of doubles keeps their digits") {
+  ParameterLayout layout;
+  const ParameterId id = layout.add("w", {1}, Initialiser::ones());
+  for (const auto kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
+    ParameterValues<double> values(layout, PageSize::small), gradient(layout, PageSize::small);
+    values[id][0] = 1;
+    gradient[id][0] = 3;
+    OptimizerSettings settings;
+    settings.kind = kind;
+    NamedValues<double> memory;
+    BasicOptimizer<double>(settings, layout, memory)
+        .update(values, gradient, {0, layout.storage_size()}, {1e-10, 1, 1});
+    // The first step of Adam has the size of the learning rate.
+    CHECK(1 - values[id][0] == Approx(kind == OptimizerKind::sgd ? 3e-10 : 1e-10).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("an optimiser names the arrays it needs") {
   ParameterLayout layout;
   layout.add("w", {4}, Initialiser::zeros());

@@ -99,7 +99,7 @@ TEST_CASE("a pipe gets TSV: the last layer's cross attention, mean of heads") {
 }
 
 TEST_CASE("a terminal gets a heat map") {
-  CHECK(report({.words = true, .eos = false, .ascii = true}, kTerminal) ==
+  CHECK(report({.words = true, .eos = false, .terminal = {.ascii = true}}, kTerminal) ==
         "line 1: lost . -> perdu\n"
         "cross attention, layer 1, mean of heads\n"
         "      + lost\n"
@@ -138,8 +138,11 @@ TEST_CASE("a kind of attention that the model does not have is an error") {
         report({.format = AttentionFormat::tsv}));
   CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::encoder}, kPipe, "-", layers_of({decoder, cross})),
                        "--kind encoder: the model has no such attention (it has decoder, cross)", UsageError);
-  CHECK_THROWS_WITH_AS(report({.kind = AttentionChoice::all}, kPipe, "-", {}),
-                       "the model has no attention, so that there is nothing to show", UsageError);
+  CHECK_THROWS_WITH_AS(
+      report({.kind = AttentionChoice::all}, kPipe, "-", {}),
+      "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
+      "Transformers have some)",
+      UsageError);
 }
 
 TEST_CASE("an empty line is an empty line of links") {
@@ -152,18 +155,18 @@ TEST_CASE("an empty line is an empty line of links") {
 }
 
 TEST_CASE("options of the heat map are errors elsewhere") {
-  CHECK(complaint({.format = AttentionFormat::tsv, .width = 40}) ==
+  CHECK(complaint({.format = AttentionFormat::tsv, .terminal = {.width = 40}}) ==
         "--width: has no use with --format tsv (heatmap and table have columns)");
-  CHECK(complaint({.format = AttentionFormat::svg, .ascii = true}) ==
+  CHECK(complaint({.format = AttentionFormat::svg, .terminal = {.ascii = true}}) ==
         "--ascii: has no use with --format svg (a heatmap is drawn with characters)");
-  CHECK(complaint({.format = AttentionFormat::table, .color = ColorChoice::always}) ==
+  CHECK(complaint({.format = AttentionFormat::table, .terminal = {.color = ColorChoice::always}}) ==
         "--color: has no use with --format table (a heatmap has colours)");
-  CHECK(complaint({.format = AttentionFormat::heatmap, .ascii = true, .color = ColorChoice::always}) ==
+  CHECK(complaint({.format = AttentionFormat::heatmap, .terminal = {.ascii = true, .color = ColorChoice::always}}) ==
         "--color always: has no use with --ascii (leave one of them out)");
 }
 
 TEST_CASE("captions of a table fit the width") {
-  const std::string table = report({.format = AttentionFormat::table, .width = 20});
+  const std::string table = report({.format = AttentionFormat::table, .terminal = {.width = 20}});
   CHECK(table.starts_with("line 1: lost . → pe…\ncross attention,\nlayer 1, mean of\nheads\n"));
 }
 

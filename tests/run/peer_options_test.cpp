@@ -9,6 +9,7 @@
 #include "heed/run/bleu.h"
 #include "heed/run/build_vocab.h"
 #include "heed/run/inspect_attention.h"
+#include "heed/run/kernel_regression.h"
 #include "heed/run/tokenize.h"
 #include "heed/run/train.h"
 #include "heed/run/translate.h"
@@ -78,6 +79,7 @@ TEST_CASE("the options of other toolkits lead to ones that exist, or to a reason
   check_peers<BuildVocabOptions>(kBuildVocabTool);
   check_peers<BleuToolOptions>(bleu_tool_info());
   check_peers<InspectAttentionOptions>(inspect_attention_tool_info());
+  check_peers<KernelRegressionOptions>(kernel_regression_tool_info());
 }
 
 TEST_CASE("prefixes, parts and the peers' names find our options") {

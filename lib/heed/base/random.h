@@ -13,7 +13,14 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array
 
 /// The purposes for which heed draws random numbers. The purpose is a part of the random generator's counter, so that
 /// two purposes never get the same numbers.
-enum class RandomUse : std::uint32_t { initialisation = 1, dropout = 2, shuffle = 3, sampling = 4, subwords = 5 };
+enum class RandomUse : std::uint32_t {
+  initialisation = 1,
+  dropout = 2,
+  shuffle = 3,
+  sampling = 4,
+  subwords = 5,
+  examples = 6
+};
 
 /// A sequence of random numbers in which element i is computed directly from i, without computing the elements before
 /// it.

@@ -117,6 +117,7 @@ ModelConfig read_config(const h5::File& file) {
     const std::string attribute = attribute_name(field.info.name);
     const auto value = file.read_attribute("/config", attribute);
     if (!value) {
+      if (field.info.later) continue;
       missing += (missing.empty() ? "" : ", ") + attribute;
       continue;
     }

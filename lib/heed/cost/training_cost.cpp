@@ -15,7 +15,7 @@
 #include "heed/ops/embedding.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/optimizer_kernels.h"
-#include "heed/ops/residual_norm.h"
+#include "heed/train/update_step.h"
 
 namespace heed {
 namespace {
@@ -24,6 +24,9 @@ namespace {
 constexpr std::size_t kUpdates = 1000;
 // The number of seconds for which the kernels are measured.
 constexpr double kSeconds = 0.1;
+// The number of seconds for which whole updates are measured, and the least number of updates.
+constexpr double kMeasuredSeconds = 0.5;
+constexpr int kLeastUpdates = 2;
 // The greatest number of rows of a measured matrix product when no weight has to be converted (float32).
 constexpr std::int64_t kRows = 256;
 // The greatest number of parameters that one thread updates when the optimiser is measured.
@@ -120,7 +123,7 @@ class Calibration {
               Precision precision, ThreadPool& pool)
       : model_(model),
         products_(model.products()),
-        norms_(model.residual_norms()),
+        norms_(*model.residual_norms()),
         options_(options),
         pool_(pool),
         timer_(pool) {
@@ -180,9 +183,10 @@ class Calibration {
 
   /// Adds one kernel for each shape of matrix product in the model's layers, and one kernel for the normalisation.
   void add_layers() {
-    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool>, std::vector<Product>> kinds;
+    std::map<std::tuple<std::int64_t, std::int64_t, Activation, bool, bool>, std::vector<Product>> kinds;
     for (const Product& product : products_)
-      kinds[{product.outputs, product.inputs, product.activation, product.rounded_input}].push_back(product);
+      kinds[{product.outputs, product.inputs, product.activation, product.gated, product.rounded_input}].push_back(
+          product);
     for (const auto& [kind, products] : kinds) {
       const Product product = products.front();
       const bool rounded = product.rounded_input && takes_bfloat16(workers_.front()->device);
@@ -190,12 +194,7 @@ class Calibration {
           std::count_if(products.begin(), products.end(), [](const Product& p) { return p.side == TokenSide::source; });
       add(rates_.source_token, source, rows_, [=, this](Worker& worker) {
         Graph<float>& graph = worker.graph;
-        const auto op = [&](const Variable<float>& x) {
-          const Variable<float> weight = graph.parameter(product.weight, product.shape());
-          const Variable<float> bias = graph.parameter(product.bias, {product.outputs});
-          return dropout(graph, linear(graph, x, weight, bias, product.activation, product.result_use),
-                         product.dropout);
-        };
+        const auto op = [&](const Variable<float>& x) { return dropout(graph, product(graph, x), product.dropout); };
         return worker.run(rows_, product.inputs, op, rounded);
       });
       const auto target = static_cast<double>(std::ssize(products) - source);
@@ -208,11 +207,9 @@ class Calibration {
     add(rates_.norm, 1, rows_, [=, this](Worker& worker) {
       Graph<float>& graph = worker.graph;
       return worker.run(rows_, model_.width(), [&](const Variable<float>& x) {
-        // As in training, residual_norm() overwrites its second operand, worker.other, with the sum of both operands.
+        // As in training, the op overwrites its second operand, worker.other, with the sum of both operands.
         // Each timed call adds to the sum of the call before.
-        return residual_norm(graph, x, worker.other, graph.parameter(norms_.scale), graph.parameter(norms_.bias),
-                             norms_.epsilon, norms_.dropout, worker.other.value)
-            .normed;
+        return norms_.norm.add(graph, x, worker.other, norms_.dropout, worker.other.value).normed;
       });
     });
   }
@@ -333,7 +330,7 @@ double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& opti
 /// Returns the bytes that normalisations and embeddings read and write in the forward and backward pass: ten floats and
 /// two bytes of dropout mask for each element of their results.
 double norm_bytes(const Model<float>& model, const TokenCounts& counts) {
-  const ResidualNorms norms = model.residual_norms();
+  const ResidualNorms norms = *model.residual_norms();
   return 42 * as_double(model.width()) *
          (as_double(counts.source) * (norms.source + 1) + as_double(counts.target) * (norms.target + 1));
 }
@@ -351,6 +348,46 @@ std::array<double, 4> seconds_of_tokens(const ResidualNorms& norms, const Rates&
               (norms.target * rate.norm + rate.embedding) * as_double(t.target)};
 }
 
+/// Measures the speed of training with whole updates, for a model whose layers have other work than the kernels that
+/// Calibration measures. The updates change copies of the parameters.
+TrainingCost measured_cost(const Model<float>& model, const ParameterValues<float>& parameters,
+                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& options,
+                           Precision precision, ThreadPool& pool) {
+  ParameterValues<float> copy = parameters;
+  NamedParameterValues memory;
+  const Optimizer updater(optimizer, model.layout(), memory);
+  const BatchLoss loss = [&model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& loss_options,
+                                  CrossEntropySums* sums) { return model.loss(graph, batch, loss_options, sums); };
+  GradientWorkers workers(model.layout(), loss, precision, pool);
+  UpdateStep step(workers, updater, copy, nullptr, 0, pool);
+  EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
+  batches.prepare(0);
+  TrainingCost cost;
+  double operations = 0;
+  // The first update allocates the memory of the threads and is not measured.
+  std::int64_t next = 0;
+  for (int update = 0; update <= kLeastUpdates || cost.seconds < kMeasuredSeconds; ++update) {
+    std::vector<Shard> shards;
+    for (int i = 0; i < options.optimizer_delay; ++i)
+      cut_into_shards(examples, batches[next++ % batches.size()], shards);
+    const double seconds = seconds_of([&] {
+      step.run(examples, shards, options.label_smoothing, {.seed = 1, .update = static_cast<std::uint64_t>(update)},
+               update + 1, 0);
+    });
+    if (update == 0) continue;
+    cost.seconds += seconds;
+    for (const Shard& shard : shards) {
+      cost.target_tokens += shard.target_tokens;
+      TokenCounts counts;
+      for (const std::int32_t example : shard.examples) counts.add(examples.size_of(example));
+      const ModelWork work = forward_work(model, counts);
+      operations += 6 * as_double(work.layers + work.attention + work.output);
+    }
+  }
+  cost.parts = {{"measured updates", pool.size() * cost.seconds, operations}};
+  return cost;
+}
+
 }  // namespace
 
 TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
@@ -358,9 +395,10 @@ TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& pa
                            Precision precision, ThreadPool& pool) {
   const Plan plan(examples, batch, pool.size());
   if (plan.updates.empty()) return {};
+  if (!model.residual_norms()) return measured_cost(model, parameters, optimizer, examples, batch, precision, pool);
   const Rates rate =
       Calibration(model, parameters, optimizer, examples, plan.typical_shard, batch, precision, pool).measure();
-  const ResidualNorms norms = model.residual_norms();
+  const ResidualNorms norms = *model.residual_norms();
   const double threads = pool.size(), updates = as_double(std::ssize(plan.updates));
   const double parameter_count = as_double(model.layout().storage_size());
   const double update = rate.parameter * parameter_count / threads, barriers = 3 * rate.barrier;

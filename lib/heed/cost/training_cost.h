@@ -24,8 +24,9 @@ struct TrainingCost {
   double tokens_per_second() const { return static_cast<double>(target_tokens) / seconds; }
 };
 
-/// Predicts the cost of training; the measurement takes part of a second. `parameters` are only read. `pool` must be
-/// the pool that will train. Throws the errors of the ops.
+/// Predicts the cost of training; the measurement takes part of a second. Where the model has no residual_norms(), the
+/// time of whole updates is measured instead of the time of kernels, which takes longer for a large model. `parameters`
+/// are only read. `pool` must be the pool that will train. Throws the errors of the ops.
 TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
                            const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& batch,
                            Precision precision, ThreadPool& pool);

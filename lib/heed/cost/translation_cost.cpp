@@ -14,7 +14,6 @@
 #include "heed/ops/embedding.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/linear.h"
-#include "heed/ops/residual_norm.h"
 #include "heed/ops/top_k.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -46,7 +45,7 @@ class ModelCalibration {
                    ThreadTeam* team)
       : model_(model),
         width_(model.model.width()),
-        norms_(model.model.residual_norms()),
+        norms_(*model.model.residual_norms()),
         counts_(counts),
         timer_(pool) {
     for (const AttentionLayers& layers : model.model.attention_layers())
@@ -110,7 +109,8 @@ class ModelCalibration {
   double memory_taken(const DecodingCounts& counts) const {
     std::int64_t widest = 0;
     for (const auto& layer : encoder_)
-      for (const Product& product : layer) widest = std::max(widest, product.outputs);
+      for (const Product& product : layer)
+        widest = std::max(widest, product.outputs + (product.gated ? product.outputs / 2 : 0));
     const std::int64_t layer = width_ * 4 + widest;
     const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
     return sizeof(float) * as_double(counts.most_source * layer) +
@@ -195,13 +195,8 @@ class ModelCalibration {
       t.arena.reset();
       double seconds = 0;
       for (const Product& product : layers[t.turn++ % layers.size()]) {
-        const Tensor<float> x = t.some(rows, product.inputs),
-                            y = t.arena.template tensor<float>({rows, product.outputs});
-        seconds += seconds_of([&] {
-          LinearInput<float>(t.graph, x)
-              .multiply(t.graph.parameter(product.weight, product.shape()).value,
-                        t.graph.parameter(product.bias, {product.outputs}).value, product.activation, y);
-        });
+        const Variable<float> x = t.graph.input(t.some(rows, product.inputs));
+        seconds += seconds_of([&] { product(t.graph, x); });
       }
       return seconds;
     });
@@ -213,10 +208,7 @@ class ModelCalibration {
       t.arena.reset();
       const Variable<float> x = t.graph.input(t.some(rows, width_));
       const Variable<float> y = t.graph.input(t.some(rows, width_));
-      return seconds_of([&] {
-        residual_norm(t.graph, x, y, t.graph.parameter(norms_.scale), t.graph.parameter(norms_.bias), norms_.epsilon,
-                      0);
-      });
+      return seconds_of([&] { norms_.norm.add(t.graph, x, y, 0); });
     });
   }
 
@@ -433,6 +425,8 @@ TranslationCost translation_cost(Translator& translator, const std::vector<std::
   for (const auto& chunk : chunks)
     for (const DecodingCounts& thread : chunk) all += thread;
   if (all.tokens.target == 0) return cost;
+  for (std::size_t i = 0; i < translator.models(); ++i)
+    if (!translator.loaded_model(i).model.residual_norms()) return cost;
   ThreadPool leader(1);
   ThreadPool& threads = team ? leader : pool;
   std::vector<std::unique_ptr<ModelCalibration>> models;

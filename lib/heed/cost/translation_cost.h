@@ -80,7 +80,8 @@ struct TranslationCost {
 
 /// Predicts the cost of the work in `chunks`, which holds the counts of each thread for each chunk of lines; at the end
 /// of a chunk, all threads wait for the slowest. When `team` is given, one thread led the decoding and the team shared
-/// its work. The measurement takes about 0.3 seconds, during which the process must not translate.
+/// its work. Returns a cost without parts where a model has no residual_norms(): the time of such a model's kernels is
+/// not known. The measurement takes about 0.3 seconds, during which the process must not translate.
 TranslationCost translation_cost(Translator& translator, const std::vector<std::vector<DecodingCounts>>& chunks,
                                  ThreadPool& pool, ThreadTeam* team);
 

@@ -38,6 +38,7 @@ AttentionMap without_last(const AttentionMap& map, bool row, bool column) {
 }  // namespace
 
 std::string AttentionMap::title() const {
+  if (axes) return axes->caption;
   return kind + " attention, layer " + std::to_string(layer) + ", " +
          (head > 0 ? "head " + std::to_string(head) : reduction + " of heads");
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,13 @@
 #include <vector>
 
 namespace heed {
+
+/// The names of the axes of an attention map whose queries and keys are numbers instead of tokens, and a caption.
+struct NumberAxes {
+  std::string caption = {};
+  std::string rows = {}, columns = {};  ///< what the numbers of the rows and of the columns are, such as "query x"
+  bool operator==(const NumberAxes&) const = default;
+};
 
 /// The attention weights of one head in one sentence: how strongly each query (row) weighs each key (column). In
 /// cross-attention the rows are the target tokens that were produced and the columns are the source tokens. In the
@@ -20,9 +28,13 @@ struct AttentionMap {
   std::string reduction = {};  ///< "mean" or "max" for a combination of several heads, else empty
   std::vector<std::string> rows = {}, columns = {};  ///< the tokens of the queries and of the keys
   std::vector<float> weights = {};  ///< [rows, columns], row-major; the weights in a row of one head sum to 1
+  /// Present if `rows` and `columns` are numbers in ascending order, as in kernel regression. Pictures then show the
+  /// map as a plot over two axes: with small cells, and with labels at some rows and columns only.
+  std::optional<NumberAxes> axes = {};
 
   float at(std::size_t row, std::size_t column) const { return weights[row * columns.size() + column]; }
-  /// Returns a caption for the map: "cross attention, layer 4, head 2" or "cross attention, layer 4, mean of heads".
+  /// Returns a caption for the map: "cross attention, layer 4, head 2" or "cross attention, layer 4, mean of heads";
+  /// for a map with axes, the axes' caption.
   std::string title() const;
   /// Throws Error unless the map has rows x columns weights and all weights are finite.
   void check() const;

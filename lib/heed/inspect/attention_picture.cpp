@@ -1,6 +1,8 @@
 #include "heed/inspect/attention_picture.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "heed/base/terminal.h"
@@ -15,6 +17,11 @@ constexpr double kMargin = 20, kCell = 20, kFont = 12, kHeading = 16, kTitle = 1
 constexpr double kWidest = 1800;
 // A token that takes more columns than this in a fixed-width font is cut.
 constexpr int kLongestToken = 24;
+// The room for the labels and for the name of the axis below a map with axes, for the colour scale below the name, and
+// for the name of the axis at the left of the map, in pixels.
+constexpr double kBelow = 42, kOwnScale = 34, kAxisName = 20;
+// The size that the larger side of a map with axes has, in pixels, where the limits of the cells' size allow it.
+constexpr double kNumbersSide = 440;
 // The tokens above the columns of a map are rotated by this angle, in degrees clockwise.
 constexpr double kSlant = -55;
 constexpr double kSin = 0.82, kCos = 0.58;
@@ -29,7 +36,8 @@ struct Label {
 /// An attention map and its position in the picture.
 struct Placed {
   const AttentionMap* map;
-  Point corner;  // the upper left corner of the map's cells
+  Point corner;   // the upper left corner of the map's cells
+  float top = 0;  // the upper end of the colour scale
 };
 
 /// The positions of all texts and maps of a picture, and the picture's size. They are computed before anything is
@@ -38,7 +46,7 @@ struct Layout {
   std::vector<Label> labels;
   std::vector<Placed> maps;
   double width = 0, height = 0;
-  float top = 0;
+  float top = 0;  // the upper end of the common colour scale; 0 if each map has a colour scale of its own
 };
 
 std::string shown(const std::string& token) {
@@ -51,17 +59,37 @@ double widest(const std::vector<std::string>& tokens) {
   return width;
 }
 
+/// Returns the width and height of a map's cells, in pixels.
+double cell_size(const AttentionMap& map) {
+  if (!map.axes) return kCell;
+  const auto longer = static_cast<double>(std::max(map.rows.size(), map.columns.size()));
+  return std::clamp(std::floor(kNumbersSide / std::max(longer, 1.0)), 2.0, 40.0);
+}
+
+/// Returns the distance, in cells, from one label to the next along a side of a map with axes, if a label takes `room`
+/// pixels. Distances are 1, 2 or 5 times a power of ten.
+std::size_t label_step(double room, double cell) {
+  std::size_t step = 1;
+  for (std::size_t i = 0; static_cast<double>(step) * cell < room; ++i) step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+  return step;
+}
+
 /// The size of one attention map with its texts, in pixels. The tokens of the rows are at the left of the cells. The
 /// tokens of the columns are above the cells and slanted, so that the last tokens may reach beyond the right edge of
-/// the cells.
+/// the cells. A map with axes has its labels at the left of the cells and below the cells.
 struct Extent {
   double left, above, width, height;
 
   explicit Extent(const AttentionMap& map)
-      : left(widest(map.rows) + 8),
-        above(widest(map.columns) * kSin + kFont + kTitle + 12),
-        width(std::max(kCell * static_cast<double>(map.columns.size()), text_width(map.title(), kTitle, true))),
-        height(above + kCell * static_cast<double>(map.rows.size())) {
+      : left(std::ceil(widest(map.rows)) + 8 + (map.axes ? kAxisName : 0)),
+        above(map.axes ? kTitle + 12 : widest(map.columns) * kSin + kFont + kTitle + 12),
+        width(
+            std::max(cell_size(map) * static_cast<double>(map.columns.size()), text_width(map.title(), kTitle, true))),
+        height(above + cell_size(map) * static_cast<double>(map.rows.size()) + (map.axes ? kBelow + kOwnScale : 0)) {
+    if (map.axes) {
+      width = std::ceil(width + left + widest(map.columns) / 2);
+      return;
+    }
     for (std::size_t c = 0; c < map.columns.size(); ++c)
       width = std::max(width, kCell * (static_cast<double>(c) + 0.8) + text_width(shown(map.columns[c]), kFont) * kCos);
     width += left;
@@ -85,17 +113,18 @@ Layout arrange(std::span<const AttentionSection> sections) {
     const AttentionMap* before = nullptr;
     for (const AttentionMap& map : section.maps) {
       map.check();
-      for (const float weight : map.weights) greatest = std::max(greatest, weight);
+      const float of_map = map.weights.empty() ? 0 : *std::max_element(map.weights.begin(), map.weights.end());
+      greatest = std::max(greatest, of_map);
       const Extent extent(map);
-      const bool next_row =
-          before && (before->kind != map.kind || before->layer != map.layer || x + extent.width > kWidest);
+      const bool next_row = before && ((!map.axes && (before->kind != map.kind || before->layer != map.layer)) ||
+                                       x + extent.width > kWidest);
       if (next_row) {
         x = kMargin;
         y += row_height + kGap;
         row_height = 0;
       }
       put(x + extent.left, y + kTitle, map.title(), kTitle);
-      layout.maps.push_back({&map, {x + extent.left, y + extent.above}});
+      layout.maps.push_back({&map, {x + extent.left, y + extent.above}, fine_scale_top(of_map)});
       x += extent.width + kGap;
       layout.width = std::max(layout.width, x - kGap);
       row_height = std::max(row_height, extent.height);
@@ -103,9 +132,11 @@ Layout arrange(std::span<const AttentionSection> sections) {
     }
     y += row_height + kGap;
   }
-  layout.top = scale_top(greatest);
+  const bool own_scales = std::any_of(layout.maps.begin(), layout.maps.end(),
+                                      [](const Placed& placed) { return placed.map->axes.has_value(); });
+  if (!own_scales) layout.top = scale_top(greatest);
   layout.width = std::max(layout.width, 320.0) + kMargin;
-  layout.height = y + 34;
+  layout.height = y + (own_scales ? 0 : 34);
   return layout;
 }
 
@@ -131,25 +162,68 @@ void draw_map(Canvas& canvas, const Placed& placed, float top) {
   }
 }
 
-void draw_scale(Canvas& canvas, const Layout& layout) {
+/// Draws the colour scale of weights from 0 to `top`; `corner` is the upper left corner of the scale and its texts.
+void draw_scale(Canvas& canvas, Point corner, const std::string& top) {
   constexpr int kSteps = 100;
   constexpr double kStep = 2, kHeight = 12;
-  const double y = layout.height - kMargin - kHeight, x = kMargin + 60;
-  canvas.text({kMargin, y + 10}, "weight", {.size = kFont});
+  const double x = corner.x + 60, y = corner.y;
+  canvas.text({corner.x, y + 10}, "weight", {.size = kFont});
   canvas.text({x - 4, y + 10}, "0", {.size = kFont, .anchor = Anchor::end});
   // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
   for (int i = 0; i < kSteps; ++i)
     canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
                      color_of(static_cast<float>(i) / (kSteps - 1)));
-  char top[16];
-  std::snprintf(top, sizeof top, "%.1f", static_cast<double>(layout.top));
   canvas.text({x + kStep * kSteps + 6, y + 10}, top, {.size = kFont});
+}
+
+std::string number_text(const char* format, float number) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, static_cast<double>(number));
+  return text;
+}
+
+/// Draws an attention map whose queries and keys are numbers: the cells, ticks with labels, and the names of the axes.
+void draw_numbers(Canvas& canvas, const Placed& placed) {
+  constexpr double kTick = 4, kGapBesideLabels = 14;
+  const AttentionMap& map = *placed.map;
+  const double cell = cell_size(map), x = placed.corner.x, y = placed.corner.y;
+  const double width = cell * static_cast<double>(map.columns.size());
+  const double height = cell * static_cast<double>(map.rows.size());
+  const auto middle = [&](std::size_t index) { return cell * (static_cast<double>(index) + 0.5); };
+  const auto tick = [&](Point from, Point to) {
+    const std::array<Point, 2> line{from, to};
+    canvas.line(line, {120, 120, 120}, 1);
+  };
+  for (std::size_t r = 0; r < map.rows.size(); ++r)
+    for (std::size_t c = 0; c < map.columns.size(); ++c)
+      canvas.rectangle({x + cell * static_cast<double>(c), y + cell * static_cast<double>(r)}, cell, cell,
+                       color_of(map.at(r, c) / placed.top), hint(map, r, c));
+  const std::size_t down = label_step(kFont + 6, cell);
+  for (std::size_t r = 0; r < map.rows.size(); r += down) {
+    tick({x - kTick, y + middle(r)}, {x, y + middle(r)});
+    canvas.text({x - kTick - 3, y + middle(r) + 0.36 * kFont}, shown(map.rows[r]),
+                {.size = kFont, .anchor = Anchor::end});
+  }
+  const std::size_t across = label_step(widest(map.columns) + kGapBesideLabels, cell);
+  for (std::size_t c = 0; c < map.columns.size(); c += across) {
+    tick({x + middle(c), y + height}, {x + middle(c), y + height + kTick});
+    canvas.text({x + middle(c), y + height + kTick + kFont + 1}, shown(map.columns[c]),
+                {.size = kFont, .anchor = Anchor::middle});
+  }
+  canvas.text({x + width / 2, y + height + kBelow - 4}, map.axes->columns, {.size = kFont, .anchor = Anchor::middle});
+  canvas.text({x - std::ceil(widest(map.rows)) - kAxisName + 4, y + height / 2}, map.axes->rows,
+              {.size = kFont, .anchor = Anchor::middle, .rotate = -90});
+  draw_scale(canvas, {x, y + height + kBelow + kOwnScale - 20}, number_text("%g", placed.top));
 }
 
 void draw(Canvas& canvas, const Layout& layout) {
   for (const Label& label : layout.labels) canvas.text(label.at, label.text, label.style);
-  for (const Placed& map : layout.maps) draw_map(canvas, map, layout.top);
-  draw_scale(canvas, layout);
+  for (const Placed& placed : layout.maps)
+    if (placed.map->axes)
+      draw_numbers(canvas, placed);
+    else
+      draw_map(canvas, placed, layout.top);
+  if (layout.top > 0) draw_scale(canvas, {kMargin, layout.height - kMargin - 12}, number_text("%.1f", layout.top));
 }
 
 }  // namespace

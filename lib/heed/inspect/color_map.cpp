@@ -65,6 +65,24 @@ int palette_index(float value) {
   return ladder[std::min(static_cast<std::size_t>(step), ladder.size() - 1)];
 }
 
+int palette_index(Rgb color) {
+  // The 216 colours have one of these six values for each of red, green and blue.
+  constexpr std::array levels{0, 95, 135, 175, 215, 255};
+  const auto nearest = [&](int part) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < levels.size(); ++i)
+      if (std::abs(levels[i] - part) < std::abs(levels[best] - part)) best = i;
+    return static_cast<int>(best);
+  };
+  return 16 + 36 * nearest(color.red) + 6 * nearest(color.green) + nearest(color.blue);
+}
+
+float fine_scale_top(float greatest) {
+  if (!(greatest > 0)) return 0.1F;
+  const double unit = std::pow(10, std::floor(std::log10(static_cast<double>(greatest))));
+  return static_cast<float>(std::ceil(static_cast<double>(greatest) / unit - 1e-3) * unit);
+}
+
 float scale_top(float greatest) {
   return std::clamp(std::ceil(greatest * 10 - 1e-3F) / 10, 0.1F, 1.0F);
 }

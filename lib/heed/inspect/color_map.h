@@ -19,8 +19,15 @@ Rgb color_of(float value);
 /// of ten colours among the indices 16 to 255, which look the same on all terminals.
 int palette_index(float value);
 
+/// Returns the index of the colour, among the 216 colours 16 to 231 of a terminal with 256 colours, that is nearest to
+/// the given colour.
+int palette_index(Rgb color);
+
 /// Returns the upper end of a colour scale for weights of which the largest is `greatest`: `greatest` rounded up to a
 /// tenth, at least 0.1 and at most 1.
 float scale_top(float greatest);
+/// Returns the upper end of a colour scale for weights that may all be small: `greatest` rounded up to one significant
+/// digit; 0.1 if `greatest` is 0.
+float fine_scale_top(float greatest);
 
 }  // namespace heed

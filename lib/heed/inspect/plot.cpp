@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "heed/base/streams.h"
+#include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
 
 namespace heed {
@@ -13,8 +14,11 @@ namespace {
 
 constexpr double kNarrowest = 860, kHeight = 480, kFont = 12, kTitle = 16;
 constexpr double kTop = 64, kBottom = 58, kLeft = 74, kRight = 74, kNoAxis = 30;
-constexpr std::size_t kMostPoints = 600;
-constexpr Rgb kGrid = {228, 228, 228}, kAxis = {120, 120, 120}, kText = {34, 34, 34};
+constexpr double kDot = 3.5, kSmallDot = 2;  // radius of a dot
+// A curve has at most kMostPoints points. A series without a line has at most kMostDots, and small ones where it has
+// more than kFewDots.
+constexpr std::size_t kMostPoints = 600, kFewDots = 200, kMostDots = 2000;
+constexpr Rgb kGrid = {228, 228, 228}, kAxis = {120, 120, 120}, kPoints = {140, 140, 140}, kText = {34, 34, 34};
 
 /// The colours of the curves. Colour-blind readers can tell these colours apart, also in grey (after Okabe and Ito,
 /// 2008).
@@ -35,33 +39,18 @@ struct Range {
   }
 };
 
-/// Returns the points of a curve. If the curve has more than kMostPoints points, it is divided into kMostPoints parts,
-/// and each part is replaced by the mean of its points.
-std::vector<Point> thinned(const PlotSeries& series) {
-  std::vector<Point> points;
-  std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(points), finite);
-  if (points.size() <= kMostPoints) return points;
+/// Returns fewer points if there are more than `most`: the points are divided into `most` parts, and each part is
+/// replaced by the mean of its points, or, if `mean` is false, by its first point.
+std::vector<Point> thinned(const std::vector<Point>& points, std::size_t most, bool mean) {
+  if (points.size() <= most) return points;
   std::vector<Point> out;
-  for (std::size_t i = 0; i < kMostPoints; ++i) {
-    const std::size_t begin = i * points.size() / kMostPoints, end = (i + 1) * points.size() / kMostPoints;
-    Point mean;
-    for (std::size_t k = begin; k < end; ++k) mean = {mean.x + points[k].x, mean.y + points[k].y};
+  for (std::size_t i = 0; i < most; ++i) {
+    const std::size_t begin = i * points.size() / most, end = (i + 1) * points.size() / most;
+    Point sum;
+    for (std::size_t k = begin; k < end; ++k) sum = {sum.x + points[k].x, sum.y + points[k].y};
     const auto count = static_cast<double>(end - begin);
-    out.push_back({mean.x / count, mean.y / count});
+    out.push_back(mean ? Point{sum.x / count, sum.y / count} : points[begin]);
   }
-  return out;
-}
-
-/// Returns a value as a short label for a plot's axis: "1.5", "20K", "3M".
-std::string tick_text(double value) {
-  char out[32];
-  const double size = std::abs(value);
-  if (size >= 1e6)
-    std::snprintf(out, sizeof out, "%gM", value / 1e6);
-  else if (size >= 1e4)
-    std::snprintf(out, sizeof out, "%gK", value / 1e3);
-  else
-    std::snprintf(out, sizeof out, "%g", value);
   return out;
 }
 
@@ -86,11 +75,11 @@ double width_of(const Plot& plot) {
   return std::max({kNarrowest, legend, kLeft + text_width(plot.title, kTitle, true) + kBehindName});
 }
 
-/// Draws the axes, the legend and the curves of a plot on an SVG canvas.
+/// Draws the axes, the legend and the curves of a plot on a canvas of the size width_of(plot) x kHeight.
 class Painter {
  public:
-  explicit Painter(const Plot& plot);
-  std::string paint();
+  Painter(const Plot& plot, Canvas& canvas);
+  void paint();
 
  private:
   struct Axis {
@@ -101,51 +90,55 @@ class Painter {
     }
   };
 
+  void end_x_axis_at_last_point(const Range& x);
   void frame();
   void legend();
   void series(std::size_t index);
-  Rgb color(std::size_t index) const { return kColors[index % kColors.size()]; }
+  Rgb color(std::size_t index) const { return plot_color(plot_, index); }
   /// Returns the colour for the labels of the right axis (if `right` is true) or the left axis: the colour of the curve
   /// if the plot has two axes and only one curve uses this axis, else the colour of all other texts.
   Rgb axis_color(bool right) const;
 
   const Plot& plot_;
+  Canvas& canvas_;
   const double width_;
-  std::vector<std::vector<Point>> points_;
+  std::vector<std::vector<std::vector<Point>>> lines_;  // for each series, the parts of its line
   bool has_right_ = false;
   Axis x_, left_, right_;
-  SvgCanvas canvas_;
 };
 
-Painter::Painter(const Plot& plot) : plot_(plot), width_(width_of(plot)), canvas_(width_, kHeight, plot.title) {
+Painter::Painter(const Plot& plot, Canvas& canvas) : plot_(plot), canvas_(canvas), width_(width_of(plot)) {
   Range x, left, right;
   right.include(0);
   for (const PlotSeries& one : plot.series) {
     has_right_ = has_right_ || one.right;
-    points_.push_back(thinned(one));
-    for (const Point& point : points_.back()) {
-      x.include(point.x);
-      (one.right ? right : left).include(point.y);
-    }
+    lines_.push_back(plot_lines(one));
+    for (const std::vector<Point>& line : lines_.back())
+      for (const Point& point : line) {
+        x.include(point.x);
+        (one.right ? right : left).include(point.y);
+      }
   }
   const auto ticks = [](const Range& range, int wanted) {
     return range.empty() ? nice_ticks(0, 1, wanted) : nice_ticks(range.low, range.high, wanted);
   };
-  // The x axis gets at most as many ticks as there are whole numbers in its range: for x in epochs, no tick is at half
-  // an epoch.
-  const double whole = std::clamp(std::floor(x.high - x.low), 1.0, 8.0);
+  // For x in epochs, the x axis gets at most as many ticks as there are whole numbers in its range, so that no tick is
+  // at half an epoch.
+  const double whole = plot.counts ? std::clamp(std::floor(x.high - x.low), 1.0, 8.0) : 8;
   x_ = {ticks(x, x.empty() ? 1 : static_cast<int>(whole)), kLeft, width_ - (has_right_ ? kRight : kNoAxis)};
   left_ = {ticks(left, 6), kHeight - kBottom, kTop};
   right_ = {ticks(right, 6), kHeight - kBottom, kTop};
-  // The x axis ends at the last point of the curves. The ticks behind the last point are removed, and the axis is
-  // stretched so that the last point is at the right end.
-  if (!x.empty() && x.high > x.low) {
-    const double begin = std::max(x_.ticks.front(), std::min(x.low, 0.0)), end = x.high;
-    const double scale = (x_.to - x_.from) / (end - begin);
-    while (x_.ticks.size() > 2 && x_.ticks.back() > end) x_.ticks.pop_back();
-    x_.to = x_.from + (x_.ticks.back() - begin) * scale;
-    x_.from += (x_.ticks.front() - begin) * scale;
-  }
+  if (plot.counts && !x.empty() && x.high > x.low) end_x_axis_at_last_point(x);
+}
+
+/// Removes the ticks behind the last point of the curves, and stretches the x axis so that the last point is at the
+/// right end.
+void Painter::end_x_axis_at_last_point(const Range& x) {
+  const double begin = std::max(x_.ticks.front(), std::min(x.low, 0.0)), end = x.high;
+  const double scale = (x_.to - x_.from) / (end - begin);
+  while (x_.ticks.size() > 2 && x_.ticks.back() > end) x_.ticks.pop_back();
+  x_.to = x_.from + (x_.ticks.back() - begin) * scale;
+  x_.from += (x_.ticks.front() - begin) * scale;
 }
 
 Rgb Painter::axis_color(bool right) const {
@@ -157,20 +150,25 @@ Rgb Painter::axis_color(bool right) const {
 
 void Painter::frame() {
   const double end = width_ - (has_right_ ? kRight : kNoAxis), floor = kHeight - kBottom;
+  const std::vector<std::string> x_labels = tick_labels(x_.ticks), left_labels = tick_labels(left_.ticks),
+                                 right_labels = tick_labels(right_.ticks);
   canvas_.text({kLeft, 26}, plot_.title, {.size = kTitle, .bold = true});
-  for (const double tick : left_.ticks) {
-    const std::array<Point, 2> line{{{kLeft, left_.at(tick)}, {end, left_.at(tick)}}};
+  for (std::size_t i = 0; i < left_.ticks.size(); ++i) {
+    const double y = left_.at(left_.ticks[i]);
+    const std::array<Point, 2> line{{{kLeft, y}, {end, y}}};
     canvas_.line(line, kGrid, 1);
-    canvas_.text({kLeft - 8, left_.at(tick) + 4}, tick_text(tick),
+    canvas_.text({kLeft - 8, y + 4}, left_labels[i],
                  {.size = kFont, .anchor = Anchor::end, .color = axis_color(false)});
   }
   if (has_right_)
-    for (const double tick : right_.ticks)
-      canvas_.text({end + 8, right_.at(tick) + 4}, tick_text(tick), {.size = kFont, .color = axis_color(true)});
-  for (const double tick : x_.ticks) {
-    const std::array<Point, 2> line{{{x_.at(tick), floor}, {x_.at(tick), floor + 5}}};
+    for (std::size_t i = 0; i < right_.ticks.size(); ++i)
+      canvas_.text({end + 8, right_.at(right_.ticks[i]) + 4}, right_labels[i],
+                   {.size = kFont, .color = axis_color(true)});
+  for (std::size_t i = 0; i < x_.ticks.size(); ++i) {
+    const double x = x_.at(x_.ticks[i]);
+    const std::array<Point, 2> line{{{x, floor}, {x, floor + 5}}};
     canvas_.line(line, kAxis, 1);
-    canvas_.text({x_.at(tick), floor + 20}, tick_text(tick), {.size = kFont, .anchor = Anchor::middle});
+    canvas_.text({x, floor + 20}, x_labels[i], {.size = kFont, .anchor = Anchor::middle});
   }
   const std::array<Point, 2> base{{{kLeft, floor}, {end, floor}}};
   canvas_.line(base, kAxis, 1);
@@ -187,7 +185,10 @@ void Painter::legend() {
   double x = kLeft;
   for (std::size_t i = 0; i < plot_.series.size(); ++i) {
     const std::array<Point, 2> line{{{x, 44}, {x + 20, 44}}};
-    canvas_.line(line, color(i), 2.5);
+    if (plot_.series[i].line)
+      canvas_.line(line, color(i), 2.5);
+    else
+      canvas_.dot({x + 10, 44}, kDot, color(i));
     canvas_.text({x + kMark, 48}, plot_.series[i].name, {.size = kFont});
     x += legend_width(plot_.series[i]);
   }
@@ -196,27 +197,32 @@ void Painter::legend() {
 void Painter::series(std::size_t index) {
   const PlotSeries& one = plot_.series[index];
   const Axis& y = one.right ? right_ : left_;
-  std::vector<Point> line;
-  for (const Point& point : points_[index]) line.push_back({x_.at(point.x), y.at(point.y)});
-  if (line.size() > 1) canvas_.line(line, color(index), 2);
-  if (!one.dots && line.size() != 1) return;
-  for (std::size_t i = 0; i < line.size(); ++i)
-    canvas_.dot(line[i], 3.5, color(index),
-                one.name + ": " + value_text(points_[index][i].y) + " at " + value_text(points_[index][i].x));
+  for (const std::vector<Point>& points : lines_[index]) {
+    std::vector<Point> line;
+    for (const Point& point : points) line.push_back({x_.at(point.x), y.at(point.y)});
+    if (one.line && line.size() > 1) canvas_.line(line, color(index), 2);
+    if (one.line && !one.dots && line.size() != 1) continue;
+    for (std::size_t i = 0; i < line.size(); ++i)
+      canvas_.dot(line[i], one.line || line.size() <= kFewDots ? kDot : kSmallDot, color(index),
+                  one.name + ": " + value_text(points[i].y) + " at " + value_text(points[i].x));
+  }
 }
 
-std::string Painter::paint() {
+void Painter::paint() {
   frame();
   legend();
-  for (std::size_t i = 0; i < points_.size(); ++i) series(i);
-  return canvas_.take();
+  for (const bool lines : {false, true})
+    for (std::size_t i = 0; i < plot_.series.size(); ++i)
+      if (plot_.series[i].line == lines) series(i);
 }
 
 }  // namespace
 
 std::vector<double> nice_ticks(double low, double high, int wanted) {
-  if (!(high > low)) {
-    const double around = low == 0 ? 1 : std::abs(low) * 0.1;
+  // A range so narrow that a double has no digits left for its ticks is widened like an empty one.
+  const double size = std::max(std::abs(low), std::abs(high));
+  if (!(high - low > 1e-12 * size)) {
+    const double around = size == 0 ? 1 : size * 0.1;
     low -= around;
     high += around;
   }
@@ -230,13 +236,56 @@ std::vector<double> nice_ticks(double low, double high, int wanted) {
   return ticks;
 }
 
+std::vector<std::string> tick_labels(std::span<const double> ticks) {
+  double largest = 0;
+  for (const double tick : ticks) largest = std::max(largest, std::abs(tick));
+  const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : largest;
+  // One digit more than the ratio of the largest tick to the step has, so that neighbouring ticks differ.
+  const int digits = step > 0 && largest > 0 ? std::clamp(static_cast<int>(std::log10(largest / step)) + 2, 6, 15) : 6;
+  std::vector<std::string> out;
+  for (const double tick : ticks) {
+    const double size = std::abs(tick), unit = size >= 1e6 ? 1e6 : size >= 1e4 ? 1e3 : 1;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*g%s", digits, tick / unit, size >= 1e6 ? "M" : size >= 1e4 ? "K" : "");
+    out.emplace_back(text);
+  }
+  return out;
+}
+
+std::vector<std::vector<Point>> plot_lines(const PlotSeries& series) {
+  std::vector<std::vector<Point>> lines(1);
+  for (const Point& point : series.points) {
+    if (finite(point))
+      lines.back().push_back(point);
+    else if (series.gaps && !lines.back().empty())
+      lines.emplace_back();
+  }
+  for (std::vector<Point>& line : lines) line = thinned(line, series.line ? kMostPoints : kMostDots, series.line);
+  return lines;
+}
+
+Rgb plot_color(const Plot& plot, std::size_t index) {
+  if (!plot.series[index].line) return kPoints;
+  const auto before = std::count_if(plot.series.begin(), plot.series.begin() + static_cast<std::ptrdiff_t>(index),
+                                    [](const PlotSeries& one) { return one.line; });
+  return kColors[static_cast<std::size_t>(before) % kColors.size()];
+}
+
 std::string plot_svg(const Plot& plot) {
-  return Painter(plot).paint();
+  SvgCanvas canvas(width_of(plot), kHeight, plot.title);
+  Painter(plot, canvas).paint();
+  return canvas.take();
+}
+
+std::string plot_png(const Plot& plot) {
+  PngCanvas canvas(width_of(plot), kHeight);
+  Painter(plot, canvas).paint();
+  return canvas.take();
 }
 
 void write_plot(const std::string& path, const Plot& plot) {
   OutputFile file(path);
-  file.stream() << plot_svg(plot);
+  file.stream() << (path.ends_with(".png") || path.ends_with(".PNG") ? plot_png(plot) : plot_svg(plot));
   file.commit();
 }
 

@@ -58,7 +58,8 @@ struct Panel {
 ///     chat ░░██         le ██░░  (a cell is two terminal columns wide)
 class Painter {
  public:
-  Painter(const HeatmapStyle& style, float top) : style_(style), top_(top) {}
+  /// `fine` says how many digits the upper end of the scale, `top`, has: one behind the point, or as many as it needs.
+  Painter(const HeatmapStyle& style, float top, bool fine) : style_(style), top_(top), fine_(fine) {}
 
   std::string paint(std::span<const AttentionMap> maps);
   std::string legend() const;
@@ -75,10 +76,12 @@ class Painter {
   bool stairs_fit(const Panel& panel) const;
   void stairs(const Panel& panel);
   void vertical(std::span<const Panel> panels);
+  void numbers(const Panel& panel);
   void add(const std::string& line) { out_ += line + '\n'; }
 
   const HeatmapStyle& style_;
   float top_;
+  bool fine_;
   int label_width_ = 0;
   std::string out_;
 };
@@ -180,6 +183,24 @@ void Painter::vertical(std::span<const Panel> panels) {
   }
 }
 
+/// Draws the column labels of a map with axes: numbers side by side, as many as fit, each with its middle above its
+/// column.
+void Painter::numbers(const Panel& panel) {
+  Line labels, rails;
+  int used = label_width_;
+  for (std::size_t c = panel.first; c < panel.last; ++c) {
+    const std::string label = visible_token(panel.map->columns[c]);
+    const int column = label_width_ + 1 + kCell * static_cast<int>(c - panel.first);
+    const int at = column - (display_width(label) - 1) / 2;
+    if (at <= used || at + display_width(label) > style_.width) continue;
+    labels.put(at, label);
+    rails.put(column, ascii() ? "|" : "│");
+    used = at + display_width(label) + 1;
+  }
+  add(labels.take());
+  add(rails.take());
+}
+
 /// Draws panels (parts of attention maps) that have the same row tokens side by side. `titles` has a title for each
 /// panel, or is empty.
 void Painter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
@@ -192,7 +213,9 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
     }
     add(line.take());
   }
-  if (titles.empty() && stairs_fit(panels[0]))
+  if (panels[0].map->axes)
+    numbers(panels[0]);
+  else if (titles.empty() && stairs_fit(panels[0]))
     stairs(panels[0]);
   else
     vertical(panels);
@@ -243,6 +266,7 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
       add_title(map.title() + (columns <= block ? ""
                                                 : " (columns " + std::to_string(begin + 1) + "-" + std::to_string(end) +
                                                       " of " + std::to_string(columns) + ")"));
+      if (map.axes) add_title("rows: " + map.axes->rows + "; columns: " + map.axes->columns);
       const Panel panel{&map, begin, end};
       strip({&panel, 1}, {});
     }
@@ -252,11 +276,11 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
 
 std::string Painter::legend() const {
   char top[16];
-  std::snprintf(top, sizeof top, "%.1f", static_cast<double>(top_));
+  std::snprintf(top, sizeof top, fine_ ? "%g" : "%.1f", static_cast<double>(top_));
   constexpr std::string_view kName = "weight ";
   // The width, in terminal columns, of the texts at both ends of the colour scale: "0 " and " 0.8", with brackets when
   // the terminal shows no colours.
-  const int ends = colored() ? 6 : 8;
+  const int ends = (colored() ? 3 : 5) + display_width(top);
   int steps = colored() ? 16 : ascii() ? 10 : 5;
   const bool named = static_cast<int>(kName.size()) + ends + kCell * steps <= style_.width;
   while (!named && steps > 3 && ends + kCell * steps > style_.width) --steps;
@@ -268,6 +292,7 @@ std::string Painter::legend() const {
 }
 
 bool same_group(const AttentionMap& a, const AttentionMap& b) {
+  if (a.axes || b.axes) return &a == &b;
   return a.kind == b.kind && a.layer == b.layer && a.rows == b.rows && a.columns == b.columns;
 }
 
@@ -279,13 +304,21 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
     map.check();
     for (const float weight : map.weights) greatest = std::max(greatest, weight);
   }
-  Painter painter(style, scale_top(greatest));
+  Painter painter(style, scale_top(greatest), false);
   std::string out;
+  bool own_scales = false;
   for (std::size_t begin = 0, end = 0; begin < maps.size(); begin = end) {
     while (end < maps.size() && same_group(maps[begin], maps[end])) ++end;
-    out += painter.paint(maps.subspan(begin, end - begin));
+    if (!maps[begin].axes) {
+      out += painter.paint(maps.subspan(begin, end - begin));
+      continue;
+    }
+    const std::vector<float>& weights = maps[begin].weights;
+    Painter own(style, fine_scale_top(weights.empty() ? 0 : *std::max_element(weights.begin(), weights.end())), true);
+    out += (begin > 0 ? "\n" : "") + own.paint(maps.subspan(begin, end - begin)) + own.legend();
+    own_scales = true;
   }
-  return maps.empty() ? out : out + painter.legend();
+  return maps.empty() || own_scales ? out : out + painter.legend();
 }
 
 }  // namespace heed

@@ -19,7 +19,8 @@ struct HeatmapStyle {
 /// Draws the attention maps of one sentence as heat maps for a terminal. Returns the text, which ends with a line end,
 /// or an empty text for no maps. The tokens of the rows are at the left and the tokens of the columns above; a cell is
 /// two terminal columns wide. The heads of one layer are side by side, as many as fit. All maps share one scale, from 0
-/// to the greatest weight rounded up to a tenth; the last line shows the scale.
+/// to the greatest weight rounded up to a tenth; the last line shows the scale. Maps with axes have one scale each,
+/// below the map.
 std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapStyle& style);
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include "heed/model/make_model.h"
 
+#include "heed/model/rnn.h"
 #include "heed/model/transformer.h"
 
 namespace heed {
@@ -9,6 +10,15 @@ namespace {
 template <class T>
 std::unique_ptr<const Model<T>> make(const TransformerConfig& config) {
   return std::make_unique<Transformer<T>>(config);
+}
+
+template <class T>
+std::unique_ptr<const Model<T>> make(const RnnConfig& config) {
+  return std::make_unique<Rnn<T>>(config);
+}
+template <class T>
+std::unique_ptr<const Model<T>> make(const RnnAttentionConfig& config) {
+  return std::make_unique<RnnAttention<T>>(config);
 }
 
 }  // namespace

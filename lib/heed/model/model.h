@@ -9,6 +9,7 @@
 #include "heed/autograd/graph.h"
 #include "heed/model/batch.h"
 #include "heed/model/model_config.h"
+#include "heed/nn/norm.h"
 #include "heed/nn/product.h"
 #include "heed/nn/trace.h"
 #include "heed/ops/cross_entropy.h"
@@ -23,12 +24,12 @@ struct AttentionLayers {
   double dropout = 0;      ///< the probability of dropping an attention weight
 };
 
-/// The residual connections with normalisation (ops/residual_norm.h) of a model: how many of them a source token and a
-/// target token pass, and the parameters of one of them.
+/// The residual connections with normalisation (nn/norm.h) of a model: one of the normalisations, and how many of them
+/// a source token and a target token pass.
 struct ResidualNorms {
-  ParameterId scale, bias;
+  Norm norm;
   int source = 0, target = 0;
-  double epsilon = 0, dropout = 0;
+  double dropout = 0;
 };
 
 /// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each
@@ -101,8 +102,9 @@ class Model {
   /// Returns the attention layers, one element for each kind of attention that the model has.
   virtual std::vector<AttentionLayers> attention_layers() const = 0;
   /// Returns the residual connections with normalisation, from which, together with products() and attention_layers(),
-  /// cost models predict the time of the model's layers.
-  virtual ResidualNorms residual_norms() const = 0;
+  /// cost models predict the time of the model's layers. Nothing: the layers have other work too, so that only a
+  /// measurement of whole batches can tell their time.
+  virtual std::optional<ResidualNorms> residual_norms() const = 0;
 
  protected:
   explicit Model(const ModelConfig& config) : config_(config) {}
@@ -111,6 +113,14 @@ class Model {
   ParameterLayout layout_;
   ParameterId output_weight_, output_bias_;
 };
+
+/// Tells whether a model has attention of this kind.
+template <class T>
+bool has_attention(const Model<T>& model, AttentionKind kind) {
+  for (const AttentionLayers& each : model.attention_layers())
+    if (each.kind == kind) return true;
+  return false;
+}
 
 extern template class Model<float>;
 extern template class Model<double>;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "heed/base/error.h"
 #include "heed/base/log.h"
 
 namespace heed {
@@ -17,6 +18,26 @@ void for_each_architecture(Use use) {
 }
 
 }  // namespace
+
+ModelConfig preset(Task task) {
+  switch (task) {
+    case Task::transformer_tiny:
+      return TransformerConfig(TransformerSize::tiny);
+    case Task::transformer_mini:
+      return TransformerConfig(TransformerSize::mini);
+    case Task::transformer_small:
+      return TransformerConfig(TransformerSize::small);
+    case Task::transformer_base:
+      return TransformerConfig(TransformerSize::base);
+    case Task::transformer_big:
+      return TransformerConfig(TransformerSize::big);
+    case Task::rnn:
+      return RnnConfig();
+    case Task::rnn_attention:
+      return RnnAttentionConfig();
+  }
+  throw Error("internal: unknown task");
+}
 
 std::string_view architecture(const ModelConfig& config) {
   return std::visit([](const auto& c) { return c.kArchitecture; }, config);
@@ -46,6 +67,10 @@ void validate(const ModelConfig& config) {
 
 const VocabularySizes& vocabulary_sizes(const ModelConfig& config) {
   return std::visit([](const auto& c) -> const VocabularySizes& { return c; }, config);
+}
+
+std::string unmet_need(const ModelConfig& config, std::string_view option) {
+  return std::visit([&](const auto& c) { return c.unmet_need(option); }, config);
 }
 
 std::optional<int> longest_sequence(const ModelConfig& config) {

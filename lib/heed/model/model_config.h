@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "heed/config/fields.h"
+#include "heed/model/rnn_config.h"
 #include "heed/model/transformer_config.h"
 
 namespace heed {
@@ -15,6 +17,9 @@ namespace heed {
 /// The complete definition of any model, without the values of the parameters. One alternative is one architecture,
 /// which is one value of the checkpoint's attribute `task`. An alternative has
 /// - kArchitecture, the value of that attribute, and kName, the name for messages;
+/// - option_fields(visitor), which lists the fields that are options of `train`; unmet_need(option), which says what
+/// else
+///   the user must give so that an option has an effect;
 /// - fields(visitor), which lists what a checkpoint stores as attributes of the HDF5 group /config; the base
 ///   VocabularySizes has two of the fields;
 /// - validate(), which throws UsageError if fields contradict each other;
@@ -23,7 +28,31 @@ namespace heed {
 ///
 /// This file needs no kernels, so that a program that reads only text models from checkpoints starts fast. make_model()
 /// in model/make_model.h makes the model.
-using ModelConfig = std::variant<TransformerConfig>;
+using ModelConfig = std::variant<TransformerConfig, RnnConfig, RnnAttentionConfig>;
+
+/// The values of the option --task of `train`. Each names an architecture with its sizes.
+enum class Task {
+  transformer_tiny,
+  transformer_mini,
+  transformer_small,
+  transformer_base,
+  transformer_big,
+  rnn,
+  rnn_attention
+};
+constexpr Task kDefaultTask = Task::transformer_base;
+
+template <>
+struct EnumNames<Task> {
+  static constexpr std::pair<Task, std::string_view> values[] = {
+      {Task::transformer_tiny, "transformer-tiny"},   {Task::transformer_mini, "transformer-mini"},
+      {Task::transformer_small, "transformer-small"}, {Task::transformer_base, "transformer-base"},
+      {Task::transformer_big, "transformer-big"},     {Task::rnn, "rnn"},
+      {Task::rnn_attention, "rnn-attention"}};
+};
+
+/// Returns the config that a task stands for, without vocabulary sizes.
+ModelConfig preset(Task task);
 
 /// Returns the name of the architecture, the value of a checkpoint's attribute `task`.
 std::string_view architecture(const ModelConfig& config);
@@ -37,6 +66,9 @@ FieldList fields_of(ModelConfig& config);
 /// Throws UsageError, with the names of the options, if fields of the config contradict each other.
 void validate(const ModelConfig& config);
 const VocabularySizes& vocabulary_sizes(const ModelConfig& config);
+/// Returns what the user must also give so that an option of `train` has an effect; an empty string if the option has
+/// an effect or is no option of the model.
+std::string unmet_need(const ModelConfig& config, std::string_view option);
 /// Returns the greatest number of tokens in a sequence that the model accepts; nothing when it accepts any number.
 std::optional<int> longest_sequence(const ModelConfig& config);
 /// Describes a model with this number of parameters: "Transformer with 12,345,678 parameters (3 + 3 layers, width

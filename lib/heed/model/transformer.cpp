@@ -15,14 +15,22 @@ int longest(PackedOffsets packed) {
   return length;
 }
 
+/// Returns a copy of x in new memory of the graph's arena.
+template <class T>
+Variable<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
+  const Tensor<T> copy = graph.arena().template tensor<T>(x.shape());
+  std::copy_n(x.value.data(), x.value.size(), copy.data());
+  return graph.input(copy);
+}
+
 }  // namespace
 
 template <class T>
 Transformer<T>::Transformer(const TransformerConfig& c)
     : Model<T>(c),
       config_(std::get<TransformerConfig>(Model<T>::config_)),
-      encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout),
-      decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.norm_epsilon, c.dropout) {
+      encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.normalization, c.norm_epsilon, c.dropout),
+      decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.normalization, c.norm_epsilon, c.dropout) {
   c.validate();
   const Initialiser normal = Initialiser::normal(1 / std::sqrt(static_cast<double>(c.dim_emb)));
   const auto add_embedding = [&](const char* name, std::int64_t size) {
@@ -69,29 +77,36 @@ std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedO
 }
 
 template <class T>
-Variable<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace* trace) const {
+EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace* trace) const {
   const PackedOffsets packed = source.packed();
   ResidualStream<T> stream =
       encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), longest(packed)));
-  for (const EncoderLayer& layer : encoder_layers_) layer.forward(graph, encoder_norms_, stream, packed, trace);
-  return stream.input;
+  // In inference, all layers write their outputs to the memory of the stream, so that outputs that are read later are
+  // copied.
+  const bool keeps = config_.cross_attention != CrossAttention::last;
+  const Tensor<Variable<T>> outputs = graph.arena().template tensor<Variable<T>>({keeps ? config_.enc_depth : 0});
+  for (std::size_t i = 0; i < encoder_layers_.size(); ++i) {
+    encoder_layers_[i].forward(graph, encoder_norms_, stream, packed, trace);
+    if (keeps) outputs[static_cast<std::int64_t>(i)] = graph.recording() ? stream.input : copy_of(graph, stream.input);
+  }
+  return {stream.input, outputs.span()};
 }
 
 template <class T>
-Variable<T> Transformer<T>::decode(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source,
+Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
                                    const PackedIds& target_in, Trace* trace) const {
   const PackedOffsets packed = target_in.packed();
   ResidualStream<T> stream = decoder_norms_.start(
       graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), longest(packed)));
   for (const DecoderLayer& layer : decoder_layers_)
-    layer.forward(graph, decoder_norms_, stream, memory, packed, source, trace);
+    layer.forward(graph, decoder_norms_, stream, encoded, packed, source, trace);
   return stream.input;
 }
 
 template <class T>
 Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const {
-  const Variable<T> memory = encode(graph, batch.source, trace);
-  return decode(graph, memory, batch.source.packed(), batch.target_in, trace);
+  const EncoderOutput<T> encoded = encode(graph, batch.source, trace);
+  return decode(graph, encoded, batch.source.packed(), batch.target_in, trace);
 }
 
 template <class T>
@@ -112,16 +127,15 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 }
 
 template <class T>
-ResidualNorms Transformer<T>::residual_norms() const {
-  const NormChain::Norm& first = encoder_norms_.first();
-  return {first.scale, first.bias, 2 * config_.enc_depth, 3 * config_.dec_depth, config_.norm_epsilon, config_.dropout};
+std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
+  return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 
 template <class T>
-void Transformer<T>::start(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source,
+void Transformer<T>::start(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
                            DecoderCache<T>& cache) const {
   cache.begin(source);
-  for (const DecoderLayer& layer : decoder_layers_) layer.start(graph, memory, cache);
+  for (const DecoderLayer& layer : decoder_layers_) layer.start(graph, encoded, cache);
 }
 
 template <class T>

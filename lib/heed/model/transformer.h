@@ -27,25 +27,24 @@ class Transformer : public Model<T> {
   std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
-  ResidualNorms residual_norms() const override;
+  std::optional<ResidualNorms> residual_norms() const override;
 
-  /// Runs the encoder on packed source sentences. Returns the encoder's output [S, D], for S source tokens and model
-  /// width D. `trace`, if not null, receives the attention weights.
-  Variable<T> encode(Graph<T>& graph, const PackedIds& source, Trace* trace = nullptr) const;
-  /// Runs the decoder on all positions of given target inputs at once (teacher forcing). `memory` is the encoder's
-  /// output [S, D] for S source tokens; `source` gives the offsets of the sentences in `memory`. Returns the decoder's
-  /// output [N, D] for N target tokens, the input of the output layer.
-  Variable<T> decode(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, const PackedIds& target_in,
+  /// Runs the encoder on packed source sentences. `trace`, if not null, receives the attention weights.
+  EncoderOutput<T> encode(Graph<T>& graph, const PackedIds& source, Trace* trace = nullptr) const;
+  /// Runs the decoder on all positions of given target inputs at once (teacher forcing). `encoded` is the output
+  /// of encode(); `source` gives the offsets of the sentences in it. Returns the decoder's output [N, D] for N target
+  /// tokens, the input of the output layer.
+  Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source, const PackedIds& target_in,
                      Trace* trace = nullptr) const;
 
   /// Creates an empty key/value cache for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
     return {config_.dec_depth, config_.dim_emb, config_.heads, precision};
   }
-  /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `memory` is the encoder's
-  /// output [S, D], with the sentence offsets `source`; the cross-attention keys and values of each layer are computed
-  /// from `memory` and stored in the cache.
-  void start(Graph<T>& graph, const Variable<T>& memory, PackedOffsets source, DecoderCache<T>& cache) const;
+  /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `encoded` is the output of
+  /// encode(), with the sentence offsets `source`; the cross-attention keys and values of each layer are computed from
+  /// it and stored in the cache.
+  void start(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source, DecoderCache<T>& cache) const;
   /// Decodes one step: reads one more input token for each of the R rows (hypotheses) of the cache. `tokens` is [R].
   /// Returns the decoder's output [R, D], for model width D.
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;

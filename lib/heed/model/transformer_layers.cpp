@@ -1,6 +1,9 @@
 #include "heed/model/transformer_layers.h"
 
+#include "heed/base/error.h"
+#include "heed/ops/arithmetic.h"
 #include "heed/ops/decode_attention.h"
+#include "heed/ops/softmax.h"
 
 namespace heed {
 namespace {
@@ -42,12 +45,15 @@ void EncoderLayer::add_products(std::vector<Product>& products) const {
 
 DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
+      source_(c.cross_attention),
       self_attention_(layout, layer_name("decoder", index) + "/self_attention", c.dim_emb, c.heads,
                       c.attention_dropout),
       cross_attention_(layout, layer_name("decoder", index) + "/cross_attention", c.dim_emb, c.heads,
                        c.attention_dropout),
       feed_forward_(layout, layer_name("decoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
                     c.ffn_dropout) {
+  if (source_ == CrossAttention::mix)
+    mix_ = layout.add(layer_name("decoder", index) + "/cross_attention/mix", {c.enc_depth}, Initialiser::zeros());
   norms.add(layout, layer_name("decoder", index) + "/self_attention_norm");
   norms.add(layout, layer_name("decoder", index) + "/cross_attention_norm");
   norms.add(layout, layer_name("decoder", index) + "/feed_forward_norm");
@@ -55,7 +61,8 @@ DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
 
 template <class T>
 void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
-                           const Variable<T>& memory, PackedOffsets target, PackedOffsets source, Trace* trace) const {
+                           const EncoderOutput<T>& encoded, PackedOffsets target, PackedOffsets source,
+                           Trace* trace) const {
   {
     const InferenceScope scope(graph);
     norms.advance(
@@ -65,7 +72,7 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
   {
     const InferenceScope scope(graph);
     norms.advance(graph, stream,
-                  cross_attention_.cross_attention(graph, stream.input, memory, target, source,
+                  cross_attention_.cross_attention(graph, stream.input, memory(graph, encoded), target, source,
                                                    {trace, AttentionKind::cross, index_}));
   }
   const InferenceScope scope(graph);
@@ -73,9 +80,22 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
 }
 
 template <class T>
-void DecoderLayer::start(Graph<T>& graph, const Variable<T>& memory, DecoderCache<T>& cache) const {
+Variable<T> DecoderLayer::memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const {
+  switch (source_) {
+    case CrossAttention::last:
+      return encoded.last;
+    case CrossAttention::layerwise:
+      return encoded.layers[static_cast<std::size_t>(index_)];
+    case CrossAttention::mix:
+      return weighted_sum(graph, softmax(graph, graph.parameter(mix_)), encoded.layers);
+  }
+  throw Error("internal: unknown kind of cross-attention");
+}
+
+template <class T>
+void DecoderLayer::start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const {
   const InferenceScope scope(graph);
-  cache.set_memory(index_, cross_attention_.project_memory(graph, memory).value);
+  cache.set_memory(index_, cross_attention_.project_memory(graph, memory(graph, encoded)).value);
 }
 
 template <class T>
@@ -115,9 +135,9 @@ void DecoderLayer::add_products(std::vector<Product>& products) const {
 
 #define HEED_INSTANTIATE(T)                                                                                          \
   template void EncoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, PackedOffsets, Trace*) const; \
-  template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const Variable<T>&,           \
+  template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const EncoderOutput<T>&,      \
                                       PackedOffsets, PackedOffsets, Trace*) const;                                   \
-  template void DecoderLayer::start(Graph<T>&, const Variable<T>&, DecoderCache<T>&) const;                          \
+  template void DecoderLayer::start(Graph<T>&, const EncoderOutput<T>&, DecoderCache<T>&) const;                     \
   template void DecoderLayer::step(Graph<T>&, const NormChain&, ResidualStream<T>&, DecoderCache<T>&) const;
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

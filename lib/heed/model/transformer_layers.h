@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,16 @@ class EncoderLayer {
   FeedForward feed_forward_;
 };
 
+/// The encoder's output, as the decoder's cross-attention reads it. Shapes: S source tokens, D columns.
+template <class T>
+struct EncoderOutput {
+  Variable<T> last;  ///< [S, D]: the output of the encoder
+  /// The output [S, D] of each encoder layer, in memory of the arena; empty if the decoder reads the last layer alone.
+  /// The output of a layer is what the next layer reads, and of the last layer the output of the encoder. With
+  /// pre-norm, it is therefore normalised: by the first normalisation of the next layer, or by the one at the end.
+  std::span<const Variable<T>> layers = {};
+};
+
 /// One decoder layer: causal self-attention, cross-attention over the encoder's output, and feed-forward (Vaswani et
 /// al. 2017, section 3.1). The constructor adds the layer normalisations of the layer to `norms`, the NormChain of the
 /// whole decoder.
@@ -41,16 +52,16 @@ class DecoderLayer {
   DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
 
   /// Runs the layer on all target positions at once (teacher forcing). `stream` is the residual stream [N, D] of N
-  /// target tokens, with the sentence offsets `target`; `memory` is the encoder's output [S, D] of S source tokens,
-  /// with the sentence offsets `source`.
+  /// target tokens, with the sentence offsets `target`; `encoded` is the output of the encoder, with the sentence
+  /// offsets `source`.
   template <class T>
-  void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const Variable<T>& memory,
+  void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const EncoderOutput<T>& encoded,
                PackedOffsets target, PackedOffsets source, Trace* trace) const;
 
-  /// Computes this layer's cross-attention keys and values from `memory`, the encoder's output [S, D] of S source
-  /// tokens, and stores the keys and values in the cache.
+  /// Computes this layer's cross-attention keys and values from the output of the encoder, and stores the keys and
+  /// values in the cache.
   template <class T>
-  void start(Graph<T>& graph, const Variable<T>& memory, DecoderCache<T>& cache) const;
+  void start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const;
 
   /// Runs the layer on one new position of each of the R rows (hypotheses) of the cache: `stream` is the residual
   /// stream [R, D]. Stores the self-attention keys and values of the new positions in the cache.
@@ -60,7 +71,13 @@ class DecoderLayer {
   void add_products(std::vector<Product>& products) const;
 
  private:
+  /// Returns what the cross-attention of this layer reads, [S, D] for S source tokens and D columns.
+  template <class T>
+  Variable<T> memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
+
   int index_;
+  CrossAttention source_;
+  ParameterId mix_;  // [encoder layers]: the logits of the weights of CrossAttention::mix
   MultiHeadAttention self_attention_, cross_attention_;
   FeedForward feed_forward_;
 };

@@ -5,26 +5,40 @@
 
 #include "heed/nn/linear_layer.h"
 #include "heed/ops/dropout.h"
+#include "heed/ops/gated_unit.h"
 
 namespace heed {
 
+/// The activation functions of a feed-forward layer: those of ops/linear.h, and two gated linear units (Shazeer 2020).
+enum class FeedForwardActivation { none, relu, gelu, swish, swiglu, geglu };
+
 /// The position-wise feed-forward network of a Transformer layer (Vaswani et al. 2017, section 3.3):
 /// y = out(dropout(f(in(x)))), where `in` and `out` are linear layers and f is the activation function.
+///
+/// With a gated linear unit (Shazeer 2020) the network is y = out(dropout(f(gate(x)) * in(x))), where f is swish for
+/// swiglu and gelu for geglu, and `gate` is a linear layer of the shape of `in`. The weights of `gate` and `in` lie
+/// side by side in memory, so that one matrix product computes both layers.
 class FeedForward {
  public:
-  /// Adds the parameters <name>/in/{weight,bias} and <name>/out/{weight,bias} to `layout`. `width` is the model's
-  /// width D, `inner` is the width F of the inner result, and `dropout` is the probability of dropping an element.
+  /// Adds the parameters <name>/in/{weight,bias} and <name>/out/{weight,bias} to `layout`, and before them, for a gated
+  /// linear unit, <name>/gate/{weight,bias}. `width` is the model's width D, `inner` is the width F of the inner
+  /// result, and `dropout` is the probability of dropping an element.
   FeedForward(ParameterLayout& layout, const std::string& name, std::int64_t width, std::int64_t inner,
-              Activation activation, double dropout)
-      : in_(layout, name + "/in", width, inner),
+              FeedForwardActivation activation, double dropout)
+      : activation_(function(activation)),
+        gated_(activation == FeedForwardActivation::swiglu || activation == FeedForwardActivation::geglu),
+        in_(gated_ ? LinearLayer::side_by_side(layout, {name + "/gate", name + "/in"}, width, inner)
+                   : LinearLayer(layout, name + "/in", width, inner)),
         out_(layout, name + "/out", inner, width),
-        activation_(activation),
         dropout_(dropout) {}
 
   /// Applies the feed-forward network to each of N tokens. Shapes: x [N, D] -> [N, D].
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
-    return out_(graph, dropout(graph, in_(graph, x, activation_, use_of_inner(dropout_)), dropout_));
+    const ResultUse use = use_of_inner(dropout_);
+    const Variable<T> inner =
+        gated_ ? gated_unit(graph, in_(graph, x), activation_, use) : in_(graph, x, activation_, use);
+    return out_(graph, dropout(graph, inner, dropout_));
   }
 
   /// Returns which ops read the inner result [N, F]: without dropout, the linear layer `out` alone. In a training with
@@ -37,6 +51,7 @@ class FeedForward {
   void add_products(const Product& place, std::vector<Product>& products) const {
     Product in = in_.product(place), out = out_.product(place);
     in.activation = activation_;
+    in.gated = gated_;
     in.dropout = dropout_;
     in.result_use = use_of_inner(dropout_);
     out.rounded_input = in.result_use == ResultUse::linear;
@@ -45,8 +60,26 @@ class FeedForward {
   }
 
  private:
-  LinearLayer in_, out_;
+  /// Returns the function f of an activation.
+  static Activation function(FeedForwardActivation activation) {
+    switch (activation) {
+      case FeedForwardActivation::none:
+        return Activation::none;
+      case FeedForwardActivation::relu:
+        return Activation::relu;
+      case FeedForwardActivation::gelu:
+      case FeedForwardActivation::geglu:
+        return Activation::gelu;
+      case FeedForwardActivation::swish:
+      case FeedForwardActivation::swiglu:
+        return Activation::swish;
+    }
+    throw Error("internal: unknown activation of a feed-forward layer");
+  }
+
   Activation activation_;
+  bool gated_;
+  LinearLayer in_, out_;
   double dropout_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "heed/autograd/graph.h"
@@ -20,12 +21,32 @@ class LinearLayer {
         in_(in),
         out_(out) {}
 
+  /// Adds several linear layers from the same x, with the given names and `out` columns each, whose weights and biases
+  /// lie side by side in memory. Returns them as one layer: a row of its result holds the results of all of them, one
+  /// after another.
+  static LinearLayer side_by_side(ParameterLayout& layout, std::initializer_list<std::string> names, std::int64_t in,
+                                  std::int64_t out) {
+    LinearLayer all;
+    for (const std::string& name : names) {
+      const ParameterId weight =
+          layout.add(name + "/weight", {out, in}, Initialiser::xavier(), static_cast<bool>(all.weight_));
+      if (!all.weight_) all.weight_ = weight;
+    }
+    for (const std::string& name : names) {
+      const ParameterId bias = layout.add(name + "/bias", {out}, Initialiser::zeros(), static_cast<bool>(all.bias_));
+      if (!all.bias_) all.bias_ = bias;
+    }
+    all.in_ = in;
+    all.out_ = out * static_cast<std::int64_t>(names.size());
+    return all;
+  }
+
   /// Computes y = f(x W^T + b) for N rows. Shapes: x [N, in] -> y [N, out]. `use` says which ops will read y (see
   /// ResultUse).
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, Activation activation = Activation::none,
                          ResultUse use = ResultUse::any) const {
-    return linear(graph, x, graph.parameter(weight_), graph.parameter(bias_), activation, use);
+    return linear(graph, x, graph.parameter(weight_, {out_, in_}), graph.parameter(bias_, {out_}), activation, use);
   }
 
   /// Returns the matrix product of the layer, with the members of `place` that say where the layer is.
@@ -38,8 +59,10 @@ class LinearLayer {
   }
 
  private:
+  LinearLayer() = default;
+
   ParameterId weight_, bias_;
-  std::int64_t in_, out_;
+  std::int64_t in_ = 0, out_ = 0;
 };
 
 }  // namespace heed

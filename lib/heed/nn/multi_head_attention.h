@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/error.h"
+#include "heed/nn/attention_scoring.h"
 #include "heed/nn/product.h"
 #include "heed/nn/self_attention_positions.h"
 #include "heed/nn/trace.h"
+#include "heed/ops/additive_attention.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/linear.h"
 #include "heed/ops/rotary.h"
@@ -14,16 +17,17 @@
 namespace heed {
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2) with the parameters
-/// <name>/{query,key,value,output}/{weight [D, D], bias [D]}. The weights of query, key and value lie side by side in
-/// memory. One matrix product therefore projects all three in self-attention, or key and value in cross-attention.
+/// <name>/{query,key,value,output}/{weight [D, D], bias [D]} and, with additive scores, <name>/scorer/weight [D], the
+/// vectors v of all heads. The weights of query, key and value lie side by side in memory. One matrix product therefore
+/// projects all three in self-attention, or key and value in cross-attention.
 class MultiHeadAttention {
  public:
   /// Adds the parameters of the attention layer to `layout`. `width` is D, which `heads` must divide; `dropout` is the
   /// probability of dropping an attention weight in training. `relative_distance`, where not 0, is the distance k at
   /// which relative vectors are clipped (Shaw et al. 2018); these are then the parameters
-  /// <name>/relative_{keys,values}/weight [2k + 1, D / heads].
+  /// <name>/relative_{keys,values}/weight [2k + 1, D / heads]. Additive scores have no relative vectors.
   MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout,
-                     int relative_distance = 0)
+                     AttentionScoring scoring = AttentionScoring::dot, int relative_distance = 0)
       : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout} {
     // The weights of query, key and value get the initial values of one [3D, D] matrix (Glorot initialisation of the
     // stacked shape): the standard deviation of a [D, D] matrix, divided by the square root of 2.
@@ -36,6 +40,10 @@ class MultiHeadAttention {
     layout.add(name + "/value/bias", {width}, zeros, true);
     output_weight_ = layout.add(name + "/output/weight", {width, width}, Initialiser::xavier());
     output_bias_ = layout.add(name + "/output/bias", {width}, zeros);
+    // The vector of each head has the standard deviation of a Glorot-initialised matrix [1, D / heads].
+    if (scoring == AttentionScoring::additive)
+      scorer_ = layout.add(name + "/scorer/weight", {width},
+                           Initialiser::normal(std::sqrt(2 / (1 + static_cast<double>(width / heads)))));
     if (relative_distance == 0) return;
     const Shape vectors{2 * std::int64_t{relative_distance} + 1, width / heads};
     relative_keys_ = layout.add(name + "/relative_keys/weight", vectors, Initialiser::xavier());
@@ -120,6 +128,13 @@ class MultiHeadAttention {
     add_product(place, output_weight_, output_bias_, 1, products);
   }
 
+  /// Returns the vectors v [D] of additive scores, or an absent variable where the scores are dot products.
+  template <class T>
+  Variable<T> scorer(Graph<T>& graph) const {
+    return scorer_ ? graph.parameter(scorer_) : Variable<T>();
+  }
+
+  AttentionScoring scoring() const { return scorer_ ? AttentionScoring::additive : AttentionScoring::dot; }
   int heads() const { return options_.heads; }
   std::int64_t width() const { return width_; }
 
@@ -145,18 +160,31 @@ class MultiHeadAttention {
         const Tensor<float> weights =
             graph.arena().template tensor<float>({attention_weights_size(queries, keys, options.heads)});
         const Variable<T> out =
-            attention(graph, query, key, value, width_, queries, keys, options, weights.data(), positions);
+            score_and_attend(graph, query, key, value, queries, keys, options, weights.data(), positions);
         point.trace->attention(point.kind, point.layer, options.heads, queries, keys, weights.data());
         return out;
       }
     }
-    return attention(graph, query, key, value, width_, queries, keys, options, static_cast<T*>(nullptr), positions);
+    return score_and_attend(graph, query, key, value, queries, keys, options, static_cast<T*>(nullptr), positions);
+  }
+  /// Runs the attention op of this layer's scores. `weights_out` may be null. Throws Error where positions add terms to
+  /// additive scores.
+  template <class T>
+  Variable<T> score_and_attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key,
+                               const HeadsInput<T>& value, PackedOffsets queries, PackedOffsets keys,
+                               const AttentionOptions& options, T* weights_out,
+                               const PositionBias<T>& positions) const {
+    if (scorer_ && positions) throw Error("internal: additive scores have no terms of positions");
+    if (scorer_)
+      return additive_attention(graph, query, key, value, scorer(graph), width_, queries, keys, options, weights_out);
+    return attention(graph, query, key, value, width_, queries, keys, options, weights_out, positions);
   }
 
   std::int64_t width_;
   AttentionOptions options_;
   ParameterId query_weight_, key_weight_, query_bias_, key_bias_, output_weight_, output_bias_;
   ParameterId relative_keys_, relative_values_;
+  ParameterId scorer_;  // absent where the scores are dot products
 };
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/autograd/parameters.h"
+#include "heed/ops/gated_unit.h"
 #include "heed/ops/linear.h"
 
 namespace heed {
@@ -20,8 +21,11 @@ struct Product {
   bool in_encoder = false;
   /// The number of the layer, from 0, in the encoder or in the decoder.
   int layer = 0;
-  /// The activation function that is applied to the result, and the probability of dropping an element afterwards.
+  /// The activation function that is applied to the result. If `gated`, the function is applied to the first half of
+  /// the columns, which then multiplies the second half (ops/gated_unit.h).
   Activation activation = Activation::none;
+  bool gated = false;
+  /// The probability of dropping an element afterwards.
   double dropout = 0;
   /// Which ops read the result, and whether the input is a result that only linear() reads, which a training with
   /// bfloat16 products stores as bfloat16.
@@ -30,6 +34,17 @@ struct Product {
 
   std::int64_t size() const { return outputs * inputs; }
   Shape shape() const { return {outputs, inputs}; }
+
+  /// Computes the product with the bias and the activation function. Shapes: x [N, inputs] -> [N, outputs], or [N,
+  /// outputs / 2] if `gated`.
+  template <class T>
+  Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
+    const auto multiply = [&](Activation f, ResultUse use) {
+      return linear(graph, x, graph.parameter(weight, shape()), graph.parameter(bias, {outputs}), f, use);
+    };
+    if (!gated) return multiply(activation, result_use);
+    return gated_unit(graph, multiply(Activation::none, ResultUse::any), activation, result_use);
+  }
 };
 
 }  // namespace heed

@@ -40,6 +40,22 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t
 }
 
 template <class T>
+Variable<T> scale(Graph<T>& graph, const Variable<T>& x, const Variable<T>& factor) {
+  if (factor.value.size() != 1) check_shape("scale", "factor", factor.shape(), {1});
+  const Variable<T> y = graph.result(x.shape());
+  scale_into(graph.device(), x.value, factor.value[0], T(0), y.value);
+  graph.record([&device = graph.device(), x, factor, y] {
+    if (x.tracked()) scale_into(device, y.gradient.sum(), factor.value[0], T(1), x.gradient.sum());
+    if (!factor.tracked()) return;
+    const ArenaScope scope(device.arena);
+    const Tensor<T> products = device.arena.template tensor<T>(x.shape());
+    multiply_into(device, y.gradient.sum(), x.value, T(0), products);
+    factor.gradient.sum()[0] += sum_forward(device, products);
+  });
+  return y;
+}
+
+template <class T>
 Variable<T> sum(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result({});
   y.value[0] = sum_forward(graph.device(), x.value);
@@ -49,12 +65,37 @@ Variable<T> sum(Graph<T>& graph, const Variable<T>& x) {
   return y;
 }
 
+template <class T>
+Variable<T> weighted_sum(Graph<T>& graph, const Variable<T>& weights, std::span<const Variable<T>> x) {
+  check_shape("weighted_sum", "weights", weights.shape(), {std::ssize(x)});
+  for (const Variable<T>& each : x) check_shape("weighted_sum", "x", each.shape(), x[0].shape());
+  const Variable<T> y = graph.result(x[0].shape());
+  for (std::int64_t j = 0; j < std::ssize(x); ++j)
+    scale_into(graph.device(), x[static_cast<std::size_t>(j)].value, weights.value[j], T(j == 0 ? 0 : 1), y.value);
+  graph.record([&device = graph.device(), weights, x, y] {
+    const ArenaScope scope(device.arena);
+    const Tensor<T> dy = y.gradient.sum(), products = device.arena.template tensor<T>(dy.shape());
+    for (std::int64_t j = 0; j < std::ssize(x); ++j) {
+      const Variable<T>& each = x[static_cast<std::size_t>(j)];
+      if (each.tracked()) scale_into(device, dy, weights.value[j], T(1), each.gradient.sum());
+      if (!weights.tracked()) continue;
+      multiply_into(device, dy, each.value, T(0), products);
+      weights.gradient.sum()[j] += sum_forward(device, products);
+    }
+  });
+  return y;
+}
+
+template Variable<float> weighted_sum(Graph<float>&, const Variable<float>&, std::span<const Variable<float>>);
+template Variable<double> weighted_sum(Graph<double>&, const Variable<double>&, std::span<const Variable<double>>);
 template Variable<float> add(Graph<float>&, const Variable<float>&, const Variable<float>&);
 template Variable<double> add(Graph<double>&, const Variable<double>&, const Variable<double>&);
 template Variable<float> multiply(Graph<float>&, const Variable<float>&, const Variable<float>&);
 template Variable<double> multiply(Graph<double>&, const Variable<double>&, const Variable<double>&);
 template Variable<float> multiply(Graph<float>&, const Variable<float>&, float);
 template Variable<double> multiply(Graph<double>&, const Variable<double>&, double);
+template Variable<float> scale(Graph<float>&, const Variable<float>&, const Variable<float>&);
+template Variable<double> scale(Graph<double>&, const Variable<double>&, const Variable<double>&);
 template Variable<float> sum(Graph<float>&, const Variable<float>&);
 template Variable<double> sum(Graph<double>&, const Variable<double>&);
 

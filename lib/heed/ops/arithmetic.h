@@ -1,11 +1,14 @@
 #pragma once
 
+#include <span>
+
 #include "heed/autograd/graph.h"
 
 namespace heed {
 
-// Elementary ops: the sum of two tensors, the product of two tensors element by element, the product with a constant,
-// and the sum of all elements. Models and tests compose functions from these ops for which heed has no single op.
+// Elementary ops: the sum of two tensors, the product of two tensors element by element, the product with a constant or
+// with a variable number, the sum of all elements, and the weighted sum of several tensors. Models and tests compose
+// functions from these ops for which heed has no single op.
 
 /// Computes the sum y = a + b of two tensors of the same shape. Backward: da += dy, db += dy.
 template <class T>
@@ -20,9 +23,22 @@ Variable<T> multiply(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b
 template <class T>
 Variable<T> multiply(Graph<T>& graph, const Variable<T>& x, std::type_identity_t<T> factor);
 
+/// Computes the product y = factor x with a factor that is a variable of one element. Saved for the backward pass: x
+/// and factor. Backward: dx += factor dy, dfactor += sum(dy x).
+template <class T>
+Variable<T> scale(Graph<T>& graph, const Variable<T>& x, const Variable<T>& factor);
+
 /// Computes the scalar y = sum of all elements of x. Backward: dy is added to every element of dx.
 template <class T>
 Variable<T> sum(Graph<T>& graph, const Variable<T>& x);
+
+/// Computes the sum y = sum_j weights[j] x[j] of L tensors of the same shape. The array `x` must stay in memory until
+/// the backward pass has ended.
+///
+/// Shapes: weights [L], x[j] any -> y the same. Saved for the backward pass: weights and x. Backward:
+/// dx[j] += weights[j] dy, dweights[j] += sum of dy x[j] over all elements.
+template <class T>
+Variable<T> weighted_sum(Graph<T>& graph, const Variable<T>& weights, std::span<const Variable<T>> x);
 
 /// Computes to = beta * to + a * b, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>

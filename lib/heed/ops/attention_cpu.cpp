@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "heed/ops/attention.h"
 
@@ -13,9 +12,8 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "heed/ops/attention_softmax-inl.h"
+#include "heed/ops/attention_heads-inl.h"
 #include "heed/ops/position_terms-inl.h"
-#include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
 
 // The file is included once for each instruction set, but this function does not depend on the instruction set. The
@@ -40,73 +38,14 @@ std::int64_t block_stride(const AttentionArrays<T>& a, std::int64_t most_keys) {
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// What the kernels need to compute one head of one sequence: pointers to the operands, sizes and offsets.
-template <class T>
-struct Head {
-  /// The first element of the head's columns, in the sequence's first row of query, key and value.
-  const T *query, *key, *value;
-  /// The numbers of queries and keys in the sequence.
-  std::int64_t queries, keys;
-  /// The offset of the head's first attention weight in the array of all attention weights.
-  std::int64_t weights_at;
-  /// The offsets of the head's first element in the arrays of query, key, value and out. The gradients have the same
-  /// offsets.
-  std::int64_t query_at, key_at, value_at, out_at;
-  /// The offset of the row of a head in a bias of the logits.
-  std::int64_t bias_at;
-};
-
-/// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
-template <class T, class Body>
-HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
-  const std::int64_t d = a.width / a.heads;
-  std::int64_t weights_at = 0;
-  for (int b = 0; b < a.queries.sequences(); ++b) {
-    const std::int64_t queries = a.queries.length(b), keys = a.keys.length(b);
-    for (std::int64_t h = 0; h < a.heads; ++h) {
-      const std::int64_t query_at = a.queries.begin(b) * a.query_stride + h * d;
-      const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
-      const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
-      body(Head<T>{a.query + query_at, a.key + key_at, a.value + value_at, queries, keys, weights_at, query_at, key_at,
-                   value_at, a.queries.begin(b) * a.width + h * d, h * a.positions.bias_stride});
-      weights_at += queries * keys;
-    }
-  }
-}
-
-/// Returns the factors by which dropout multiplies a vector: 0 for a dropped element, `scale` for a kept element.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> dropout_factors(D d, const std::uint8_t* kept, T scale) {
-  const auto bits = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), hn::LoadU(hn::Rebind<std::uint8_t, D>(), kept));
-  if constexpr (sizeof(T) == 8)
-    return hn::Mul(hn::PromoteTo(d, bits), hn::Set(d, scale));
-  else
-    return hn::Mul(hn::ConvertTo(d, bits), hn::Set(d, scale));
-}
-
-/// Copies `s`, the attention weights of one query, to `kept_weights` (unless null), and then applies the dropout mask
-/// (unless absent) to `s`. Whole vectors are copied, so some elements of `kept_weights` after this query's weights are
-/// overwritten. Those elements belong to later queries, whose weights are copied later.
-template <class T>
-HWY_INLINE void keep_and_drop_row(T* HWY_RESTRICT s, std::int64_t columns, T* HWY_RESTRICT kept_weights,
-                                  DropoutMask<T> mask) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t i = 0; i < columns; i += lanes) {
-    const auto p = hn::LoadU(d, s + i);
-    if (kept_weights) hn::StoreU(p, d, kept_weights + i);
-    if (mask) hn::StoreU(hn::Mul(p, dropout_factors(d, mask.kept + i, mask.scale)), d, s + i);
-  }
-}
-
 /// Sets the attention logits of `rows` queries of a head, from query `begin` on, to the bias that positions give them.
 /// The products of queries and keys are then added.
 template <class T>
 HWY_INLINE void begin_with_bias(const PositionArrays<T>& positions, const Head<T>& head, std::int64_t begin,
                                 std::int64_t rows, bool causal, T* block, std::int64_t stride) {
   for (std::int64_t i = begin; i < begin + rows; ++i)
-    copy_vectors(positions.bias + head.bias_at + positions.longest - 1 - i, causal ? i + 1 : head.keys,
-                 block + (i - begin) * stride);
+    copy_vectors(positions.bias + head.index * positions.bias_stride + positions.longest - 1 - i,
+                 causal ? i + 1 : head.keys, block + (i - begin) * stride);
 }
 
 /// Sets the first elements of each of `rows` rows, `stride` elements apart, to the sums over the keys at each distance
@@ -182,40 +121,6 @@ HWY_INLINE void attend_all_forward(T* scratch, const AttentionArrays<T>* arrays,
   });
 }
 
-/// Computes the backward pass of dropout and softmax for one query. On entry `g` is the gradient of the attention
-/// weights after the dropout, and `p` are the attention weights before the dropout. On return `g` is the gradient of
-/// the scores Q K^T, and `dropped` are the attention weights after the dropout.
-template <class T>
-HWY_INLINE void softmax_gradient_row(T* HWY_RESTRICT g, const T* HWY_RESTRICT p, std::int64_t columns,
-                                     DropoutMask<T> mask, T scale, T* HWY_RESTRICT dropped) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto sum = hn::Zero(d);
-  for (std::int64_t i = 0; i < columns; i += lanes) {
-    const auto weight = hn::LoadU(d, p + i);
-    auto gradient = hn::LoadU(d, g + i), kept = weight;
-    if (mask) {
-      const auto factors = dropout_factors(d, mask.kept + i, mask.scale);
-      gradient = hn::Mul(gradient, factors);
-      kept = hn::Mul(kept, factors);
-      hn::StoreU(gradient, d, g + i);
-    }
-    hn::StoreU(kept, d, dropped + i);
-    sum = hn::MulAdd(weight, gradient, sum);
-  }
-  sum = hn::SumOfLanes(d, sum);
-  for (std::int64_t i = 0; i < columns; i += lanes) {
-    const auto weight = hn::Mul(hn::LoadU(d, p + i), hn::Set(d, scale));
-    hn::StoreU(hn::Mul(weight, hn::Sub(hn::LoadU(d, g + i), sum)), d, g + i);
-  }
-}
-
-/// Fills `count` rows of n elements with zeros; rows begin `stride` elements apart.
-template <class T>
-HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int64_t stride) {
-  for (std::int64_t r = 0; r < count; ++r) std::fill_n(rows + r * stride, n, T(0));
-}
-
 /// Adds the parts of relative vectors to the gradients, for `rows` queries of a head: the gradient of the queries, and
 /// the gradients of the vectors themselves. The rows of `g` and `dropped`, `stride` elements apart, begin with the sums
 /// over the keys at each distance: of the gradients of the logits, and of the attention weights after the dropout.
@@ -268,8 +173,9 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
         if (first > 0) add_by_distance(products, first, begin + i - positions.distance, row, seen, keys);
         softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, dropped + i * stride + first);
         if (has_bias)
-          add_scaled<false>(row, inverse_scale, seen,
-                            positions.bias_gradient + head.bias_at + positions.longest - 1 - begin - i);
+          add_scaled<false>(
+              row, inverse_scale, seen,
+              positions.bias_gradient + head.index * positions.bias_stride + positions.longest - 1 - begin - i);
       }
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, g, stride);
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, dropped, stride);
@@ -325,13 +231,6 @@ HEED_EXPORT_SIMD(attend_forward)
 HEED_EXPORT_SIMD(attend_backward)
 
 namespace {
-
-/// Returns the length of the longest sequence.
-std::int64_t longest(PackedOffsets sequences) {
-  int most = 0;
-  for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
-  return most;
-}
 
 /// Takes scratch memory for the attention kernels from the arena: a row of zeros, the transposed keys or values of one
 /// head, and two matrices with kAttentionQueryBlock rows (queries) and `most_keys` columns, the largest number of keys

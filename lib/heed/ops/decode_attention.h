@@ -71,4 +71,19 @@ void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, 
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
                       std::int64_t width, T* out, T* weights_out = nullptr);
 
+/// Computes the additive self-attention of one decoding step over a key/value cache, with the arguments and promises of
+/// cached_attention() and the formula of additive_attention(). Shape: scorer [D].
+template <class T>
+void additive_cached_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
+                               CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
+
+/// Computes the additive cross-attention of one decoding step, with the arguments and promises of memory_attention()
+/// and the formula of additive_attention(). Shape: scorer [D].
+template <class T>
+void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
+                               CachedRows<T> values, PackedOffsets memory,
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
+                               T* weights_out = nullptr);
+
 }  // namespace heed

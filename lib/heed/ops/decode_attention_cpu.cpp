@@ -20,6 +20,7 @@
 #include "heed/ops/position_terms-inl.h"
 #include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
+#include "heed/ops/tanh-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
@@ -52,20 +53,86 @@ HWY_INLINE void add_four(const T* p, const Stored* const w[4], std::int64_t d, T
   });
 }
 
+/// The scores of scaled dot-product attention: of `rows` queries with four keys of one head, the columns `at` ... `at`
+/// + d - 1 of their rows. `scales`, for keys that are stored as integers, are the scales of the four keys. The scores
+/// of a query's four keys lie side by side; the next query's scores begin `line` elements after them.
+template <class T>
+struct DotScores {
+  RowView<T> query;
+
+  template <class Stored>
+  HWY_INLINE void operator()(std::int64_t rows, std::int64_t at, std::int64_t d, const Stored* const keys[4],
+                             const T* scales, T* scores, std::int64_t line) const {
+    const T factor = 1 / std::sqrt(static_cast<T>(d));
+    dot_four_rows(rows, d, query.data + at, query.stride, keys, factor, scores, line);
+    for (std::int64_t r = 0; scales && r < rows; ++r)
+      for (int i = 0; i < 4; ++i) scores[r * line + i] *= scales[i];
+  }
+};
+
+/// Returns v tanh(q + key) for four keys, the first `Lanes(d)` elements of each; `scales` are those of DotScores.
+template <class D, class V, class Stored, class T>
+HWY_INLINE void tanh_terms(D d, V v, V q, const Stored* const keys[4], const T* scales, V (&terms)[4]) {
+  V numerators[4], denominators[4], inverse[4];
+  for (int i = 0; i < 4; ++i) {
+    const V key = load_stored(d, keys[i]);
+    const V x = scales ? hn::MulAdd(key, hn::Set(d, scales[i]), q) : hn::Add(key, q);
+    denominators[i] = tanh_fraction(d, x, numerators[i]);
+  }
+  four_reciprocals(d, denominators, inverse);
+  for (int i = 0; i < 4; ++i) terms[i] = hn::Mul(v, hn::Mul(numerators[i], inverse[i]));
+}
+
+/// The scores of additive attention, with the arguments of DotScores: the sum over the columns of v tanh(q + k). The
+/// additions have the same order for any number of rows: those of dot_four().
+template <class T>
+struct AdditiveScores {
+  RowView<T> query;
+  const T* scorer;
+
+  template <class Stored>
+  HWY_INLINE void operator()(std::int64_t rows, std::int64_t at, std::int64_t d, const Stored* const keys[4],
+                             const T* scales, T* scores, std::int64_t line) const {
+    const hn::ScalableTag<T> full;
+    const hn::CappedTag<T, 1> one;
+    using V = hn::Vec<decltype(full)>;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(full));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* const q = query.data + r * query.stride + at;
+      T* const out = scores + r * line;
+      V sums[4] = {hn::Zero(full), hn::Zero(full), hn::Zero(full), hn::Zero(full)};
+      std::int64_t c = 0;
+      for (; c + lanes <= d; c += lanes) {
+        const Stored* const from[4] = {keys[0] + c, keys[1] + c, keys[2] + c, keys[3] + c};
+        V terms[4];
+        tanh_terms(full, hn::LoadU(full, scorer + at + c), hn::LoadU(full, q + c), from, scales, terms);
+        for (int i = 0; i < 4; ++i) sums[i] = hn::Add(sums[i], terms[i]);
+      }
+      sum_four(full, sums[0], sums[1], sums[2], sums[3], T(1), out);
+      for (; c < d; ++c) {
+        const Stored* const from[4] = {keys[0] + c, keys[1] + c, keys[2] + c, keys[3] + c};
+        hn::Vec<decltype(one)> terms[4];
+        tanh_terms(one, hn::LoadU(one, scorer + at + c), hn::LoadU(one, q + c), from, scales, terms);
+        for (int i = 0; i < 4; ++i) out[i] += hn::GetLane(terms[i]);
+      }
+    }
+  }
+};
+
 /// Computes the attention of `rows` queries over the same `length` keys and values, which are the rows index(0),
 /// index(1), ... of the cache. Four rows of the cache are taken at a time, for all heads, so that each row is read from
-/// beginning to end. `p` is scratch memory of p_stride elements for each query and head, with p_stride >= length + 3.
-/// `weights_out`, where not null, receives the attention weights [rows, heads, length]. add_to_logits() is called when
-/// the logits of all heads are in `p`, and add_to_out() when the results are in `out`, unless `length` is 0.
-template <class T, class Stored, class Index, class AddToLogits, class AddToOut>
-HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, RowReader<T, Stored> keys,
-                            RowReader<T, Stored> values, Index index, std::int64_t length, int heads,
-                            std::int64_t width, T* out, T* weights_out, AddToLogits add_to_logits,
+/// beginning to end. `scores` (DotScores or AdditiveScores) has the queries and scores them. `p` is scratch memory of
+/// p_stride elements for each query and head, with p_stride >= length + 3. `weights_out`, where not null, receives the
+/// attention weights [rows, heads, length]. add_to_logits() is called when the scores of all heads are in `p`, and
+/// add_to_out() when the results are in `out`, unless `length` is 0.
+template <class T, class Scores, class Stored, class Index, class AddToLogits, class AddToOut>
+HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, const Scores& scores, std::int64_t rows,
+                            RowReader<T, Stored> keys, RowReader<T, Stored> values, Index index, std::int64_t length,
+                            int heads, std::int64_t width, T* out, T* weights_out, AddToLogits add_to_logits,
                             AddToOut add_to_out) {
   using Reader = RowReader<T, Stored>;
   constexpr bool kScaled = Reader::kScaled;
   const std::int64_t d = width / heads, line = heads * p_stride;
-  const T factor = 1 / std::sqrt(static_cast<T>(d));
   // take(from, t) sets `four` to the addresses of the four rows t, t + 1, t + 2 and t + 3 of keys or values, and
   // `scales` to the scales of these rows. Where fewer than four rows are left, the last row is repeated.
   const Stored* four[4];
@@ -81,10 +148,9 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, RowView<T> query, std::
     for (std::int64_t h = 0; h < heads; ++h) {
       const std::int64_t at = h * d;
       const Stored* const of_head[4] = {four[0] + at, four[1] + at, four[2] + at, four[3] + at};
-      T* const products = p + h * p_stride + t;
-      dot_four_rows(rows, d, query.data + at, query.stride, of_head, factor, products, line);
-      for (std::int64_t r = 0; kScaled && r < rows; ++r)
-        for (int i = 0; i < 4; ++i) products[r * line + i] *= static_cast<T>(scales[i][Reader::scale_of(h)]);
+      T key_scales[4];
+      for (int i = 0; kScaled && i < 4; ++i) key_scales[i] = static_cast<T>(scales[i][Reader::scale_of(h)]);
+      scores(rows, at, d, of_head, kScaled ? key_scales : nullptr, p + h * p_stride + t, line);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r) std::fill_n(out + r * width, width, T(0));
@@ -179,34 +245,51 @@ HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function 
   function(RowReader<T, T>{keys}, RowReader<T, T>{values});
 }
 
-/// Computes the self-attention of one query over the cache rows slots[0 .. length) (see cached_attention()).
-/// `positions` may be null. `scratch` is for relative vectors.
+/// Computes attend_rows() with additive scores, or with dot products where `scorer` is null.
+template <class T, class Stored, class Index>
+HWY_INLINE void attend_with(T* p, std::int64_t p_stride, RowView<T> query, const T* scorer, std::int64_t rows,
+                            RowReader<T, Stored> keys, RowReader<T, Stored> values, Index index, std::int64_t length,
+                            int heads, std::int64_t width, T* out, T* weights_out) {
+  const auto nothing = []() HWY_ATTR {};
+  if (scorer)
+    attend_rows(p, p_stride, AdditiveScores<T>{query, scorer}, rows, keys, values, index, length, heads, width, out,
+                weights_out, nothing, nothing);
+  else
+    attend_rows(p, p_stride, DotScores<T>{query}, rows, keys, values, index, length, heads, width, out, weights_out,
+                nothing, nothing);
+}
+
+/// Computes the self-attention of one query over the cache rows slots[0 .. length) (see cached_attention() and
+/// additive_cached_attention()). Without a scorer (null), the scores are dot products. `positions` may be null, and is
+/// for dot products only; `scratch` is for relative vectors.
 template <class T>
-void attend_cached(T* p, std::int64_t p_stride, const T* query, CachedRows<T> keys, CachedRows<T> values,
-                   const std::int32_t* slots, std::int64_t length, int heads, std::int64_t width, T* out,
-                   const PositionArrays<T>* positions, T* scratch) {
+void attend_cached(T* p, std::int64_t p_stride, const T* query, const T* scorer, CachedRows<T> keys,
+                   CachedRows<T> values, const std::int32_t* slots, std::int64_t length, int heads, std::int64_t width,
+                   T* out, const PositionArrays<T>* positions, T* scratch) {
   with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
     const auto index = [slots](std::int64_t t) HWY_ATTR { return std::int64_t{slots[t]}; };
-    const auto attend = [&](auto add_to_logits, auto add_to_out) HWY_ATTR {
-      attend_rows(p, p_stride, RowView<T>{query, width}, 1, key, value, index, length, heads, width, out,
-                  static_cast<T*>(nullptr), add_to_logits, add_to_out);
-    };
-    if (!positions) return attend([]() HWY_ATTR {}, []() HWY_ATTR {});
+    const RowView<T> row{query, width};
+    T* const no_weights = nullptr;
+    if (!positions)
+      return attend_with(p, p_stride, row, scorer, 1, key, value, index, length, heads, width, out, no_weights);
     const QueryPositions<T> terms{*positions, scratch, p, out, query, p_stride, length, width, heads};
-    attend([&]() HWY_ATTR { terms.add_to_logits(); }, [&]() HWY_ATTR { terms.add_to_out(); });
+    attend_rows(
+        p, p_stride, DotScores<T>{row}, 1, key, value, index, length, heads, width, out, no_weights,
+        [&]() HWY_ATTR { terms.add_to_logits(); }, [&]() HWY_ATTR { terms.add_to_out(); });
   });
 }
 
 /// Computes the cross-attention of `rows` queries over one sentence, whose keys and values are the `length` rows of the
-/// cache from row `first` on (see memory_attention()). `weights_out` may be null.
+/// cache from row `first` on (see memory_attention() and additive_memory_attention()). Without a scorer (null), the
+/// scores are dot products. `weights_out` may be null.
 template <class T>
-void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, std::int64_t rows, CachedRows<T> keys,
-                   CachedRows<T> values, std::int64_t first, std::int64_t length, int heads, std::int64_t width, T* out,
-                   T* weights_out) {
+void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, const T* scorer, std::int64_t rows,
+                   CachedRows<T> keys, CachedRows<T> values, std::int64_t first, std::int64_t length, int heads,
+                   std::int64_t width, T* out, T* weights_out) {
   with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
-    attend_rows(
-        p, p_stride, query, rows, key, value, [first](std::int64_t t) HWY_ATTR { return first + t; }, length, heads,
-        width, out, weights_out, []() HWY_ATTR {}, []() HWY_ATTR {});
+    attend_with(
+        p, p_stride, query, scorer, rows, key, value, [first](std::int64_t t) HWY_ATTR { return first + t; }, length,
+        heads, width, out, weights_out);
   });
 }
 
@@ -251,20 +334,20 @@ void store_int8(const float* from, std::int64_t columns, int heads, std::int8_t*
 }
 
 HEED_INSTANTIATE_SIMD(attend_cached,
-                      (float* p, std::int64_t ps, const float* q, CachedRows<float> k, CachedRows<float> v,
-                       const std::int32_t* s, std::int64_t n, int h, std::int64_t w, float* o,
+                      (float* p, std::int64_t ps, const float* q, const float* e, CachedRows<float> k,
+                       CachedRows<float> v, const std::int32_t* s, std::int64_t n, int h, std::int64_t w, float* o,
                        const PositionArrays<float>* a, float* b),
-                      (double* p, std::int64_t ps, const double* q, CachedRows<double> k, CachedRows<double> v,
-                       const std::int32_t* s, std::int64_t n, int h, std::int64_t w, double* o,
+                      (double* p, std::int64_t ps, const double* q, const double* e, CachedRows<double> k,
+                       CachedRows<double> v, const std::int32_t* s, std::int64_t n, int h, std::int64_t w, double* o,
                        const PositionArrays<double>* a, double* b),
-                      (p, ps, q, k, v, s, n, h, w, o, a, b))
+                      (p, ps, q, e, k, v, s, n, h, w, o, a, b))
 HEED_INSTANTIATE_SIMD(attend_memory,
-                      (float* p, std::int64_t ps, RowView<float> q, std::int64_t r, CachedRows<float> k,
+                      (float* p, std::int64_t ps, RowView<float> q, const float* e, std::int64_t r, CachedRows<float> k,
                        CachedRows<float> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, float* o, float* a),
-                      (double* p, std::int64_t ps, RowView<double> q, std::int64_t r, CachedRows<double> k,
-                       CachedRows<double> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, double* o,
-                       double* a),
-                      (p, ps, q, r, k, v, f, n, h, w, o, a))
+                      (double* p, std::int64_t ps, RowView<double> q, const double* e, std::int64_t r,
+                       CachedRows<double> k, CachedRows<double> v, std::int64_t f, std::int64_t n, int h,
+                       std::int64_t w, double* o, double* a),
+                      (p, ps, q, e, r, k, v, f, n, h, w, o, a))
 
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -288,10 +371,14 @@ void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* 
   HEED_DISPATCH(store_int8)(from, columns, heads, to, scales);
 }
 
+namespace {
+
+/// Computes cached_attention(), or additive_cached_attention() where `scorer` is not null, without `positions`.
 template <class T>
-void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
-                      std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions) {
+void attend_cached_rows(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys, CachedRows<T> values,
+                        std::span<const std::int32_t> slots, std::int64_t capacity,
+                        std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out,
+                        const PositionBias<T>& positions = {}) {
   const ArenaScope scope(device.arena);
   const std::int64_t p_stride = scratch_stride<T>(capacity + 3);
   T* p = device.arena.tensor<T>({heads * p_stride + kPositionBiasSlack}).data();
@@ -305,16 +392,17 @@ void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, 
   }
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     const auto row = static_cast<std::int64_t>(r);
-    simd::attend_cached(p, p_stride, query.data + row * query.stride, keys, values, slots.data() + row * capacity,
-                        std::int64_t{lengths[r]}, heads, width, out + row * width,
+    simd::attend_cached(p, p_stride, query.data + row * query.stride, scorer, keys, values,
+                        slots.data() + row * capacity, std::int64_t{lengths[r]}, heads, width, out + row * width,
                         static_cast<const PositionArrays<T>*>(positions ? &arrays : nullptr), scratch);
   }
 }
 
+/// Computes memory_attention(), or additive_memory_attention() where `scorer` is not null.
 template <class T>
-void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
-                      PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out, T* weights_out) {
+void attend_memory_rows(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys, CachedRows<T> values,
+                        PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
+                        std::int64_t width, T* out, T* weights_out) {
   for (std::size_t r = 0; r < sentence_of_row.size();) {
     std::size_t end = r + 1;
     while (end < sentence_of_row.size() && sentence_of_row[end] == sentence_of_row[r]) ++end;
@@ -323,11 +411,44 @@ void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, 
     const ArenaScope scope(device.arena);
     const std::int64_t p_stride = scratch_stride<T>(length + 3);
     T* p = device.arena.tensor<T>({rows, heads, p_stride}).data();
-    simd::attend_memory(p, p_stride, RowView<T>{query.data + row * query.stride, query.stride}, rows, keys, values,
-                        begin, length, heads, width, out + row * width, weights_out);
+    simd::attend_memory(p, p_stride, RowView<T>{query.data + row * query.stride, query.stride}, scorer, rows, keys,
+                        values, begin, length, heads, width, out + row * width, weights_out);
     if (weights_out) weights_out += rows * heads * length;
     r = end;
   }
+}
+
+}  // namespace
+
+template <class T>
+void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
+                      std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
+                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions) {
+  attend_cached_rows(device, query, static_cast<const T*>(nullptr), keys, values, slots, capacity, lengths, heads,
+                     width, out, positions);
+}
+
+template <class T>
+void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
+                      PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
+                      std::int64_t width, T* out, T* weights_out) {
+  attend_memory_rows(device, query, static_cast<const T*>(nullptr), keys, values, memory, sentence_of_row, heads, width,
+                     out, weights_out);
+}
+
+template <class T>
+void additive_cached_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
+                               CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out) {
+  attend_cached_rows(device, query, scorer, keys, values, slots, capacity, lengths, heads, width, out);
+}
+
+template <class T>
+void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
+                               CachedRows<T> values, PackedOffsets memory,
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
+                               T* weights_out) {
+  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out, weights_out);
 }
 
 #define HEED_INSTANTIATE(T)                                                                                            \
@@ -336,7 +457,12 @@ void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, 
                                  std::int64_t, std::span<const std::int32_t>, int, std::int64_t, T*,                   \
                                  const PositionBias<T>&);                                                              \
   template void memory_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,                 \
-                                 std::span<const std::int32_t>, int, std::int64_t, T*, T*);
+                                 std::span<const std::int32_t>, int, std::int64_t, T*, T*);                            \
+  template void additive_cached_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
+                                          std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>,  \
+                                          int, std::int64_t, T*);                                                      \
+  template void additive_memory_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
+                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*, T*);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

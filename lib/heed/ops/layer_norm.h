@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/autograd/graph.h"
+#include "heed/ops/row_norm.h"
 
 namespace heed {
 
@@ -16,16 +17,27 @@ template <class T>
 Variable<T> layer_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>& scale, const Variable<T>& bias,
                        double epsilon);
 
-/// Computes the layer normalisation y of x (see layer_norm() for the formula). Stores the mean and 1 / sqrt(variance +
-/// epsilon) of each row in `statistics` [N, 2], unless that tensor is empty.
+/// Computes RMS normalisation (Zhang and Sennrich 2019): y = x / sqrt(mean(x^2) + epsilon) * scale, with the mean over
+/// the elements of each row.
+///
+/// Shapes: x [N, D], scale [D] -> y [N, D].
+/// Saved for the backward pass: x, and 1 / sqrt(mean(x^2) + epsilon) of each row.
+/// Backward, with z = x / sqrt(mean(x^2) + epsilon) and g = dy scale: dx += (g - z mean(g z)) / sqrt(mean(x^2) +
+/// epsilon), dscale += sum of dy z over the rows.
 template <class T>
-void layer_norm_forward(CpuContext& device, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> y,
-                        Tensor<T> statistics);
+Variable<T> rms_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>& scale, double epsilon);
 
-/// Computes the backward pass of layer_norm(): adds the gradients to dx, dscale and dbias; an empty gradient tensor is
-/// skipped.
+/// Computes the normalisation y of x (see layer_norm() and rms_norm() for the formulas). Stores two numbers for each
+/// row in `statistics` [N, 2], unless that tensor is empty: the mean, which is 0 for RMS normalisation, and the inverse
+/// of the square root. `bias` is empty for RMS normalisation.
 template <class T>
-void layer_norm_backward(CpuContext& device, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics, Tensor<T> dy,
-                         Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
+void row_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
+                      Tensor<T> y, Tensor<T> statistics);
+
+/// Computes the backward pass of layer_norm() or rms_norm(): adds the gradients to dx, dscale and dbias; an empty
+/// gradient tensor is skipped.
+template <class T>
+void row_norm_backward(CpuContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics,
+                       Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
 
 }  // namespace heed

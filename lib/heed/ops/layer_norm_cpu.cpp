@@ -14,46 +14,64 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Computes the layer normalisation of `rows` rows of n elements (see layer_norm_forward()). `statistics` may be null.
-template <class T>
-void normalise_rows(const T* x, const T* scale, const T* bias, T epsilon, T* y, T* statistics, std::int64_t rows,
-                    std::int64_t n) {
+/// Normalises `rows` rows of n elements (see row_norm_forward()). `statistics` may be null.
+template <RowNorm kind, class T>
+void normalise_rows_of(const T* x, const T* scale, const T* bias, T epsilon, T* y, T* statistics, std::int64_t rows,
+                       std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* row = x + r * n;
-    const T sum = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR { return hn::LoadU(d, row + i); });
-    const RowStatistics<T> found = normalise_row(row, sum, scale, bias, epsilon, y + r * n, n);
+    const T sum = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR { return summand<kind>(hn::LoadU(d, row + i)); });
+    const RowStatistics<T> found = normalise_row<kind>(row, sum, scale, bias, epsilon, y + r * n, n);
     if (!statistics) continue;
     statistics[2 * r] = found.mean;
     statistics[2 * r + 1] = found.inverse_deviation;
   }
 }
 
-/// Adds the gradients of all rows to dx, dscale and dbias, each of which may be null.
 template <class T>
-void normalise_rows_backward(const T* x, const T* scale, const T* statistics, const T* dy, T* dx, T* dscale, T* dbias,
-                             std::int64_t rows, std::int64_t n) {
+void normalise_rows(const T* x, RowNorm kind, const T* scale, const T* bias, T epsilon, T* y, T* statistics,
+                    std::int64_t rows, std::int64_t n) {
+  if (kind == RowNorm::rms)
+    normalise_rows_of<RowNorm::rms>(x, scale, bias, epsilon, y, statistics, rows, n);
+  else
+    normalise_rows_of<RowNorm::layer>(x, scale, bias, epsilon, y, statistics, rows, n);
+}
+
+/// Adds the gradients of all rows to dx, dscale and dbias, each of which may be null.
+template <RowNorm kind, class T>
+void normalise_rows_backward_of(const T* x, const T* scale, const T* statistics, const T* dy, T* dx, T* dscale,
+                                T* dbias, std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const RowStatistics<T> row{statistics[2 * r], statistics[2 * r + 1]};
     T* HWY_RESTRICT to = dx ? dx + r * n : nullptr;
-    normalise_row_backward(x + r * n, row, scale, dy + r * n, dscale, dbias, n,
-                           [&](auto d, std::int64_t i, auto g) HWY_ATTR {
-                             if (to) hn::StoreU(hn::Add(hn::LoadU(d, to + i), g), d, to + i);
-                           });
+    normalise_row_backward<kind>(x + r * n, row, scale, dy + r * n, dscale, dbias, n,
+                                 [&](auto d, std::int64_t i, auto g) HWY_ATTR {
+                                   if (to) hn::StoreU(hn::Add(hn::LoadU(d, to + i), g), d, to + i);
+                                 });
   }
 }
 
+template <class T>
+void normalise_rows_backward(const T* x, RowNorm kind, const T* scale, const T* statistics, const T* dy, T* dx,
+                             T* dscale, T* dbias, std::int64_t rows, std::int64_t n) {
+  if (kind == RowNorm::rms)
+    normalise_rows_backward_of<RowNorm::rms>(x, scale, statistics, dy, dx, dscale, dbias, rows, n);
+  else
+    normalise_rows_backward_of<RowNorm::layer>(x, scale, statistics, dy, dx, dscale, dbias, rows, n);
+}
+
 HEED_INSTANTIATE_SIMD(normalise_rows,
-                      (const float* x, const float* w, const float* b, float e, float* y, float* s, std::int64_t r,
-                       std::int64_t n),
-                      (const double* x, const double* w, const double* b, double e, double* y, double* s,
+                      (const float* x, RowNorm k, const float* w, const float* b, float e, float* y, float* s,
                        std::int64_t r, std::int64_t n),
-                      (x, w, b, e, y, s, r, n))
+                      (const double* x, RowNorm k, const double* w, const double* b, double e, double* y, double* s,
+                       std::int64_t r, std::int64_t n),
+                      (x, k, w, b, e, y, s, r, n))
 HEED_INSTANTIATE_SIMD(normalise_rows_backward,
-                      (const float* x, const float* w, const float* s, const float* g, float* dx, float* dw, float* db,
-                       std::int64_t r, std::int64_t n),
-                      (const double* x, const double* w, const double* s, const double* g, double* dx, double* dw,
-                       double* db, std::int64_t r, std::int64_t n),
-                      (x, w, s, g, dx, dw, db, r, n))
+                      (const float* x, RowNorm k, const float* w, const float* s, const float* g, float* dx, float* dw,
+                       float* db, std::int64_t r, std::int64_t n),
+                      (const double* x, RowNorm k, const double* w, const double* s, const double* g, double* dx,
+                       double* dw, double* db, std::int64_t r, std::int64_t n),
+                      (x, k, w, s, g, dx, dw, db, r, n))
 
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -65,27 +83,27 @@ HEED_EXPORT_SIMD(normalise_rows)
 HEED_EXPORT_SIMD(normalise_rows_backward)
 
 template <class T>
-void layer_norm_forward(CpuContext&, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> y,
-                        Tensor<T> statistics) {
-  simd::normalise_rows(x.data(), scale.data(), bias.data(), static_cast<T>(epsilon), y.data(), statistics.data(),
+void row_norm_forward(CpuContext&, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
+                      Tensor<T> y, Tensor<T> statistics) {
+  simd::normalise_rows(x.data(), kind, scale.data(), bias.data(), static_cast<T>(epsilon), y.data(), statistics.data(),
                        x.rows(), x.columns());
 }
 
 template <class T>
-void layer_norm_backward(CpuContext&, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics, Tensor<T> dy, Tensor<T> dx,
-                         Tensor<T> dscale, Tensor<T> dbias) {
-  simd::normalise_rows_backward(x.data(), scale.data(), statistics.data(), dy.data(), dx.data(), dscale.data(),
+void row_norm_backward(CpuContext&, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics, Tensor<T> dy,
+                       Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias) {
+  simd::normalise_rows_backward(x.data(), kind, scale.data(), statistics.data(), dy.data(), dx.data(), dscale.data(),
                                 dbias.data(), x.rows(), x.columns());
 }
 
-template void layer_norm_forward(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, double, Tensor<float>,
-                                 Tensor<float>);
-template void layer_norm_forward(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, double, Tensor<double>,
-                                 Tensor<double>);
-template void layer_norm_backward(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>,
-                                  Tensor<float>, Tensor<float>, Tensor<float>);
-template void layer_norm_backward(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>,
-                                  Tensor<double>, Tensor<double>, Tensor<double>);
+template void row_norm_forward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, Tensor<float>, double, Tensor<float>,
+                               Tensor<float>);
+template void row_norm_forward(CpuContext&, RowNorm, Tensor<double>, Tensor<double>, Tensor<double>, double,
+                               Tensor<double>, Tensor<double>);
+template void row_norm_backward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>,
+                                Tensor<float>, Tensor<float>, Tensor<float>);
+template void row_norm_backward(CpuContext&, RowNorm, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>,
+                                Tensor<double>, Tensor<double>, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -179,9 +179,7 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
   check_shape("linear", "weight", weight.shape(), {weight.value.dim(0), rows.columns()});
   if (bias) check_shape("linear", "bias", bias.shape(), {weight.value.dim(0)});
   const Shape shape{rows.rows(), weight.value.dim(0)};
-  const bool rounds =
-      use == ResultUse::linear && graph.recording() && std::is_same_v<T, float> && takes_bfloat16(graph.device());
-  const Variable<T> y = rounds ? graph.rounded_result(shape) : graph.result(shape);
+  const Variable<T> y = stores_rounded(graph, use) ? graph.rounded_result(shape) : graph.result(shape);
   if (!graph.recording()) {
     const ArenaScope scope(graph.arena());
     LinearInput<T>(graph, x.value).multiply(weight.value, bias.value, activation, y.value);

@@ -28,6 +28,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "heed/autograd/graph.h"
 #include "heed/ops/gemm/gemm_bfloat16.h"
@@ -39,12 +40,18 @@ namespace heed {
 
 /// The activation functions y = f(z). `none`: y = z. `relu`: y = max(0, z). `gelu`: y = z Phi(z), where Phi is the
 /// standard normal distribution function (Hendrycks and Gimpel 2016, exact form). `swish`: y = z sigmoid(z)
-/// (Ramachandran et al. 2017).
-enum class Activation { none, relu, gelu, swish };
+/// (Ramachandran et al. 2017). `tanh`: y = tanh z.
+enum class Activation { none, relu, gelu, swish, tanh };
 
 /// Which ops will read a result: `any` op, or only linear(). In training, a result that only linear() reads is stored
 /// as bfloat16 (Variable::rounded) where linear() would round it to bfloat16 anyway.
 enum class ResultUse { any, linear };
+
+/// Tells whether a result that is used in this way is stored as bfloat16.
+template <class T>
+bool stores_rounded(Graph<T>& graph, ResultUse use) {
+  return use == ResultUse::linear && graph.recording() && std::is_same_v<T, float> && takes_bfloat16(graph.device());
+}
 
 /// Computes a linear layer: y = f(z) with z = x W^T + b, where f is the activation function.
 ///
@@ -52,9 +59,9 @@ enum class ResultUse { any, linear };
 /// In inference (a graph that does not record) a row of y does not depend on the other rows, bit for bit, in any
 /// precision: a translated line must not change with the lines beside it.
 /// `use` says which ops will read y. x may be stored as bfloat16 (Variable::rounded).
-/// Saved for the backward pass: x; and y for relu, or z for gelu and swish. No copy of x and y is made: the tensors
-/// stay as they are stored, in float32 or bfloat16. Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz
-/// over rows. dz overwrites dy.
+/// Saved for the backward pass: x; and y for relu and tanh, or z for gelu and swish. No copy of x and y is made: the
+/// tensors stay as they are stored, in float32 or bfloat16. Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db +=
+/// sum of dz over rows. dz overwrites dy.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);
@@ -126,8 +133,8 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 
 /// Computes the gradients of a linear layer from the gradient dy of y (see linear() for the formulas). Adds to dweight
 /// and dbias; adds to dx where `adds_to_dx` is true, otherwise overwrites dx. An empty gradient tensor is skipped.
-/// `kept` is y for relu and z = x W^T + b for gelu and swish; it is not read without an activation function. dz
-/// overwrites dy.
+/// `kept` is y for relu and tanh, and z = x W^T + b for gelu and swish; it is not read without an activation function.
+/// dz overwrites dy.
 template <class T>
 void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numbers>
 
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/linear.h"
@@ -13,7 +12,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "heed/ops/gelu-inl.h"
+#include "heed/ops/activation-inl.h"
 #include "heed/ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,13 +27,7 @@ void bias_activation_row(T* HWY_RESTRICT y, const T* HWY_RESTRICT bias, Activati
     auto z = load(d, y + i);
     if (bias) z = hn::Add(z, load(d, bias + i));
     if (before) store(z, d, before + i);
-    if (activation == Activation::relu) z = hn::Max(z, hn::Zero(d));
-    if (activation == Activation::swish) z = hn::Div(z, hn::Add(hn::Set(d, T(1)), hn::Exp(d, hn::Neg(z))));
-    if (activation == Activation::gelu) {
-      auto bell = z;
-      z = hn::Mul(z, normal_distribution<T>(d, z, bell));
-    }
-    store(z, d, y + i);
+    store(activate<T>(d, activation, z), d, y + i);
   });
 }
 
@@ -47,7 +40,7 @@ void bias_activation(T* y, const T* bias, Activation activation, T* before, std:
 }
 
 /// Computes the backward pass of the activation function f for n elements: dz = dy f'(z), written over dy. `kept` holds
-/// y = f(z) for relu, and z for gelu and swish.
+/// y = f(z) for relu and tanh, and z for gelu and swish.
 template <class T>
 void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activation activation, std::int64_t n) {
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
@@ -55,17 +48,11 @@ void activation_gradient(T* HWY_RESTRICT dy, const T* HWY_RESTRICT kept, Activat
     const auto k = load(d, kept + i);
     if (activation == Activation::relu) {
       store(hn::IfThenElseZero(hn::Gt(k, hn::Zero(d)), g), d, dy + i);
-    } else if (activation == Activation::gelu) {
-      // The derivative of z Phi(z) is Phi(z) + z phi(z), where phi(z) = exp(-z^2 / 2) / sqrt(2 pi) is the density.
-      auto bell = k;
-      const auto distribution = normal_distribution<T>(d, k, bell);
-      const auto density = hn::Mul(bell, hn::Set(d, T(0.5 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
-      store(hn::Mul(g, hn::MulAdd(k, density, distribution)), d, dy + i);
+    } else if (activation == Activation::tanh) {
+      store(hn::Mul(g, hn::NegMulAdd(k, k, hn::Set(d, T(1)))), d, dy + i);
     } else {
-      const auto one = hn::Set(d, T(1));
-      const auto sigmoid = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(k))));
-      // The derivative of z s(z) is s + z s (1 - s), where s is the sigmoid of z.
-      store(hn::Mul(g, hn::MulAdd(hn::Mul(k, sigmoid), hn::Sub(one, sigmoid), sigmoid)), d, dy + i);
+      auto value = k;
+      store(hn::Mul(g, smooth_derivative<T>(d, activation, k, value)), d, dy + i);
     }
   });
 }

@@ -5,38 +5,39 @@
 namespace heed {
 
 template <class T>
-ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
+ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& residual, const Variable<T>& branch,
                               const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,
                               Tensor<T> memory) {
   check_shape("residual_norm", "branch", branch.shape(), residual.shape());
   check_shape("residual_norm", "scale", scale.shape(), {residual.value.columns()});
-  check_shape("residual_norm", "bias", bias.shape(), {residual.value.columns()});
+  const bool has_bias = kind == RowNorm::layer;
+  check_shape("residual_norm", "bias", bias.shape(), has_bias ? Shape{residual.value.columns()} : Shape());
   const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.size(), p);
   if (memory) check_shape("residual_norm", "memory", memory.shape(), residual.shape());
   const ResidualNorm<T> y{memory ? graph.result_in(memory) : graph.result(residual.shape()),
                           graph.result(residual.shape())};
   const Tensor<T> statistics =
       graph.recording() ? graph.arena().template tensor<T>({residual.value.rows(), 2}) : Tensor<T>();
-  residual_norm_forward(graph.device(), residual.value, branch.value, mask, scale.value, bias.value, epsilon,
+  residual_norm_forward(graph.device(), kind, residual.value, branch.value, mask, scale.value, bias.value, epsilon,
                         y.sum.value, y.normed.value, statistics);
-  graph.record([&device = graph.device(), residual, branch, scale, bias, mask, statistics, y] {
+  graph.record([&device = graph.device(), kind, residual, branch, scale, bias, mask, statistics, y] {
     const bool adds_to_residual = !residual.gradient.empty();
     const Tensor<T> dresidual = residual.gradient.fill();
     // Where branch and residual are the same variable, the gradient of the variable is no longer empty after fill(), so
     // the kernel adds to the gradient.
     const bool adds_to_branch = !branch.gradient.empty();
     const Tensor<T> dsum = y.sum.gradient.empty() ? Tensor<T>() : y.sum.gradient.sum();
-    residual_norm_backward(device, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(), dresidual,
-                           adds_to_residual, branch.gradient.fill(), adds_to_branch, scale.gradient.sum(),
+    residual_norm_backward(device, kind, y.sum.value, mask, scale.value, statistics, dsum, y.normed.gradient.sum(),
+                           dresidual, adds_to_residual, branch.gradient.fill(), adds_to_branch, scale.gradient.sum(),
                            bias.gradient.sum());
   });
   return y;
 }
 
-template ResidualNorm<float> residual_norm(Graph<float>&, const Variable<float>&, const Variable<float>&,
+template ResidualNorm<float> residual_norm(Graph<float>&, RowNorm, const Variable<float>&, const Variable<float>&,
                                            const Variable<float>&, const Variable<float>&, double, double,
                                            Tensor<float>);
-template ResidualNorm<double> residual_norm(Graph<double>&, const Variable<double>&, const Variable<double>&,
+template ResidualNorm<double> residual_norm(Graph<double>&, RowNorm, const Variable<double>&, const Variable<double>&,
                                             const Variable<double>&, const Variable<double>&, double, double,
                                             Tensor<double>);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/ops/dropout_mask.h"
+#include "heed/ops/row_norm.h"
 
 namespace heed {
 
@@ -11,29 +12,29 @@ struct ResidualNorm {
   Variable<T> sum, normed;
 };
 
-/// Computes a residual connection and the layer normalisation that follows, in one pass over the rows:
-/// sum = residual + dropout(branch) and normed = layer_norm(sum), where p is the probability of the dropout.
+/// Computes a residual connection and the normalisation that follows, in one pass over the rows: sum = residual +
+/// dropout(branch) and normed = layer_norm(sum) or rms_norm(sum), where p is the probability of the dropout.
 ///
-/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D] -> sum, normed [N, D].
+/// Shapes: residual [N, D], branch [N, D], scale [D], bias [D], or absent for RowNorm::rms -> sum, normed [N, D].
 ///
 /// `memory`, where not empty, is the memory in which `sum` is stored. The value of `branch` may be given as that
 /// memory, unless another op or the backward pass reads the value of `branch` later (the backward pass of a ReLU reads
 /// its result).
 ///
-/// Saved for the backward pass: sum, the dropout mask, and the mean and 1 / sqrt(variance + epsilon) of each row.
+/// Saved for the backward pass: sum, the dropout mask, and the statistics of each row, as in row_norm_forward().
 ///
-/// Backward, in one pass: t = dsum + dx, where dx is the gradient of layer_norm()'s input for dnormed; dresidual += t,
-/// dbranch += t * mask * 1 / (1 - p); dscale and dbias as in layer_norm().
+/// Backward, in one pass: t = dsum + dx, where dx is the gradient of the normalisation's input for dnormed; dresidual
+/// += t, dbranch += t * mask * 1 / (1 - p); dscale and dbias as in layer_norm() or rms_norm().
 template <class T>
-ResidualNorm<T> residual_norm(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch,
+ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& residual, const Variable<T>& branch,
                               const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,
                               Tensor<T> memory = {});
 
-/// Computes `sum` and `normed` of residual_norm(). Stores the mean and 1 / sqrt(variance + epsilon) of each row in
+/// Computes `sum` and `normed` of residual_norm(). Stores the statistics of each row (see row_norm_forward()) in
 /// `statistics` [N, 2], unless that tensor is empty. `sum` and `normed` may be the memory of `residual`, and `sum` may
 /// be the memory of `branch`.
 template <class T>
-void residual_norm_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
+void residual_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
                            Tensor<T> statistics);
 
@@ -41,7 +42,7 @@ void residual_norm_forward(CpuContext& device, Tensor<T> residual, Tensor<T> bra
 /// `adds_to_residual` and `adds_to_branch` are true, otherwise overwrites them. An empty gradient tensor is skipped; an
 /// empty dsum counts as zeros.
 template <class T>
-void residual_norm_backward(CpuContext& device, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
+void residual_norm_backward(CpuContext& device, RowNorm kind, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
                             bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
                             Tensor<T> dbias);

@@ -1,5 +1,5 @@
-// Row kernels that several ops share: the sum and the maximum of a row, dropout of a vector, softmax and layer
-// normalisation of a row. Each .cpp file with kernels includes this file once for each instruction set, after
+// Row kernels that several ops share: the sum and the maximum of a row, dropout of a vector, softmax and normalisation
+// of a row. Each .cpp file with kernels includes this file once for each instruction set, after
 // <hwy/highway.h>; the unusual include guard below allows that.
 #if defined(HEED_OPS_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_OPS_ROWS_INL_H_
@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "heed/ops/dropout_mask.h"
+#include "heed/ops/row_norm.h"
 #include "heed/ops/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -138,53 +139,86 @@ HWY_INLINE void add_dropped(const T* HWY_RESTRICT x, const DropoutMask<T>& mask,
                             HWY_ATTR { store(hn::Add(load(d, to + i), drop(d, load(d, x + i), mask, i)), d, to + i); });
 }
 
-/// The mean and 1 / sqrt(variance + epsilon) of a row, which layer normalisation saves for the backward pass.
+/// The statistics of a row that normalise_row() saves for the backward pass: for layer normalisation the mean and 1 /
+/// sqrt(variance + epsilon), for RMS normalisation 0 and 1 / sqrt(mean(x^2) + epsilon).
 template <class T>
 struct RowStatistics {
   T mean, inverse_deviation;
 };
 
-/// Normalises one row x of n elements, the sum of which the caller has computed: y = (x - mean) / sqrt(variance +
-/// epsilon) * scale + bias. Returns the row's statistics for the backward pass. y may be the same array as x.
-template <class T>
+/// Returns what the caller of normalise_row() adds up over the elements of a row: x, or x^2 for RMS normalisation.
+template <RowNorm kind, class V>
+HWY_INLINE V summand(V x) {
+  if constexpr (kind == RowNorm::rms)
+    return hn::Mul(x, x);
+  else
+    return x;
+}
+
+/// Subtracts the mean of a row from the vector x, for layer normalisation; RMS normalisation does not centre a row.
+template <RowNorm kind, class D, class T>
+HWY_INLINE hn::Vec<D> centre(D d, hn::Vec<D> x, T mean) {
+  if constexpr (kind == RowNorm::rms)
+    return x;
+  else
+    return hn::Sub(x, hn::Set(d, mean));
+}
+
+/// Normalises one row x of n elements, for which the caller has computed the sum of summand(x). Layer normalisation: y
+/// = (x - mean) / sqrt(variance + epsilon) * scale + bias. RMS normalisation: y = x / sqrt(mean(x^2) + epsilon) *
+/// scale; `bias` is not read. Returns the row's statistics for the backward pass. y may be the same array as x.
+template <RowNorm kind, class T>
 HWY_INLINE RowStatistics<T> normalise_row(const T* x, T sum, const T* HWY_RESTRICT scale, const T* HWY_RESTRICT bias,
                                           T epsilon, T* y, std::int64_t n) {
-  const T mean = sum / static_cast<T>(n);
-  const T squares = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
-    const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
-    return hn::Mul(centred, centred);
-  });
+  T mean = 0, squares = sum;
+  if constexpr (kind == RowNorm::layer) {
+    mean = sum / static_cast<T>(n);
+    squares = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR {
+      const auto centred = centre<kind>(d, hn::LoadU(d, x + i), mean);
+      return hn::Mul(centred, centred);
+    });
+  }
   const T inverse = 1 / std::sqrt(squares / static_cast<T>(n) + epsilon);
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
-    const auto normal = hn::Mul(hn::Sub(load(d, x + i), hn::Set(d, mean)), hn::Set(d, inverse));
-    store(hn::MulAdd(normal, load(d, scale + i), load(d, bias + i)), d, y + i);
+    const auto normal = hn::Mul(centre<kind>(d, load(d, x + i), mean), hn::Set(d, inverse));
+    if constexpr (kind == RowNorm::rms)
+      store(hn::Mul(normal, load(d, scale + i)), d, y + i);
+    else
+      store(hn::MulAdd(normal, load(d, scale + i), load(d, bias + i)), d, y + i);
   });
   return {mean, inverse};
 }
 
-/// Computes the backward pass of layer normalisation for one row. Adds to dscale and dbias where these are not null,
-/// and passes each vector of dx to emit(d, i, dx), since ops use dx differently. With deviation = sqrt(variance +
-/// epsilon), z = (x - mean) / deviation and g = dy scale, the formula is dx = (g - mean(g) - z mean(g z)) / deviation.
-template <class T, class Emit>
+/// Computes the backward pass of layer normalisation or RMS normalisation for one row. Adds to dscale and dbias where
+/// these are not null, and passes each vector of dx to emit(d, i, dx), since ops use dx differently. With deviation =
+/// sqrt(variance + epsilon), z = (x - mean) / deviation and g = dy scale, the formula for layer normalisation is dx =
+/// (g - mean(g) - z mean(g z)) / deviation. For RMS normalisation, deviation = sqrt(mean(x^2) + epsilon), z = x /
+/// deviation and dx = (g - z mean(g z)) / deviation.
+template <RowNorm kind, class T, class Emit>
 HWY_INLINE void normalise_row_backward(const T* HWY_RESTRICT x, RowStatistics<T> row, const T* HWY_RESTRICT scale,
                                        const T* HWY_RESTRICT dy, T* HWY_RESTRICT dscale, T* HWY_RESTRICT dbias,
                                        std::int64_t n, Emit emit) {
   const auto normal = [&](auto d, std::int64_t i) HWY_ATTR {
-    return hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::Set(d, row.mean)), hn::Set(d, row.inverse_deviation));
+    return hn::Mul(centre<kind>(d, hn::LoadU(d, x + i), row.mean), hn::Set(d, row.inverse_deviation));
   };
   T sum_g = 0, sum_gn = 0;
   sum_pair_over<T>(n, sum_g, sum_gn, [&](auto d, std::int64_t i, auto& s, auto& t) HWY_ATTR {
     const auto nx = normal(d, i), g = hn::LoadU(d, dy + i), gs = hn::Mul(g, hn::LoadU(d, scale + i));
     if (dscale) hn::StoreU(hn::MulAdd(g, nx, hn::LoadU(d, dscale + i)), d, dscale + i);
     if (dbias) hn::StoreU(hn::Add(g, hn::LoadU(d, dbias + i)), d, dbias + i);
-    s = hn::Add(s, gs);
+    if constexpr (kind == RowNorm::layer) s = hn::Add(s, gs);
     t = hn::MulAdd(gs, nx, t);
   });
   const T mean_g = sum_g / static_cast<T>(n), mean_gn = sum_gn / static_cast<T>(n);
   for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto) HWY_ATTR {
     const auto gs = hn::Mul(load(d, dy + i), load(d, scale + i));
-    const auto centred = hn::Sub(gs, hn::MulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Set(d, mean_g)));
-    emit(d, i, hn::Mul(centred, hn::Set(d, row.inverse_deviation)));
+    if constexpr (kind == RowNorm::rms) {
+      const auto projected = hn::NegMulAdd(normal(d, i), hn::Set(d, mean_gn), gs);
+      emit(d, i, hn::Mul(projected, hn::Set(d, row.inverse_deviation)));
+    } else {
+      const auto centred = hn::Sub(gs, hn::MulAdd(normal(d, i), hn::Set(d, mean_gn), hn::Set(d, mean_g)));
+      emit(d, i, hn::Mul(centred, hn::Set(d, row.inverse_deviation)));
+    }
   });
 }
 

@@ -1,5 +1,5 @@
-// The elementary ops softmax and log-softmax, for users of the library. heed's own programs do not call these two ops:
-// they compute softmax within larger ops, on rows that are still in the cache: attention (ops/attention.h,
+// The elementary ops softmax and log-softmax, for kernel regression (nn/kernel_pooling.h) and for users of the library.
+// Models compute softmax within larger ops, on rows that are still in the cache: attention (ops/attention.h,
 // ops/decode_attention.h), the loss (ops/cross_entropy.h) and the selection of the likeliest tokens (ops/top_k.h).
 #pragma once
 

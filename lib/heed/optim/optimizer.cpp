@@ -21,7 +21,8 @@ constexpr double kLeastWarmupInRate = 4000;
 constexpr double kSafeWarmup = 100;
 
 /// Returns the elements begin ... end - 1 of a flat array, where `slice` gives begin and end.
-std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
+template <class T>
+std::span<T> part(ParameterValues<T>& values, const Slice& slice) {
   return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
 }
 
@@ -76,7 +77,9 @@ OptimizerSettings OptimizerOptions::resolve() const {
   return out;
 }
 
-Optimizer::Optimizer(const OptimizerSettings& settings, const ParameterLayout& layout, NamedParameterValues& memory)
+template <class T>
+BasicOptimizer<T>::BasicOptimizer(const OptimizerSettings& settings, const ParameterLayout& layout,
+                                  NamedValues<T>& memory)
     : settings_(settings) {
   const auto keep = [&](const char* name) { return &memory.try_emplace(name, layout).first->second; };
   if (settings.kind != OptimizerKind::sgd) {
@@ -87,29 +90,33 @@ Optimizer::Optimizer(const OptimizerSettings& settings, const ParameterLayout& l
   }
 }
 
-void Optimizer::update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients, const Slice& slice,
-                       const Step& step) const {
-  const std::span<float> value = part(parameters, slice);
+template <class T>
+void BasicOptimizer<T>::update(ParameterValues<T>& parameters, const ParameterValues<T>& gradients, const Slice& slice,
+                               const Step& step) const {
+  const std::span<T> value = part(parameters, slice);
   const auto gradient =
       gradients.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
   if (settings_.kind == OptimizerKind::sgd) {
-    sgd_update<float>(value, gradient, first_ ? part(*first_, slice) : std::span<float>(),
-                      {.learning_rate = step.learning_rate,
-                       .momentum = settings_.momentum,
-                       .weight_decay = settings_.weight_decay,
-                       .gradient_scale = step.gradient_scale});
+    sgd_update<T>(value, gradient, first_ ? part(*first_, slice) : std::span<T>(),
+                  {.learning_rate = step.learning_rate,
+                   .momentum = settings_.momentum,
+                   .weight_decay = settings_.weight_decay,
+                   .gradient_scale = step.gradient_scale});
     return;
   }
-  adam_update<float>(value, gradient, part(*first_, slice), part(*second_, slice),
-                     {.learning_rate = step.learning_rate,
-                      .beta1 = settings_.beta1,
-                      .beta2 = settings_.beta2,
-                      .epsilon = settings_.epsilon,
-                      .weight_decay = settings_.weight_decay,
-                      .decoupled = settings_.kind == OptimizerKind::adamw,
-                      .step = step.number,
-                      .gradient_scale = step.gradient_scale});
+  adam_update<T>(value, gradient, part(*first_, slice), part(*second_, slice),
+                 {.learning_rate = step.learning_rate,
+                  .beta1 = settings_.beta1,
+                  .beta2 = settings_.beta2,
+                  .epsilon = settings_.epsilon,
+                  .weight_decay = settings_.weight_decay,
+                  .decoupled = settings_.kind == OptimizerKind::adamw,
+                  .step = step.number,
+                  .gradient_scale = step.gradient_scale});
 }
+
+template class BasicOptimizer<float>;
+template class BasicOptimizer<double>;
 
 double smoothing_decay(double rate, std::int64_t step) {
   const auto t = static_cast<double>(step);

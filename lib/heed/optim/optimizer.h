@@ -94,15 +94,19 @@ struct OptimizerOptions {
 
 /// The state of an optimiser, as a checkpoint stores it: arrays by name, each with one element for each element of the
 /// model's parameters.
-using NamedParameterValues = std::map<std::string, ParameterValues<float>>;
+template <class T>
+using NamedValues = std::map<std::string, ParameterValues<T>>;
+using NamedParameterValues = NamedValues<float>;
 
 /// Updates parameters from their gradients. The optimiser keeps its state between updates in arrays that the caller
-/// owns and saves in checkpoints: first_moment and second_moment (adam, adamw), velocity (sgd with momentum).
-class Optimizer {
+/// owns and saves in checkpoints: first_moment and second_moment (adam, adamw), velocity (sgd with momentum). Models
+/// have parameters of type float; an optimiser of type double serves functions of few parameters.
+template <class T>
+class BasicOptimizer {
  public:
   /// Creates an optimiser whose state is in the arrays of `memory`. Adds the arrays of the state to `memory`, filled
   /// with zeros, if `memory` does not contain them. `memory` must outlive the optimiser.
-  Optimizer(const OptimizerSettings& settings, const ParameterLayout& layout, NamedParameterValues& memory);
+  BasicOptimizer(const OptimizerSettings& settings, const ParameterLayout& layout, NamedValues<T>& memory);
 
   /// The numbers that change from one update of the parameters to the next.
   struct Step {
@@ -112,7 +116,7 @@ class Optimizer {
   };
   /// Performs one update of a part of the parameters: the elements in `slice` of the flat arrays of parameters and
   /// gradients. Several threads may call update() for different slices of the same update.
-  void update(ParameterValues<float>& parameters, const ParameterValues<float>& gradients, const Slice& slice,
+  void update(ParameterValues<T>& parameters, const ParameterValues<T>& gradients, const Slice& slice,
               const Step& step) const;
 
   const OptimizerSettings& settings() const { return settings_; }
@@ -121,8 +125,12 @@ class Optimizer {
   OptimizerSettings settings_;
   // Pointers to the arrays of the caller that hold the state of the optimiser: first_ is first_moment or velocity,
   // second_ is second_moment. A pointer is null if the optimiser does not need the array.
-  ParameterValues<float>*first_ = nullptr, *second_ = nullptr;
+  ParameterValues<T>*first_ = nullptr, *second_ = nullptr;
 };
+
+extern template class BasicOptimizer<float>;
+extern template class BasicOptimizer<double>;
+using Optimizer = BasicOptimizer<float>;
 
 /// Returns the factor d of exponential smoothing, smoothed <- d smoothed + (1 - d) parameters, at update `step`
 /// (counted from 1): min(1 - rate, (step + 1) / (step + 10)). d is smaller in the first updates, so that the smoothed

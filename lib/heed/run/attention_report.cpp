@@ -75,7 +75,7 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
     : options_(options),
       threshold_(parse_alignment(options.alignment)),
       out_(out),
-      shading_(choose_shading(options.color, options.ascii, environment)) {
+      shading_(options.terminal.shading(environment)) {
   using enum AttentionFormat;
   const bool links_wanted = !options.alignment.empty();
   if (options.format)
@@ -92,16 +92,15 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
     if (given && std::find(formats.begin(), formats.end(), format_) == formats.end())
       throw UsageError(option + ": has no use with --format " + std::string(enum_name(format_)) + " (" + what + ")");
   };
-  needs(options.width.has_value(), {heatmap, table}, "--width", "heatmap and table have columns");
-  needs(options.ascii, {heatmap}, "--ascii", "a heatmap is drawn with characters");
-  needs(options.color != ColorChoice::automatic, {heatmap}, "--color", "a heatmap has colours");
-  if (options.ascii && options.color == ColorChoice::always)
-    throw UsageError("--color always: has no use with --ascii (leave one of them out)");
+  needs(options.terminal.width.has_value(), {heatmap, table}, "--width", "heatmap and table have columns");
+  needs(options.terminal.ascii, {heatmap}, "--ascii", "a heatmap is drawn with characters");
+  needs(options.terminal.color != ColorChoice::automatic, {heatmap}, "--color", "a heatmap has colours");
+  options.terminal.validate();
   if (options.words && options.pieces) throw UsageError("--words and --pieces exclude each other");
   if (format_ == png && environment.terminal)
     throw UsageError("--format png is not text for a terminal (give -o FILE.png, or a pipe)");
   words_ = options.words || (format_ == pharaoh && !options.pieces);
-  width_ = options.width.value_or(format_ == table && !environment.terminal ? 0 : terminal_columns);
+  width_ = options.terminal.width.value_or(format_ == table && !environment.terminal ? 0 : terminal_columns);
   if (options.layer != "last" && options.layer != "all") NumberRanges::parse("layer", options.layer);
   if (!is_reduced(options.head) && options.head != "all") NumberRanges::parse("head", options.head);
   if (format_ == pharaoh && options.kind == AttentionChoice::all)
@@ -132,7 +131,10 @@ void AttentionReport::check_model(const std::vector<AttentionLayers>& attention)
     heads = std::max(heads, each.heads);
     layers_shown += static_cast<int>(layers(each.kind).size());
   }
-  if (kinds.empty()) throw UsageError("the model has no attention, so that there is nothing to show");
+  if (kinds.empty())
+    throw UsageError(
+        "the model has no attention, so that there is nothing to show (train --task rnn-attention and the "
+        "Transformers have some)");
   if (most == 0)
     throw UsageError("--kind " + std::string(enum_name(options_.kind)) + ": the model has no such attention (it has " +
                      kinds + ")");
@@ -211,7 +213,8 @@ void AttentionReport::add(const SentenceAttention& sentence) {
   begun_ = true;
   switch (format_) {
     case heatmap:
-      out_ << fit_width(heading(sentence, options_.ascii), width_, options_.ascii ? "~" : "…") << '\n';
+      out_ << fit_width(heading(sentence, options_.terminal.ascii), width_, options_.terminal.ascii ? "~" : "…")
+           << '\n';
       out_ << terminal_heatmap(maps, {shading_, width_});
       break;
     case table:

@@ -11,6 +11,7 @@
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
 #include "heed/model/model.h"
+#include "heed/run/terminal_options.h"
 
 namespace heed {
 
@@ -40,12 +41,6 @@ struct EnumNames<AttentionFormat> {
       {AttentionFormat::png, "png"}};
 };
 
-template <>
-struct EnumNames<ColorChoice> {
-  static constexpr std::pair<ColorChoice, std::string_view> values[] = {
-      {ColorChoice::automatic, "auto"}, {ColorChoice::always, "always"}, {ColorChoice::never, "never"}};
-};
-
 /// The options that choose attention weights and their presentation.
 struct AttentionReportOptions {
   AttentionChoice kind = AttentionChoice::cross;
@@ -55,9 +50,7 @@ struct AttentionReportOptions {
   bool eos = true;
   std::optional<AttentionFormat> format = {};
   std::vector<std::string> alignment = {};
-  std::optional<int> width = {};
-  bool ascii = false;
-  ColorChoice color = ColorChoice::automatic;
+  TerminalOptions terminal = {};
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -80,14 +73,7 @@ struct AttentionReportOptions {
     visit(alignment, {.name = "alignment",
                       .help = "links that pharaoh writes: argmax (default), or threshold T: all weights of at least T",
                       .value = "argmax|threshold T"});
-    visit(width, {.name = "width",
-                  .help = "columns of heatmap and table (the terminal's if not given)",
-                  .value = "N",
-                  .min = 20,
-                  .max = 10000});
-    visit(ascii, {.name = "ascii", .help = "draw the heat map with ASCII characters"});
-    visit(color, {.name = "color",
-                  .help = "colours in the heat map; auto decides by the terminal, NO_COLOR, COLORTERM and TERM"});
+    terminal.fields(visit);
   }
 };
 

@@ -17,5 +17,6 @@ std::span<const PeerOption> tokenize_peer_options();
 std::span<const PeerOption> build_vocab_peer_options();
 std::span<const PeerOption> bleu_peer_options();
 std::span<const PeerOption> inspect_attention_peer_options();
+std::span<const PeerOption> kernel_regression_peer_options();
 
 }  // namespace heed

@@ -39,8 +39,8 @@ void check_useless(const TrainOptions& options) {
     }
     if (is_any_of({"valid-freq", "valid-metrics"}))
       needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
-    if (name == "max-positions")
-      needs(options.model_options.positions == PositionEncoding::learned, "--transformer-positions learned");
+    const std::string unmet = unmet_need(options.model_options.config, name);
+    needs(unmet.empty(), unmet);
   }
 }
 

@@ -7,8 +7,8 @@
 
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
-#include "heed/model/transformer_config.h"
 #include "heed/optim/optimizer.h"
+#include "heed/run/model_options.h"
 #include "heed/train/trainer_options.h"
 
 namespace heed {

@@ -52,6 +52,10 @@ class TranslateRun {
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
+    const Model<float>& first = *translator_.checkpoint(0).model;
+    if (!options.alignment.empty() && !has_attention(first, AttentionKind::cross))
+      throw UsageError("--alignment: " + options.models.front() + " is a model of the task " +
+                       std::string(architecture(first.config())) + ", which has no attention to the source");
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
@@ -410,7 +414,10 @@ class TranslateRun {
   void report_expected(double seconds) {
     const bool alone = team_ && chunks_.size() <= alone_ * 2;
     TranslationCost cost = translation_cost(translator_, chunks_, pool_, alone ? &*team_ : nullptr);
-    if (cost.parts.empty()) return;
+    if (cost.parts.empty()) {
+      if (pieces_ > 0) log_.info("expected: no prediction for this kind of model");
+      return;
+    }
     const double text = seconds - translating_, threads = alone ? 1 : pool_.size();
     double waiting = cost.seconds * threads;
     for (const CostPart& part : cost.parts) waiting -= part.seconds;

@@ -40,6 +40,10 @@ struct Panels {
 /// elements.
 void pack_panels(std::int64_t n, std::int64_t k, const float* weight, std::int64_t stride, float* panels);
 void pack_panels(std::int64_t n, std::int64_t k, const double* weight, std::int64_t stride, double* panels);
+/// Packs the transpose of a matrix [k, n], with `stride` elements from row to row: the panels of the weight [n, k]
+/// whose columns are the rows of `matrix`. gemm_rows() then computes Y = X M with the matrix M.
+void pack_transposed_panels(std::int64_t n, std::int64_t k, const float* matrix, std::int64_t stride, float* panels);
+void pack_transposed_panels(std::int64_t n, std::int64_t k, const double* matrix, std::int64_t stride, double* panels);
 
 /// Computes Y = X W^T + b for inference with a packed weight W. An element of Y is one sum over k in ascending order
 /// that begins with b. Therefore a row of Y has the same bits whatever the other rows are and however many there are.

@@ -141,6 +141,17 @@ void pack(std::int64_t n, std::int64_t k, const T* weight, std::int64_t stride, 
   simd::pack_panels_kernel(panels, n, k, weight, stride, zeros.data());
 }
 
+template <class T>
+void pack_transposed(std::int64_t n, std::int64_t k, const T* matrix, std::int64_t stride, T* panels) {
+  for (std::int64_t j = 0; j < n; j += kPanelRows<T>) {
+    const std::int64_t columns = std::min(kPanelRows<T>, n - j);
+    for (std::int64_t i = 0; i < k; ++i, panels += kPanelRows<T>) {
+      std::copy_n(matrix + i * stride + j, columns, panels);
+      std::fill(panels + columns, panels + kPanelRows<T>, T(0));
+    }
+  }
+}
+
 /// Computes Y = X W^T with a weight W that is not packed: packs four panels of W at a time and multiplies X by these
 /// four.
 template <class T>
@@ -163,6 +174,12 @@ void pack_panels(std::int64_t n, std::int64_t k, const float* weight, std::int64
 }
 void pack_panels(std::int64_t n, std::int64_t k, const double* weight, std::int64_t stride, double* panels) {
   pack(n, k, weight, stride, panels);
+}
+void pack_transposed_panels(std::int64_t n, std::int64_t k, const float* matrix, std::int64_t stride, float* panels) {
+  pack_transposed(n, k, matrix, stride, panels);
+}
+void pack_transposed_panels(std::int64_t n, std::int64_t k, const double* matrix, std::int64_t stride, double* panels) {
+  pack_transposed(n, k, matrix, stride, panels);
 }
 
 void gemm_rows(std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, std::int64_t x_stride,

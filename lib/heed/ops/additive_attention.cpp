@@ -1,0 +1,42 @@
+#include "heed/ops/additive_attention.h"
+
+#include <algorithm>
+
+#include "heed/ops/attention_arguments.h"
+
+namespace heed {
+
+template <class T>
+Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value,
+                               const Variable<T>& scorer, std::int64_t width, PackedOffsets queries, PackedOffsets keys,
+                               const AttentionOptions& options, T* weights_out) {
+  check_attention_arguments("additive_attention", query, key, value, width, queries, keys, options);
+  check_shape("additive_attention", "scorer", scorer.shape(), {width});
+  const std::int64_t size = attention_weights_size(queries, keys, options.heads);
+  const AdditiveAttentionArrays<T> arrays{
+      .attention = attention_arrays(query, key, value, width, queries, keys, options,
+                                    draw_dropout_mask(graph, size + kAttentionSlack, options.dropout)),
+      .scorer = scorer.value.data(),
+      .scorer_gradient = nullptr};
+  const Variable<T> out = graph.result({queries.tokens(), width});
+  T* weights = nullptr;
+  if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
+  additive_attention_forward(graph.device(), arrays, weights, out.value.data());
+  if (weights_out) std::copy(weights, weights + size, weights_out);
+  graph.record([&device = graph.device(), query, key, value, scorer, arrays, weights, out] {
+    AdditiveAttentionArrays<T> back = arrays;
+    set_attention_gradients(query, key, value, back.attention);
+    back.scorer_gradient = scorer.gradient.sum().data();
+    additive_attention_backward(device, back, weights, static_cast<const T*>(out.gradient.sum().data()));
+  });
+  return out;
+}
+
+template Variable<float> additive_attention(Graph<float>&, HeadsInput<float>, HeadsInput<float>, HeadsInput<float>,
+                                            const Variable<float>&, std::int64_t, PackedOffsets, PackedOffsets,
+                                            const AttentionOptions&, float*);
+template Variable<double> additive_attention(Graph<double>&, HeadsInput<double>, HeadsInput<double>, HeadsInput<double>,
+                                             const Variable<double>&, std::int64_t, PackedOffsets, PackedOffsets,
+                                             const AttentionOptions&, double*);
+
+}  // namespace heed

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <string>
+
+#include "heed/ops/attention.h"
+#include "heed/ops/check.h"
+
+// What the attention ops of packed batches do with their arguments, whatever their scores are: checks, and the pointers
+// that the kernels need.
+namespace heed {
+
+/// Throws Error unless the columns `input.column` ... `input.column` + `width` - 1 of `tokens` rows exist.
+template <class T>
+void check_heads_input(const char* op, const char* argument, const HeadsInput<T>& input, std::int64_t tokens,
+                       std::int64_t width) {
+  check_shape(op, argument, input.matrix.shape(), {tokens, input.matrix.value.columns()});
+  if (input.column < 0 || input.column + width > input.matrix.value.columns())
+    throw Error(std::string("internal: ") + op + ": " + argument + " has shape " + input.matrix.shape().text() +
+                ", expected columns " + std::to_string(input.column) + " to " + std::to_string(input.column + width));
+}
+
+/// Throws Error unless `heads` divides `width` and the numbers of queries and keys fit together.
+inline void check_attention_offsets(const char* op, std::int64_t width, PackedOffsets queries, PackedOffsets keys,
+                                    const AttentionOptions& options) {
+  if (options.heads < 1 || width % options.heads != 0)
+    throw Error(std::string("internal: ") + op + ": " + std::to_string(options.heads) +
+                " heads do not divide a width of " + std::to_string(width));
+  if (queries.sequences() != keys.sequences())
+    throw Error(std::string("internal: ") + op + ": queries of " + std::to_string(queries.sequences()) +
+                " sequences, keys of " + std::to_string(keys.sequences()));
+  if (!options.causal) return;
+  for (int b = 0; b < queries.sequences(); ++b)
+    if (queries.length(b) != keys.length(b))
+      throw Error(std::string("internal: ") + op + ": causal, but sequence " + std::to_string(b) + " has " +
+                  std::to_string(queries.length(b)) + " queries and " + std::to_string(keys.length(b)) + " keys");
+}
+
+/// Returns the address of the element in the first row and in column `column` of a matrix, or null where the tensor is
+/// empty.
+template <class T>
+T* slice(const Tensor<T>& matrix, std::int64_t column) {
+  return matrix ? matrix.data() + column : nullptr;
+}
+
+/// Sets the pointers of `arrays` to the gradients of query, key and value, which may be slices (ranges of columns) of
+/// one matrix. Where these slices cover all columns of a matrix whose gradient holds no sum yet, the kernels overwrite
+/// every element of that gradient. Such a gradient is marked as empty and is not filled with zeros first.
+template <class T>
+void set_attention_gradients(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
+                             AttentionArrays<T>& arrays) {
+  const auto is_filled = [&](const HeadsInput<T>& input) {
+    std::int64_t columns = 0;
+    for (const HeadsInput<T>* each : {&query, &key, &value})
+      if (each->matrix.value.data() == input.matrix.value.data()) columns += arrays.width;
+    return input.matrix.gradient.empty() && columns == input.matrix.value.columns();
+  };
+  arrays.query_gradient_empty = is_filled(query);
+  arrays.key_gradient_empty = is_filled(key);
+  arrays.value_gradient_empty = is_filled(value);
+  const auto gradient = [](const HeadsInput<T>& input, bool is_empty) {
+    return slice(is_empty ? input.matrix.gradient.fill() : input.matrix.gradient.sum(), input.column);
+  };
+  arrays.query_gradient = gradient(query, arrays.query_gradient_empty);
+  arrays.key_gradient = gradient(key, arrays.key_gradient_empty);
+  arrays.value_gradient = gradient(value, arrays.value_gradient_empty);
+}
+
+/// Throws Error where a width, a shape or a number of sequences does not fit (see attention()).
+template <class T>
+void check_attention_arguments(const char* op, const HeadsInput<T>& query, const HeadsInput<T>& key,
+                               const HeadsInput<T>& value, std::int64_t width, PackedOffsets queries,
+                               PackedOffsets keys, const AttentionOptions& options) {
+  check_attention_offsets(op, width, queries, keys, options);
+  check_heads_input(op, "query", query, queries.tokens(), width);
+  check_heads_input(op, "key", key, keys.tokens(), width);
+  check_heads_input(op, "value", value, keys.tokens(), width);
+}
+
+/// Returns the operands of the forward kernel: the arrays without gradients.
+template <class T>
+AttentionArrays<T> attention_arrays(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
+                                    std::int64_t width, PackedOffsets queries, PackedOffsets keys,
+                                    const AttentionOptions& options, DropoutMask<T> mask) {
+  return {.query = slice(query.matrix.value, query.column),
+          .key = slice(key.matrix.value, key.column),
+          .value = slice(value.matrix.value, value.column),
+          .query_gradient = nullptr,
+          .key_gradient = nullptr,
+          .value_gradient = nullptr,
+          .query_gradient_empty = false,
+          .key_gradient_empty = false,
+          .value_gradient_empty = false,
+          .query_stride = query.matrix.value.columns(),
+          .key_stride = key.matrix.value.columns(),
+          .value_stride = value.matrix.value.columns(),
+          .width = width,
+          .heads = options.heads,
+          .causal = options.causal,
+          .queries = queries,
+          .keys = keys,
+          .mask = mask};
+}
+
+}  // namespace heed

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+
+#include "heed/autograd/graph.h"
+
+namespace heed {
+
+// Ops that take a matrix apart and put matrices together. A model that computes one step after another works on the
+// rows of a step, and afterwards on the rows of all steps at once.
+
+/// Returns rows begin ... begin + count - 1 of x [N, D], as a view: [count, D]. Backward: the gradient is added to
+/// these rows of dx.
+template <class T>
+Variable<T> row_block(Graph<T>& graph, const Variable<T>& x, std::int64_t begin, std::int64_t count);
+
+/// Returns the rows of all `parts`, one part after the other. Shapes: parts [n_i, D] -> [sum of n_i, D]. Backward: each
+/// part gets the gradient of its rows.
+template <class T>
+Variable<T> stack_rows(Graph<T>& graph, std::span<const Variable<T>> parts);
+
+/// Returns row rows[i] of x as row i. Shapes: x [N, D], rows [M] in 0 ... N - 1 -> [M, D]. `rows` must stay in memory
+/// until the backward pass has ended. Backward: dx[rows[i]] += dy[i], in the order of i.
+template <class T>
+Variable<T> gather_rows(Graph<T>& graph, const Variable<T>& x, std::span<const std::int32_t> rows);
+
+/// Returns the columns of all `parts` side by side. Shapes: parts [N, d_i] -> [N, sum of d_i]. Backward: each part gets
+/// the gradient of its columns.
+template <class T>
+Variable<T> concatenate(Graph<T>& graph, std::span<const Variable<T>> parts);
+
+/// Copies or adds a block of rows and columns, to = from or to += from, where rows begin `to_stride` and `from_stride`
+/// elements apart.
+template <class T>
+void copy_block(CpuContext& device, const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
+                std::int64_t rows, std::int64_t columns);
+template <class T>
+void add_block(CpuContext& device, const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
+               std::int64_t rows, std::int64_t columns);
+
+}  // namespace heed

@@ -1,0 +1,236 @@
+#include "heed/ops/recurrence.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_rows.h"
+#include "heed/ops/linear.h"
+
+namespace heed {
+namespace {
+
+/// A weight that multiplies the rows of one step after the other, in training. The weight is prepared once for all
+/// steps: in panels for float32 (gemm_rows), because a BLAS library would rearrange the weight in each call, which
+/// takes half as long as the product with the few rows of a step; as right operand for bfloat16.
+template <class T>
+class StepWeight {
+ public:
+  /// Prepares a matrix M [k, n] or, with `transposed`, the transpose of a matrix M [n, k], for products y = x M or
+  /// y = x M^T. The memory comes from the device's arena.
+  StepWeight(CpuContext& device, std::int64_t k, std::int64_t n, const T* matrix, bool transposed)
+      : device_(device), k_(k), n_(n) {
+    if (device.precision == Precision::bfloat16) {
+      rounded_ = prepare_right_operand(device, k, n, GemmOperand<T>{matrix, transposed ? k : n, transposed});
+      return;
+    }
+    T* const panels = device.arena.tensor<T>({Panels<T>::size(n, k)}).data();
+    if (transposed)
+      pack_panels(n, k, matrix, k, panels);
+    else
+      pack_transposed_panels(n, k, matrix, n, panels);
+    panels_.data = panels;
+  }
+
+  /// Computes the product of `rows` rows x, with strides in elements.
+  void multiply(std::int64_t rows, const T* x, std::int64_t x_stride, T* y, std::int64_t y_stride) const {
+    if (rounded_)
+      gemm(device_, rows, T(1), GemmOperand<T>{x, x_stride}, *rounded_, T(0), y, y_stride);
+    else
+      gemm_rows(rows, n_, k_, x, x_stride, panels_, nullptr, y, y_stride);
+  }
+
+ private:
+  CpuContext& device_;
+  std::int64_t k_, n_;
+  std::optional<RightOperand<T>> rounded_;
+  Panels<T> panels_;
+};
+
+/// Copies rows of D elements: row i of `to` (stride D) is row indices[i] of `from`, or zeros where `from` is null.
+template <class T>
+void gather(std::int64_t rows, std::int64_t width, const std::int32_t* indices, const T* from, std::int64_t stride,
+            T* to) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    if (from)
+      std::copy_n(from + indices[i] * stride, width, to + i * width);
+    else
+      std::fill_n(to + i * width, width, T(0));
+}
+
+/// Adds row i of `from` (stride D) to row indices[i] of `to`. A null pointer is skipped.
+template <class T>
+void scatter_add(std::int64_t rows, std::int64_t width, const std::int32_t* indices, const T* from, T* to,
+                 std::int64_t stride) {
+  if (!to) return;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < width; ++j) to[indices[i] * stride + j] += from[i * width + j];
+}
+
+/// Returns the parts of a step that forward and backward pass share.
+template <class T>
+CellStep<T> step_of(const RecurrenceArrays<T>& a, std::int64_t t) {
+  CellStep<T> step;
+  step.cell = a.cell;
+  step.rows = a.order.rows(t);
+  step.width = a.width;
+  step.tokens = a.order.tokens + a.order.begins[t];
+  step.sequences = a.order.sorted;
+  step.gates_stride = a.gates_stride;
+  step.output_stride = a.state_stride;
+  return step;
+}
+
+/// Returns the row of `cells` at which the states after step t begin: -1 stands for the first states.
+template <class T>
+std::int64_t cell_row(const RecurrenceArrays<T>& a, std::int64_t t) {
+  return t < 0 ? 0 : a.order.sequences + a.order.begins[t];
+}
+
+/// Fills the part of a forward step that is the same in training and inference.
+template <class T>
+CellForward<T> forward_step(const RecurrenceArrays<T>& a, std::int64_t t) {
+  CellForward<T> step{step_of(a, t)};
+  step.input = a.input;
+  step.context = a.context;
+  step.bias = a.bias;
+  step.output = a.output;
+  return step;
+}
+
+/// Copies the last state of each sequence to `last_hidden` and `last_cell`. cell_of(i, t) returns the address of c
+/// after step t of the sequence sorted[i], an LSTM's; t is -1 for a sequence without tokens.
+template <class T, class CellOf>
+void copy_last(const RecurrenceArrays<T>& a, CellOf cell_of) {
+  for (std::int64_t t = a.order.steps - 1; t >= -1; --t) {
+    const std::int64_t end = t < 0 ? a.order.sequences : a.order.rows(t);
+    for (std::int64_t i = a.order.rows(t + 1); i < end; ++i) {
+      const std::int64_t at = a.order.sorted[i] * a.state_stride;
+      if (t >= 0)
+        std::copy_n(a.output + a.order.tokens[a.order.begins[t] + i] * a.state_stride, a.width, a.last_hidden + at);
+      else
+        gather(1, a.width, a.order.sorted + i, a.first_hidden, a.state_stride, a.last_hidden + at);
+      if (a.last_cell) std::copy_n(cell_of(i, t), a.width, a.last_cell + at);
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void recurrence_forward(CpuContext& device, const RecurrenceArrays<T>& a) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t n = a.width, gates = gate_count(a.cell) * n;
+  const bool lstm = a.cell == RecurrentCell::lstm;
+  const StepWeight<T> weight(device, n, gates, a.weight.data(), true);
+  gather(a.order.rows(0), n, a.order.sorted, a.first_hidden, a.state_stride, a.hidden);
+  if (lstm) gather(a.order.sequences, n, a.order.sorted, a.first_cell, a.state_stride, a.cells);
+  for (std::int64_t t = 0; t < a.order.steps; ++t) {
+    CellForward<T> step = forward_step(a, t);
+    const std::int64_t row = a.order.begins[t];
+    T* const saved = a.gates + row * kSavedGates * n;
+    if (t > 0 || a.first_hidden)
+      weight.multiply(step.rows, a.hidden + row * n, n, saved, kSavedGates * n);
+    else
+      std::fill_n(saved, step.rows * kSavedGates * n, T(0));  // the product with zeros
+    step.hidden = a.hidden + row * n;
+    step.product = step.saved = saved;
+    step.product_stride = kSavedGates * n;
+    step.next = a.hidden + a.order.begins[t + 1] * n;
+    step.next_rows = a.order.rows(t + 1);
+    if (lstm) {
+      step.cell_before = a.cells + cell_row(a, t - 1) * n;
+      step.cell_after = a.cells + cell_row(a, t) * n;
+    }
+    cell_forward(device, step);
+  }
+  copy_last(a, [&](std::int64_t i, std::int64_t t) { return a.cells + (cell_row(a, t) + i) * n; });
+}
+
+template <class T>
+void recurrence_backward(CpuContext& device, const RecurrenceArrays<T>& a, const RecurrenceGradients<T>& g) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t n = a.width, gates = gate_count(a.cell) * n, saved_stride = kSavedGates * n;
+  const bool lstm = a.cell == RecurrentCell::lstm;
+  const StepWeight<T> weight(device, gates, n, a.weight.data(), false);
+  // The gradient of the state after a step has up to three parts: that of the output, that of later steps by way of the
+  // gates (`product`), and the rest (`state`): that of the last state, and of a GRU the part that goes past the gates.
+  const auto states = [&] { return device.arena.tensor<T>({a.order.sequences, n}).data(); };
+  T *const state = states(), *const cell = lstm ? states() : nullptr, *const product = lstm ? state : states();
+  gather(a.order.sequences, n, a.order.sorted, g.last_hidden, a.state_stride, state);
+  if (lstm) gather(a.order.sequences, n, a.order.sorted, g.last_cell, a.state_stride, cell);
+  for (std::int64_t t = a.order.steps - 1; t >= 0; --t) {
+    CellBackward<T> step{step_of(a, t)};
+    const std::int64_t row = a.order.begins[t];
+    T* const saved = a.gates + row * saved_stride;
+    step.hidden = a.hidden + row * n;
+    if (lstm) {
+      step.cell_before = a.cells + cell_row(a, t - 1) * n;
+      step.cell_after = a.cells + cell_row(a, t) * n;
+    }
+    step.saved = step.product_gradient = saved;
+    step.product_stride = saved_stride;
+    step.adds_to_product = false;
+    step.output_gradient = g.output;
+    step.hidden_gradient = state;
+    step.cell_gradient = cell;
+    if (!lstm) {
+      step.next_gradient = product;
+      step.next_rows = a.order.rows(t + 1);
+    }
+    step.input_gradient = g.input;
+    step.adds_to_input = g.adds_to_input;
+    step.context_gradient = g.context;
+    step.bias_gradient = g.bias;
+    cell_backward(device, step);
+    if (t > 0 || g.first_hidden) weight.multiply(step.rows, saved, saved_stride, product, n);
+  }
+  scatter_add(a.order.sequences, n, a.order.sorted, state, g.first_hidden, a.state_stride);
+  if (!lstm) scatter_add(a.order.rows(0), n, a.order.sorted, product, g.first_hidden, a.state_stride);
+  if (lstm) scatter_add(a.order.sequences, n, a.order.sorted, cell, g.first_cell, a.state_stride);
+  // Without first states, the states before the first step are zeros and add nothing to the gradient of the weight.
+  const std::int64_t begin = a.first_hidden ? 0 : a.order.rows(0), rows = a.order.begins[a.order.steps] - begin;
+  if (g.weight && rows > 0)
+    gemm(device, gates, n, rows, T(1), GemmOperand<T>{a.gates + begin * saved_stride, saved_stride, true},
+         GemmOperand<T>{a.hidden + begin * n, n}, T(1), g.weight, n);
+}
+
+template <class T>
+void recurrence_inference(Graph<T>& graph, const RecurrenceArrays<T>& a) {
+  const ArenaScope scope(graph.arena());
+  const std::int64_t n = a.width, gates = gate_count(a.cell) * n;
+  const auto states = [&](const T* first) {
+    T* const out = graph.arena().template tensor<T>({a.order.sequences, n}).data();
+    gather(a.order.sequences, n, a.order.sorted, first, a.state_stride, out);
+    return out;
+  };
+  T *const hidden = states(a.first_hidden), *const cell =
+                                                a.cell == RecurrentCell::lstm ? states(a.first_cell) : nullptr;
+  const auto product = graph.arena().template tensor<T>({a.order.rows(0), gates});
+  std::optional<PackedWeight<T>> weight;
+  for (std::int64_t t = 0; t < a.order.steps; ++t) {
+    CellForward<T> step = forward_step(a, t);
+    const Tensor<T> rows(hidden, {step.rows, n});
+    if (!weight) weight = LinearInput<T>(graph, rows).packed_weight(a.weight, {});
+    {
+      const ArenaScope step_scope(graph.arena());
+      LinearInput<T>(graph, rows).multiply(*weight, Tensor<T>(product.data(), {step.rows, gates}));
+    }
+    step.hidden = step.next = hidden;
+    step.next_rows = step.rows;
+    step.product = product.data();
+    step.product_stride = gates;
+    step.cell_before = step.cell_after = cell;
+    cell_forward(graph.device(), step);
+  }
+  copy_last(a, [&](std::int64_t rank, std::int64_t) { return cell + rank * n; });
+}
+
+template void recurrence_forward(CpuContext&, const RecurrenceArrays<float>&);
+template void recurrence_forward(CpuContext&, const RecurrenceArrays<double>&);
+template void recurrence_inference(Graph<float>&, const RecurrenceArrays<float>&);
+template void recurrence_inference(Graph<double>&, const RecurrenceArrays<double>&);
+template void recurrence_backward(CpuContext&, const RecurrenceArrays<float>&, const RecurrenceGradients<float>&);
+template void recurrence_backward(CpuContext&, const RecurrenceArrays<double>&, const RecurrenceGradients<double>&);
+
+}  // namespace heed

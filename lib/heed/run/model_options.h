@@ -1,0 +1,31 @@
+#pragma once
+
+#include "heed/model/model_config.h"
+
+namespace heed {
+
+/// The options of `train` that define the model: the task, and the options of the task's architecture, which the task
+/// presets.
+struct ModelOptions {
+  Task task = kDefaultTask;
+  ModelConfig config = preset(kDefaultTask);
+  bool tied_embeddings_all = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    const Task before = task;
+    visit(task, {.name = "task",
+                 .help = "kind of model and preset of its sizes; decides which of the options below there are",
+                 .selects = true});
+    if (task != before) config = preset(task);
+    std::visit([&](auto& chosen) { chosen.option_fields(visit); }, config);
+    visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
+  }
+
+  /// Returns the complete config of the model. The arguments are the numbers of pieces (subwords) in the vocabularies.
+  /// Throws UsageError if validate() refuses the config.
+  ModelConfig resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const;
+};
+
+}  // namespace heed

@@ -1,0 +1,64 @@
+#include "heed/run/model_options.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "heed/config/command_line.h"
+
+using namespace heed;
+
+namespace {
+
+const ToolInfo kTool{.name = "train", .purpose = "", .usage = {}, .examples = {}, .peers = {}};
+
+/// Returns the options of the model that a command line gives.
+ModelOptions parse(std::vector<std::string> words) {
+  ModelOptions options;
+  std::ostringstream out;
+  CHECK(parse_command_line(kTool, FieldList::of(options), std::move(words), out));
+  return options;
+}
+
+TransformerConfig transformer(const ModelOptions& options, std::int64_t source = 10, std::int64_t target = 10) {
+  return std::get<TransformerConfig>(options.resolve(source, target));
+}
+
+}  // namespace
+
+TEST_CASE("a task presets the sizes, and options change single sizes") {
+  const TransformerConfig base = transformer(parse({}));
+  CHECK(base.enc_depth == 6);
+  CHECK(base.dim_emb == 512);
+  CHECK(base.heads == 8);
+  CHECK(base.dim_ffn == 2048);
+  // The order on the command line does not matter.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--task", "transformer-tiny", "--enc-depth", "1"},
+        {"--enc-depth", "1", "--task", "transformer-tiny"}}) {
+    const TransformerConfig tiny = transformer(parse(words), 11, 12);
+    CHECK(tiny.enc_depth == 1);
+    CHECK(tiny.dec_depth == 4);
+    CHECK(tiny.dim_emb == 128);
+    CHECK(tiny.source_vocabulary == 11);
+    CHECK(tiny.target_vocabulary == 12);
+  }
+}
+
+TEST_CASE("a dumped configuration keeps the task's sizes open") {
+  ModelOptions options;
+  std::ostringstream dumped;
+  CHECK(!parse_command_line(kTool, FieldList::of(options), {"--task", "transformer-big", "--dump-config"}, dumped));
+  CHECK(dumped.str().find("task = transformer-big") != std::string::npos);
+  CHECK(dumped.str().find("dim-emb") == std::string::npos);
+}
+
+TEST_CASE("options of the model that do not fit together are named") {
+  CHECK_THROWS_WITH_AS(parse({"--transformer-heads", "7"}).resolve(10, 10),
+                       "--dim-emb 512 is not a multiple of --transformer-heads 7", UsageError);
+  CHECK_THROWS_WITH_AS(
+      parse({"--tied-embeddings-all"}).resolve(10, 11),
+      "--tied-embeddings-all needs one vocabulary for both sides, but the source has 10 pieces and the "
+      "target 11 (give -v one file)",
+      UsageError);
+}
