@@ -17,7 +17,12 @@ CASES = {
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
     "learned": dict(norm="post", positions="learned", activation="swish", tied="none", output_bias=False),
     "layerwise": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="layerwise"),
+    "average": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="average", dim_aan=6),
+    "average_pre": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="average"),
+    "rnn": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="rnn"),
+    "tied": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, tied_layers=[1, 1]),
     "mix": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="mix"),
+    "additive": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, attention="additive"),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
     "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
@@ -27,6 +32,11 @@ V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
 SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
 TARGET_IN = [[2, 6, 7], [2, 9, 4, 5, 8], [2]]
 TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
+
+
+def owner(case, i):
+    """Returns the index of the layer whose parameters layer i has."""
+    return case.get("tied_layers", range(1, LAYERS + 1))[i] - 1
 
 
 def parameter_names(case):
@@ -46,12 +56,28 @@ def parameter_names(case):
             names.append((f"{p}/{x}/bias", (D,)))
         names.append((f"{p}/output/weight", (D, D)))
         names.append((f"{p}/output/bias", (D,)))
+        if case.get("attention") == "additive":
+            names.append((f"{p}/scorer/weight", (D,)))
 
-    def feed_forward(p):
+    def feed_forward(p, width=FF):
         inner = ("gate", "in") if case["activation"].endswith("glu") else ("in",)
-        names.extend((f"{p}/{x}/weight", (FF, D)) for x in inner)
-        names.extend((f"{p}/{x}/bias", (FF,)) for x in inner)
-        names.extend([(f"{p}/out/weight", (D, FF)), (f"{p}/out/bias", (D,))])
+        names.extend((f"{p}/{x}/weight", (width, D)) for x in inner)
+        names.extend((f"{p}/{x}/bias", (width,)) for x in inner)
+        names.extend([(f"{p}/out/weight", (D, width)), (f"{p}/out/bias", (D,))])
+
+    def autoregression(p):
+        """Adds the first sublayer of a decoder layer."""
+        kind = case.get("autoreg", "self_attention")
+        if kind == "self_attention":
+            attention(p + "/self_attention")
+        elif kind == "average":
+            for x in ("input_gate", "average_gate"):
+                names.extend([(f"{p}/average/{x}/weight", (D, D)), (f"{p}/average/{x}/bias", (D,))])
+            if "dim_aan" in case:
+                feed_forward(p + "/average/feed_forward", case["dim_aan"])
+        else:
+            for x in ("weight", "bias"):
+                names.extend([(f"{p}/rnn/{gate}/{x}", (D, D) if x == "weight" else (D,)) for gate in ("candidate", "forget")])
 
     def norm(p):
         names.append((f"{p}/scale", (D,)))
@@ -60,14 +86,16 @@ def parameter_names(case):
 
     for side in ("encoder", "decoder"):
         for i in range(LAYERS):
+            if owner(case, i) != i:
+                continue
             p = f"{side}/layers/{i}"
-            attention(p + "/self_attention")
+            autoregression(p) if side == "decoder" else attention(p + "/self_attention")
             if side == "decoder":
                 attention(p + "/cross_attention")
             feed_forward(p + "/feed_forward")
             if side == "decoder" and case.get("cross") == "mix":
                 names.append((p + "/cross_attention/mix", (LAYERS,)))
-            norm(p + "/self_attention_norm")
+            norm(p + "/" + (case.get("autoreg", "self_attention") if side == "decoder" else "self_attention") + "_norm")
             if side == "decoder":
                 norm(p + "/cross_attention_norm")
             norm(p + "/feed_forward_norm")
@@ -121,12 +149,35 @@ def run(case):
     def attend(x, memory, p, causal):
         split = lambda y: y.view(len(y), H, D // H).transpose(0, 1)
         q, k, v = split(linear(x, p + "/query")), split(linear(memory, p + "/key")), split(linear(memory, p + "/value"))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        if case.get("attention") == "additive":
+            scorer = w[p + "/scorer/weight"].view(H, 1, 1, D // H)
+            scores = (torch.tanh(q[:, :, None] + k[:, None]) * scorer).sum(-1)
+            if causal:
+                scores = scores.masked_fill(torch.ones(len(x), len(memory)).triu(1).bool(), -math.inf)
+            y = torch.softmax(scores, -1) @ v
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
 
     def feed_forward(x, p):
         inner = act(linear(x, p + "/gate")) * linear(x, p + "/in") if gated else act(linear(x, p + "/in"))
         return linear(inner, p + "/out")
+
+    def autoregress(x, p):
+        """Computes the first sublayer of a decoder layer."""
+        if autoreg == "self_attention":
+            return attend(x, x, p + "/self_attention", True)
+        if autoreg == "average":
+            mean = torch.cumsum(x, 0) / torch.arange(1, len(x) + 1, dtype=torch.float64)[:, None]
+            if "dim_aan" in case:
+                mean = feed_forward(mean, p + "/average/feed_forward")
+            gates = linear(x, p + "/average/input_gate"), linear(mean, p + "/average/average_gate")
+            return torch.sigmoid(gates[0]) * x + torch.sigmoid(gates[1]) * mean
+        candidates, forget = linear(x, p + "/rnn/candidate"), torch.sigmoid(linear(x, p + "/rnn/forget"))
+        states = [torch.zeros(D, dtype=torch.float64)]
+        for y, f in zip(candidates, forget):
+            states.append(f * states[-1] + (1 - f) * y)
+        return torch.relu(torch.stack(states[1:]))
 
     def sublayer(x, p, f):
         return x + f(norm(x, p)) if pre else norm(x + f(x), p)
@@ -138,17 +189,18 @@ def run(case):
     source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
     output = w["output/weight"] if case["tied"] == "none" else w[f"embeddings/{target_name}/weight"]
     cross = case.get("cross", "last")
+    autoreg = case.get("autoreg", "self_attention")
     memories, hiddens, logits = [], [], []
     for s, t in zip(SOURCE, TARGET_IN):
         x = embed(s, source_name)
         sums = []  # what each encoder layer leaves in the residual stream
         for i in range(LAYERS):
-            p = f"encoder/layers/{i}"
+            p = f"encoder/layers/{owner(case, i)}"
             x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", False))
             x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
             sums.append(x)
         # With pre-norm, the output of a layer is normalised by the norm that follows the layer.
-        norms = [f"encoder/layers/{i}/self_attention_norm" for i in range(1, LAYERS)] + ["encoder/norm"]
+        norms = [f"encoder/layers/{owner(case, i)}/self_attention_norm" for i in range(1, LAYERS)] + ["encoder/norm"]
         outputs = [norm(y, p) for y, p in zip(sums, norms)] if pre else sums
         memory_of = {
             "last": lambda i: outputs[-1],
@@ -157,8 +209,8 @@ def run(case):
         }[cross]
         x = embed(t, target_name)
         for i in range(LAYERS):
-            p = f"decoder/layers/{i}"
-            x = sublayer(x, p + "/self_attention_norm", lambda y: attend(y, y, p + "/self_attention", True))
+            p = f"decoder/layers/{owner(case, i)}"
+            x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))
             x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory_of(i), p + "/cross_attention", False))
             x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
         x = norm(x, "decoder/norm") if pre else x

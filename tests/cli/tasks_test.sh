@@ -60,6 +60,12 @@ expect 0 '*||| *' '' "$translate" -q -m rnn-attention.h5 -i source --alignment
 expect 2 '' 'translate: --alignment: rnn.h5 is a model of the task rnn, which has no attention to the source' \
   "$translate" -q -m rnn.h5 -i source --alignment
 
+# A Transformer of another kind.
+"$train" "${options[@]}" --task transformer-tiny --dim-emb 16 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --attention additive \
+  --transformer-normalization rms --transformer-ffn-activation swiglu -m kind.h5 --after 3u || fail "additive: exit $?"
+expect 0 '*||| *' '' "$translate" -q -m kind.h5 -i source --alignment
+expect 0 '*decoder attention, layer 1*' '' "$inspect" -q -m kind.h5 -i source --kind decoder --format heatmap --ascii
+
 # Options belong to tasks.
 expect 0 '*--rnn-context init|every-step*' '' "$train" --task rnn --help
 expect 0 '*--attention dot|additive*' '' "$train" --help --task rnn-attention

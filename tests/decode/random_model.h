@@ -36,6 +36,22 @@ struct RandomModel {
 /// The kinds of Transformers that decode in another way than the plain one.
 inline const std::vector<std::pair<const char*, std::function<void(TransformerConfig&)>>> kinds_of_transformer = {
     {"layerwise cross-attention", [](TransformerConfig& c) { c.cross_attention = CrossAttention::layerwise; }},
+    {"average attention",
+     [](TransformerConfig& c) {
+       c.decoder_autoreg = DecoderAutoreg::average;
+       c.dim_aan = 24;
+     }},
+    {"average attention without feed-forward layer",
+     [](TransformerConfig& c) {
+       c.decoder_autoreg = DecoderAutoreg::average;
+       c.norm = NormPlacement::pre;
+     }},
+    {"additive attention", [](TransformerConfig& c) { c.attention = AttentionScoring::additive; }},
+    {"SSRU", [](TransformerConfig& c) { c.decoder_autoreg = DecoderAutoreg::rnn; }},
+    {"tied layers",
+     [](TransformerConfig& c) {
+       c.tied_layers = {1, 1};
+     }},
     {"mixed cross-attention",
      [](TransformerConfig& c) {
        c.cross_attention = CrossAttention::mix;

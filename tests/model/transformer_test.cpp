@@ -23,7 +23,11 @@ TransformerConfig config_of_case(const json& c) {
   config.ffn_activation = parse<FeedForwardActivation>(c["activation"]);
   config.tied_embeddings = parse<TiedEmbeddings>(c["tied"]);
   config.output_bias = c["output_bias"];
+  if (c.contains("attention")) config.attention = parse<AttentionScoring>(c["attention"]);
   if (c.contains("cross")) config.cross_attention = parse<CrossAttention>(c["cross"]);
+  if (c.contains("autoreg")) config.decoder_autoreg = parse<DecoderAutoreg>(c["autoreg"]);
+  if (c.contains("dim_aan")) config.dim_aan = c["dim_aan"];
+  if (c.contains("tied_layers")) config.tied_layers = c["tied_layers"].get<std::vector<int>>();
   config.dropout = 0;
   return config;
 }
@@ -149,6 +153,52 @@ TEST_CASE("transformer: layerwise cross-attention needs as many encoder layers a
       UsageError);
   config.cross_attention = CrossAttention::mix;
   CHECK_NOTHROW(config.validate());
+}
+
+TEST_CASE("transformer: tied layers have one set of parameters and are products of their own") {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 8;
+  config.enc_depth = config.dec_depth = 4;
+  const auto plain = Transformer<float>(config).layout().all().size();
+  config.tied_layers = {1, 2, 1, 2};
+  const Transformer<float> model(config);
+  CHECK(model.layout().all().size() < plain * 6 / 10);
+  CHECK(model.layout().find("decoder/layers/1/cross_attention/query/weight"));
+  CHECK(!model.layout().find("decoder/layers/2/cross_attention/query/weight"));
+  const std::vector<Product> products = model.products();
+  REQUIRE(products.size() == 4 * 4 + 4 * 7);
+  for (int i = 0; i < 4; ++i)
+    for (std::size_t p = 0; p < 4; ++p) {
+      CHECK(products[4 * static_cast<std::size_t>(i) + p].layer == i);
+      CHECK(products[4 * static_cast<std::size_t>(i) + p].weight ==
+            products[4 * static_cast<std::size_t>(i % 2) + p].weight);
+    }
+}
+
+TEST_CASE("transformer: --tied-layers that do not fit the layers are an error that says so") {
+  TransformerConfig config;
+  config.source_vocabulary = config.target_vocabulary = 8;
+  config.enc_depth = config.dec_depth = 3;
+  const auto message = [&](const std::vector<int>& layers) -> std::string {
+    config.tied_layers = layers;
+    try {
+      config.validate();
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  for (const std::vector<int>& good : {std::vector<int>{}, {1, 2, 3}, {1, 1, 1}, {1, 1, 3}, {1, 2, 1}})
+    CHECK(message(good).empty());
+  CHECK(message({1, 2}) ==
+        "--tied-layers has 2 numbers, but --enc-depth is 3 and --dec-depth 3 (give one number for each layer; encoder "
+        "and decoder need the same depth)");
+  CHECK(
+      message({1, 3, 3}) ==
+      "--tied-layers: layer 2 cannot have the parameters of layer 3 (give 2, for parameters of its own, or the number "
+      "of an earlier layer that has its own)");
+  CHECK(message({1, 1, 2}).starts_with("--tied-layers: layer 3 cannot have the parameters of layer 2 (give 3"));
+  CHECK(message({0, 1, 2}).starts_with("--tied-layers: layer 1 cannot have the parameters of layer 0"));
 }
 
 TEST_CASE("transformer: a sequence past the learned positions is an error that says so") {

@@ -50,8 +50,10 @@ class ModelCalibration {
         timer_(pool) {
     for (const AttentionLayers& layers : model.model.attention_layers())
       attention_layers_[static_cast<std::size_t>(layers.kind)] = layers;
+    // A decoder without self-attention has no layers of AttentionKind::decoder.
     for (int i = 0; i < pool.size(); ++i)
-      threads_.push_back(std::make_unique<Thread>(model, layers_of(AttentionKind::decoder), precision, team));
+      threads_.push_back(
+          std::make_unique<Thread>(model, layers_of(AttentionKind::cross), !has_self_attention(), precision, team));
     choose_rows();
     const auto rows = as_double(counts.tokens.target);
     rows_ = std::max<std::int64_t>(1, std::llround(rows / as_double(std::max<std::int64_t>(1, steps()))));
@@ -95,10 +97,11 @@ class ModelCalibration {
     }
     out[kNorms] += source * norms_.source * timer_.seconds(encoder_norm_kernel_);
     out[kNorms] += size(decoder_) * as_double(t.target) / as_double(rows_) * timer_.seconds(row_kernel_);
+    const double self_kernels = has_self_attention() ? as_double(t.decoder_pairs) / as_double(rows_ * length_)
+                                                     : as_double(t.target) / as_double(rows_);
     out[kAttention] = layers_of(AttentionKind::encoder).layers * as_double(t.encoder_pairs) /
                           as_double(encoder_pairs_) * timer_.seconds(encoder_attention_kernel_) +
-                      layers_of(AttentionKind::decoder).layers * as_double(t.decoder_pairs) /
-                          as_double(rows_ * length_) * timer_.seconds(self_kernel_) +
+                      decoder_layers() * self_kernels * timer_.seconds(self_kernel_) +
                       layers_of(AttentionKind::cross).layers * as_double(t.cross_pairs) / as_double(rows_ * source_) *
                           timer_.seconds(cross_kernel_);
     return out;
@@ -112,9 +115,10 @@ class ModelCalibration {
       for (const Product& product : layer)
         widest = std::max(widest, product.outputs + (product.gated ? product.outputs / 2 : 0));
     const std::int64_t layer = width_ * 4 + widest;
-    const auto cached = static_cast<double>(threads_.front()->cache.bytes_of_position());
+    const DecoderCache<float>& cache = threads_.front()->cache;
     return sizeof(float) * as_double(counts.most_source * layer) +
-           as_double(counts.most_source + counts.most_keys) * cached;
+           as_double(counts.most_source) * static_cast<double>(cache.bytes_of_source_token()) +
+           as_double(counts.most_keys) * static_cast<double>(cache.bytes_of_position());
   }
   double seconds_of_taken_byte() const { return page_seconds_ / kPages; }
 
@@ -128,10 +132,11 @@ class ModelCalibration {
 
  private:
   struct Thread {
-    Thread(const LoadedModel& model, const AttentionLayers& decoder, Precision precision, ThreadTeam* team)
+    Thread(const LoadedModel& model, const AttentionLayers& decoder, bool of_states, Precision precision,
+           ThreadTeam* team)
         : device{arena, precision, team},
           graph(device, model.parameters, &model.packed),
-          cache(decoder.layers, decoder.width, decoder.heads, precision) {}
+          cache(decoder.layers, decoder.width, decoder.heads, precision, of_states) {}
 
     Tensor<float> some(std::int64_t rows, std::int64_t columns) {
       const Tensor<float> x = arena.tensor<float>({rows, columns});
@@ -149,6 +154,8 @@ class ModelCalibration {
   const AttentionLayers& layers_of(AttentionKind kind) const {
     return attention_layers_[static_cast<std::size_t>(kind)];
   }
+  bool has_self_attention() const { return layers_of(AttentionKind::decoder).layers > 0; }
+  int decoder_layers() const { return layers_of(AttentionKind::cross).layers; }
   Thread& thread(int i) { return *threads_[static_cast<std::size_t>(i)]; }
   std::int64_t steps() const {
     std::int64_t sum = 0;
@@ -237,7 +244,7 @@ class ModelCalibration {
   /// and share their first positions.
   void fill(Thread& t, std::int64_t sentences) {
     const std::int64_t width = width_;
-    const int layers = layers_of(AttentionKind::decoder).layers;
+    const int layers = decoder_layers();
     std::vector<std::int32_t> offsets, parents, first_rows;
     for (std::int64_t s = 0; s <= sentences; ++s) offsets.push_back(static_cast<std::int32_t>(s * source_));
     for (std::int64_t r = 0; r < rows_; ++r) parents.push_back(static_cast<std::int32_t>(r * sentences / rows_));
@@ -255,10 +262,16 @@ class ModelCalibration {
                                           : (keys - as_double(sentences * length_)) / as_double(rows_ - sentences);
     for (std::int64_t i = 0; i < length_; ++i) {
       t.cache.begin_step();
-      for (int layer = 0; layer < layers; ++layer) t.cache.append(layer, qkv);
+      for (int layer = 0; layer < layers; ++layer) store(t, layer, qkv);
       if (as_double(i + 1) <= as_double(length_) - own) t.cache.select(first_rows);
     }
     t.arena.reset();
+  }
+
+  /// Stores, for the last position of each row of the cache, the keys and values in qkv, or states.
+  void store(Thread& t, int layer, Tensor<float> qkv) {
+    if (has_self_attention()) return t.cache.append(layer, qkv);
+    for (const StateStep<float>& step : t.cache.states(layer)) std::fill_n(step.after, width_, 0.01F);
   }
 
   void add_attention(ThreadPool& pool) {
@@ -269,7 +282,7 @@ class ModelCalibration {
     encoder_pairs_ = encoded * source_ * source_;
     for (std::int64_t s = 0; s <= encoded; ++s) encoder_offsets_.push_back(static_cast<std::int32_t>(s * source_));
     const auto layer_of = [this](Thread& t) {
-      return static_cast<int>(t.turn++ % static_cast<std::size_t>(layers_of(AttentionKind::decoder).layers));
+      return static_cast<int>(t.turn++ % static_cast<std::size_t>(decoder_layers()));
     };
     self_kernel_ = timer_.add([=, this](int index) {
       Thread& t = thread(index);
@@ -277,6 +290,8 @@ class ModelCalibration {
       const Tensor<float> query = t.some(rows_, 3 * width), out = t.some(rows_, width);
       const int layer = layer_of(t);
       return seconds_of([&] {
+        // Both kinds of states take about the same time: to read a state, and to write another.
+        if (!has_self_attention()) return running_mean_step<float>(t.device, out, t.cache.states(layer), out);
         cached_attention<float>(t.device, {query.data(), 3 * width}, t.cache.keys(layer), t.cache.values(layer),
                                 t.cache.slots(), t.cache.capacity(), t.cache.lengths(),
                                 layers_of(AttentionKind::decoder).heads, width, out.data());
@@ -291,7 +306,7 @@ class ModelCalibration {
       const std::vector<std::int32_t> ids(static_cast<std::size_t>(rows_), kEndId), first(ids.size(), 0);
       return seconds_of([&] {
         embedding(t.graph, ids, first, model_.model.output_weight(t.graph), t.graph.input(position), 1.0F, 0);
-        t.cache.append(layer_of(t), qkv);
+        if (has_self_attention()) t.cache.append(layer_of(t), qkv);
       });
     });
     cross_kernel_ = timer_.add([=, this](int index) {

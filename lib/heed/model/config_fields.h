@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "heed/config/fields.h"
+#include "heed/nn/attention_scoring.h"
 #include "heed/ops/gemm/gemm_int8.h"
 
 namespace heed {
@@ -21,6 +22,12 @@ struct EnumNames<TiedEmbeddings> {
   static constexpr std::pair<TiedEmbeddings, std::string_view> values[] = {
       {TiedEmbeddings::none, "none"}, {TiedEmbeddings::decoder, "decoder"}, {TiedEmbeddings::all, "all"}};
 };
+template <>
+struct EnumNames<AttentionScoring> {
+  static constexpr std::pair<AttentionScoring, std::string_view> values[] = {{AttentionScoring::dot, "dot"},
+                                                                             {AttentionScoring::additive, "additive"}};
+};
+
 /// The maximum width of a layer, in columns. Matrix products in int8 are exact up to kInt8MostDepth columns; the
 /// static_assert checks that no layer can be wider.
 constexpr std::int64_t kMostWidth = 1 << 20;

@@ -39,7 +39,7 @@ std::size_t bytes_of(CacheFormat format) {
 }  // namespace
 
 template <class T>
-DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precision precision)
+DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precision precision, bool of_states)
     : width_(width),
       layers_(static_cast<std::size_t>(layers)),
       heads_(heads),
@@ -47,6 +47,7 @@ DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precisi
       row_(static_cast<std::size_t>(width) * bytes_of<T>(format_)),
       scales_(whole_lines(2 * row_)),
       record_(scales_ + whole_lines(2 * scales_of_row() * sizeof(float))),
+      pool_record_(of_states ? whole_lines(static_cast<std::size_t>(width) * sizeof(T)) : record_),
       pool_(0, PageSize::huge),
       memory_(0, PageSize::huge) {}
 
@@ -85,7 +86,7 @@ void DecoderCache<T>::store(const T* kv, std::byte* record) const {
 
 template <class T>
 void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
-  memory_.grow(static_cast<std::size_t>(kv.rows()) * bytes_of_position());
+  memory_.grow(static_cast<std::size_t>(kv.rows()) * bytes_of_source_token());
   std::byte* to = memory_at(layer);
   for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
 }
@@ -176,6 +177,20 @@ void DecoderCache<T>::append(int layer, Tensor<T> qkv) {
         slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(lengths_[r] - 1)];
     store(qkv.row(static_cast<std::int64_t>(r)) + width_, pool_at(slot, layer));
   }
+}
+
+template <class T>
+std::span<const StateStep<T>> DecoderCache<T>::states(int layer) {
+  states_.clear();
+  for (std::size_t r = 0; r < lengths_.size(); ++r) {
+    const std::int32_t length = lengths_[r];
+    const auto at = [&](std::int32_t position) {
+      const std::size_t entry = r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(position);
+      return reinterpret_cast<T*>(pool_at(slots_[entry], layer));
+    };
+    states_.push_back({length > 1 ? at(length - 2) : nullptr, at(length - 1), length});
+  }
+  return states_;
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 
 #include "heed/base/pages.h"
 #include "heed/ops/decode_attention.h"
+#include "heed/ops/running_average.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/packed.h"
 #include "heed/tensor/tensor.h"
@@ -32,6 +33,10 @@ namespace heed {
 //   memory    the encoder's output, as in PyTorch. The keys and values of cross-attention are computed from the memory
 //             once per batch. Cross-attention has one record for each layer and source token, and needs no slots.
 //
+// A decoder without self-attention (average attention, SSRU) has a state of D numbers for each position instead of a
+// key and a value. A step reads only the state of the position before. The earlier states remain in their slots, so
+// that rows share states, and go back to an earlier position, as they do with keys and values.
+//
 // An example: one sentence, beam size 2. A number in brackets is a slot.
 //   begin()           row 0: []
 //   begin_step()      row 0: [0]                            step 1 stores <s> in slot 0
@@ -57,7 +62,9 @@ class DecoderCache {
   /// model: a float32 model's keys and values are stored exactly, a bfloat16 model's as 16-bit integers, and an int8
   /// model's as 8-bit integers if `width` is at least 512, else as 16-bit integers. A cache of doubles stores keys and
   /// values exactly.
-  DecoderCache(int layers, std::int64_t width, int heads, Precision precision);
+  /// With `of_states`, the cache holds for each position a state of `width` numbers, stored exactly, instead of the key
+  /// and value of self-attention: use states() instead of append(), keys() and values().
+  DecoderCache(int layers, std::int64_t width, int heads, Precision precision, bool of_states = false);
 
   /// Starts a new batch: discards all rows (hypotheses) of the old batch and creates one row without positions for each
   /// sentence. `source` gives the offsets of the sentences in the packed encoder output. Keeps the memory of the pool
@@ -80,6 +87,10 @@ class DecoderCache {
   /// begin_step() or begin_chains() added. qkv is [R, 3D], for R rows (hypotheses) and model width D: query, key and
   /// value of each hypothesis, side by side. The query is not stored.
   void append(int layer, Tensor<T> qkv);
+  /// Returns, for the last position of each row, which begin_step() or begin_chains() added, where one layer's state is
+  /// to be stored, and the state of the position before. The steps must be computed in this order: the position before
+  /// may be the last position of an earlier row. Valid until the next call.
+  std::span<const StateStep<T>> states(int layer);
   /// Replaces the rows (hypotheses) after a step of beam search: the new row i is a copy of the old row parents[i]. An
   /// old row may occur in `parents` several times or never; parents.size() is the new number of rows.
   void select(std::span<const std::int32_t> parents);
@@ -110,9 +121,10 @@ class DecoderCache {
   /// Returns the cross-attention values of one layer, [S, D]: one row for each of the S source tokens, D columns.
   CachedRows<T> memory_values(int layer) const { return values_beside(memory_keys(layer)); }
   PackedOffsets source() const { return {source_}; }
-  /// Returns the bytes that the keys and values of one position of a hypothesis take in all layers together. The
-  /// cross-attention keys and values of one source token take the same number of bytes.
-  std::size_t bytes_of_position() const { return layers_ * record_; }
+  /// Returns the bytes that one position of a hypothesis takes in all layers together.
+  std::size_t bytes_of_position() const { return layers_ * pool_record_; }
+  /// Returns the bytes that the cross-attention keys and values of one source token take in all layers together.
+  std::size_t bytes_of_source_token() const { return layers_ * record_; }
 
  private:
   void double_capacity();
@@ -137,7 +149,7 @@ class DecoderCache {
   /// `layer`.
   std::byte* pool_at(std::int32_t slot, int layer) const {
     return reinterpret_cast<std::byte*>(pool_.data()) +
-           (static_cast<std::size_t>(slot) * layers_ + static_cast<std::size_t>(layer)) * record_;
+           (static_cast<std::size_t>(slot) * layers_ + static_cast<std::size_t>(layer)) * pool_record_;
   }
   /// Returns the address of the first record of cross-attention in `layer`: the key and the value of the batch's first
   /// source token.
@@ -155,10 +167,13 @@ class DecoderCache {
   // own. The size of a record is therefore seldom a power of two, and records spread over all sets of the processor's
   // cache.
   std::size_t row_, scales_, record_;
+  // The bytes of a record of the pool: record_, or those of a state.
+  std::size_t pool_record_;
   // pool_ holds the records (keys and values) of self-attention, in the order [slot, layer]. memory_ holds the records
   // of cross-attention, in the order [layer, source token].
   Pages pool_, memory_;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
+  std::vector<StateStep<T>> states_;
   // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
   std::vector<bool> used_;
   std::int64_t capacity_ = 0, slot_count_ = 0;

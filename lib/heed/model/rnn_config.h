@@ -5,7 +5,6 @@
 #include <string>
 
 #include "heed/model/config_fields.h"
-#include "heed/nn/attention_scoring.h"
 #include "heed/ops/recurrent_cell.h"
 
 namespace heed {
@@ -32,12 +31,6 @@ struct EnumNames<RnnContext> {
   static constexpr std::pair<RnnContext, std::string_view> values[] = {{RnnContext::init, "init"},
                                                                        {RnnContext::every_step, "every-step"}};
 };
-template <>
-struct EnumNames<AttentionScoring> {
-  static constexpr std::pair<AttentionScoring, std::string_view> values[] = {{AttentionScoring::dot, "dot"},
-                                                                             {AttentionScoring::additive, "additive"}};
-};
-
 /// The fields of both recurrent models.
 struct RnnFields : VocabularySizes {
   std::int64_t dim_emb = 512, dim_rnn = 512;

@@ -49,8 +49,8 @@ Transformer<T>::Transformer(const TransformerConfig& c)
   source_embedding_ = std::make_unique<TokenEmbedding<T>>(source, positions, sinusoids, c.dim_emb, c.dropout);
   target_embedding_ = std::make_unique<TokenEmbedding<T>>(target, positions, sinusoids, c.dim_emb, c.dropout);
 
-  for (int i = 0; i < c.enc_depth; ++i) encoder_layers_.emplace_back(layout_, encoder_norms_, c, i);
-  for (int i = 0; i < c.dec_depth; ++i) decoder_layers_.emplace_back(layout_, decoder_norms_, c, i);
+  add_layers(encoder_layers_, encoder_norms_, c.enc_depth);
+  add_layers(decoder_layers_, decoder_norms_, c.dec_depth);
   if (c.norm == NormPlacement::pre) {
     encoder_norms_.add(layout_, "encoder/norm");
     decoder_norms_.add(layout_, "decoder/norm");
@@ -59,6 +59,20 @@ Transformer<T>::Transformer(const TransformerConfig& c)
                              ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
                              : target;
   if (c.output_bias) this->output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
+}
+
+/// Appends `depth` layers to `layers`, each with parameters of its own or with those of an earlier layer.
+template <class T>
+template <class Layer>
+void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, int depth) {
+  layers.reserve(static_cast<std::size_t>(depth));
+  for (int i = 0; i < depth; ++i) {
+    const int owner = config_.parameters_of_layer(i);
+    if (owner == i)
+      layers.emplace_back(layout_, norms, config_, i);
+    else
+      layers.emplace_back(layers[static_cast<std::size_t>(owner)], norms, i);
+  }
 }
 
 /// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
@@ -122,12 +136,17 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
   const auto layers = [this](AttentionKind kind, int number) {
     return AttentionLayers{kind, number, config_.heads, config_.dim_emb, config_.attention_dropout};
   };
-  return {layers(AttentionKind::encoder, config_.enc_depth), layers(AttentionKind::decoder, config_.dec_depth),
-          layers(AttentionKind::cross, config_.dec_depth)};
+  std::vector<AttentionLayers> out{layers(AttentionKind::encoder, config_.enc_depth)};
+  if (config_.decoder_autoreg == DecoderAutoreg::self_attention)
+    out.push_back(layers(AttentionKind::decoder, config_.dec_depth));
+  out.push_back(layers(AttentionKind::cross, config_.dec_depth));
+  return out;
 }
 
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
+  // The cost models time the attention of dot products only.
+  if (config_.attention != AttentionScoring::dot) return {};
   return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 

@@ -37,9 +37,10 @@ class Transformer : public Model<T> {
   Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source, const PackedIds& target_in,
                      Trace* trace = nullptr) const;
 
-  /// Creates an empty key/value cache for step-by-step decoding with this model.
+  /// Creates an empty cache of keys and values, or of states, for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
-    return {config_.dec_depth, config_.dim_emb, config_.heads, precision};
+    return {config_.dec_depth, config_.dim_emb, config_.heads, precision,
+            config_.decoder_autoreg != DecoderAutoreg::self_attention};
   }
   /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `encoded` is the output of
   /// encode(), with the sentence offsets `source`; the cross-attention keys and values of each layer are computed from
@@ -56,6 +57,8 @@ class Transformer : public Model<T> {
                           DecoderCache<T>& cache) const;
 
  private:
+  template <class Layer>
+  void add_layers(std::vector<Layer>& layers, NormChain& norms, int depth);
   std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
   Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 

@@ -47,6 +47,19 @@ void TransformerConfig::validate() const {
     throw UsageError("--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is " +
                      number(enc_depth) + " and --dec-depth " + number(dec_depth) +
                      " (give both the same number, or --cross-attention mix)");
+  if (tied_layers.empty()) return;
+  const int tied = static_cast<int>(tied_layers.size());
+  if (tied != enc_depth || tied != dec_depth)
+    throw UsageError("--tied-layers has " + number(tied) + " numbers, but --enc-depth is " + number(enc_depth) +
+                     " and --dec-depth " + number(dec_depth) +
+                     " (give one number for each layer; encoder and decoder need the same depth)");
+  for (int i = 0; i < tied; ++i) {
+    const int owner = parameters_of_layer(i);
+    if (owner < 0 || owner > i || parameters_of_layer(owner) != owner)
+      throw UsageError("--tied-layers: layer " + number(i + 1) + " cannot have the parameters of layer " +
+                       number(owner + 1) + " (give " + number(i + 1) +
+                       ", for parameters of its own, or the number of an earlier layer that has its own)");
+  }
 }
 
 std::string TransformerConfig::describe() const {
@@ -55,6 +68,8 @@ std::string TransformerConfig::describe() const {
 }
 
 std::string TransformerConfig::unmet_need(std::string_view option) const {
+  if (option == "transformer-dim-aan" && decoder_autoreg != DecoderAutoreg::average)
+    return "--transformer-decoder-autoreg average";
   if (option == "max-positions" && positions != PositionEncoding::learned) return "--transformer-positions learned";
   return {};
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "heed/model/config_fields.h"
 #include "heed/nn/feed_forward.h"
@@ -23,11 +24,22 @@ enum class NormPlacement { post, pre };
 /// `layerwise`: decoder layer i reads the output of encoder layer i (He et al. 2018). `mix`: each decoder layer reads a
 /// sum of the outputs of all encoder layers, with learned weights that are a softmax (Bapna et al. 2018).
 enum class CrossAttention { last, layerwise, mix };
+/// How a decoder layer reads the earlier target tokens. `self_attention`: causal self-attention (Vaswani et al. 2017).
+/// `average`: an average attention network (Zhang et al. 2018). `rnn`: a simpler simple recurrent unit, SSRU (Kim et
+/// al. 2019).
+enum class DecoderAutoreg { self_attention, average, rnn };
 
 template <>
 struct EnumNames<CrossAttention> {
   static constexpr std::pair<CrossAttention, std::string_view> values[] = {
       {CrossAttention::last, "last"}, {CrossAttention::layerwise, "layerwise"}, {CrossAttention::mix, "mix"}};
+};
+template <>
+struct EnumNames<DecoderAutoreg> {
+  static constexpr std::pair<DecoderAutoreg, std::string_view> values[] = {
+      {DecoderAutoreg::self_attention, "self-attention"},
+      {DecoderAutoreg::average, "average"},
+      {DecoderAutoreg::rnn, "rnn"}};
 };
 template <>
 struct EnumNames<NormPlacement> {
@@ -71,11 +83,17 @@ struct TransformerConfig : VocabularySizes {
   int max_positions = 1024;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
+  AttentionScoring attention = AttentionScoring::dot;  ///< how attention scores queries and keys
   double dropout = 0.1;          ///< dropout probability on embeddings and on the output of every sublayer
   double attention_dropout = 0;  ///< dropout probability on attention weights
   double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
 
   CrossAttention cross_attention = CrossAttention::last;
+  /// For each layer of the encoder, and of the decoder, the number of the layer whose parameters the layer has, counted
+  /// from 1. Empty: each layer has parameters of its own.
+  std::vector<int> tied_layers;
+  DecoderAutoreg decoder_autoreg = DecoderAutoreg::self_attention;
+  std::int64_t dim_aan = 0;  ///< width of the feed-forward network in DecoderAutoreg::average; 0: none
 
   double norm_epsilon = 1e-5;
 
@@ -120,6 +138,9 @@ struct TransformerConfig : VocabularySizes {
           {.name = "tied-embeddings",
            .help = "share one weight: none; decoder's embedding and output layer; these and the encoder's embedding",
            .implicit = "decoder"});
+    visit(attention, {.name = "attention",
+                      .help = "score queries and keys by dot products, or additively, with a small network (slower)",
+                      .later = true});
     visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
     visit(dropout, {.name = "dropout",
                     .help = "dropout on embeddings and on the output of each sublayer",
@@ -134,6 +155,21 @@ struct TransformerConfig : VocabularySizes {
           {.name = "cross-attention",
            .help = "encoder layers that the decoder reads: the last; each layer its counterpart; a learned mix",
            .later = true});
+    visit(tied_layers, {.name = "tied-layers",
+                        .help = "for each layer of encoder and decoder, the number of the layer with its parameters",
+                        .value = "N",
+                        .min = 1,
+                        .max = 1024,
+                        .later = true});
+    visit(decoder_autoreg, {.name = "transformer-decoder-autoreg",
+                            .help = "how a decoder layer reads the earlier target tokens",
+                            .later = true});
+    visit(dim_aan, {.name = "transformer-dim-aan",
+                    .help = "width of the feed-forward layer in average attention; 0: none",
+                    .value = "N",
+                    .min = 0,
+                    .max = kMostWidth,
+                    .later = true});
   }
 
   template <class Visitor>
@@ -153,6 +189,11 @@ struct TransformerConfig : VocabularySizes {
     return positions == PositionEncoding::learned ? std::optional(max_positions) : std::nullopt;
   }
 
+  /// Returns the index, from 0, of the layer whose parameters the layer `index` of the encoder or decoder has.
+  int parameters_of_layer(int index) const {
+    return tied_layers.empty() ? index : tied_layers[static_cast<std::size_t>(index)] - 1;
+  }
+
   /// Describes the sizes: "3 + 3 layers, width 128, 4 heads, feed-forward 256".
   std::string describe() const;
   /// Returns what the user must also give so that an option has an effect, such as "--transformer-positions learned"
@@ -160,7 +201,8 @@ struct TransformerConfig : VocabularySizes {
   std::string unmet_need(std::string_view option) const;
   /// Throws UsageError, with the names of the options, if fields of the config contradict each other: the number of
   /// heads does not divide the width, sinusoidal positions have an odd width, `--tied-embeddings all` has vocabularies
-  /// of different sizes, or `--cross-attention layerwise` has different numbers of encoder and decoder layers.
+  /// of different sizes, `--cross-attention layerwise` has different numbers of encoder and decoder layers, or
+  /// `--tied-layers` does not fit the layers.
   void validate() const;
 };
 

@@ -12,16 +12,40 @@ std::string layer_name(const char* side, int index) {
   return std::string(side) + "/layers/" + std::to_string(index);
 }
 
+/// Returns the name of the first sublayer of decoder layers, which is part of the names of its parameters.
+std::string autoregression_name(DecoderAutoreg kind) {
+  return kind == DecoderAutoreg::self_attention ? "self_attention" : std::string(enum_name(kind));
+}
+
+AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const TransformerConfig& c, int index) {
+  const std::string name = layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg);
+  switch (c.decoder_autoreg) {
+    case DecoderAutoreg::self_attention:
+      return MultiHeadAttention(layout, name, c.dim_emb, c.heads, c.attention_dropout, c.attention);
+    case DecoderAutoreg::average:
+      return AverageAttention(layout, name, c.dim_emb, c.dim_aan, c.ffn_activation, c.ffn_dropout);
+    case DecoderAutoreg::rnn:
+      return SimpleRecurrentUnit(layout, name, c.dim_emb);
+  }
+  throw Error("internal: unknown kind of decoder");
+}
+
 }  // namespace
 
 EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
-      self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads,
-                      c.attention_dropout),
+      self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads, c.attention_dropout,
+                      c.attention),
       feed_forward_(layout, layer_name("encoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
                     c.ffn_dropout) {
   norms.add(layout, layer_name("encoder", index) + "/self_attention_norm");
   norms.add(layout, layer_name("encoder", index) + "/feed_forward_norm");
+}
+
+EncoderLayer::EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index) : EncoderLayer(owner) {
+  constexpr std::size_t kSublayers = 2;
+  norms.repeat(kSublayers * static_cast<std::size_t>(owner.index_), kSublayers);
+  index_ = index;
 }
 
 template <class T>
@@ -46,17 +70,22 @@ void EncoderLayer::add_products(std::vector<Product>& products) const {
 DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
       source_(c.cross_attention),
-      self_attention_(layout, layer_name("decoder", index) + "/self_attention", c.dim_emb, c.heads,
-                      c.attention_dropout),
+      autoregression_(make_autoregression(layout, c, index)),
       cross_attention_(layout, layer_name("decoder", index) + "/cross_attention", c.dim_emb, c.heads,
-                       c.attention_dropout),
+                       c.attention_dropout, c.attention),
       feed_forward_(layout, layer_name("decoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
                     c.ffn_dropout) {
   if (source_ == CrossAttention::mix)
     mix_ = layout.add(layer_name("decoder", index) + "/cross_attention/mix", {c.enc_depth}, Initialiser::zeros());
-  norms.add(layout, layer_name("decoder", index) + "/self_attention_norm");
+  norms.add(layout, layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg) + "_norm");
   norms.add(layout, layer_name("decoder", index) + "/cross_attention_norm");
   norms.add(layout, layer_name("decoder", index) + "/feed_forward_norm");
+}
+
+DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index) : DecoderLayer(owner) {
+  constexpr std::size_t kSublayers = 3;
+  norms.repeat(kSublayers * static_cast<std::size_t>(owner.index_), kSublayers);
+  index_ = index;
 }
 
 template <class T>
@@ -65,9 +94,14 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
                            Trace* trace) const {
   {
     const InferenceScope scope(graph);
-    norms.advance(
-        graph, stream,
-        self_attention_.self_attention(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
+    if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
+      norms.advance(
+          graph, stream,
+          attention->self_attention(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
+    else if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
+      norms.advance(graph, stream, (*average)(graph, stream.input, target));
+    else
+      norms.advance(graph, stream, std::get<SimpleRecurrentUnit>(autoregression_)(graph, stream.input, target));
   }
   {
     const InferenceScope scope(graph);
@@ -99,27 +133,49 @@ void DecoderLayer::start(Graph<T>& graph, const EncoderOutput<T>& encoded, Decod
 }
 
 template <class T>
+Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>& x, DecoderCache<T>& cache) const {
+  if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
+    return average->step(graph, x, cache.states(index_));
+  if (const auto* unit = std::get_if<SimpleRecurrentUnit>(&autoregression_))
+    return unit->step(graph, x, cache.states(index_));
+  const auto& self_attention = std::get<MultiHeadAttention>(autoregression_);
+  const std::int64_t width = self_attention.width();
+  const Variable<T> qkv = self_attention.project_all(graph, x);
+  cache.append(index_, qkv.value);
+  const Variable<T> out = graph.result({x.value.rows(), width});
+  if (const Variable<T> scorer = self_attention.scorer(graph))
+    additive_cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, scorer.value.data(), cache.keys(index_),
+                                 cache.values(index_), cache.slots(), cache.capacity(), cache.lengths(),
+                                 self_attention.heads(), width, out.value.data());
+  else
+    cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
+                        cache.slots(), cache.capacity(), cache.lengths(), self_attention.heads(), width,
+                        out.value.data());
+  return self_attention.output(graph, out);
+}
+
+template <class T>
 void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
                         DecoderCache<T>& cache) const {
-  const std::int64_t width = self_attention_.width();
+  const std::int64_t width = cross_attention_.width();
   const std::int64_t rows = stream.input.value.rows();
-  const int heads = self_attention_.heads();
+  const int heads = cross_attention_.heads();
   {
     const InferenceScope scope(graph);
-    const Variable<T> qkv = self_attention_.project_all(graph, stream.input);
-    cache.append(index_, qkv.value);
-    const Variable<T> self_attention = graph.result({rows, width});
-    cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
-                        cache.slots(), cache.capacity(), cache.lengths(), heads, width, self_attention.value.data());
-    norms.advance(graph, stream, self_attention_.output(graph, self_attention));
+    norms.advance(graph, stream, step_autoregression(graph, stream.input, cache));
   }
   {
     const InferenceScope scope(graph);
     const Variable<T> query = cross_attention_.project_query(graph, stream.input);
     const Variable<T> cross_attention = graph.result({rows, width});
-    memory_attention<T>(graph.device(), {query.value.data(), width}, cache.memory_keys(index_),
-                        cache.memory_values(index_), cache.source(), cache.sentences(), heads, width,
-                        cross_attention.value.data());
+    if (const Variable<T> scorer = cross_attention_.scorer(graph))
+      additive_memory_attention<T>(graph.device(), {query.value.data(), width}, scorer.value.data(),
+                                   cache.memory_keys(index_), cache.memory_values(index_), cache.source(),
+                                   cache.sentences(), heads, width, cross_attention.value.data());
+    else
+      memory_attention<T>(graph.device(), {query.value.data(), width}, cache.memory_keys(index_),
+                          cache.memory_values(index_), cache.source(), cache.sentences(), heads, width,
+                          cross_attention.value.data());
     norms.advance(graph, stream, cross_attention_.output(graph, cross_attention));
   }
   const InferenceScope scope(graph);
@@ -128,7 +184,12 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
 
 void DecoderLayer::add_products(std::vector<Product>& products) const {
   const Product place{.side = TokenSide::target, .in_encoder = false, .layer = index_};
-  self_attention_.add_self_attention_products(place, products);
+  if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
+    attention->add_self_attention_products(place, products);
+  else if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
+    average->add_products(place, products);
+  else
+    std::get<SimpleRecurrentUnit>(autoregression_).add_products(place, products);
   cross_attention_.add_cross_attention_products(place, products);
   feed_forward_.add_products(place, products);
 }

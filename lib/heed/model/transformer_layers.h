@@ -2,13 +2,16 @@
 
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "heed/model/decoder_cache.h"
 #include "heed/model/transformer_config.h"
+#include "heed/nn/average_attention.h"
 #include "heed/nn/feed_forward.h"
 #include "heed/nn/multi_head_attention.h"
 #include "heed/nn/norm_chain.h"
+#include "heed/nn/simple_recurrent_unit.h"
 
 namespace heed {
 
@@ -18,6 +21,8 @@ namespace heed {
 class EncoderLayer {
  public:
   EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
+  /// Creates a layer that has the parameters of the layer `owner`.
+  EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index);
 
   /// Runs the layer on `stream`, the residual stream [S, D] of S source tokens and D columns, and leaves the result in
   /// `stream`. `source` gives the offsets of the sentences in the stream. `trace`, if not null, receives the attention
@@ -44,12 +49,17 @@ struct EncoderOutput {
   std::span<const Variable<T>> layers = {};
 };
 
-/// One decoder layer: causal self-attention, cross-attention over the encoder's output, and feed-forward (Vaswani et
-/// al. 2017, section 3.1). The constructor adds the layer normalisations of the layer to `norms`, the NormChain of the
-/// whole decoder.
+/// The sublayer of a decoder layer that reads the earlier target tokens, an alternative for each DecoderAutoreg.
+using AutoregressiveSublayer = std::variant<MultiHeadAttention, AverageAttention, SimpleRecurrentUnit>;
+
+/// One decoder layer: causal self-attention or what takes its place (DecoderAutoreg), cross-attention over the
+/// encoder's output, and feed-forward (Vaswani et al. 2017, section 3.1). The constructor adds the layer normalisations
+/// of the layer to `norms`, the NormChain of the whole decoder.
 class DecoderLayer {
  public:
   DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
+  /// Creates a layer that has the parameters of the layer `owner`.
+  DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index);
 
   /// Runs the layer on all target positions at once (teacher forcing). `stream` is the residual stream [N, D] of N
   /// target tokens, with the sentence offsets `target`; `encoded` is the output of the encoder, with the sentence
@@ -64,7 +74,8 @@ class DecoderLayer {
   void start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const;
 
   /// Runs the layer on one new position of each of the R rows (hypotheses) of the cache: `stream` is the residual
-  /// stream [R, D]. Stores the self-attention keys and values of the new positions in the cache.
+  /// stream [R, D]. Stores the self-attention keys and values, or the states, of the new positions in the
+  /// cache.
   template <class T>
   void step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, DecoderCache<T>& cache) const;
   /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
@@ -74,11 +85,15 @@ class DecoderLayer {
   /// Returns what the cross-attention of this layer reads, [S, D] for S source tokens and D columns.
   template <class T>
   Variable<T> memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
+  /// Computes the first sublayer for the last position of each of the R rows of the cache. Shapes: x [R, D] -> [R, D].
+  template <class T>
+  Variable<T> step_autoregression(Graph<T>& graph, const Variable<T>& x, DecoderCache<T>& cache) const;
 
   int index_;
   CrossAttention source_;
   ParameterId mix_;  // [encoder layers]: the logits of the weights of CrossAttention::mix
-  MultiHeadAttention self_attention_, cross_attention_;
+  AutoregressiveSublayer autoregression_;
+  MultiHeadAttention cross_attention_;
   FeedForward feed_forward_;
 };
 

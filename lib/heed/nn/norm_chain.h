@@ -34,6 +34,14 @@ class NormChain {
     norms_.push_back(Norm::add(layout, name, width_, kind_, epsilon_));
   }
 
+  /// Lets the next `count` sublayers use the layer normalisations number first, first + 1, ... once more.
+  void repeat(std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      const Norm norm = norms_[i];
+      norms_.push_back(norm);
+    }
+  }
+
   /// Begins the residual stream of a stack of layers with the stack's input x [N, D].
   template <class T>
   ResidualStream<T> start(Graph<T>& graph, const Variable<T>& x) const {
