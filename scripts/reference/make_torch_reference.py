@@ -156,6 +156,87 @@ def attention(g):
         yield case(name, inputs, function, g, {"heads": heads, "causal": causal, "queries": queries, "keys": keys})
 
 
+def rotary(g):
+    """Yields cases of rotary positions (Su et al. 2021): the first columns of x [N, C] hold heads of d columns, whose
+    pairs of columns are complex numbers, which are multiplied by e^(i angle)."""
+    offsets = [0, 3, 4, 9]
+    for heads, d, columns in ((2, 4, 11), (1, 6, 6), (3, 2, 8)):
+        positions = torch.tensor([p for b in range(3) for p in range(offsets[b + 1] - offsets[b])])
+        angles = positions[:, None] * 10000.0 ** (-torch.arange(0, d, 2) / d)
+
+        def function(x, heads=heads, d=d, angles=angles):
+            pairs = torch.view_as_complex(x[:, :heads * d].reshape(9, heads, d // 2, 2).contiguous())
+            rotated = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)[:, None, :])
+            return {"y": torch.cat([rotated.reshape(9, heads * d), x[:, heads * d:]], 1)}
+
+        yield case(f"{heads} heads of {d} columns", {"x": draw(g, 9, columns)}, function, g,
+                   {"heads": heads, "offsets": offsets})
+
+
+def t5_buckets(distances, buckets, causal, most=128):
+    """Returns the buckets of distances as _relative_position_bucket() of Hugging Face's T5 computes them, in float32."""
+    first = torch.zeros_like(distances)
+    if causal:
+        steps = -torch.clamp(distances, max=0)
+    else:
+        buckets //= 2
+        first = (distances > 0).long() * buckets
+        steps = distances.abs()
+    exact = buckets // 2
+    logarithmic = exact + (torch.log(steps.float() / exact) / math.log(most / exact) * (buckets - exact)).long()
+    return first + torch.where(steps < exact, steps, torch.clamp(logarithmic, max=buckets - 1))
+
+
+def position_bias(g):
+    """Yields attention with terms of positions (ALiBi, T5, Shaw et al. 2018), and T5's buckets."""
+    for causal in (False, True):
+        for buckets in (32, 12):
+            distances = torch.arange(-150, 151)
+            yield {"name": "buckets", "options": {"buckets": buckets, "causal": causal, "first": -150},
+                   "expected": t5_buckets(distances, buckets, causal).tolist()}
+    offsets = [0, 3, 4, 11]
+
+    def attend(heads, causal, query, key, value, bias=None, keys=None, values=None):
+        """`bias(distances)` returns [H, T, T]; `keys` and `values` are relative vectors [2k + 1, d]."""
+        parts, d = [], query.shape[1] // heads
+        for b in range(len(offsets) - 1):
+            q, k, v = (x[offsets[b]:offsets[b + 1]].reshape(-1, heads, d).transpose(0, 1) for x in (query, key, value))
+            place = torch.arange(q.shape[1])
+            distances = place[None, :] - place[:, None]
+            logits = q @ k.mT / math.sqrt(d)
+            if bias is not None:
+                logits = logits + bias(distances)
+            if keys is not None:
+                most = len(keys) // 2
+                clipped = distances.clamp(-most, most) + most
+                logits = logits + torch.einsum("hid,ijd->hij", q, keys[clipped]) / math.sqrt(d)
+            if causal:
+                logits = logits.masked_fill(distances > 0, -math.inf)
+            p = logits.softmax(-1)
+            out = p @ v
+            if values is not None:
+                out = out + torch.einsum("hij,ijd->hid", p, values[clipped])
+            parts.append(out.transpose(0, 1).reshape(-1, query.shape[1]))
+        return {"y": torch.cat(parts)}
+
+    for causal in (False, True):
+        heads = 3 if causal else 2
+        d = 6 // heads
+        qkv = {name: draw(g, 11, 6) for name in ("query", "key", "value")}
+        options = {"heads": heads, "causal": causal, "offsets": offsets}
+        slopes = torch.tensor([2.0 ** -4, 2.0 ** -8] + ([2.0 ** -2] if heads == 3 else []))
+        yield case("alibi", qkv,
+                   lambda query, key, value: attend(heads, causal, query, key, value,
+                                                    lambda x: -slopes[:, None, None] * x.abs()), g, options)
+        yield case("t5", {**qkv, "table": draw(g, 8, heads)},
+                   lambda query, key, value, table: attend(
+                       heads, causal, query, key, value,
+                       lambda x: table[t5_buckets(x, 8, causal)].permute(2, 0, 1)), g, options)
+        yield case("relative", {**qkv, "keys": draw(g, 5, d), "values": draw(g, 5, d)},
+                   lambda query, key, value, keys, values: attend(heads, causal, query, key, value, None, keys, values),
+                   g, options)
+
+
 def additive_attention(g):
     """Yields cases of packed additive attention (see attention()): the scores are sum_c v_c tanh(q_c + k_c)."""
     for name, heads, causal, queries, keys in (("self", 2, False, [0, 3, 4], [0, 3, 4]),
@@ -195,8 +276,8 @@ def cross_entropy(g):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (linear, layer_norm, rms_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam, attention, additive_attention,
-                 cross_entropy):
+    for make in (linear, layer_norm, rms_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam, attention,
+                 additive_attention, cross_entropy, rotary, position_bias):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}
         lines = ",\n".join(json.dumps(c, allow_nan=False) for c in cases)

@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "../ops/training.h"
+#include "heed/nn/position_encoding.h"
+#include "heed/ops/attention.h"
+#include "heed/ops/decode_attention.h"
 #include "heed/ops/dropout.h"
 #include "heed/ops/embedding.h"
 #include "heed/ops/layer_norm.h"
@@ -12,6 +15,7 @@
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/ops/recurrence.h"
 #include "heed/ops/residual_norm.h"
+#include "heed/ops/rotary.h"
 #include "heed/ops/softmax.h"
 
 using namespace heed;
@@ -137,6 +141,79 @@ void recurrent_layer(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * offsets.back());
 }
 
+/// Measures self-attention in training, forward and backward, with positions of each kind (PositionEncoding; 3 is
+/// none). The batch has about 1000 tokens, in sequences of T - 2 to T + 2. An item is a token.
+void attention_both_ways(benchmark::State& state) {
+  const auto kind = static_cast<PositionEncoding>(state.range(0));
+  const int heads = static_cast<int>(state.range(1));
+  const std::int64_t d = state.range(2), width = heads * d, length = state.range(3), longest = length + 2;
+  const bool causal = state.range(4) != 0;
+  std::vector<std::int32_t> offsets{0};
+  for (std::int64_t i = 0; i < 1000 / length; ++i)
+    offsets.push_back(offsets.back() + static_cast<std::int32_t>(length - 2 + i % 5));
+  Training<float> t;
+  const Tensor<float> x = t.normal({offsets.back(), 3 * width}).value, dy = t.normal({offsets.back(), width}).value;
+  const Tensor<float> table = t.normal({32, heads}).value, vectors = t.normal({33, d}).value;
+  const Tensor<float> rotations = t.normal({longest, 2 * d}).value;
+  fill_sinusoids(PositionEncoding::rotary, rotations);
+  Arena arena;
+  CpuContext device{arena};
+  Graph<float> graph(device, t.values, t.gradients);
+  for (auto _ : state) {
+    graph.reset();
+    const auto qkv = graph.input(x, true);
+    PositionBias<float> positions;
+    if (kind == PositionEncoding::alibi) positions = alibi_bias(graph, heads, longest, causal);
+    if (kind == PositionEncoding::t5) positions = t5_bias(graph, graph.input(table, true), longest, causal);
+    if (kind == PositionEncoding::relative)
+      positions = {.relative_keys = graph.input(vectors, true), .relative_values = graph.input(vectors, true)};
+    if (kind == PositionEncoding::rotary) rotary(graph, qkv, 2 * width, {offsets}, rotations);
+    const auto y = attention<float>(graph, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, width, {offsets}, {offsets},
+                                    {heads, causal, 0.1}, nullptr, positions);
+    const auto loss = graph.result({});
+    graph.record([y, dy] { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
+    graph.backward(loss);
+  }
+  state.SetItemsProcessed(state.iterations() * offsets.back());
+}
+
+/// Measures the self-attention of a decoding step over a cache of float32, with positions of each kind (3 is none), for
+/// 64 rows of about T / 2 positions, as they are on average in a sentence of T tokens. An item is a row.
+void cached_attention_step(benchmark::State& state) {
+  const auto kind = static_cast<PositionEncoding>(state.range(0));
+  const int heads = static_cast<int>(state.range(1));
+  const std::int64_t rows = 64, d = state.range(2), width = heads * d, capacity = state.range(3), stride = 3 * width;
+  Training<float> t;
+  ParameterValues<float> none(t.layout);
+  Graph<float> graph(t.device, none);
+  const Variable<float> qkv = t.normal({rows * capacity, stride}), table = t.normal({32, heads}),
+                        vectors = t.normal({33, d});
+  const Tensor<float> out = t.normal({rows, width}).value, rotations = t.normal({capacity, 2 * d}).value;
+  fill_sinusoids(PositionEncoding::rotary, rotations);
+  std::vector<std::int32_t> slots, lengths;
+  for (std::int64_t i = 0; i < rows * capacity; ++i)
+    slots.push_back(static_cast<std::int32_t>(i * 7 % (rows * capacity)));
+  for (std::int64_t r = 0; r < rows; ++r)
+    lengths.push_back(static_cast<std::int32_t>(capacity / 2 - capacity / 4 + r % (capacity / 2)));
+  const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const auto at = [&](std::int64_t column) {
+    return CachedRows<float>{reinterpret_cast<const std::byte*>(qkv.value.data() + column),
+                             stride * static_cast<std::int64_t>(sizeof(float))};
+  };
+  for (auto _ : state) {
+    const ArenaScope scope(t.arena);
+    PositionBias<float> positions;
+    if (kind == PositionEncoding::alibi) positions = alibi_bias(graph, heads, longest, true);
+    if (kind == PositionEncoding::t5) positions = t5_bias(graph, table, longest, true);
+    if (kind == PositionEncoding::relative) positions = {.relative_keys = vectors, .relative_values = vectors};
+    if (kind == PositionEncoding::rotary)
+      rotary_step(t.device, qkv.value.row_block(0, rows), 2 * width, lengths, rotations);
+    cached_attention<float>(t.device, {qkv.value.data(), stride}, at(width), at(2 * width), slots, capacity, lengths,
+                            heads, width, out.data(), positions);
+  }
+  state.SetItemsProcessed(state.iterations() * rows);
+}
+
 /// Measures an Adam update of n parameters, which reads four arrays of n numbers. With n = 2^23 the arrays do not fit
 /// into any cache.
 void adam(benchmark::State& state) {
@@ -165,6 +242,14 @@ BENCHMARK(linear_forward)->ArgsProduct({{128}, {0, 1, 2, 3}});
 BENCHMARK(recurrent_layer)
     ->ArgNames({"lstm", "width", "bfloat16", "mixed"})
     ->ArgsProduct({{0, 1}, {256, 512}, {0, 1}, {0, 1}});
+BENCHMARK(attention_both_ways)
+    ->ArgNames({"kind", "heads", "d", "T", "causal"})
+    ->ArgsProduct({{3, 4, 5, 6, 7}, {8}, {64}, {27, 100}, {0, 1}})
+    ->ArgsProduct({{3, 4, 5, 6, 7}, {4}, {16}, {27, 100}, {0, 1}});
+BENCHMARK(cached_attention_step)
+    ->ArgNames({"kind", "heads", "d", "T"})
+    ->ArgsProduct({{3, 4, 5, 6, 7}, {8}, {64}, {27, 100}})
+    ->ArgsProduct({{3, 4, 5, 6, 7}, {4}, {16}, {27, 100}});
 BENCHMARK(adam)->Arg(1 << 16)->Arg(1 << 23);
 BENCHMARK(gradient_norm)->Arg(1 << 16)->Arg(1 << 23);
 

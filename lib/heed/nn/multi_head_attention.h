@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/nn/attention_scoring.h"
 #include "heed/nn/product.h"
+#include "heed/nn/self_attention_positions.h"
 #include "heed/nn/trace.h"
 #include "heed/ops/additive_attention.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/linear.h"
+#include "heed/ops/rotary.h"
 
 namespace heed {
 
@@ -20,9 +23,11 @@ namespace heed {
 class MultiHeadAttention {
  public:
   /// Adds the parameters of the attention layer to `layout`. `width` is D, which `heads` must divide; `dropout` is the
-  /// probability of dropping an attention weight in training.
+  /// probability of dropping an attention weight in training. `relative_distance`, where not 0, is the distance k at
+  /// which relative vectors are clipped (Shaw et al. 2018); these are then the parameters
+  /// <name>/relative_{keys,values}/weight [2k + 1, D / heads]. Additive scores have no relative vectors.
   MultiHeadAttention(ParameterLayout& layout, const std::string& name, std::int64_t width, int heads, double dropout,
-                     AttentionScoring scoring = AttentionScoring::dot)
+                     AttentionScoring scoring = AttentionScoring::dot, int relative_distance = 0)
       : width_(width), options_{.heads = heads, .causal = false, .dropout = dropout} {
     // The weights of query, key and value get the initial values of one [3D, D] matrix (Glorot initialisation of the
     // stacked shape): the standard deviation of a [D, D] matrix, divided by the square root of 2.
@@ -39,17 +44,24 @@ class MultiHeadAttention {
     if (scoring == AttentionScoring::additive)
       scorer_ = layout.add(name + "/scorer/weight", {width},
                            Initialiser::normal(std::sqrt(2 / (1 + static_cast<double>(width / heads)))));
+    if (relative_distance == 0) return;
+    const Shape vectors{2 * std::int64_t{relative_distance} + 1, width / heads};
+    relative_keys_ = layout.add(name + "/relative_keys/weight", vectors, Initialiser::xavier());
+    relative_values_ = layout.add(name + "/relative_values/weight", vectors, Initialiser::xavier());
   }
 
   /// Computes the self-attention of a packed batch. Shapes: x [N, D] -> [N, D]. With `causal`, a position attends to
   /// itself and to the earlier positions only. The attention weights go to `point.trace`, if `point` has a trace.
+  /// `positions` is what SelfAttentionPositions::shared() returned for the stack.
   template <class T>
   Variable<T> self_attention(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed, bool causal,
-                             TracePoint point = {}) const {
+                             TracePoint point = {}, const StackPositions<T>& positions = {}) const {
     const Variable<T> qkv = project_all(graph, x);
+    if (positions.rotations) rotary(graph, qkv, 2 * width_, packed, positions.rotations);
     AttentionOptions options = options_;
     options.causal = causal;
-    return output(graph, attend<T>(graph, {qkv, 0}, {qkv, width_}, {qkv, 2 * width_}, packed, packed, options, point));
+    return output(graph, attend<T>(graph, {qkv, 0}, {qkv, width_}, {qkv, 2 * width_}, packed, packed, options, point,
+                                   position_terms(graph, positions)));
   }
 
   /// Computes the cross-attention of the decoder's positions over the encoder's output `memory`.
@@ -66,6 +78,22 @@ class MultiHeadAttention {
   Variable<T> project_all(Graph<T>& graph, const Variable<T>& x) const {
     return linear(graph, x, graph.parameter(query_weight_, {3 * width_, width_}),
                   graph.parameter(query_bias_, {3 * width_}));
+  }
+  /// Projects x [R, D] to query, key and value for one step of decoding: row r is the token at position lengths[r] - 1.
+  /// The result [R, 3D] holds the three side by side, with query and key rotated where the positions are rotary.
+  template <class T>
+  Variable<T> project_step(Graph<T>& graph, const Variable<T>& x, std::span<const std::int32_t> lengths,
+                           const StackPositions<T>& positions) const {
+    const Variable<T> qkv = project_all(graph, x);
+    if (positions.rotations) rotary_step(graph.device(), qkv.value, 2 * width_, lengths, positions.rotations);
+    return qkv;
+  }
+  /// Returns the terms that positions add to the self-attention of this layer, for attention() and cached_attention():
+  /// the bias that the layers of the stack share, or this layer's relative vectors.
+  template <class T>
+  PositionBias<T> position_terms(Graph<T>& graph, const StackPositions<T>& positions) const {
+    if (!relative_keys_) return positions.bias;
+    return {.relative_keys = graph.parameter(relative_keys_), .relative_values = graph.parameter(relative_values_)};
   }
   /// Projects x [N, D] to the query [N, D].
   template <class T>
@@ -126,31 +154,36 @@ class MultiHeadAttention {
   template <class T>
   Variable<T> attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
-                     const TracePoint& point) const {
+                     const TracePoint& point, const PositionBias<T>& positions = {}) const {
     if constexpr (std::is_same_v<T, float>) {
       if (point.trace) {
         const Tensor<float> weights =
             graph.arena().template tensor<float>({attention_weights_size(queries, keys, options.heads)});
-        const Variable<T> out = score_and_attend(graph, query, key, value, queries, keys, options, weights.data());
+        const Variable<T> out =
+            score_and_attend(graph, query, key, value, queries, keys, options, weights.data(), positions);
         point.trace->attention(point.kind, point.layer, options.heads, queries, keys, weights.data());
         return out;
       }
     }
-    return score_and_attend(graph, query, key, value, queries, keys, options, static_cast<T*>(nullptr));
+    return score_and_attend(graph, query, key, value, queries, keys, options, static_cast<T*>(nullptr), positions);
   }
-  /// Runs the attention op of this layer's scores. `weights_out` may be null.
+  /// Runs the attention op of this layer's scores. `weights_out` may be null. Throws Error where positions add terms to
+  /// additive scores.
   template <class T>
   Variable<T> score_and_attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key,
                                const HeadsInput<T>& value, PackedOffsets queries, PackedOffsets keys,
-                               const AttentionOptions& options, T* weights_out) const {
+                               const AttentionOptions& options, T* weights_out,
+                               const PositionBias<T>& positions) const {
+    if (scorer_ && positions) throw Error("internal: additive scores have no terms of positions");
     if (scorer_)
       return additive_attention(graph, query, key, value, scorer(graph), width_, queries, keys, options, weights_out);
-    return attention(graph, query, key, value, width_, queries, keys, options, weights_out);
+    return attention(graph, query, key, value, width_, queries, keys, options, weights_out, positions);
   }
 
   std::int64_t width_;
   AttentionOptions options_;
   ParameterId query_weight_, key_weight_, query_bias_, key_bias_, output_weight_, output_bias_;
+  ParameterId relative_keys_, relative_values_;
   ParameterId scorer_;  // absent where the scores are dot products
 };
 

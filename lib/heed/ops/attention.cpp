@@ -5,6 +5,33 @@
 #include "heed/ops/attention_arguments.h"
 
 namespace heed {
+namespace {
+
+/// Throws Error unless each sequence has as many keys as queries: positions are those of one sequence.
+void check_lengths(PackedOffsets queries, PackedOffsets keys) {
+  for (int b = 0; b < queries.sequences(); ++b)
+    if (queries.length(b) != keys.length(b))
+      throw Error("internal: attention: positions, but sequence " + std::to_string(b) + " has " +
+                  std::to_string(queries.length(b)) + " queries and " + std::to_string(keys.length(b)) + " keys");
+}
+
+/// Sets the pointers of `arrays` to the gradients of a bias and of relative vectors.
+template <class T>
+void set_position_gradients(const PositionBias<T>& positions, PositionArrays<T>& arrays) {
+  if (positions.bias) arrays.bias_gradient = positions.bias.gradient.sum().data();
+  if (!positions.relative_keys) return;
+  arrays.relative_keys_gradient = positions.relative_keys.gradient.sum().data();
+  arrays.relative_values_gradient = positions.relative_values.gradient.sum().data();
+}
+
+/// Returns the length of the longest sequence.
+std::int64_t longest(PackedOffsets sequences) {
+  int most = 0;
+  for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
+  return most;
+}
+
+}  // namespace
 
 std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads) {
   return attention_weights_offset(queries, keys, heads, queries.sequences(), 0);
@@ -19,27 +46,35 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
-                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options, T* weights_out) {
+                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options, T* weights_out,
+                      const PositionBias<T>& positions) {
   check_attention_arguments("attention", query, key, value, width, queries, keys, options);
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
-  const AttentionArrays<T> arrays = attention_arrays(query, key, value, width, queries, keys, options,
-                                                     draw_dropout_mask(graph, size + kAttentionSlack, options.dropout));
+  if (positions) check_lengths(queries, keys);
+  AttentionArrays<T> arrays = attention_arrays(query, key, value, width, queries, keys, options,
+                                               draw_dropout_mask(graph, size + kAttentionSlack, options.dropout));
+  if (positions)
+    arrays.positions =
+        position_arrays("attention", positions, options.heads, width / options.heads, longest(keys), options.causal);
   const Variable<T> out = graph.result({queries.tokens(), width});
   T* weights = nullptr;
   if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
   attention_forward(graph.device(), arrays, weights, out.value.data());
   if (weights_out) std::copy(weights, weights + size, weights_out);
-  graph.record([&device = graph.device(), query, key, value, arrays, weights, out] {
+  graph.record([&device = graph.device(), query, key, value, positions, arrays, weights, out] {
     AttentionArrays<T> back = arrays;
     set_attention_gradients(query, key, value, back);
+    set_position_gradients(positions, back.positions);
     attention_backward(device, back, weights, static_cast<const T*>(out.gradient.sum().data()));
   });
   return out;
 }
 
 template Variable<float> attention(Graph<float>&, HeadsInput<float>, HeadsInput<float>, HeadsInput<float>, std::int64_t,
-                                   PackedOffsets, PackedOffsets, const AttentionOptions&, float*);
+                                   PackedOffsets, PackedOffsets, const AttentionOptions&, float*,
+                                   const PositionBias<float>&);
 template Variable<double> attention(Graph<double>&, HeadsInput<double>, HeadsInput<double>, HeadsInput<double>,
-                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&, double*);
+                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&, double*,
+                                    const PositionBias<double>&);
 
 }  // namespace heed

@@ -2,6 +2,7 @@
 
 #include "heed/autograd/graph.h"
 #include "heed/ops/dropout_mask.h"
+#include "heed/ops/position_bias.h"
 #include "heed/tensor/packed.h"
 
 namespace heed {
@@ -37,14 +38,18 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 /// Shapes: query [Nq, ..], key and value [Nk, ..] -> [Nq, D]. `queries` and `keys` are the offsets of the same number
 /// of sequences. A query of a sequence without keys gives zeros. `weights_out`, where not null, receives P before the
 /// dropout, attention_weights_size() numbers. The offsets must stay in memory until the backward pass has ended.
+/// `positions` are the terms that positions add to a self-attention (see position_bias.h); each sequence must then have
+/// as many keys as queries.
 /// Saved for the backward pass: P of all heads and the mask of the dropout.
 /// Backward: with G = dO V^T, multiplied by the dropout's mask, and dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK
 /// += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients
-/// are skipped.
+/// are skipped. A bias of the logits gets the sums of sqrt(d) dS over the pairs of query and key at each distance.
+/// Relative vectors count as further keys and values: G gets dO a^V, dQ gets dS a^K, and the gradients of a^K and a^V
+/// are sums like dK and dV, over all pairs at a distance.
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
                       PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
-                      T* weights_out = nullptr);
+                      T* weights_out = nullptr, const PositionBias<T>& positions = {});
 
 /// The operands of the attention kernels. Each pointer points to the first of the D columns that the attention uses.
 template <class T>
@@ -63,6 +68,7 @@ struct AttentionArrays {
   bool causal;
   PackedOffsets queries, keys;
   DropoutMask<T> mask;  ///< the dropout mask of the attention weights
+  PositionArrays<T> positions = {};
 };
 
 /// The number of queries that the attention kernels process at a time. The attention logits of so few queries stay in

@@ -33,6 +33,8 @@ struct Head {
   /// The offsets of the head's first element in the arrays of query, key, value and out. The gradients have the same
   /// offsets.
   std::int64_t query_at, key_at, value_at, out_at;
+  /// The index of the head, from 0.
+  std::int64_t index;
 };
 
 /// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
@@ -47,7 +49,7 @@ HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
       const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
       const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
       body(Head<T>{a.query + query_at, a.key + key_at, a.value + value_at, queries, keys, weights_at, query_at, key_at,
-                   value_at, a.queries.begin(b) * a.width + h * d});
+                   value_at, a.queries.begin(b) * a.width + h * d, h});
       weights_at += queries * keys;
     }
   }

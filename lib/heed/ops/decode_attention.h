@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "heed/ops/position_bias.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/packed.h"
 
@@ -50,11 +51,13 @@ void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* 
 ///
 /// Shapes: query R rows of D = heads x d columns, keys and values the rows of the pool, slots [R, capacity],
 /// lengths [R] -> out [R, D]. A row's result does not depend on the other rows, bit for bit. A row of length 0 gives
-/// zeros.
+/// zeros. `positions` are the terms that positions add (see position_bias.h): the pool's row slots[r * capacity + t] is
+/// the token at position t, and the query of row r is at position lengths[r] - 1. A bias must be that of a causal
+/// attention. Rotary positions need no term, because the cache holds rotated keys.
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out);
+                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions = {});
 
 /// Computes the cross-attention of one decoding step: row r of the query attends to the encoder's output for the
 /// sentence sentence_of_row[r]. `memory` says which rows of keys and values belong to which sentence.

@@ -17,6 +17,7 @@
 
 #include "heed/ops/attention_softmax-inl.h"
 #include "heed/ops/dot_rows-inl.h"
+#include "heed/ops/position_terms-inl.h"
 #include "heed/ops/simd-inl.h"
 #include "heed/ops/small_gemm-inl.h"
 #include "heed/ops/tanh-inl.h"
@@ -122,11 +123,13 @@ struct AdditiveScores {
 /// index(1), ... of the cache. Four rows of the cache are taken at a time, for all heads, so that each row is read from
 /// beginning to end. `scores` (DotScores or AdditiveScores) has the queries and scores them. `p` is scratch memory of
 /// p_stride elements for each query and head, with p_stride >= length + 3. `weights_out`, where not null, receives the
-/// attention weights [rows, heads, length].
-template <class T, class Scores, class Stored, class Index>
+/// attention weights [rows, heads, length]. add_to_logits() is called when the scores of all heads are in `p`, and
+/// add_to_out() when the results are in `out`, unless `length` is 0.
+template <class T, class Scores, class Stored, class Index, class AddToLogits, class AddToOut>
 HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, const Scores& scores, std::int64_t rows,
                             RowReader<T, Stored> keys, RowReader<T, Stored> values, Index index, std::int64_t length,
-                            int heads, std::int64_t width, T* out, T* weights_out) {
+                            int heads, std::int64_t width, T* out, T* weights_out, AddToLogits add_to_logits,
+                            AddToOut add_to_out) {
   using Reader = RowReader<T, Stored>;
   constexpr bool kScaled = Reader::kScaled;
   const std::int64_t d = width / heads, line = heads * p_stride;
@@ -152,6 +155,7 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, const Scores& scores, s
   }
   for (std::int64_t r = 0; r < rows; ++r) std::fill_n(out + r * width, width, T(0));
   if (length == 0) return;
+  add_to_logits();
   for (std::int64_t i = 0; i < rows * heads; ++i) {
     attention_softmax_row(p + i * p_stride, length, (length + 3) / 4 * 4);
     if (weights_out) std::copy_n(p + i * p_stride, length, weights_out + i * length);
@@ -169,7 +173,64 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, const Scores& scores, s
         add_four(scaled, of_head, d, out + r * width + at);
       }
   }
+  add_to_out();
 }
+
+/// The terms that positions add to the self-attention of one query, which is the last of `length` tokens.
+template <class T>
+struct QueryPositions {
+  const PositionArrays<T>& arrays;
+  T* scratch;  ///< relative_scratch() elements, where the arrays have relative vectors
+  T *p, *out;  ///< the logits, then the attention weights, of all heads; and the result
+  const T* query;
+  std::int64_t p_stride, length, width;
+  int heads;
+
+  /// The number of relative vectors: distances above 0 do not occur.
+  std::int64_t vectors() const { return arrays.distance + 1; }
+  /// The position of the first key that has a relative vector of its own; negative where all keys have.
+  std::int64_t shift() const { return length - 1 - arrays.distance; }
+  /// Sets `four` to the relative vectors c, c + 1, c + 2 and c + 3, of which those after the last vector are the last.
+  void take(const T* from, std::int64_t c, const T* four[4]) const {
+    const std::int64_t d = width / heads;
+    for (std::int64_t i = 0; i < 4; ++i) four[i] = from + std::min(c + i, vectors() - 1) * d;
+  }
+
+  /// Adds the bias, or the products of the query with the relative vectors, to the logits.
+  HWY_NOINLINE void add_to_logits() const {
+    const std::int64_t d = width / heads;
+    for (std::int64_t h = 0; arrays.bias && h < heads; ++h)
+      add_scaled<true>(arrays.bias + h * arrays.bias_stride + arrays.longest - length, T(1), length, p + h * p_stride);
+    if (!arrays.relative_keys) return;
+    T* const products = scratch + kPositionBiasSlack;
+    const T factor = 1 / std::sqrt(static_cast<T>(d));
+    for (std::int64_t h = 0; h < heads; ++h) {
+      // No key is at the distances before the first, which are -length and below.
+      for (std::int64_t c = std::max<std::int64_t>(-shift(), 0); c < vectors(); c += 4) {
+        const T* four[4];
+        take(arrays.relative_keys, c, four);
+        dot_four_rows(std::int64_t{1}, d, query + h * d, width, four, factor, products + c, std::int64_t{0});
+      }
+      add_by_distance(static_cast<const T*>(products), vectors(), shift(), p + h * p_stride, length, length);
+    }
+  }
+
+  /// Adds the relative vectors of the values, times the attention weights, to the result.
+  HWY_NOINLINE void add_to_out() const {
+    if (!arrays.relative_values) return;
+    const std::int64_t d = width / heads;
+    T* const sums = scratch + kPositionBiasSlack;
+    std::fill_n(sums + vectors(), 3, T(0));
+    for (std::int64_t h = 0; h < heads; ++h) {
+      sum_by_distance(static_cast<const T*>(p + h * p_stride), length, shift(), vectors(), sums);
+      for (std::int64_t c = std::max<std::int64_t>(-shift(), 0); c < vectors(); c += 4) {
+        const T* four[4];
+        take(arrays.relative_values, c, four);
+        add_four(static_cast<const T*>(sums + c), four, d, out + h * d);
+      }
+    }
+  }
+};
 
 /// Calls function(key_reader, value_reader) with RowReaders of the type that matches the format in which the cache
 /// stores keys and values.
@@ -189,24 +250,32 @@ template <class T, class Stored, class Index>
 HWY_INLINE void attend_with(T* p, std::int64_t p_stride, RowView<T> query, const T* scorer, std::int64_t rows,
                             RowReader<T, Stored> keys, RowReader<T, Stored> values, Index index, std::int64_t length,
                             int heads, std::int64_t width, T* out, T* weights_out) {
+  const auto nothing = []() HWY_ATTR {};
   if (scorer)
     attend_rows(p, p_stride, AdditiveScores<T>{query, scorer}, rows, keys, values, index, length, heads, width, out,
-                weights_out);
+                weights_out, nothing, nothing);
   else
-    attend_rows(p, p_stride, DotScores<T>{query}, rows, keys, values, index, length, heads, width, out, weights_out);
+    attend_rows(p, p_stride, DotScores<T>{query}, rows, keys, values, index, length, heads, width, out, weights_out,
+                nothing, nothing);
 }
 
 /// Computes the self-attention of one query over the cache rows slots[0 .. length) (see cached_attention() and
-/// additive_cached_attention()). Without a scorer (null), the scores are dot products.
+/// additive_cached_attention()). Without a scorer (null), the scores are dot products. `positions` may be null, and is
+/// for dot products only; `scratch` is for relative vectors.
 template <class T>
 void attend_cached(T* p, std::int64_t p_stride, const T* query, const T* scorer, CachedRows<T> keys,
                    CachedRows<T> values, const std::int32_t* slots, std::int64_t length, int heads, std::int64_t width,
-                   T* out) {
+                   T* out, const PositionArrays<T>* positions, T* scratch) {
   with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
-    attend_with(
-        p, p_stride, RowView<T>{query, width}, scorer, 1, key, value,
-        [slots](std::int64_t t) HWY_ATTR { return std::int64_t{slots[t]}; }, length, heads, width, out,
-        static_cast<T*>(nullptr));
+    const auto index = [slots](std::int64_t t) HWY_ATTR { return std::int64_t{slots[t]}; };
+    const RowView<T> row{query, width};
+    T* const no_weights = nullptr;
+    if (!positions)
+      return attend_with(p, p_stride, row, scorer, 1, key, value, index, length, heads, width, out, no_weights);
+    const QueryPositions<T> terms{*positions, scratch, p, out, query, p_stride, length, width, heads};
+    attend_rows(
+        p, p_stride, DotScores<T>{row}, 1, key, value, index, length, heads, width, out, no_weights,
+        [&]() HWY_ATTR { terms.add_to_logits(); }, [&]() HWY_ATTR { terms.add_to_out(); });
   });
 }
 
@@ -266,10 +335,12 @@ void store_int8(const float* from, std::int64_t columns, int heads, std::int8_t*
 
 HEED_INSTANTIATE_SIMD(attend_cached,
                       (float* p, std::int64_t ps, const float* q, const float* e, CachedRows<float> k,
-                       CachedRows<float> v, const std::int32_t* s, std::int64_t n, int h, std::int64_t w, float* o),
+                       CachedRows<float> v, const std::int32_t* s, std::int64_t n, int h, std::int64_t w, float* o,
+                       const PositionArrays<float>* a, float* b),
                       (double* p, std::int64_t ps, const double* q, const double* e, CachedRows<double> k,
-                       CachedRows<double> v, const std::int32_t* s, std::int64_t n, int h, std::int64_t w, double* o),
-                      (p, ps, q, e, k, v, s, n, h, w, o))
+                       CachedRows<double> v, const std::int32_t* s, std::int64_t n, int h, std::int64_t w, double* o,
+                       const PositionArrays<double>* a, double* b),
+                      (p, ps, q, e, k, v, s, n, h, w, o, a, b))
 HEED_INSTANTIATE_SIMD(attend_memory,
                       (float* p, std::int64_t ps, RowView<float> q, const float* e, std::int64_t r, CachedRows<float> k,
                        CachedRows<float> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, float* o, float* a),
@@ -302,18 +373,28 @@ void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* 
 
 namespace {
 
-/// Computes cached_attention(), or additive_cached_attention() where `scorer` is not null.
+/// Computes cached_attention(), or additive_cached_attention() where `scorer` is not null, without `positions`.
 template <class T>
 void attend_cached_rows(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys, CachedRows<T> values,
                         std::span<const std::int32_t> slots, std::int64_t capacity,
-                        std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out) {
+                        std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out,
+                        const PositionBias<T>& positions = {}) {
   const ArenaScope scope(device.arena);
   const std::int64_t p_stride = scratch_stride<T>(capacity + 3);
-  T* p = device.arena.tensor<T>({heads, p_stride}).data();
+  T* p = device.arena.tensor<T>({heads * p_stride + kPositionBiasSlack}).data();
+  PositionArrays<T> arrays;
+  T* scratch = nullptr;
+  if (positions) {
+    const std::int32_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
+    arrays = position_arrays("cached_attention", positions, heads, width / heads, longest, true);
+    // The products of a query with the relative vectors, four at a time, with room for a vector before and after.
+    scratch = device.arena.zeros<T>({arrays.relative_vectors(true) + 3 + 2 * kPositionBiasSlack}).data();
+  }
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     const auto row = static_cast<std::int64_t>(r);
     simd::attend_cached(p, p_stride, query.data + row * query.stride, scorer, keys, values,
-                        slots.data() + row * capacity, std::int64_t{lengths[r]}, heads, width, out + row * width);
+                        slots.data() + row * capacity, std::int64_t{lengths[r]}, heads, width, out + row * width,
+                        static_cast<const PositionArrays<T>*>(positions ? &arrays : nullptr), scratch);
   }
 }
 
@@ -342,9 +423,9 @@ void attend_memory_rows(CpuContext& device, RowView<T> query, const T* scorer, C
 template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
-                      int heads, std::int64_t width, T* out) {
+                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions) {
   attend_cached_rows(device, query, static_cast<const T*>(nullptr), keys, values, slots, capacity, lengths, heads,
-                     width, out);
+                     width, out, positions);
 }
 
 template <class T>
@@ -373,7 +454,8 @@ void additive_memory_attention(CpuContext& device, RowView<T> query, const T* sc
 #define HEED_INSTANTIATE(T)                                                                                            \
   template void cache_row(const T*, std::int64_t, std::byte*);                                                         \
   template void cached_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, std::span<const std::int32_t>, \
-                                 std::int64_t, std::span<const std::int32_t>, int, std::int64_t, T*);                  \
+                                 std::int64_t, std::span<const std::int32_t>, int, std::int64_t, T*,                   \
+                                 const PositionBias<T>&);                                                              \
   template void memory_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,                 \
                                  std::span<const std::int32_t>, int, std::int64_t, T*, T*);                            \
   template void additive_cached_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
