@@ -12,6 +12,8 @@ import math
 import torch
 import torch.nn.functional as F
 
+from make_torch_reference import t5_buckets
+
 CASES = {
     "post": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False),
     "pre": dict(norm="pre", positions="concatenated", activation="gelu", tied="decoder", output_bias=True),
@@ -22,13 +24,15 @@ CASES = {
     "rnn": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="rnn"),
     "tied": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, tied_layers=[1, 1]),
     "mix": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, cross="mix"),
+    **{positions: dict(norm=norm, positions=positions, activation="relu", tied="all", output_bias=False)
+       for positions, norm in (("none", "post"), ("relative", "pre"), ("alibi", "post"), ("rotary", "pre"), ("t5", "post"))},
     "additive": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, attention="additive"),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
     "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
                     normalization="rms"),
 }
-V, D, H, FF, LAYERS, MAX = 11, 8, 2, 12, 2, 16
+V, D, H, FF, LAYERS, MAX, MOST_DISTANCE = 11, 8, 2, 12, 2, 16, 16
 SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
 TARGET_IN = [[2, 6, 7], [2, 9, 4, 5, 8], [2]]
 TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
@@ -48,6 +52,8 @@ def parameter_names(case):
         names += [("embeddings/source/weight", (V, D)), ("embeddings/target/weight", (V, D))]
     if case["positions"] == "learned":
         names.append(("positions/weight", (MAX, D)))
+    if case["positions"] == "t5":
+        names += [(f"{stack}/position_bias/weight", (32, H)) for stack in ("encoder", "decoder")]
 
     def attention(p):
         for x in ("query", "key", "value"):
@@ -58,6 +64,8 @@ def parameter_names(case):
         names.append((f"{p}/output/bias", (D,)))
         if case.get("attention") == "additive":
             names.append((f"{p}/scorer/weight", (D,)))
+        if case["positions"] == "relative" and p.endswith("self_attention"):
+            names.extend((f"{p}/relative_{x}/weight", (2 * MOST_DISTANCE + 1, D // H)) for x in ("keys", "values"))
 
     def feed_forward(p, width=FF):
         inner = ("gate", "in") if case["activation"].endswith("glu") else ("in",)
@@ -128,6 +136,8 @@ def positions_table(kind, length):
         table = torch.zeros(length, D, dtype=torch.float64)
         table[:, 0::2], table[:, 1::2] = torch.sin(angle), torch.cos(angle)
         return table
+    if kind != "concatenated":  # the positions are encoded within attention, or not at all
+        return torch.zeros(length, D, dtype=torch.float64)
     angle = pos * 10000.0 ** (-torch.arange(half, dtype=torch.float64) / (half - 1))
     return torch.cat([torch.sin(angle), torch.cos(angle)], 1)
 
@@ -146,6 +156,31 @@ def run(case):
             return F.rms_norm(x, (D,), w[p + "/scale"], 1e-5)
         return F.layer_norm(x, (D,), w[p + "/scale"], w[p + "/bias"], 1e-5)
 
+    def attend_with_positions(q, k, v, p, causal):
+        """Computes self-attention with terms of positions. Shapes: q, k, v [H, T, d]."""
+        d, place = D // H, torch.arange(q.shape[1])
+        distances = place[None, :] - place[:, None]
+        clipped = distances.clamp(-MOST_DISTANCE, MOST_DISTANCE) + MOST_DISTANCE
+        if case["positions"] == "rotary":
+            angles = place[:, None] * 10000.0 ** (-torch.arange(0, d, 2) / d)
+            turn = torch.polar(torch.ones_like(angles), angles)
+            q, k = (torch.view_as_real(torch.view_as_complex(x.reshape(H, -1, d // 2, 2)) * turn).reshape(H, -1, d) for x in (q, k))
+        logits = q @ k.mT / math.sqrt(d)
+        if case["positions"] == "alibi":
+            logits = logits - torch.tensor([2.0 ** (-8 * (h + 1) / H) for h in range(H)])[:, None, None] * distances.abs()
+        if case["positions"] == "t5":
+            table = w[p.split("/")[0] + "/position_bias/weight"]
+            logits = logits + table[t5_buckets(distances, len(table), causal)].permute(2, 0, 1)
+        if case["positions"] == "relative":
+            logits = logits + torch.einsum("hid,ijd->hij", q, w[p + "/relative_keys/weight"][clipped]) / math.sqrt(d)
+        if causal:
+            logits = logits.masked_fill(distances > 0, -math.inf)
+        probabilities = logits.softmax(-1)
+        y = probabilities @ v
+        if case["positions"] == "relative":
+            y = y + torch.einsum("hij,ijd->hid", probabilities, w[p + "/relative_values/weight"][clipped])
+        return y
+
     def attend(x, memory, p, causal):
         split = lambda y: y.view(len(y), H, D // H).transpose(0, 1)
         q, k, v = split(linear(x, p + "/query")), split(linear(memory, p + "/key")), split(linear(memory, p + "/value"))
@@ -155,6 +190,8 @@ def run(case):
             if causal:
                 scores = scores.masked_fill(torch.ones(len(x), len(memory)).triu(1).bool(), -math.inf)
             y = torch.softmax(scores, -1) @ v
+        elif case["positions"] in ("relative", "alibi", "rotary", "t5") and p.endswith("self_attention"):
+            y = attend_with_positions(q, k, v, p, causal)
         else:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")

@@ -73,5 +73,11 @@ expect 2 '' 'train: --rnn-context: is an option of --task rnn, not of transforme
   "$train" --rnn-context init
 expect 2 '' 'train: --transformer-heads: is an option of --task transformer-tiny, *, not of rnn (*' \
   "$train" --task rnn --transformer-heads 4
+expect 2 '' 'train: --transformer-positions alibi needs --attention dot: additive scores have no terms of positions' \
+  "$train" "${options[@]}" --attention additive --transformer-positions alibi -m x.h5
+expect 2 '' 'train: --dim-emb 12 with --transformer-heads 4 gives heads of the odd width 3: rotary positions rotate pairs of columns' \
+  "$train" "${options[@]}" --dim-emb 12 --transformer-heads 4 --transformer-positions rotary -m x.h5
+expect 2 '' 'train: --max-positions: needs --transformer-positions learned' \
+  "$train" "${options[@]}" --transformer-positions rotary --max-positions 9 -m x.h5
 expect 2 '' 'train: --dim-rnn 7 is odd: *' "$train" "${options[@]}" --task rnn --dim-rnn 7 -m x.h5
 finish

@@ -47,6 +47,11 @@ inline const std::vector<std::pair<const char*, std::function<void(TransformerCo
        c.norm = NormPlacement::pre;
      }},
     {"additive attention", [](TransformerConfig& c) { c.attention = AttentionScoring::additive; }},
+    {"no positions", [](TransformerConfig& c) { c.positions = PositionEncoding::none; }},
+    {"relative positions", [](TransformerConfig& c) { c.positions = PositionEncoding::relative; }},
+    {"ALiBi", [](TransformerConfig& c) { c.positions = PositionEncoding::alibi; }},
+    {"rotary positions", [](TransformerConfig& c) { c.positions = PositionEncoding::rotary; }},
+    {"T5 positions", [](TransformerConfig& c) { c.positions = PositionEncoding::t5; }},
     {"SSRU", [](TransformerConfig& c) { c.decoder_autoreg = DecoderAutoreg::rnn; }},
     {"tied layers",
      [](TransformerConfig& c) {

@@ -41,14 +41,17 @@ Transformer<T>::Transformer(const TransformerConfig& c)
   const ParameterId target = all ? source : add_embedding("target", c.target_vocabulary);
   ParameterId positions;
   std::shared_ptr<const SinusoidTable<T>> sinusoids;
-  if (c.positions == PositionEncoding::learned) {
+  if (c.positions == PositionEncoding::learned)
     positions = layout_.add("positions/weight", {c.max_positions, c.dim_emb}, normal);
-  } else {
+  else if (is_sinusoidal(c.positions))
     sinusoids = std::make_shared<SinusoidTable<T>>(c.positions, c.dim_emb);
-  }
   source_embedding_ = std::make_unique<TokenEmbedding<T>>(source, positions, sinusoids, c.dim_emb, c.dropout);
   target_embedding_ = std::make_unique<TokenEmbedding<T>>(target, positions, sinusoids, c.dim_emb, c.dropout);
 
+  encoder_positions_.emplace(layout_, "encoder", c.positions, c.dim_emb, c.heads, false);
+  const bool attends = c.decoder_autoreg == DecoderAutoreg::self_attention;
+  decoder_positions_.emplace(layout_, "decoder", attends ? c.positions : PositionEncoding::none, c.dim_emb, c.heads,
+                             true);
   add_layers(encoder_layers_, encoder_norms_, c.enc_depth);
   add_layers(decoder_layers_, decoder_norms_, c.dec_depth);
   if (c.norm == NormPlacement::pre) {
@@ -99,8 +102,9 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
   // copied.
   const bool keeps = config_.cross_attention != CrossAttention::last;
   const Tensor<Variable<T>> outputs = graph.arena().template tensor<Variable<T>>({keeps ? config_.enc_depth : 0});
+  const StackPositions<T> shared = encoder_positions_->shared(graph, longest(packed));
   for (std::size_t i = 0; i < encoder_layers_.size(); ++i) {
-    encoder_layers_[i].forward(graph, encoder_norms_, stream, packed, trace);
+    encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
     if (keeps) outputs[static_cast<std::int64_t>(i)] = graph.recording() ? stream.input : copy_of(graph, stream.input);
   }
   return {stream.input, outputs.span()};
@@ -112,8 +116,9 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& enco
   const PackedOffsets packed = target_in.packed();
   ResidualStream<T> stream = decoder_norms_.start(
       graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), longest(packed)));
+  const StackPositions<T> shared = decoder_positions_->shared(graph, longest(packed));
   for (const DecoderLayer& layer : decoder_layers_)
-    layer.forward(graph, decoder_norms_, stream, encoded, packed, source, trace);
+    layer.forward(graph, decoder_norms_, stream, shared, encoded, packed, source, trace);
   return stream.input;
 }
 
@@ -145,8 +150,8 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
-  // The cost models time the attention of dot products only.
-  if (config_.attention != AttentionScoring::dot) return {};
+  // The cost models time the attention of dot products without terms of positions only.
+  if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions)) return {};
   return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 
@@ -184,7 +189,8 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
     length = std::max(length, lengths[r]);
   }
   ResidualStream<T> stream = decoder_norms_.start(graph, (*target_embedding_)(graph, tokens, at.span(), length));
-  for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, cache);
+  const StackPositions<T> shared = decoder_positions_->shared(graph, length);
+  for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, shared, cache);
   return stream.input;
 }
 

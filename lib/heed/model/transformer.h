@@ -65,6 +65,7 @@ class Transformer : public Model<T> {
   using Model<T>::layout_;
   const TransformerConfig& config_;  // the config in the base class
   std::unique_ptr<TokenEmbedding<T>> source_embedding_, target_embedding_;
+  std::optional<SelfAttentionPositions> encoder_positions_, decoder_positions_;
   NormChain encoder_norms_, decoder_norms_;
   std::vector<EncoderLayer> encoder_layers_;
   std::vector<DecoderLayer> decoder_layers_;

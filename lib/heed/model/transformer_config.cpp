@@ -40,7 +40,14 @@ void TransformerConfig::validate() const {
   const auto number = [](auto n) { return std::to_string(n); };
   if (dim_emb % heads != 0)
     throw UsageError("--dim-emb " + number(dim_emb) + " is not a multiple of --transformer-heads " + number(heads));
-  if (positions != PositionEncoding::learned && dim_emb % 2 != 0)
+  if (is_within_attention(positions) && attention != AttentionScoring::dot)
+    throw UsageError("--transformer-positions " + std::string(enum_name(positions)) +
+                     " needs --attention dot: additive scores have no terms of positions");
+  if (positions == PositionEncoding::rotary && dim_emb / heads % 2 != 0)
+    throw UsageError("--dim-emb " + number(dim_emb) + " with --transformer-heads " + number(heads) +
+                     " gives heads of the odd width " + number(dim_emb / heads) +
+                     ": rotary positions rotate pairs of columns");
+  if (is_sinusoidal(positions) && dim_emb % 2 != 0)
     throw UsageError("--dim-emb " + number(dim_emb) + " is odd: sinusoidal positions need an even width");
   check_tied_embeddings(tied_embeddings, *this);
   if (cross_attention == CrossAttention::layerwise && enc_depth != dec_depth)

@@ -54,9 +54,10 @@ struct EnumNames<Normalization> {
 template <>
 struct EnumNames<PositionEncoding> {
   static constexpr std::pair<PositionEncoding, std::string_view> values[] = {
-      {PositionEncoding::interleaved, "sinusoidal"},
-      {PositionEncoding::concatenated, "concatenated"},
-      {PositionEncoding::learned, "learned"}};
+      {PositionEncoding::interleaved, "sinusoidal"}, {PositionEncoding::concatenated, "concatenated"},
+      {PositionEncoding::learned, "learned"},        {PositionEncoding::none, "none"},
+      {PositionEncoding::relative, "relative"},      {PositionEncoding::alibi, "alibi"},
+      {PositionEncoding::rotary, "rotary"},          {PositionEncoding::t5, "t5"}};
 };
 template <>
 struct EnumNames<FeedForwardActivation> {

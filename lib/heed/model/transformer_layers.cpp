@@ -17,11 +17,17 @@ std::string autoregression_name(DecoderAutoreg kind) {
   return kind == DecoderAutoreg::self_attention ? "self_attention" : std::string(enum_name(kind));
 }
 
+/// Returns the distance at which the relative vectors of self-attention layers are clipped; 0 if they have none.
+int relative_distance(const TransformerConfig& c) {
+  return c.positions == PositionEncoding::relative ? SelfAttentionPositions::kRelativeDistance : 0;
+}
+
 AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const TransformerConfig& c, int index) {
   const std::string name = layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg);
   switch (c.decoder_autoreg) {
     case DecoderAutoreg::self_attention:
-      return MultiHeadAttention(layout, name, c.dim_emb, c.heads, c.attention_dropout, c.attention);
+      return MultiHeadAttention(layout, name, c.dim_emb, c.heads, c.attention_dropout, c.attention,
+                                relative_distance(c));
     case DecoderAutoreg::average:
       return AverageAttention(layout, name, c.dim_emb, c.dim_aan, c.ffn_activation, c.ffn_dropout);
     case DecoderAutoreg::rnn:
@@ -35,7 +41,7 @@ AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const Transf
 EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
       self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads, c.attention_dropout,
-                      c.attention),
+                      c.attention, relative_distance(c)),
       feed_forward_(layout, layer_name("encoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
                     c.ffn_dropout) {
   norms.add(layout, layer_name("encoder", index) + "/self_attention_norm");
@@ -49,13 +55,13 @@ EncoderLayer::EncoderLayer(const EncoderLayer& owner, NormChain& norms, int inde
 }
 
 template <class T>
-void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
-                           Trace* trace) const {
+void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
+                           const StackPositions<T>& positions, PackedOffsets source, Trace* trace) const {
   {
     const InferenceScope scope(graph);
-    norms.advance(
-        graph, stream,
-        self_attention_.self_attention(graph, stream.input, source, false, {trace, AttentionKind::encoder, index_}));
+    norms.advance(graph, stream,
+                  self_attention_.self_attention(graph, stream.input, source, false,
+                                                 {trace, AttentionKind::encoder, index_}, positions));
   }
   const InferenceScope scope(graph);
   norms.advance(graph, stream, feed_forward_(graph, stream.input));
@@ -90,14 +96,14 @@ DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, int inde
 
 template <class T>
 void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
-                           const EncoderOutput<T>& encoded, PackedOffsets target, PackedOffsets source,
-                           Trace* trace) const {
+                           const StackPositions<T>& positions, const EncoderOutput<T>& encoded, PackedOffsets target,
+                           PackedOffsets source, Trace* trace) const {
   {
     const InferenceScope scope(graph);
     if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
-      norms.advance(
-          graph, stream,
-          attention->self_attention(graph, stream.input, target, true, {trace, AttentionKind::decoder, index_}));
+      norms.advance(graph, stream,
+                    attention->self_attention(graph, stream.input, target, true,
+                                              {trace, AttentionKind::decoder, index_}, positions));
     else if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
       norms.advance(graph, stream, (*average)(graph, stream.input, target));
     else
@@ -133,14 +139,15 @@ void DecoderLayer::start(Graph<T>& graph, const EncoderOutput<T>& encoded, Decod
 }
 
 template <class T>
-Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>& x, DecoderCache<T>& cache) const {
+Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>& x, const StackPositions<T>& positions,
+                                              DecoderCache<T>& cache) const {
   if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
     return average->step(graph, x, cache.states(index_));
   if (const auto* unit = std::get_if<SimpleRecurrentUnit>(&autoregression_))
     return unit->step(graph, x, cache.states(index_));
   const auto& self_attention = std::get<MultiHeadAttention>(autoregression_);
   const std::int64_t width = self_attention.width();
-  const Variable<T> qkv = self_attention.project_all(graph, x);
+  const Variable<T> qkv = self_attention.project_step(graph, x, cache.lengths(), positions);
   cache.append(index_, qkv.value);
   const Variable<T> out = graph.result({x.value.rows(), width});
   if (const Variable<T> scorer = self_attention.scorer(graph))
@@ -150,19 +157,19 @@ Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>
   else
     cached_attention<T>(graph.device(), {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
                         cache.slots(), cache.capacity(), cache.lengths(), self_attention.heads(), width,
-                        out.value.data());
+                        out.value.data(), self_attention.position_terms(graph, positions));
   return self_attention.output(graph, out);
 }
 
 template <class T>
 void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
-                        DecoderCache<T>& cache) const {
+                        const StackPositions<T>& positions, DecoderCache<T>& cache) const {
   const std::int64_t width = cross_attention_.width();
   const std::int64_t rows = stream.input.value.rows();
   const int heads = cross_attention_.heads();
   {
     const InferenceScope scope(graph);
-    norms.advance(graph, stream, step_autoregression(graph, stream.input, cache));
+    norms.advance(graph, stream, step_autoregression(graph, stream.input, positions, cache));
   }
   {
     const InferenceScope scope(graph);
@@ -194,12 +201,14 @@ void DecoderLayer::add_products(std::vector<Product>& products) const {
   feed_forward_.add_products(place, products);
 }
 
-#define HEED_INSTANTIATE(T)                                                                                          \
-  template void EncoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, PackedOffsets, Trace*) const; \
-  template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const EncoderOutput<T>&,      \
-                                      PackedOffsets, PackedOffsets, Trace*) const;                                   \
-  template void DecoderLayer::start(Graph<T>&, const EncoderOutput<T>&, DecoderCache<T>&) const;                     \
-  template void DecoderLayer::step(Graph<T>&, const NormChain&, ResidualStream<T>&, DecoderCache<T>&) const;
+#define HEED_INSTANTIATE(T)                                                                                      \
+  template void EncoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&, \
+                                      PackedOffsets, Trace*) const;                                              \
+  template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&, \
+                                      const EncoderOutput<T>&, PackedOffsets, PackedOffsets, Trace*) const;      \
+  template void DecoderLayer::start(Graph<T>&, const EncoderOutput<T>&, DecoderCache<T>&) const;                 \
+  template void DecoderLayer::step(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&,    \
+                                   DecoderCache<T>&) const;
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

@@ -25,11 +25,11 @@ class EncoderLayer {
   EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index);
 
   /// Runs the layer on `stream`, the residual stream [S, D] of S source tokens and D columns, and leaves the result in
-  /// `stream`. `source` gives the offsets of the sentences in the stream. `trace`, if not null, receives the attention
-  /// weights.
+  /// `stream`. `positions` is what the self-attention layers share, and `source` gives the offsets of the sentences in
+  /// the stream. `trace`, if not null, receives the attention weights.
   template <class T>
-  void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, PackedOffsets source,
-               Trace* trace) const;
+  void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const StackPositions<T>& positions,
+               PackedOffsets source, Trace* trace) const;
   /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
   void add_products(std::vector<Product>& products) const;
 
@@ -65,8 +65,8 @@ class DecoderLayer {
   /// target tokens, with the sentence offsets `target`; `encoded` is the output of the encoder, with the sentence
   /// offsets `source`.
   template <class T>
-  void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const EncoderOutput<T>& encoded,
-               PackedOffsets target, PackedOffsets source, Trace* trace) const;
+  void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const StackPositions<T>& positions,
+               const EncoderOutput<T>& encoded, PackedOffsets target, PackedOffsets source, Trace* trace) const;
 
   /// Computes this layer's cross-attention keys and values from the output of the encoder, and stores the keys and
   /// values in the cache.
@@ -77,7 +77,8 @@ class DecoderLayer {
   /// stream [R, D]. Stores the self-attention keys and values, or the states, of the new positions in the
   /// cache.
   template <class T>
-  void step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, DecoderCache<T>& cache) const;
+  void step(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const StackPositions<T>& positions,
+            DecoderCache<T>& cache) const;
   /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
   void add_products(std::vector<Product>& products) const;
 
@@ -87,7 +88,8 @@ class DecoderLayer {
   Variable<T> memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
   /// Computes the first sublayer for the last position of each of the R rows of the cache. Shapes: x [R, D] -> [R, D].
   template <class T>
-  Variable<T> step_autoregression(Graph<T>& graph, const Variable<T>& x, DecoderCache<T>& cache) const;
+  Variable<T> step_autoregression(Graph<T>& graph, const Variable<T>& x, const StackPositions<T>& positions,
+                                  DecoderCache<T>& cache) const;
 
   int index_;
   CrossAttention source_;

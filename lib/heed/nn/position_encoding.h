@@ -12,6 +12,16 @@ namespace heed {
 /// `none`: the model does not encode positions.
 enum class PositionEncoding { interleaved, concatenated, learned, none, relative, alibi, rotary, t5 };
 
+/// Tells whether sinusoids are added to the embeddings.
+constexpr bool is_sinusoidal(PositionEncoding kind) {
+  return kind == PositionEncoding::interleaved || kind == PositionEncoding::concatenated;
+}
+/// Tells whether the self-attention layers encode the positions.
+constexpr bool is_within_attention(PositionEncoding kind) {
+  return kind == PositionEncoding::relative || kind == PositionEncoding::alibi || kind == PositionEncoding::rotary ||
+         kind == PositionEncoding::t5;
+}
+
 /// Fills a table of sinusoids: row p is the encoding of position p, counted from 0.
 /// Interleaved [L, D]: column 2i is sin(angle) and column 2i + 1 is cos(angle), with angle = p * 10000^(-2i / D).
 /// Concatenated [L, D]: column i is sin(angle) and column D/2 + i is cos(angle), with angle = p * 10000^(-i / (D/2 -
