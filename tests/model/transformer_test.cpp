@@ -22,7 +22,8 @@ void fill(ParameterValues<T>& values) {
   const auto& all = values.layout().all();
   for (int j = 0; j < static_cast<int>(all.size()); ++j) {
     const Tensor<T> value = values[{j}];
-    const bool scale = all[static_cast<std::size_t>(j)].name.ends_with("/scale");
+    const std::string& name = all[static_cast<std::size_t>(j)].name;
+    const bool scale = name.ends_with("/scale") || name.ends_with("/running_variance");  // these must be positive
     for (std::int64_t i = 0; i < value.size(); ++i)
       value[i] = static_cast<T>(0.3 * std::sin(1 + 0.7 * j + 0.91 * static_cast<double>(i)) + (scale ? 1 : 0));
   }
@@ -67,6 +68,17 @@ double number(const json& value) {
 json reference() {
   std::ifstream in(std::string(HEED_TEST_DATA) + "/model/reference/transformer.json");
   return json::parse(in);
+}
+
+/// Returns the configs of all cases of the reference file, and Transformers with batch normalisation, by name.
+std::vector<std::pair<std::string, TransformerConfig>> configs(const json& all) {
+  std::vector<std::pair<std::string, TransformerConfig>> out;
+  for (const auto& [name, c] : all["cases"].items()) out.emplace_back(name, config_of(c));
+  for (const char* const name : {"post", "pre"}) {
+    out.emplace_back(std::string("batch ") + name, config_of(all["cases"][name]));
+    out.back().second.normalization = Normalization::batch;
+  }
+  return out;
 }
 
 template <class T>
@@ -121,9 +133,8 @@ TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, 
 TEST_CASE("transformer: gradients with every kind of dropout are those of finite differences") {
   const json all = reference();
   const Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
-  for (const auto& [name, c] : all["cases"].items()) {
+  for (auto& [name, config] : configs(all)) {
     CAPTURE(name);
-    TransformerConfig config = config_of(c);
     config.dropout = 0.2;
     config.attention_dropout = 0.15;
     config.ffn_dropout = 0.25;
@@ -162,7 +173,8 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
       element = before;
       CHECK(analytic[id][i] == doctest::Approx((above - below) / (2 * kStep)).epsilon(1e-7).scale(1));
     };
-    for (int j = 0; j < static_cast<int>(model.layout().all().size()); ++j) {
+    const std::size_t trained = model.layout().all().size() - model.layout().running().size();
+    for (int j = 0; j < static_cast<int>(trained); ++j) {
       const ParameterId id{j};
       CAPTURE(model.layout()[id].name);
       const auto gradient = analytic[id].span();
@@ -174,6 +186,43 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
         check_element(id, static_cast<std::int64_t>(stream.below(gradient.size(), draw)));
     }
   }
+}
+
+TEST_CASE(
+    "transformer: with batch normalisation, training reads the statistics of its batch, and inference the averages") {
+  const json all = reference();
+  const Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  TransformerConfig config = config_of(all["cases"]["pre"]);
+  config.normalization = Normalization::batch;
+  const Transformer<float> model(config);
+  // Each of 2 layers has 2 norms in the encoder and 3 in the decoder, and pre-norm has one at the end of either.
+  CHECK(model.layout().running().size() == 2 * (2 * 5 + 2));
+  REQUIRE(model.layout().find("encoder/layers/1/feed_forward_norm/running_variance"));
+  ParameterValues<float> values(model.layout()), gradients(model.layout());
+  values.initialise(1);
+  Arena arena;
+  CpuContext device{arena};
+  Graph<float> training(device, values, gradients), inference(device, values);
+  CrossEntropySums trained, read, moved;
+  training.backward(model.loss(training, batch, {}, &trained));
+  for (const ParameterInfo& info : model.layout().running()) {
+    CAPTURE(info.name);
+    // Behind the sums stands the number of source tokens or of target tokens.
+    CHECK(gradients.flat()[static_cast<std::size_t>(info.offset + info.shape.size())] ==
+          (info.name.starts_with("encoder") ? batch.source.tokens() : batch.target_in.tokens()));
+  }
+  inference.reset();
+  model.loss(inference, batch, {}, &read);
+  CHECK(read.loss != trained.loss);
+  for (const ParameterInfo& info : model.layout().running())
+    if (info.name.ends_with("variance")) values.flat()[static_cast<std::size_t>(info.offset)] = 3;
+  inference.reset();
+  model.loss(inference, batch, {}, &moved);
+  CHECK(moved.loss != read.loss);
+  CrossEntropySums again;
+  training.reset();
+  model.loss(training, batch, {}, &again);
+  CHECK(again.loss == trained.loss);
 }
 
 TEST_CASE("feed-forward: where products round it, the inner result is kept rounded") {
@@ -230,9 +279,9 @@ TEST_CASE("feed-forward: a gated linear unit in inference gives a row the bits t
 TEST_CASE("transformer: decoding step by step gives what decoding at once gives, also with reordered rows") {
   const json all = reference();
   const PackedIds source = pack(all["source"]), target = pack(all["target_in"]);
-  for (const auto& [name, c] : all["cases"].items()) {
+  for (const auto& [name, config] : configs(all)) {
     CAPTURE(name);
-    const Transformer<double> model(config_of(c));
+    const Transformer<double> model(config);
     ParameterValues<double> values(model.layout());
     fill(values);
     Arena arena, step_arena;

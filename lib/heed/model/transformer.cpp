@@ -51,6 +51,8 @@ Transformer<T>::Transformer(const TransformerConfig& c)
                              ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
                              : target;
   if (c.output_bias) this->output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
+  encoder_norms_.add_running(layout_);
+  decoder_norms_.add_running(layout_);
 }
 
 /// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
