@@ -67,6 +67,28 @@ def rms_norm(g):
                    {"epsilon": epsilon})
 
 
+def batch_norm(g):
+    """Yields cases of one training step of BatchNorm1d: also its running averages, and what it computes of the same rows
+    in inference with these averages."""
+    for n, d, epsilon in ((5, 7, 1e-5), (2, 33, 1e-3)):
+        inputs = {"x": draw(g, n, d, scale=2) + 1, "scale": draw(g, d), "bias": draw(g, d)}
+        layer = torch.nn.BatchNorm1d(d, eps=epsilon)
+        with torch.no_grad():
+            layer.running_mean.copy_(draw(g, d))
+            layer.running_var.copy_(draw(g, d) ** 2)
+        before = {"mean": tensor(layer.running_mean), "variance": tensor(layer.running_var)}
+
+        def function(x, scale, bias, layer=layer, e=epsilon):
+            return {"y": F.batch_norm(x, layer.running_mean, layer.running_var, scale, bias, True, 0.1, e)}
+
+        out = case(f"{n}x{d}", inputs, function, g, {"epsilon": epsilon, "momentum": 0.1, "before": before})
+        inference = F.batch_norm(inputs["x"], layer.running_mean, layer.running_var, inputs["scale"], inputs["bias"],
+                                 False, 0.1, epsilon)
+        out["options"]["after"] = {"mean": tensor(layer.running_mean), "variance": tensor(layer.running_var)}
+        out["options"]["inference"] = tensor(inference)
+        yield out
+
+
 def gated_unit(g):
     """Yields cases of the gated linear units of Shazeer 2020; x holds the gate before the value."""
     functions = {"swish": F.silu, "gelu": F.gelu}
@@ -276,8 +298,8 @@ def cross_entropy(g):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (linear, layer_norm, rms_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam, attention,
-                 additive_attention, cross_entropy, rotary, position_bias):
+    for make in (linear, layer_norm, rms_norm, batch_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam,
+                 attention, additive_attention, cross_entropy, rotary, position_bias):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}
         lines = ",\n".join(json.dumps(c, allow_nan=False) for c in cases)

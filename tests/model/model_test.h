@@ -20,7 +20,8 @@ void fill(ParameterValues<T>& values) {
   const auto& all = values.layout().all();
   for (int j = 0; j < static_cast<int>(all.size()); ++j) {
     const Tensor<T> value = values[{j}];
-    const bool scale = all[static_cast<std::size_t>(j)].name.ends_with("/scale");
+    const std::string& name = all[static_cast<std::size_t>(j)].name;
+    const bool scale = name.ends_with("/scale") || name.ends_with("/running_variance");  // these must be positive
     for (std::int64_t i = 0; i < value.size(); ++i)
       value[i] = static_cast<T>(0.3 * std::sin(1 + 0.7 * j + 0.91 * static_cast<double>(i)) + (scale ? 1 : 0));
   }
@@ -130,7 +131,8 @@ inline void check_finite_differences(const Model<double>& model, ParameterValues
     element = before;
     CHECK(analytic[id][i] == doctest::Approx((above - below) / (2 * kStep)).epsilon(1e-7).scale(1));
   };
-  for (int j = 0; j < static_cast<int>(model.layout().all().size()); ++j) {
+  const std::size_t trained = model.layout().all().size() - model.layout().running().size();
+  for (int j = 0; j < static_cast<int>(trained); ++j) {
     const ParameterId id{j};
     CAPTURE(model.layout()[id].name);
     const auto gradient = analytic[id].span();

@@ -32,6 +32,17 @@ TransformerConfig config_of_case(const json& c) {
   return config;
 }
 
+/// Returns the configs of all cases of the reference file, and Transformers with batch normalisation, by name.
+std::vector<std::pair<std::string, TransformerConfig>> configs(const json& all) {
+  std::vector<std::pair<std::string, TransformerConfig>> out;
+  for (const auto& [name, c] : all["cases"].items()) out.emplace_back(name, config_of_case(c));
+  for (const char* const name : {"post", "pre"}) {
+    out.emplace_back(std::string("batch ") + name, config_of_case(all["cases"][name]));
+    out.back().second.normalization = Normalization::batch;
+  }
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, float, double) {
@@ -56,9 +67,8 @@ TEST_CASE_TEMPLATE("transformer: outputs, loss and gradients are PyTorch's", T, 
 TEST_CASE("transformer: gradients with every kind of dropout are those of finite differences") {
   const json all = reference("transformer.json");
   const Batch batch = batch_of(all);
-  for (const auto& [name, c] : all["cases"].items()) {
+  for (auto& [name, config] : configs(all)) {
     CAPTURE(name);
-    TransformerConfig config = config_of_case(c);
     config.dropout = 0.2;
     config.attention_dropout = 0.15;
     config.ffn_dropout = 0.25;
@@ -67,6 +77,43 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
     fill(values);
     check_finite_differences(model, values, batch, true);
   }
+}
+
+TEST_CASE(
+    "transformer: with batch normalisation, training reads the statistics of its batch, and inference the averages") {
+  const json all = reference("transformer.json");
+  const Batch batch = batch_of(all);
+  TransformerConfig config = config_of_case(all["cases"]["pre"]);
+  config.normalization = Normalization::batch;
+  const Transformer<float> model(config);
+  // Each of 2 layers has 2 norms in the encoder and 3 in the decoder, and pre-norm has one at the end of either.
+  CHECK(model.layout().running().size() == 2 * (2 * 5 + 2));
+  REQUIRE(model.layout().find("encoder/layers/1/feed_forward_norm/running_variance"));
+  ParameterValues<float> values(model.layout()), gradients(model.layout());
+  values.initialise(1);
+  Arena arena;
+  CpuContext device{arena};
+  Graph<float> training(device, values, gradients), inference(device, values);
+  CrossEntropySums trained, read, moved;
+  training.backward(model.loss(training, batch, {}, &trained));
+  for (const ParameterInfo& info : model.layout().running()) {
+    CAPTURE(info.name);
+    // Behind the sums stands the number of source tokens or of target tokens.
+    CHECK(gradients.flat()[static_cast<std::size_t>(info.offset + info.shape.size())] ==
+          (info.name.starts_with("encoder") ? batch.source.tokens() : batch.target_in.tokens()));
+  }
+  inference.reset();
+  model.loss(inference, batch, {}, &read);
+  CHECK(read.loss != trained.loss);
+  for (const ParameterInfo& info : model.layout().running())
+    if (info.name.ends_with("variance")) values.flat()[static_cast<std::size_t>(info.offset)] = 3;
+  inference.reset();
+  model.loss(inference, batch, {}, &moved);
+  CHECK(moved.loss != read.loss);
+  CrossEntropySums again;
+  training.reset();
+  model.loss(training, batch, {}, &again);
+  CHECK(again.loss == trained.loss);
 }
 
 TEST_CASE("feed-forward: where products round it, the inner result is kept rounded") {
@@ -122,9 +169,9 @@ TEST_CASE("feed-forward: a gated linear unit in inference gives a row the bits t
 
 TEST_CASE("transformer: decoding step by step gives what decoding at once gives, also with reordered rows") {
   const json all = reference("transformer.json");
-  for (const auto& [name, c] : all["cases"].items()) {
+  for (const auto& [name, config] : configs(all)) {
     CAPTURE(name);
-    const Transformer<double> model(config_of_case(c));
+    const Transformer<double> model(config);
     ParameterValues<double> values(model.layout());
     fill(values);
     check_steps<double>(model, values, batch_of(all), 1e-9);

@@ -56,6 +56,13 @@ class TorchCase {
       check_tensor("gradient of " + name, variable.gradient.sum(), data_.at("gradients").at(name));
   }
 
+  /// Returns what op(graph) computes in inference: `graph` records nothing.
+  template <class Op>
+  Tensor<T> inference(Op op) {
+    Graph<T> graph(device_, values_);
+    return op(graph).value;
+  }
+
   static void check_tensor(const std::string& what, Tensor<T> actual, const nlohmann::json& expected) {
     const double tolerance = std::is_same_v<T, float> ? 1e-5 : 1e-8;
     REQUIRE(actual.size() == static_cast<std::int64_t>(expected.at("data").size()));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heed/train/update_step.h"
 #include "small_run.h"
 
 using namespace heed;
@@ -102,4 +103,57 @@ TEST_CASE("an error in a shard comes out") {
   ThreadPool pool(2);
   GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
   CHECK_THROWS_AS(workers.compute(parameters, corpus, shards_of(corpus, order, 1), {}, {}), Error);
+}
+
+TEST_CASE("an update moves running averages by a tenth; the gradient's norm and the optimiser leave them out") {
+  for (const int threads : {1, 3}) {
+    CAPTURE(threads);
+    TransformerConfig config = small_config();
+    config.normalization = Normalization::batch;
+    const Transformer<float> model(config);
+    const ParameterLayout& layout = model.layout();
+    ParameterValues<float> parameters(layout);
+    parameters.initialise(3);
+    const ParallelCorpus corpus = mirrored(60);
+    const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
+    const std::vector<Shard> shards = shards_of(corpus, batches[0], 4);
+    const DropoutKey key{.seed = 5, .update = 9};
+
+    // The same gradient and the same sums, computed without an update.
+    ThreadPool one(1), pool(threads);
+    GradientWorkers alone(layout, loss_of(model), Precision::float32, one);
+    alone.compute(parameters, corpus, shards, {.scale = 1.0 / static_cast<double>(corpus.target_tokens())}, key);
+    const double norm = alone.reduce();
+    const auto sums = std::as_const(alone.gradient()).flat();
+    double squares = 0;
+    for (const float g : sums.first(static_cast<std::size_t>(layout.trained_size())))
+      squares += static_cast<double>(g) * static_cast<double>(g);
+    CHECK(norm == doctest::Approx(std::sqrt(squares)));
+
+    const ParameterValues<float> before = parameters;
+    OptimizerSettings settings;
+    settings.kind = OptimizerKind::adamw;
+    settings.weight_decay = 10;
+    settings.clip_norm = norm / 2;
+    NamedParameterValues memory;
+    const Optimizer optimizer(settings, layout, memory);
+    GradientWorkers workers(layout, loss_of(model), Precision::float32, pool);
+    UpdateStep step(workers, optimizer, parameters, nullptr, 0, pool);
+    const UpdateStep::Result result = step.run(corpus, shards, 0, key, 1, 0.01);
+    CHECK(result.applied);
+    CHECK(result.gradient_norm == doctest::Approx(norm).epsilon(1e-5));
+    CHECK(parameters.flat()[0] != before.flat()[0]);
+    for (const ParameterInfo& info : layout.running()) {
+      CAPTURE(info.name);
+      const auto begin = static_cast<std::size_t>(info.offset), size = static_cast<std::size_t>(info.shape.size());
+      const double tokens = sums[begin + size];
+      CHECK(tokens == (info.name.starts_with("encoder") ? corpus.source_tokens() : corpus.target_tokens()));
+      for (std::size_t i = begin; i < begin + size; ++i) {
+        CHECK(parameters.flat()[i] == doctest::Approx(0.9 * before.flat()[i] + 0.1 * sums[i] / tokens).epsilon(1e-5));
+        for (const auto& [name, moment] : memory) CHECK(moment.flat()[i] == 0);
+      }
+      CHECK(parameters.flat()[begin + size] == 0);
+    }
+    for (const float g : workers.gradient().flat()) CHECK(g == 0);
+  }
 }

@@ -88,7 +88,7 @@ struct SmallRun {
     if (std::filesystem::exists(path)) {
       state = load_resumable_checkpoint(path);
     } else {
-      auto model = std::make_shared<const Transformer<float>>(small_config());
+      auto model = std::make_shared<const Transformer<float>>(config);
       ParameterValues<float> parameters(model->layout());
       parameters.initialise(1);
       state.emplace(ResumableCheckpoint{{model, std::move(parameters), letters(), letters()}, {}, {}});
@@ -115,6 +115,7 @@ struct SmallRun {
   }
 
   std::string path;
+  TransformerConfig config = small_config();
   ThreadPool pool;
   BatchOptions batch;
   RunOptions run;

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "heed/train/learning_curve.h"
@@ -46,10 +48,12 @@ TEST_CASE("training learns, validates, saves and says so") {
 }
 
 TEST_CASE("interrupted anywhere and started again, it ends with the same bits") {
-  for (const bool full : {false, true}) {
+  for (const auto& [full, normalization] :
+       {std::pair(false, Normalization::layer), {true, Normalization::layer}, {true, Normalization::batch}}) {
     const TemporaryFolder folder("heed_trainer_resume");
-    const auto settings = [&](SmallRun& run) {
+    const auto settings = [full = full, normalization = normalization](SmallRun& run) {
       run.run.after = "4e";
+      run.config.normalization = normalization;
       if (!full) return;
       run.batch.exponential_smoothing = 0.01;
       run.batch.optimizer_delay = 3;
@@ -488,4 +492,31 @@ TEST_CASE("the history stays small and keeps its mean") {
   for (const LossPoint& point : state.history) kept += point.loss * static_cast<double>(point.tokens);
   CHECK(kept == doctest::Approx(sum));
   CHECK(state.history.back().epoch == doctest::Approx(static_cast<double>(state.history.back().update) / 100));
+}
+
+TEST_CASE("a picture compares trainings by their validation, or by their loss where they validate nothing but BLEU") {
+  const TemporaryFolder folder("heed_trainer_compared");
+  SmallRun first(folder / "first.h5"), second(folder / "second.h5");
+  first.run.after = second.run.after = "2e";
+  first.go();
+  second.run.plot = folder / "both.svg";
+  second.run.plot_with = {first.path};
+  second.go();
+  std::ifstream picture(second.run.plot);
+  const std::string svg{std::istreambuf_iterator<char>(picture), {}};
+  CHECK(svg.find(">first<") != std::string::npos);
+  CHECK(svg.find(">second<") != std::string::npos);
+  CHECK(svg.find(">training<") == std::string::npos);
+
+  // A finished training, started again, draws too.
+  std::filesystem::remove(second.run.plot);
+  CHECK(second.go() == Trainer::Outcome::finished);
+  CHECK(std::filesystem::exists(second.run.plot));
+
+  second.run.plot.clear();
+  CHECK_THROWS_WITH_AS(second.go(), "--plot-with needs a picture to draw (give --plot FILE.svg)", UsageError);
+  second.run.plot = folder / "both.svg";
+  save_checkpoint(folder / "bare.h5", first.state->checkpoint);
+  second.run.plot_with = {folder / "bare.h5"};
+  CHECK_THROWS_AS(second.go(), Error);
 }

@@ -1,6 +1,7 @@
 #include "heed/autograd/parameters.h"
 
 #include <cmath>
+#include <utility>
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
@@ -10,12 +11,21 @@ namespace heed {
 ParameterId ParameterLayout::add(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                                  bool follows) {
   if (find(name)) throw Error("internal: parameter " + name + " is defined twice");
+  if (running_ > 0) throw Error("internal: parameter " + name + " is defined after a running average");
   // Alignment of parameters in the flat array, in elements: a float parameter begins at a multiple of 64 bytes.
   constexpr std::int64_t kAlign = 16;
   if (!follows) storage_size_ = (storage_size_ + kAlign - 1) / kAlign * kAlign;
   parameters_.push_back({name, shape, initialiser, storage_size_});
   storage_size_ += shape.size();
   return {static_cast<int>(parameters_.size()) - 1};
+}
+
+ParameterId ParameterLayout::add_running(const std::string& name, const Shape& shape, const Initialiser& initialiser) {
+  const std::size_t running = std::exchange(running_, 0);
+  const ParameterId id = add(name, shape, initialiser);
+  running_ = running + 1;
+  ++storage_size_;  // for the number of tokens in the array of the gradients
+  return id;
 }
 
 ParameterId ParameterLayout::find(const std::string& name) const {
@@ -26,7 +36,8 @@ ParameterId ParameterLayout::find(const std::string& name) const {
 
 std::int64_t ParameterLayout::parameter_count() const {
   std::int64_t sum = 0;
-  for (const auto& parameter : parameters_) sum += parameter.shape.size();
+  for (const auto& parameter : std::span(parameters_).first(parameters_.size() - running_))
+    sum += parameter.shape.size();
   return sum;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,17 @@ class ParameterLayout {
   /// name.
   ParameterId add(const std::string& name, const Shape& shape, const Initialiser& initialiser, bool follows = false);
 
+  /// Adds a running average of a statistic of the training data, such as the mean in batch normalisation, behind all
+  /// other parameters and returns its id. No gradient and no optimiser changes a running average: each update moves it
+  /// towards the mean of the statistic over the update's tokens. The array of the gradients therefore holds, in place
+  /// of a gradient, sums over the shards of an update: the statistic of a shard times the shard's number of tokens, and
+  /// behind these elements the number of tokens. Throws Error if another parameter has the same name.
+  ParameterId add_running(const std::string& name, const Shape& shape, const Initialiser& initialiser);
+  /// Returns the running averages; they lie behind all other parameters.
+  std::span<const ParameterInfo> running() const { return std::span(parameters_).last(running_); }
+  /// Returns the number of elements of the flat array before the running averages: those that gradients change.
+  std::int64_t trained_size() const { return running_ > 0 ? running().front().offset : storage_size_; }
+
   /// Returns the definitions of all parameters in the order in which they were added; their offsets ascend.
   const std::vector<ParameterInfo>& all() const { return parameters_; }
   const ParameterInfo& operator[](ParameterId id) const { return parameters_[static_cast<std::size_t>(id.index)]; }
@@ -60,13 +72,14 @@ class ParameterLayout {
   /// Returns the number of elements of the flat array of all parameters, alignment gaps included. Elements in gaps are
   /// always 0.
   std::int64_t storage_size() const { return storage_size_; }
-  /// Returns the number of elements of all parameters, without alignment gaps: the number of parameters that
-  /// publications state for a model.
+  /// Returns the number of elements of all parameters, without alignment gaps and running averages: the number of
+  /// parameters that publications state for a model.
   std::int64_t parameter_count() const;
 
  private:
   std::vector<ParameterInfo> parameters_;
   std::int64_t storage_size_ = 0;
+  std::size_t running_ = 0;  // the number of running averages, which are the last of parameters_
 };
 
 /// A flat array with one number for each element of all parameters: the values, the gradients or an optimiser's

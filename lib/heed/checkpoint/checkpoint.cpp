@@ -201,4 +201,11 @@ std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& 
   });
 }
 
+std::optional<TrainingState> load_training_state(const std::string& path) {
+  return read_checked(path, ChecksumScope::outline, [&](const OpenCheckpoint& open) -> std::optional<TrainingState> {
+    if (!open.file->exists("/training/state")) return std::nullopt;
+    return read_training_state(open.file->read_bytes("/training/state"), path);
+  });
+}
+
 }  // namespace heed

@@ -62,6 +62,10 @@ UnreadCheckpoint open_unread_checkpoint(const std::string& path);
 /// state of training. Throws the errors of load_checkpoint(), and Error if the state of training is damaged.
 std::optional<ResumableCheckpoint> load_resumable_checkpoint(const std::string& path);
 
+/// Reads only the state of training of a checkpoint file. Returns nothing if the file holds none. Throws the errors of
+/// load_resumable_checkpoint() except for those about the model.
+std::optional<TrainingState> load_training_state(const std::string& path);
+
 /// Reads the text models of source and target from a checkpoint file, without the parameters, for `tokenize -m
 /// MODEL.h5`.
 std::pair<TextModel, TextModel> load_text_models(const std::string& path);

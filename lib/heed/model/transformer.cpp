@@ -62,6 +62,8 @@ Transformer<T>::Transformer(const TransformerConfig& c)
                              ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
                              : target;
   if (c.output_bias) this->output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
+  encoder_norms_.add_running(layout_);
+  decoder_norms_.add_running(layout_);
 }
 
 /// Appends `depth` layers to `layers`, each with parameters of its own or with those of an earlier layer.

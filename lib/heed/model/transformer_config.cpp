@@ -55,6 +55,10 @@ void TransformerConfig::validate() const {
                      number(enc_depth) + " and --dec-depth " + number(dec_depth) +
                      " (give both the same number, or --cross-attention mix)");
   if (tied_layers.empty()) return;
+  if (normalization == Normalization::batch)
+    throw UsageError(
+        "--tied-layers does not go with --transformer-normalization batch: each use of a layer would need "
+        "running averages of its own");
   const int tied = static_cast<int>(tied_layers.size());
   if (tied != enc_depth || tied != dec_depth)
     throw UsageError("--tied-layers has " + number(tied) + " numbers, but --enc-depth is " + number(enc_depth) +

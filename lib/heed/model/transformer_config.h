@@ -48,8 +48,8 @@ struct EnumNames<NormPlacement> {
 };
 template <>
 struct EnumNames<Normalization> {
-  static constexpr std::pair<Normalization, std::string_view> values[] = {{Normalization::layer, "layer"},
-                                                                          {Normalization::rms, "rms"}};
+  static constexpr std::pair<Normalization, std::string_view> values[] = {
+      {Normalization::layer, "layer"}, {Normalization::rms, "rms"}, {Normalization::batch, "batch"}};
 };
 template <>
 struct EnumNames<PositionEncoding> {
@@ -124,9 +124,10 @@ struct TransformerConfig : VocabularySizes {
                     .max = kMostWidth,
                     .preset = true});
     visit(norm, {.name = "transformer-norm", .help = "normalisation after (post) or before (pre) each sublayer"});
-    visit(normalization, {.name = "transformer-normalization",
-                          .help = "layer normalisation, or RMS normalisation, which has no mean and no bias",
-                          .later = true});
+    visit(normalization,
+          {.name = "transformer-normalization",
+           .help = "layer normalisation; RMS normalisation, without mean and bias; or batch normalisation",
+           .later = true});
     visit(ffn_activation, {.name = "transformer-ffn-activation",
                            .help = "activation function, or gated linear unit, of the feed-forward layer"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});

@@ -42,6 +42,12 @@ class NormChain {
     }
   }
 
+  /// Adds the running averages of all normalisations to `layout`, which must already have all other parameters of the
+  /// model. Only batch normalisation has running averages.
+  void add_running(ParameterLayout& layout) {
+    for (Norm& norm : norms_) norm.add_running(layout);
+  }
+
   /// Begins the residual stream of a stack of layers with the stack's input x [N, D].
   template <class T>
   ResidualStream<T> start(Graph<T>& graph, const Variable<T>& x) const {

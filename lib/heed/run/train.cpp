@@ -112,6 +112,7 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
   const TrainingState& state = session.run().state;
   if (trainer.already_finished()) {
     log.info(options.model + ": training is finished already: " + state.finish_reason);
+    trainer.run(*interrupts);  // trains no more, but draws the picture of --plot
     return 0;
   }
   log.info(describe_model(session));

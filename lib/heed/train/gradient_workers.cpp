@@ -72,16 +72,24 @@ CrossEntropySums GradientWorkers::evaluate(ParameterValues<float>& parameters, c
   });
 }
 
+Slice trained_part(const ParameterLayout& layout, const Slice& slice) {
+  const std::int64_t end = layout.trained_size();
+  return {std::min(slice.begin, end), std::min(slice.end, end)};
+}
+
 double GradientWorkers::reduce() {
   pool_.run([&](int thread) {
-    const Slice slice = slice_of(workers_[0]->gradient.layout().storage_size(), pool_.size(), thread);
+    const ParameterLayout& layout = workers_[0]->gradient.layout();
+    const Slice slice = slice_of(layout.storage_size(), pool_.size(), thread);
     const auto part = [&](std::size_t worker) {
       return workers_[worker]->gradient.flat().subspan(static_cast<std::size_t>(slice.begin),
                                                        static_cast<std::size_t>(slice.size()));
     };
     for (std::size_t i = 1; i < workers_.size(); ++i)
       if (workers_[i]->used) add_to<float>(part(0), part(i));
-    squared_norms_[static_cast<std::size_t>(thread)] = squared_norm<float>(part(0));
+    const Slice trained = trained_part(layout, slice);
+    squared_norms_[static_cast<std::size_t>(thread)] =
+        squared_norm<float>(part(0).first(static_cast<std::size_t>(trained.size())));
   });
   double sum = 0;
   for (const double part : squared_norms_) sum += part;

@@ -20,6 +20,9 @@ namespace heed {
 using BatchLoss =
     std::function<Variable<float>(Graph<float>&, const Batch&, const CrossEntropyOptions&, CrossEntropySums*)>;
 
+/// Returns the part of `slice`, a range of the flat array of parameters, before the running averages.
+Slice trained_part(const ParameterLayout& layout, const Slice& slice);
+
 /// Computes the loss and the gradient of one update's shards (parts of a batch) on all threads. Each thread has its own
 /// memory, graph and gradient array; shard i is computed by thread i mod (number of threads). All sums are taken in a
 /// fixed order, so that every run with the same number of threads gives the same result. After the first updates, when
@@ -39,8 +42,8 @@ class GradientWorkers {
   CrossEntropySums evaluate(ParameterValues<float>& parameters, const Examples& examples,
                             std::span<const Shard> shards);
 
-  /// Adds the gradient arrays of all threads up into gradient(). Returns the Euclidean norm of gradient(). The norm is
-  /// infinite or NaN when an element of the gradient is infinite or NaN.
+  /// Adds the gradient arrays of all threads up into gradient(). Returns the Euclidean norm of gradient() without the
+  /// sums for running averages. The norm is infinite or NaN when an element of the gradient is infinite or NaN.
   double reduce();
   /// Returns the sum of all threads' gradients. Valid after reduce().
   ParameterValues<float>& gradient();

@@ -1,5 +1,6 @@
 #include "heed/train/learning_curve.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "heed/inspect/plot.h"
@@ -22,6 +23,25 @@ LossPoint joined(const LossPoint& a, const LossPoint& b) {
       tokens};
 }
 
+/// Returns the scores of metric number i of all validations. Perplexities become their logarithm, the cross-entropy, so
+/// that they share an axis with the training loss.
+std::vector<Point> validation_points(const TrainingState& state, std::size_t i) {
+  const bool perplexity = state.metrics[i] == enum_name(Metric::perplexity);
+  std::vector<Point> points;
+  for (const ValidationPoint& point : state.validations)
+    if (i < point.scores.size())
+      points.push_back({static_cast<double>(point.update), perplexity ? std::log(point.scores[i]) : point.scores[i]});
+  return points;
+}
+
+std::vector<Point> training_points(const TrainingState& state) {
+  std::vector<Point> points;
+  for (const LossPoint& point : state.history) points.push_back({static_cast<double>(point.update), point.loss});
+  return points;
+}
+
+constexpr const char* kCrossEntropy = "cross-entropy (nats per token)";
+
 }  // namespace
 
 void add_to_history(TrainingState& state, double negative_log_likelihood, std::int64_t tokens, double epoch) {
@@ -43,27 +63,35 @@ void add_to_history(TrainingState& state, double negative_log_likelihood, std::i
 }
 
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path) {
-  Plot plot{.title = title,
-            .x_label = "update",
-            .left_label = "cross-entropy (nats per token)",
-            .right_label = "BLEU",
-            .series = {}};
-  PlotSeries training{.name = "training", .points = {}};
-  for (const LossPoint& point : state.history)
-    training.points.push_back({static_cast<double>(point.update), point.loss});
-  plot.series.push_back(std::move(training));
+  Plot plot{.title = title, .x_label = "update", .left_label = kCrossEntropy, .right_label = "BLEU", .series = {}};
+  plot.series.push_back({.name = "training", .points = training_points(state)});
   bool has_entropy = false;
   for (std::size_t i = 0; i < state.metrics.size(); ++i) {
-    // Perplexities of validations are drawn as their logarithm, the cross-entropy, so that they share an axis with the
-    // training loss.
     const bool bleu = state.metrics[i] == enum_name(Metric::bleu);
-    const bool perplexity = state.metrics[i] == enum_name(Metric::perplexity);
     if (!bleu && std::exchange(has_entropy, true)) continue;
-    PlotSeries series{.name = bleu ? "validation BLEU" : "validation", .points = {}, .right = bleu, .dots = true};
-    for (const ValidationPoint& point : state.validations)
-      if (i < point.scores.size())
-        series.points.push_back(
-            {static_cast<double>(point.update), perplexity ? std::log(point.scores[i]) : point.scores[i]});
+    plot.series.push_back({.name = bleu ? "validation BLEU" : "validation",
+                           .points = validation_points(state, i),
+                           .right = bleu,
+                           .dots = true});
+  }
+  write_plot(path, plot);
+}
+
+void plot_comparison(const std::vector<std::pair<std::string, const TrainingState*>>& trainings,
+                     const std::string& path) {
+  Plot plot{.title = "", .x_label = "update", .left_label = kCrossEntropy, .right_label = "", .series = {}};
+  for (const auto& [name, state] : trainings) {
+    plot.title += (plot.title.empty() ? "" : ", ") + name;
+    const std::vector<std::string>& metrics = state->metrics;
+    const auto entropy = std::find_if(metrics.begin(), metrics.end(),
+                                      [](const std::string& metric) { return metric != enum_name(Metric::bleu); });
+    PlotSeries series{.name = name, .points = {}};
+    if (entropy != metrics.end()) {
+      series.points = validation_points(*state, static_cast<std::size_t>(entropy - metrics.begin()));
+      series.dots = true;
+    } else {
+      series.points = training_points(*state);
+    }
     plot.series.push_back(std::move(series));
   }
   write_plot(path, plot);

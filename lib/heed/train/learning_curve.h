@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "heed/checkpoint/training_state.h"
 
@@ -14,5 +16,10 @@ void add_to_history(TrainingState& state, double negative_log_likelihood, std::i
 
 /// Writes an SVG file that shows the cross-entropy of training and validation, and the validation BLEU, by update.
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path);
+
+/// Writes an SVG file that compares trainings, given with their names: one curve for each, by update, of the
+/// cross-entropy of validation, or of training where the training validates nothing but BLEU.
+void plot_comparison(const std::vector<std::pair<std::string, const TrainingState*>>& trainings,
+                     const std::string& path);
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "heed/ops/optimizer_kernels.h"
 #include "heed/train/learning_curve.h"
@@ -25,6 +26,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 bool is_better(Metric metric, double score, const BestScore& best) {
   if (larger_is_better(metric)) return best.update < 0 || score > best.score;
   return score < (best.update < 0 ? worst_score(metric) : best.score);
+}
+
+/// Returns the name of a training's curve in a picture that compares trainings: the model file's name without folder
+/// and extension.
+std::string name_in_plot(const std::string& path) {
+  return std::filesystem::path(path).stem().string();
 }
 
 TrainingLength save_frequency(const RunOptions& options) {
@@ -66,6 +73,13 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       state().validations.clear();
       state().best.assign(metrics.size(), {});
     }
+  }
+  if (!options.plot_with.empty() && options.plot.empty())
+    throw UsageError("--plot-with needs a picture to draw (give --plot FILE.svg)");
+  for (const std::string& file : options.plot_with) {
+    std::optional<TrainingState> other = load_training_state(file);
+    if (!other) throw Error(Position{file}, "holds no state of a training that could be drawn (--plot-with)");
+    compared_.emplace_back(name_in_plot(file), std::move(*other));
   }
   if (options.keep_best) forget_missing_best();
   find_place_in_epoch();
@@ -277,7 +291,12 @@ bool Trainer::stalled() {
 }
 
 void Trainer::plot() {
-  if (!options_.plot.empty()) plot_learning_curve(state(), parts_.path, options_.plot);
+  if (options_.plot.empty()) return;
+  if (compared_.empty()) return plot_learning_curve(state(), parts_.path, options_.plot);
+  std::vector<std::pair<std::string, const TrainingState*>> trainings;
+  for (const auto& [name, other] : compared_) trainings.emplace_back(name, &other);
+  trainings.emplace_back(name_in_plot(parts_.path), &state());
+  plot_comparison(trainings, options_.plot);
 }
 
 bool Trainer::save(bool keep) {
@@ -371,7 +390,10 @@ bool Trainer::save_or_roll_back(bool keep) {
 
 Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   const auto keep = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
-  if (already_finished()) return Outcome::finished;
+  if (already_finished()) {
+    plot();
+    return Outcome::finished;
+  }
   drop_old_kept(keep);
   while (!state().finished) {
     const TrainingProgress before = progress();

@@ -103,6 +103,8 @@ class Trainer {
   TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;
+  // The states of the trainings of --plot-with, by the names of the model files.
+  std::vector<std::pair<std::string, TrainingState>> compared_;
 };
 
 }  // namespace heed

@@ -116,6 +116,7 @@ struct RunOptions {
   OnDivergence on_divergence = OnDivergence::rollback;
   LogFormat log_format = LogFormat::text;
   std::string plot;
+  std::vector<std::string> plot_with;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -149,6 +150,10 @@ struct RunOptions {
            .help = "if loss or gradient is not finite: skip the update and go back if it repeats, skip, or stop"});
     visit(log_format, {.name = "log-format", .help = "reports as text, or as tsv or jsonl records on stdout"});
     visit(plot, {.name = "plot", .help = "draw the learning curve to this file", .value = "FILE.svg"});
+    visit(plot_with,
+          {.name = "plot-with",
+           .help = "compare: draw the validation curves of this training and of the trainings of these models",
+           .value = "MODEL.h5"});
   }
 };
 

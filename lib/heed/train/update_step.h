@@ -8,8 +8,9 @@
 namespace heed {
 
 /// Computes one update: the gradient of several batches, divided by the number of their target tokens; clipping; the
-/// optimiser's update of the parameters; and the moving average of the parameters. An update whose loss or gradient is
-/// not finite changes no parameter.
+/// optimiser's update of the parameters; the running averages of batch normalisation, which move by a tenth towards the
+/// update's statistics; and the moving average of the parameters. An update whose loss or gradient is not finite
+/// changes no parameter.
 class UpdateStep {
  public:
   /// Everything that is passed by reference or pointer must outlive the UpdateStep. `smoothed`, the moving average of
