@@ -151,6 +151,30 @@ TEST_CASE("recurrent models: attention weights reach the trace in the places of 
   }
 }
 
+TEST_CASE("recurrent models: every product that a model lists can be computed, with and without bias") {
+  const json all = reference("rnn.json");
+  int without_bias = 0;
+  for (const auto& [name, c] : all["cases"].items()) {
+    CAPTURE(name);
+    const auto model = make_model<double>(config_of_case(c));
+    ParameterValues<double> values(model->layout());
+    fill(values);
+    Arena arena;
+    CpuContext device{arena};
+    Graph<double> graph(device, values);
+    for (const Product& product : model->products()) {
+      CAPTURE(model->layout()[product.weight].name);
+      const Variable<double> x = graph.input(arena.zeros<double>({2, product.inputs}));
+      const Variable<double> y = product(graph, x);
+      CHECK(y.shape() == Shape{2, product.outputs});
+      // The product of zeros is the bias.
+      CHECK((y.value[0] == 0) == !product.bias);
+      without_bias += product.bias ? 0 : 1;
+    }
+  }
+  CHECK(without_bias > 0);
+}
+
 TEST_CASE("recurrent models: options that do not fit together are named") {
   RnnConfig config;
   config.source_vocabulary = 10;

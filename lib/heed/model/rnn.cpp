@@ -36,13 +36,14 @@ std::vector<T> copy_of(const Variable<T>& x) {
   return {values.begin(), values.end()};
 }
 
-/// Returns the rows `rows` of a matrix with `width` columns that is stored in `from`, as an input of the graph.
+/// Returns `width` columns of the rows `rows` of a matrix as an input of the graph. `from` points to the first of these
+/// columns, and the rows of the matrix begin `stride` elements apart.
 template <class T>
-Variable<T> rows_of(Graph<T>& graph, const std::vector<T>& from, std::int64_t width,
+Variable<T> rows_of(Graph<T>& graph, const T* from, std::int64_t stride, std::int64_t width,
                     std::span<const std::int32_t> rows) {
   const Tensor<T> out = graph.arena().template tensor<T>({std::ssize(rows), width});
   for (std::int64_t r = 0; r < std::ssize(rows); ++r)
-    std::copy_n(from.data() + rows[static_cast<std::size_t>(r)] * width, width, out.row(r));
+    std::copy_n(from + rows[static_cast<std::size_t>(r)] * stride, width, out.row(r));
   return graph.input(out);
 }
 
@@ -223,8 +224,8 @@ class RnnState : public DecoderState<T> {
   bool has_cell() const { return model_.cell() == RecurrentCell::lstm; }
   /// Returns how many numbers a node has: the hidden state of each layer and, for an LSTM, the cell state of each
   /// layer.
-  std::size_t node_size() const {
-    return layers_ * static_cast<std::size_t>(model_.state_width()) * (has_cell() ? 2 : 1);
+  std::int64_t node_size() const {
+    return static_cast<std::int64_t>(layers_) * model_.state_width() * (has_cell() ? 2 : 1);
   }
 
   /// Appends the states of some rows as nodes; before[i] is the node before the i-th new node, or -1. Returns the
@@ -249,14 +250,11 @@ class RnnState : public DecoderState<T> {
   std::vector<RecurrentState<T>> states_of(Graph<T>& graph, std::span<const std::int32_t> nodes) const {
     const std::int64_t width = model_.state_width();
     std::vector<RecurrentState<T>> states(layers_);
-    std::size_t at = 0;
+    const T* part = nodes_.data();
     const auto read = [&] {
-      const Tensor<T> out = graph.arena().template tensor<T>({std::ssize(nodes), width});
-      for (std::int64_t r = 0; r < std::ssize(nodes); ++r)
-        std::copy_n(nodes_.data() + static_cast<std::size_t>(nodes[static_cast<std::size_t>(r)]) * node_size() + at,
-                    width, out.row(r));
-      at += static_cast<std::size_t>(width);
-      return graph.input(out);
+      const Variable<T> out = rows_of(graph, part, node_size(), width, nodes);
+      part += width;
+      return out;
     };
     for (RecurrentState<T>& state : states) {
       state.hidden = read();
@@ -322,9 +320,12 @@ Variable<T> Rnn<T>::step(Graph<T>& graph, std::span<const std::int32_t> tokens, 
   const Variable<T> e = this->embed_target(graph, tokens);
   if (!every_step_) return this->read_out(graph, {this->decoder_->step(graph, e, states), e});
   const std::int64_t width = this->state_width();
-  const Variable<T> gates = rows_of(graph, memory.context_gates, gate_count(this->cell()) * width, sentences);
+  const auto rows = [&](const std::vector<T>& of, std::int64_t columns) {
+    return rows_of(graph, of.data(), columns, columns, sentences);
+  };
+  const Variable<T> gates = rows(memory.context_gates, gate_count(this->cell()) * width);
   const Variable<T> s = this->decoder_->step(graph, e, states, gates);
-  return this->read_out(graph, {s, e, rows_of(graph, memory.context, width, sentences)});
+  return this->read_out(graph, {s, e, rows(memory.context, width)});
 }
 
 template <class T>
@@ -413,7 +414,7 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
     row = end;
   }
   source_offsets.back() = static_cast<std::int32_t>(source_rows.size());
-  const Variable<T> memory = gather_rows(graph, encoded.memory, source_rows), keys = (*key_)(graph, memory);
+  Variable<T> memory = gather_rows(graph, encoded.memory, source_rows), keys = (*key_)(graph, memory);
   encoded.last.hidden = gather_rows(graph, encoded.last.hidden, sorted);
   if (encoded.last.cell) encoded.last.cell = gather_rows(graph, encoded.last.cell, sorted);
   std::vector<RecurrentState<T>> states = this->first_states(graph, encoded.last);
@@ -436,21 +437,21 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
   std::vector<Variable<T>> all_states, all_attention;
   for (std::int64_t t = 0; t < order.steps; ++t) {
     const std::int64_t rows = order.rows(t);
-    if (t > 0 && rows < order.rows(t - 1))
-      for (RecurrentState<T>& state : states) {
-        state.hidden = row_block(graph, state.hidden, 0, rows);
-        if (state.cell) state.cell = row_block(graph, state.cell, 0, rows);
-      }
     const PackedOffsets queries{query_offsets.first(static_cast<std::size_t>(rows) + 1)};
     const PackedOffsets of_keys{source_offsets.first(static_cast<std::size_t>(rows) + 1)};
+    if (t > 0 && rows < order.rows(t - 1)) {  // some sequences have ended: leaves out their rows
+      const auto keep = [&](Variable<T>& x, std::int64_t count) { x = row_block(graph, x, 0, count); };
+      for (RecurrentState<T>& state : states) {
+        keep(state.hidden, rows);
+        if (state.cell) keep(state.cell, rows);
+      }
+      keep(keys, of_keys.tokens());
+      keep(memory, of_keys.tokens());
+    }
     const Variable<T> query = project_query(graph, states.back().hidden);
-    // The batch may have more keys than the sequences of this step.
-    const Variable<T> step_keys = row_block(graph, keys, 0, of_keys.tokens());
-    const Variable<T> step_memory = row_block(graph, memory, 0, of_keys.tokens());
     T* const step_weights = trace ? weights(queries, of_keys) : nullptr;
-    const Variable<T> a =
-        additive_attention<T>(graph, {query, 0}, {step_keys, 0}, {step_memory, 0}, graph.parameter(scorer_), width,
-                              queries, of_keys, {.dropout = attention_dropout_}, step_weights);
+    const Variable<T> a = additive_attention<T>(graph, {query, 0}, {keys, 0}, {memory, 0}, graph.parameter(scorer_),
+                                                width, queries, of_keys, {.dropout = attention_dropout_}, step_weights);
     for (std::int64_t r = 0; trace && r < rows; ++r) {
       const int sequence = sorted[static_cast<std::size_t>(r)], length = source.length(sequence);
       std::copy_n(step_weights + of_keys.begin(static_cast<int>(r)), length,
@@ -471,7 +472,7 @@ RnnMemory<T> RnnAttention<T>::remember(Graph<T>& graph, const typename Recurrent
                                        PackedOffsets source) const {
   RnnMemory<T> memory;
   memory.values = copy_of(encoded.memory);
-  memory.keys = additive() ? copy_of((*key_)(graph, encoded.memory)) : memory.values;
+  if (additive()) memory.keys = copy_of((*key_)(graph, encoded.memory));
   memory.offsets.assign(source.offsets.begin(), source.offsets.end());
   return memory;
 }
@@ -490,8 +491,8 @@ Variable<T> RnnAttention<T>::attend(Graph<T>& graph, const Variable<T>& query, s
     additive_memory_attention<T>(graph.device(), queries, graph.parameter(scorer_).value.data(), rows(memory.keys),
                                  rows(memory.values), {memory.offsets}, sentences, 1, width, a.value.data());
   else
-    memory_attention<T>(graph.device(), queries, rows(memory.keys), rows(memory.values), {memory.offsets}, sentences, 1,
-                        width, a.value.data());
+    memory_attention<T>(graph.device(), queries, rows(memory.values), rows(memory.values), {memory.offsets}, sentences,
+                        1, width, a.value.data());
   return a;
 }
 

@@ -30,9 +30,9 @@
 
 namespace heed {
 
-/// What a recurrent decoder keeps of the sources of a batch, in memory of its own: for each source token, a key and a
-/// value of the attention [S, D], or for each sequence, the context [B, D] and what the context adds to the gates
-/// [B, G D]. Absent parts are empty.
+/// What a recurrent decoder keeps of the sources of a batch, in memory of its own: for each source token, a value of
+/// the attention [S, D] and a key [S, D], which is absent where the values are the keys; or for each sequence, the
+/// context [B, D] and what the context adds to the gates [B, G D]. Absent parts are empty.
 template <class T>
 struct RnnMemory {
   std::vector<T> keys, values, context, context_gates;

@@ -8,13 +8,6 @@
 namespace heed {
 namespace {
 
-/// Returns the length, in tokens, of the longest sequence of a packed batch.
-int longest(PackedOffsets packed) {
-  int length = 0;
-  for (int b = 0; b < packed.sequences(); ++b) length = std::max(length, packed.length(b));
-  return length;
-}
-
 /// Returns a copy of x in new memory of the graph's arena.
 template <class T>
 Variable<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
@@ -85,7 +78,7 @@ void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, in
 /// positions have no limit.
 template <class T>
 std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
-  const int length = longest(packed);
+  const int length = packed.longest();
   if (const auto most = config_.longest_sequence(); most && length > *most)
     throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
                 std::to_string(*most) + " learned positions (cut it with --max-length)");
@@ -99,12 +92,12 @@ template <class T>
 EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace* trace) const {
   const PackedOffsets packed = source.packed();
   ResidualStream<T> stream =
-      encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), longest(packed)));
+      encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), packed.longest()));
   // In inference, all layers write their outputs to the memory of the stream, so that outputs that are read later are
   // copied.
   const bool keeps = config_.cross_attention != CrossAttention::last;
   const Tensor<Variable<T>> outputs = graph.arena().template tensor<Variable<T>>({keeps ? config_.enc_depth : 0});
-  const StackPositions<T> shared = encoder_positions_->shared(graph, longest(packed));
+  const StackPositions<T> shared = encoder_positions_->shared(graph, packed.longest());
   for (std::size_t i = 0; i < encoder_layers_.size(); ++i) {
     encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
     if (keeps) outputs[static_cast<std::int64_t>(i)] = graph.recording() ? stream.input : copy_of(graph, stream.input);
@@ -117,8 +110,8 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& enco
                                    const PackedIds& target_in, Trace* trace) const {
   const PackedOffsets packed = target_in.packed();
   ResidualStream<T> stream = decoder_norms_.start(
-      graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), longest(packed)));
-  const StackPositions<T> shared = decoder_positions_->shared(graph, longest(packed));
+      graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), packed.longest()));
+  const StackPositions<T> shared = decoder_positions_->shared(graph, packed.longest());
   for (const DecoderLayer& layer : decoder_layers_)
     layer.forward(graph, decoder_norms_, stream, shared, encoded, packed, source, trace);
   return stream.input;

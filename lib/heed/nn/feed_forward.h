@@ -5,7 +5,6 @@
 
 #include "heed/nn/linear_layer.h"
 #include "heed/ops/dropout.h"
-#include "heed/ops/gated_unit.h"
 
 namespace heed {
 
@@ -35,10 +34,7 @@ class FeedForward {
   /// Applies the feed-forward network to each of N tokens. Shapes: x [N, D] -> [N, D].
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
-    const ResultUse use = use_of_inner(dropout_);
-    const Variable<T> inner =
-        gated_ ? gated_unit(graph, in_(graph, x), activation_, use) : in_(graph, x, activation_, use);
-    return out_(graph, dropout(graph, inner, dropout_));
+    return out_(graph, dropout(graph, inner_product({})(graph, x), dropout_));
   }
 
   /// Returns which ops read the inner result [N, F]: without dropout, the linear layer `out` alone. In a training with
@@ -49,17 +45,23 @@ class FeedForward {
   /// Appends the two matrix products to `products`. `place` says where the layer is: its members side, in_encoder and
   /// layer are those of the products.
   void add_products(const Product& place, std::vector<Product>& products) const {
-    Product in = in_.product(place), out = out_.product(place);
-    in.activation = activation_;
-    in.gated = gated_;
-    in.dropout = dropout_;
-    in.result_use = use_of_inner(dropout_);
+    const Product in = inner_product(place);
+    Product out = out_.product(place);
     out.rounded_input = in.result_use == ResultUse::linear;
     products.push_back(in);
     products.push_back(out);
   }
 
  private:
+  /// Returns the product, with the activation function, that computes the inner result.
+  Product inner_product(const Product& place) const {
+    Product in = in_.product(place);
+    in.activation = activation_;
+    in.gated = gated_;
+    in.dropout = dropout_;
+    in.result_use = use_of_inner(dropout_);
+    return in;
+  }
   /// Returns the function f of an activation.
   static Activation function(FeedForwardActivation activation) {
     switch (activation) {

@@ -35,12 +35,13 @@ struct Product {
   std::int64_t size() const { return outputs * inputs; }
   Shape shape() const { return {outputs, inputs}; }
 
-  /// Computes the product with the bias and the activation function. Shapes: x [N, inputs] -> [N, outputs], or [N,
-  /// outputs / 2] if `gated`.
+  /// Computes the product with the bias, if there is one, and the activation function. Shapes: x [N, inputs] -> [N,
+  /// outputs], or [N, outputs / 2] if `gated`.
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x) const {
     const auto multiply = [&](Activation f, ResultUse use) {
-      return linear(graph, x, graph.parameter(weight, shape()), graph.parameter(bias, {outputs}), f, use);
+      return linear(graph, x, graph.parameter(weight, shape()), bias ? graph.parameter(bias, {outputs}) : Variable<T>(),
+                    f, use);
     };
     if (!gated) return multiply(activation, result_use);
     return gated_unit(graph, multiply(Activation::none, ResultUse::any), activation, result_use);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "heed/nn/product.h"
+#include "heed/nn/linear_layer.h"
 #include "heed/ops/running_average.h"
 
 namespace heed {
@@ -15,45 +15,30 @@ class SimpleRecurrentUnit {
  public:
   /// Adds the parameters <name>/{candidate,forget}/{weight [D, D], bias [D]} to `layout`. The weights lie side by side
   /// in memory, so that one matrix product computes both.
-  SimpleRecurrentUnit(ParameterLayout& layout, const std::string& name, std::int64_t width) : width_(width) {
-    const Initialiser weight = Initialiser::xavier(), zeros = Initialiser::zeros();
-    weight_ = layout.add(name + "/candidate/weight", {width, width}, weight);
-    layout.add(name + "/forget/weight", {width, width}, weight, true);
-    bias_ = layout.add(name + "/candidate/bias", {width}, zeros);
-    layout.add(name + "/forget/bias", {width}, zeros, true);
-  }
+  SimpleRecurrentUnit(ParameterLayout& layout, const std::string& name, std::int64_t width)
+      : gates_(LinearLayer::side_by_side(layout, {name + "/candidate", name + "/forget"}, width, width)) {}
 
   /// Computes all positions of a packed batch. Shapes: x [N, D] -> [N, D].
   template <class T>
   Variable<T> operator()(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed) const {
-    return simple_recurrence(graph, gates(graph, x), packed);
+    return simple_recurrence(graph, gates_(graph, x), packed);
   }
   /// Computes one position of each of R rows from the states c of the positions before it, and stores the new states.
   /// Shapes: x [R, D] -> [R, D].
   template <class T>
   Variable<T> step(Graph<T>& graph, const Variable<T>& x, std::span<const StateStep<T>> steps) const {
-    const Variable<T> product = gates(graph, x), y = graph.result(x.shape());
+    const Variable<T> product = gates_(graph, x), y = graph.result(x.shape());
     simple_recurrence_step(graph.device(), product.value, steps, y.value);
     return y;
   }
 
   /// Appends the matrix product to `products`; `place` is the place of the layer.
-  void add_products(Product place, std::vector<Product>& products) const {
-    place.weight = weight_;
-    place.bias = bias_;
-    place.outputs = 2 * width_;
-    place.inputs = width_;
-    products.push_back(place);
+  void add_products(const Product& place, std::vector<Product>& products) const {
+    products.push_back(gates_.product(place));
   }
 
  private:
-  template <class T>
-  Variable<T> gates(Graph<T>& graph, const Variable<T>& x) const {
-    return linear(graph, x, graph.parameter(weight_, {2 * width_, width_}), graph.parameter(bias_, {2 * width_}));
-  }
-
-  std::int64_t width_;
-  ParameterId weight_, bias_;
+  LinearLayer gates_;
 };
 
 }  // namespace heed

@@ -138,7 +138,7 @@ template <class T>
 void additive_attention_forward(CpuContext& device, const AdditiveAttentionArrays<T>& arrays, T* weights, T* out) {
   const ArenaScope scope(device.arena);
   const AttentionArrays<T>& a = arrays.attention;
-  const std::int64_t most_keys = longest(a.keys);
+  const std::int64_t most_keys = a.keys.longest();
   if (weights) {
     T* slack = weights + attention_weights_size(a.queries, a.keys, a.heads);
     std::fill(slack, slack + kAttentionSlack, T(0));
@@ -150,7 +150,7 @@ template <class T>
 void additive_attention_backward(CpuContext& device, const AdditiveAttentionArrays<T>& arrays, const T* weights,
                                  const T* out_gradient) {
   const ArenaScope scope(device.arena);
-  const std::int64_t most_keys = longest(arrays.attention.keys);
+  const std::int64_t most_keys = arrays.attention.keys.longest();
   simd::attend_additive_backward(additive_scratch(device.arena, arrays.attention, most_keys), &arrays, most_keys,
                                  weights, out_gradient);
 }

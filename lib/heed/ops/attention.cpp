@@ -24,13 +24,6 @@ void set_position_gradients(const PositionBias<T>& positions, PositionArrays<T>&
   arrays.relative_values_gradient = positions.relative_values.gradient.sum().data();
 }
 
-/// Returns the length of the longest sequence.
-std::int64_t longest(PackedOffsets sequences) {
-  int most = 0;
-  for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
-  return most;
-}
-
 }  // namespace
 
 std::int64_t attention_weights_size(PackedOffsets queries, PackedOffsets keys, int heads) {
@@ -55,7 +48,7 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
                                                draw_dropout_mask(graph, size + kAttentionSlack, options.dropout));
   if (positions)
     arrays.positions =
-        position_arrays("attention", positions, options.heads, width / options.heads, longest(keys), options.causal);
+        position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);
   const Variable<T> out = graph.result({queries.tokens(), width});
   T* weights = nullptr;
   if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();

@@ -246,7 +246,7 @@ T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t mos
 template <class T>
 void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out) {
   const ArenaScope scope(device.arena);
-  const std::int64_t most_keys = longest(arrays.keys);
+  const std::int64_t most_keys = arrays.keys.longest();
   if (weights) {
     T* slack = weights + attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
     std::fill(slack, slack + kAttentionSlack, T(0));
@@ -257,7 +257,7 @@ void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* 
 template <class T>
 void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* weights, const T* out_gradient) {
   const ArenaScope scope(device.arena);
-  const std::int64_t most_keys = longest(arrays.keys);
+  const std::int64_t most_keys = arrays.keys.longest();
   simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, weights, out_gradient);
 }
 

@@ -117,20 +117,4 @@ HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int6
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-// The file is included once for each instruction set, but the definition below does not depend on the instruction set.
-// This guard compiles it only once.
-#ifndef HEED_OPS_ATTENTION_HEADS_ONCE
-#define HEED_OPS_ATTENTION_HEADS_ONCE
-namespace heed {
-
-/// Returns the length of the longest sequence.
-inline std::int64_t longest(PackedOffsets sequences) {
-  int most = 0;
-  for (int b = 0; b < sequences.sequences(); ++b) most = std::max(most, sequences.length(b));
-  return most;
-}
-
-}  // namespace heed
-#endif
-
 #endif  // HEED_OPS_ATTENTION_HEADS_INL_H_

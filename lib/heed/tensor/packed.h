@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -15,6 +16,12 @@ struct PackedOffsets {
   int begin(int sequence) const { return offsets[static_cast<std::size_t>(sequence)]; }
   int length(int sequence) const { return begin(sequence + 1) - begin(sequence); }
   int tokens() const { return offsets.empty() ? 0 : offsets.back(); }
+  /// Returns the length of the longest sequence, in tokens; 0 without sequences.
+  int longest() const {
+    int most = 0;
+    for (int b = 0; b < sequences(); ++b) most = std::max(most, length(b));
+    return most;
+  }
 };
 
 }  // namespace heed
