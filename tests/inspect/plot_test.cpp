@@ -129,6 +129,19 @@ TEST_CASE("a plot is written whole, again and again") {
   CHECK_THROWS_AS(write_plot("/nonexistent-folder/p.svg", {}), Error);
 }
 
+TEST_CASE("the ending of the name decides the kind of picture, in capital and small letters") {
+  for (const char* const ending : {".png", ".PNG", ".Png", ".svg"}) {
+    CAPTURE(ending);
+    const auto path =
+        std::filesystem::temp_directory_path() / ("heed_plot_test_" + std::to_string(::getpid()) + ending);
+    write_plot(path, {"a", "u", "loss", "", {}});
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    CHECK(text.str().starts_with("\x89PNG") == (ending != std::string(".svg")));
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_CASE("the picture is as wide as its title and its legend") {
   const auto width = [](const Plot& plot) {
     const std::string svg = plot_svg(plot);

@@ -135,6 +135,13 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+bool has_ending(std::string_view path, std::string_view ending) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return path.size() >= ending.size() &&
+         std::equal(ending.begin(), ending.end(), path.end() - static_cast<std::ptrdiff_t>(ending.size()),
+                    [&](char a, char b) { return small(a) == small(b); });
+}
+
 FdStreamBuf::FdStreamBuf(int fd, std::string name, bool owned)
     : fd_(fd), name_(std::move(name)), owned_(owned), buffer_(kBufferSize) {}
 

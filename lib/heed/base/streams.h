@@ -87,6 +87,8 @@ std::string target_of_output(const std::string& path);
 
 /// Returns the folder part of a path, or "." for a path that is only a name.
 std::string folder_of(const std::string& path);
+/// Tells whether the name of a file has this ending, such as ".png". Capital and small letters are the same.
+bool has_ending(std::string_view path, std::string_view ending);
 
 /// Returns the path "FOLDER/.NAME", with which the paths of all temporary files for the output file `target` =
 /// "FOLDER/NAME" begin. Temporary files are in the folder of `target`.

@@ -285,7 +285,7 @@ std::string plot_png(const Plot& plot) {
 
 void write_plot(const std::string& path, const Plot& plot) {
   OutputFile file(path);
-  file.stream() << (path.ends_with(".png") || path.ends_with(".PNG") ? plot_png(plot) : plot_svg(plot));
+  file.stream() << (has_ending(path, ".png") ? plot_png(plot) : plot_svg(plot));
   file.commit();
 }
 

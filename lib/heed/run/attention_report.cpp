@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "heed/base/error.h"
+#include "heed/base/streams.h"
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/terminal_heatmap.h"
 #include "heed/run/number_ranges.h"
@@ -27,14 +28,13 @@ std::optional<AttentionFormat> format_of_name(const std::string& output) {
   constexpr std::array<std::string_view, 16> foreign{".pdf",  ".eps",  ".ps",   ".jpg", ".jpeg", ".gif",
                                                      ".webp", ".bmp",  ".tiff", ".tif", ".htm",  ".html",
                                                      ".json", ".hdf5", ".h5",   ".csv"};
-  std::string name = output;
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  constexpr std::string_view kGzip = ".gz";
+  std::string_view name = output;
+  if (has_ending(name, kGzip)) name.remove_suffix(kGzip.size());
   for (const auto& [ending, format] : endings)
-    if (name.ends_with(ending)) return format;
+    if (has_ending(name, ending)) return format;
   for (const std::string_view ending : foreign)
-    if (name.ends_with(ending))
+    if (has_ending(name, ending))
       throw UsageError("-o " + output + ": there is no format for " + std::string(ending) +
                        " files (.svg, .png, .tsv and .jsonl name one, or --format)");
   return std::nullopt;

@@ -34,15 +34,9 @@ std::string short_text(double value) {
   return text;
 }
 
-bool ends_in(std::string name, std::string_view ending) {
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return name.ends_with(ending);
-}
-
 /// Throws UsageError unless the name of a picture's file ends in .svg or .png.
 void check_picture(const std::string& option, const std::string& path) {
-  if (path.empty() || ends_in(path, ".svg") || ends_in(path, ".png")) return;
+  if (path.empty() || has_ending(path, ".svg") || has_ending(path, ".png")) return;
   throw UsageError(option + ' ' + path + ": the name of a picture ends in .svg or .png");
 }
 
@@ -171,7 +165,7 @@ class RegressionRun {
     options_.terminal.validate();
     check_picture("--plot", options_.plot);
     check_picture("--heatmap", options_.heatmap);
-    if (ends_in(options_.output, ".svg") || ends_in(options_.output, ".png"))
+    if (has_ending(options_.output, ".svg") || has_ending(options_.output, ".png"))
       throw UsageError("-o " + options_.output +
                        ": the output is text (--plot FILE draws the predictions, --heatmap FILE the weights)");
   }
@@ -298,7 +292,7 @@ class RegressionRun {
     const std::vector<AttentionSection> sections{
         {"Attention weights", weight_maps(pairs_, asked_, poolings_, kMostInPicture, kMostInPicture)}};
     OutputFile file(options_.heatmap);
-    file.stream() << (ends_in(options_.heatmap, ".png") ? attention_png(sections) : attention_svg(sections));
+    file.stream() << (has_ending(options_.heatmap, ".png") ? attention_png(sections) : attention_svg(sections));
     file.commit();
   }
 
