@@ -104,11 +104,20 @@ TEST_CASE("maps over two axes of numbers: numbers above some columns, and a scal
 }
 
 TEST_CASE("the end of a fine scale has one digit; a colour finds its place among 216") {
-  CHECK(fine_scale_top(0.0123F) == doctest::Approx(0.02));
-  CHECK(fine_scale_top(0.02F) == doctest::Approx(0.02));
-  CHECK(fine_scale_top(0.97F) == doctest::Approx(1));
-  CHECK(fine_scale_top(1) == doctest::Approx(1));
-  CHECK(fine_scale_top(0) == doctest::Approx(0.1));
+  const auto ends = [](std::vector<float> values, double low, double high) {
+    const ColorScale scale = fine_scale(values);
+    CHECK(scale.low == doctest::Approx(low));
+    CHECK(scale.high == doctest::Approx(high));
+  };
+  ends({0.0123F, 0.001F}, 0, 0.02);
+  ends({0.02F}, 0, 0.02);
+  ends({0.97F}, 0, 1);
+  ends({1}, 0, 1);
+  ends({0}, 0, 0.1);
+  ends({}, 0, 0.1);
+  ends({-0.93F, 0.31F}, -1, 0.4);
+  ends({-31.5F, -1}, -40, 0);
+  CHECK(fine_scale(std::vector<float>{-1, 1}).place(0.5F) == doctest::Approx(0.75));
   CHECK(palette_index(Rgb{0, 0, 0}) == 16);
   CHECK(palette_index(Rgb{255, 255, 255}) == 231);
   CHECK(palette_index(Rgb{213, 94, 0}) == 16 + 36 * 4 + 6 * 1);

@@ -14,6 +14,7 @@ namespace heed {
 struct NumberAxes {
   std::string caption = {};
   std::string rows = {}, columns = {};  ///< what the numbers of the rows and of the columns are, such as "query x"
+  std::string values = "weight";        ///< what the map shows in colours; values may be negative
   bool operator==(const NumberAxes&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "heed/base/terminal.h"
 #include "heed/inspect/png_canvas.h"
@@ -20,7 +21,7 @@ constexpr int kLongestToken = 24;
 // The room for the labels and for the name of the axis below a map with axes, for the colour scale below the name, and
 // for the name of the axis at the left of the map, in pixels.
 constexpr double kBelow = 42, kOwnScale = 34, kAxisName = 20;
-// The size that the larger side of a map with axes has, in pixels, where the limits of the cells' size allow it.
+// The size that both sides of a map with axes have, in pixels, where the limits of the cells' size allow it.
 constexpr double kNumbersSide = 440;
 // The tokens above the columns of a map are rotated by this angle, in degrees clockwise.
 constexpr double kSlant = -55;
@@ -36,8 +37,8 @@ struct Label {
 /// An attention map and its position in the picture.
 struct Placed {
   const AttentionMap* map;
-  Point corner;   // the upper left corner of the map's cells
-  float top = 0;  // the upper end of the colour scale
+  Point corner;      // the upper left corner of the map's cells
+  ColorScale scale;  // of the map's own weights
 };
 
 /// The positions of all texts and maps of a picture, and the picture's size. They are computed before anything is
@@ -46,7 +47,8 @@ struct Layout {
   std::vector<Label> labels;
   std::vector<Placed> maps;
   double width = 0, height = 0;
-  float top = 0;  // the upper end of the common colour scale; 0 if each map has a colour scale of its own
+  // The colour scale of all maps; absent if each map has a colour scale of its own, which is drawn below the map.
+  std::optional<ColorScale> scale;
 };
 
 std::string shown(const std::string& token) {
@@ -59,11 +61,16 @@ double widest(const std::vector<std::string>& tokens) {
   return width;
 }
 
-/// Returns the width and height of a map's cells, in pixels.
-double cell_size(const AttentionMap& map) {
+/// Returns the size, in pixels, of a map's cells along a side that has `cells` cells.
+double cell_size(const AttentionMap& map, std::size_t cells) {
   if (!map.axes) return kCell;
-  const auto longer = static_cast<double>(std::max(map.rows.size(), map.columns.size()));
-  return std::clamp(std::floor(kNumbersSide / std::max(longer, 1.0)), 2.0, 40.0);
+  return std::clamp(std::floor(kNumbersSide / std::max(static_cast<double>(cells), 1.0)), 2.0, 40.0);
+}
+double cell_width(const AttentionMap& map) {
+  return cell_size(map, map.columns.size());
+}
+double cell_height(const AttentionMap& map) {
+  return cell_size(map, map.rows.size());
 }
 
 /// Returns the distance, in cells, from one label to the next along a side of a map with axes, if a label takes `room`
@@ -72,6 +79,13 @@ std::size_t label_step(double room, double cell) {
   std::size_t step = 1;
   for (std::size_t i = 0; static_cast<double>(step) * cell < room; ++i) step = i % 3 == 1 ? step / 2 * 5 : step * 2;
   return step;
+}
+
+/// Returns the index of the first label that is shown along a side of a map with axes, if every `step`-th label is
+/// shown: such that 0, if it is among the labels, is shown.
+std::size_t first_label(const std::vector<std::string>& labels, std::size_t step) {
+  const auto zero = std::find(labels.begin(), labels.end(), "0");
+  return zero == labels.end() ? 0 : static_cast<std::size_t>(zero - labels.begin()) % step;
 }
 
 /// The size of one attention map with its texts, in pixels. The tokens of the rows are at the left of the cells. The
@@ -84,8 +98,8 @@ struct Extent {
       : left(std::ceil(widest(map.rows)) + 8 + (map.axes ? kAxisName : 0)),
         above(map.axes ? kTitle + 12 : widest(map.columns) * kSin + kFont + kTitle + 12),
         width(
-            std::max(cell_size(map) * static_cast<double>(map.columns.size()), text_width(map.title(), kTitle, true))),
-        height(above + cell_size(map) * static_cast<double>(map.rows.size()) + (map.axes ? kBelow + kOwnScale : 0)) {
+            std::max(cell_width(map) * static_cast<double>(map.columns.size()), text_width(map.title(), kTitle, true))),
+        height(above + cell_height(map) * static_cast<double>(map.rows.size()) + (map.axes ? kBelow + kOwnScale : 0)) {
     if (map.axes) {
       width = std::ceil(width + left + widest(map.columns) / 2);
       return;
@@ -113,8 +127,7 @@ Layout arrange(std::span<const AttentionSection> sections) {
     const AttentionMap* before = nullptr;
     for (const AttentionMap& map : section.maps) {
       map.check();
-      const float of_map = map.weights.empty() ? 0 : *std::max_element(map.weights.begin(), map.weights.end());
-      greatest = std::max(greatest, of_map);
+      for (const float weight : map.weights) greatest = std::max(greatest, weight);
       const Extent extent(map);
       const bool next_row = before && ((!map.axes && (before->kind != map.kind || before->layer != map.layer)) ||
                                        x + extent.width > kWidest);
@@ -124,7 +137,7 @@ Layout arrange(std::span<const AttentionSection> sections) {
         row_height = 0;
       }
       put(x + extent.left, y + kTitle, map.title(), kTitle);
-      layout.maps.push_back({&map, {x + extent.left, y + extent.above}, fine_scale_top(of_map)});
+      layout.maps.push_back({&map, {x + extent.left, y + extent.above}, fine_scale(map.weights)});
       x += extent.width + kGap;
       layout.width = std::max(layout.width, x - kGap);
       row_height = std::max(row_height, extent.height);
@@ -134,7 +147,7 @@ Layout arrange(std::span<const AttentionSection> sections) {
   }
   const bool own_scales = std::any_of(layout.maps.begin(), layout.maps.end(),
                                       [](const Placed& placed) { return placed.map->axes.has_value(); });
-  if (!own_scales) layout.top = scale_top(greatest);
+  if (!own_scales) layout.scale = ColorScale{0, scale_top(greatest)};
   layout.width = std::max(layout.width, 320.0) + kMargin;
   layout.height = y + (own_scales ? 0 : 34);
   return layout;
@@ -146,7 +159,7 @@ std::string hint(const AttentionMap& map, std::size_t row, std::size_t column) {
   return visible_token(map.rows[row]) + " → " + visible_token(map.columns[column]) + ": " + weight;
 }
 
-void draw_map(Canvas& canvas, const Placed& placed, float top) {
+void draw_map(Canvas& canvas, const Placed& placed, const ColorScale& scale) {
   const AttentionMap& map = *placed.map;
   const auto along = [](std::size_t index) { return kCell * static_cast<double>(index); };
   for (std::size_t c = 0; c < map.columns.size(); ++c)
@@ -157,23 +170,9 @@ void draw_map(Canvas& canvas, const Placed& placed, float top) {
     canvas.text({placed.corner.x - 6, y + kCell / 2 + 0.36 * kFont}, shown(map.rows[r]),
                 {.size = kFont, .anchor = Anchor::end});
     for (std::size_t c = 0; c < map.columns.size(); ++c)
-      canvas.rectangle({placed.corner.x + along(c), y}, kCell - 0.5, kCell - 0.5, color_of(map.at(r, c) / top),
+      canvas.rectangle({placed.corner.x + along(c), y}, kCell - 0.5, kCell - 0.5, color_of(scale.place(map.at(r, c))),
                        hint(map, r, c));
   }
-}
-
-/// Draws the colour scale of weights from 0 to `top`; `corner` is the upper left corner of the scale and its texts.
-void draw_scale(Canvas& canvas, Point corner, const std::string& top) {
-  constexpr int kSteps = 100;
-  constexpr double kStep = 2, kHeight = 12;
-  const double x = corner.x + 60, y = corner.y;
-  canvas.text({corner.x, y + 10}, "weight", {.size = kFont});
-  canvas.text({x - 4, y + 10}, "0", {.size = kFont, .anchor = Anchor::end});
-  // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
-  for (int i = 0; i < kSteps; ++i)
-    canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
-                     color_of(static_cast<float>(i) / (kSteps - 1)));
-  canvas.text({x + kStep * kSteps + 6, y + 10}, top, {.size = kFont});
 }
 
 std::string number_text(const char* format, float number) {
@@ -182,38 +181,55 @@ std::string number_text(const char* format, float number) {
   return text;
 }
 
+/// Draws a colour scale with the name of the values and the numbers at both ends; `corner` is the upper left corner of
+/// the scale and its texts, and `format` is that of the numbers.
+void draw_scale(Canvas& canvas, Point corner, const std::string& name, const ColorScale& scale, const char* format) {
+  constexpr int kSteps = 100;
+  constexpr double kStep = 2, kHeight = 12, kNameWidth = 60;
+  const std::string low = number_text(scale.low == 0 ? "%g" : format, scale.low);
+  const double x = corner.x + std::max(kNameWidth, std::ceil(text_width(name, kFont) + text_width(low, kFont)) + 14);
+  const double y = corner.y;
+  canvas.text({corner.x, y + 10}, name, {.size = kFont});
+  canvas.text({x - 4, y + 10}, low, {.size = kFont, .anchor = Anchor::end});
+  // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
+  for (int i = 0; i < kSteps; ++i)
+    canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
+                     color_of(static_cast<float>(i) / (kSteps - 1)));
+  canvas.text({x + kStep * kSteps + 6, y + 10}, number_text(format, scale.high), {.size = kFont});
+}
+
 /// Draws an attention map whose queries and keys are numbers: the cells, ticks with labels, and the names of the axes.
 void draw_numbers(Canvas& canvas, const Placed& placed) {
   constexpr double kTick = 4, kGapBesideLabels = 14;
   const AttentionMap& map = *placed.map;
-  const double cell = cell_size(map), x = placed.corner.x, y = placed.corner.y;
-  const double width = cell * static_cast<double>(map.columns.size());
-  const double height = cell * static_cast<double>(map.rows.size());
-  const auto middle = [&](std::size_t index) { return cell * (static_cast<double>(index) + 0.5); };
+  const double wide = cell_width(map), high = cell_height(map), x = placed.corner.x, y = placed.corner.y;
+  const double width = wide * static_cast<double>(map.columns.size());
+  const double height = high * static_cast<double>(map.rows.size());
+  const auto middle = [](std::size_t index, double cell) { return cell * (static_cast<double>(index) + 0.5); };
   const auto tick = [&](Point from, Point to) {
     const std::array<Point, 2> line{from, to};
     canvas.line(line, {120, 120, 120}, 1);
   };
   for (std::size_t r = 0; r < map.rows.size(); ++r)
     for (std::size_t c = 0; c < map.columns.size(); ++c)
-      canvas.rectangle({x + cell * static_cast<double>(c), y + cell * static_cast<double>(r)}, cell, cell,
-                       color_of(map.at(r, c) / placed.top), hint(map, r, c));
-  const std::size_t down = label_step(kFont + 6, cell);
-  for (std::size_t r = 0; r < map.rows.size(); r += down) {
-    tick({x - kTick, y + middle(r)}, {x, y + middle(r)});
-    canvas.text({x - kTick - 3, y + middle(r) + 0.36 * kFont}, shown(map.rows[r]),
-                {.size = kFont, .anchor = Anchor::end});
+      canvas.rectangle({x + wide * static_cast<double>(c), y + high * static_cast<double>(r)}, wide, high,
+                       color_of(placed.scale.place(map.at(r, c))), hint(map, r, c));
+  const std::size_t down = label_step(kFont + 6, high);
+  for (std::size_t r = first_label(map.rows, down); r < map.rows.size(); r += down) {
+    const double at = y + middle(r, high);
+    tick({x - kTick, at}, {x, at});
+    canvas.text({x - kTick - 3, at + 0.36 * kFont}, shown(map.rows[r]), {.size = kFont, .anchor = Anchor::end});
   }
-  const std::size_t across = label_step(widest(map.columns) + kGapBesideLabels, cell);
-  for (std::size_t c = 0; c < map.columns.size(); c += across) {
-    tick({x + middle(c), y + height}, {x + middle(c), y + height + kTick});
-    canvas.text({x + middle(c), y + height + kTick + kFont + 1}, shown(map.columns[c]),
-                {.size = kFont, .anchor = Anchor::middle});
+  const std::size_t across = label_step(widest(map.columns) + kGapBesideLabels, wide);
+  for (std::size_t c = first_label(map.columns, across); c < map.columns.size(); c += across) {
+    const double at = x + middle(c, wide);
+    tick({at, y + height}, {at, y + height + kTick});
+    canvas.text({at, y + height + kTick + kFont + 1}, shown(map.columns[c]), {.size = kFont, .anchor = Anchor::middle});
   }
   canvas.text({x + width / 2, y + height + kBelow - 4}, map.axes->columns, {.size = kFont, .anchor = Anchor::middle});
   canvas.text({x - std::ceil(widest(map.rows)) - kAxisName + 4, y + height / 2}, map.axes->rows,
               {.size = kFont, .anchor = Anchor::middle, .rotate = -90});
-  draw_scale(canvas, {x, y + height + kBelow + kOwnScale - 20}, number_text("%g", placed.top));
+  draw_scale(canvas, {x, y + height + kBelow + kOwnScale - 20}, map.axes->values, placed.scale, "%g");
 }
 
 void draw(Canvas& canvas, const Layout& layout) {
@@ -222,8 +238,8 @@ void draw(Canvas& canvas, const Layout& layout) {
     if (placed.map->axes)
       draw_numbers(canvas, placed);
     else
-      draw_map(canvas, placed, layout.top);
-  if (layout.top > 0) draw_scale(canvas, {kMargin, layout.height - kMargin - 12}, number_text("%.1f", layout.top));
+      draw_map(canvas, placed, layout.scale.value_or(placed.scale));
+  if (layout.scale) draw_scale(canvas, {kMargin, layout.height - kMargin - 12}, "weight", *layout.scale, "%.1f");
 }
 
 }  // namespace

@@ -45,6 +45,13 @@ Rgb compute(double value) {
   }
 }
 
+/// Returns a value of at least 0 rounded up to one significant digit.
+float rounded_up(float value) {
+  if (!(value > 0)) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(static_cast<double>(value))));
+  return static_cast<float>(std::ceil(static_cast<double>(value) / unit - 1e-3) * unit);
+}
+
 }  // namespace
 
 Rgb color_of(float value) {
@@ -77,10 +84,14 @@ int palette_index(Rgb color) {
   return 16 + 36 * nearest(color.red) + 6 * nearest(color.green) + nearest(color.blue);
 }
 
-float fine_scale_top(float greatest) {
-  if (!(greatest > 0)) return 0.1F;
-  const double unit = std::pow(10, std::floor(std::log10(static_cast<double>(greatest))));
-  return static_cast<float>(std::ceil(static_cast<double>(greatest) / unit - 1e-3) * unit);
+ColorScale fine_scale(std::span<const float> values) {
+  float least = 0, greatest = 0;
+  for (const float value : values) {
+    least = std::min(least, value);
+    greatest = std::max(greatest, value);
+  }
+  if (least == 0 && greatest == 0) return {0, 0.1F};
+  return {-rounded_up(-least), rounded_up(greatest)};
 }
 
 float scale_top(float greatest) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace heed {
 
@@ -26,8 +27,17 @@ int palette_index(Rgb color);
 /// Returns the upper end of a colour scale for weights of which the largest is `greatest`: `greatest` rounded up to a
 /// tenth, at least 0.1 and at most 1.
 float scale_top(float greatest);
-/// Returns the upper end of a colour scale for weights that may all be small: `greatest` rounded up to one significant
-/// digit; 0.1 if `greatest` is 0.
-float fine_scale_top(float greatest);
+
+/// The values at both ends of a colour scale.
+struct ColorScale {
+  float low = 0, high = 1;
+  /// Returns the place of a value on the scale: 0 for `low`, 1 for `high`, the argument of color_of().
+  float place(float value) const { return (value - low) / (high - low); }
+};
+
+/// Returns a colour scale for values that may all be small, and negative: from 0 or, where there are negative values,
+/// from the least one, to the greatest value or to 0. The ends are rounded away from 0 to one significant digit. Where
+/// all values are 0, the scale ends at 0.1.
+ColorScale fine_scale(std::span<const float> values);
 
 }  // namespace heed

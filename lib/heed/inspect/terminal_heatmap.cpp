@@ -58,11 +58,12 @@ struct Panel {
 ///     chat ░░██         le ██░░  (a cell is two terminal columns wide)
 class Painter {
  public:
-  /// `fine` says how many digits the upper end of the scale, `top`, has: one behind the point, or as many as it needs.
-  Painter(const HeatmapStyle& style, float top, bool fine) : style_(style), top_(top), fine_(fine) {}
+  Painter(const HeatmapStyle& style, ColorScale scale) : style_(style), scale_(scale) {}
 
   std::string paint(std::span<const AttentionMap> maps);
-  std::string legend() const;
+  /// Returns the colour scale as a line of text. `name` says what the values are, and `format` is that of the numbers
+  /// at both ends.
+  std::string legend(const std::string& name, const char* format) const;
 
  private:
   bool colored() const { return style_.shading == Shading::truecolor || style_.shading == Shading::palette; }
@@ -80,8 +81,7 @@ class Painter {
   void add(const std::string& line) { out_ += line + '\n'; }
 
   const HeatmapStyle& style_;
-  float top_;
-  bool fine_;
+  ColorScale scale_;
   int label_width_ = 0;
   std::string out_;
 };
@@ -93,7 +93,7 @@ void Painter::add_title(const std::string& text) {
 }
 
 /// Returns the text that draws one cell of the heat map: an escape sequence that sets the background colour, or two
-/// characters. `share` is the cell's weight divided by the upper end of the scale.
+/// characters. `share` is the place of the cell's weight on the scale.
 std::string Painter::cell(float share) const {
   if (style_.shading == Shading::truecolor) {
     const Rgb c = color_of(share);
@@ -225,7 +225,7 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
     for (const Panel& panel : panels) {
       if (&panel != &panels[0]) line += spaces(kGap);
       std::vector<float> shares;
-      for (std::size_t c = panel.first; c < panel.last; ++c) shares.push_back(panel.map->at(r, c) / top_);
+      for (std::size_t c = panel.first; c < panel.last; ++c) shares.push_back(scale_.place(panel.map->at(r, c)));
       line += cells(shares);
     }
     while (!colored() && line.ends_with(' ')) line.pop_back();
@@ -274,21 +274,21 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
   return out_;
 }
 
-std::string Painter::legend() const {
-  char top[16];
-  std::snprintf(top, sizeof top, fine_ ? "%g" : "%.1f", static_cast<double>(top_));
-  constexpr std::string_view kName = "weight ";
+std::string Painter::legend(const std::string& name, const char* format) const {
+  char low[16] = "0", high[16];
+  if (scale_.low != 0) std::snprintf(low, sizeof low, format, static_cast<double>(scale_.low));
+  std::snprintf(high, sizeof high, format, static_cast<double>(scale_.high));
   // The width, in terminal columns, of the texts at both ends of the colour scale: "0 " and " 0.8", with brackets when
   // the terminal shows no colours.
-  const int ends = (colored() ? 3 : 5) + display_width(top);
+  const int ends = (colored() ? 2 : 4) + display_width(low) + display_width(high);
   int steps = colored() ? 16 : ascii() ? 10 : 5;
-  const bool named = static_cast<int>(kName.size()) + ends + kCell * steps <= style_.width;
+  const bool named = display_width(name) + 1 + ends + kCell * steps <= style_.width;
   while (!named && steps > 3 && ends + kCell * steps > style_.width) --steps;
   std::vector<float> shares;
   for (int i = 0; i < steps; ++i)
     shares.push_back(std::max(0.0F, static_cast<float>(i) - 0.5F) / static_cast<float>(steps - 1));
-  return std::string(named ? kName : "") + "0 " + (colored() ? "" : "[") + cells(shares) + (colored() ? " " : "] ") +
-         top + '\n';
+  return (named ? name + ' ' : "") + low + (colored() ? " " : " [") + cells(shares) + (colored() ? " " : "] ") + high +
+         '\n';
 }
 
 bool same_group(const AttentionMap& a, const AttentionMap& b) {
@@ -304,7 +304,7 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
     map.check();
     for (const float weight : map.weights) greatest = std::max(greatest, weight);
   }
-  Painter painter(style, scale_top(greatest), false);
+  Painter painter(style, {0, scale_top(greatest)});
   std::string out;
   bool own_scales = false;
   for (std::size_t begin = 0, end = 0; begin < maps.size(); begin = end) {
@@ -313,12 +313,12 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
       out += painter.paint(maps.subspan(begin, end - begin));
       continue;
     }
-    const std::vector<float>& weights = maps[begin].weights;
-    Painter own(style, fine_scale_top(weights.empty() ? 0 : *std::max_element(weights.begin(), weights.end())), true);
-    out += (begin > 0 ? "\n" : "") + own.paint(maps.subspan(begin, end - begin)) + own.legend();
+    Painter own(style, fine_scale(maps[begin].weights));
+    out += (begin > 0 ? "\n" : "") + own.paint(maps.subspan(begin, end - begin)) +
+           own.legend(maps[begin].axes->values, "%g");
     own_scales = true;
   }
-  return maps.empty() || own_scales ? out : out + painter.legend();
+  return maps.empty() || own_scales ? out : out + painter.legend("weight", "%.1f");
 }
 
 }  // namespace heed
