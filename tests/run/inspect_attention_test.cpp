@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -173,6 +175,131 @@ TEST_CASE("inspect-attention: pieces that the model does not know are shown as t
   const Folder folder;
   const std::string shown = inspect(folder, "x b\tb\n", [&](InspectAttentionOptions& o) { o.tsv = true; });
   CHECK(shown.find("1\tcross\t2\tmean\t0\tb\t0\tx\t0.") != std::string::npos);
+}
+
+/// Returns the numbers that `--kind positions` shows for a model with such positions, by their place: "stack term layer
+/// row column".
+std::map<std::string, double> position_numbers(PositionEncoding kind, int positions, const std::string& layer = "all") {
+  const std::string text = inspect(Folder(kind), "", [&](InspectAttentionOptions& options) {
+    options.report.kind = AttentionChoice::positions;
+    options.report.positions = positions;
+    options.report.layer = layer;
+  });
+  std::map<std::string, double> out;
+  std::istringstream in(text);
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    const std::size_t value = line.rfind('\t');
+    std::string place = line.substr(0, value);
+    std::replace(place.begin(), place.end(), '\t', ' ');
+    CHECK(out.emplace(place, std::stod(line.substr(value))).second);
+  }
+  return out;
+}
+
+TEST_CASE("inspect-attention: --kind positions shows the numbers of each encoding") {
+  using enum PositionEncoding;
+  const auto close = [](double value) { return doctest::Approx(value).epsilon(1e-5); };
+  auto numbers = position_numbers(interleaved, 3);
+  CHECK(numbers.size() == 3 * 8);
+  CHECK(numbers.at("both sinusoid 0 2 0") == close(std::sin(2)));
+  CHECK(numbers.at("both sinusoid 0 2 3") == close(std::cos(2 / std::pow(10000, 0.25))));
+  numbers = position_numbers(concatenated, 3);
+  CHECK(numbers.at("both sinusoid 0 2 4") == close(std::cos(2)));
+  // Two heads of four columns each: the components 2 and 3 turn with the frequency 10000^(-2 / 4).
+  numbers = position_numbers(rotary, 5);
+  CHECK(numbers.size() == 5 * 4);
+  CHECK(numbers.at("both rotary 0 4 0") == close(std::cos(4)));
+  CHECK(numbers.at("both rotary 0 4 1") == close(std::sin(4)));
+  CHECK(numbers.at("both rotary 0 4 3") == close(std::sin(0.04)));
+  // The slopes of two heads are 2^-4 and 2^-8.
+  numbers = position_numbers(alibi, 3);
+  CHECK(numbers.size() == 2 * 5 + 2 * 3);
+  CHECK(numbers.at("encoder alibi 0 1 2") == close(-2.0 / 16));
+  CHECK(numbers.at("encoder alibi 0 2 -1") == close(-0.003906));
+  CHECK(numbers.at("decoder alibi 0 1 -2") == close(-2.0 / 16));
+  CHECK(numbers.count("decoder alibi 0 1 1") == 0);
+}
+
+TEST_CASE("inspect-attention: --kind positions shows learned numbers as the checkpoint holds them") {
+  using enum PositionEncoding;
+  // Returns element [row, column] of a parameter of the model in `folder`.
+  const auto parameter = [](PositionEncoding kind, const std::string& name, std::int64_t row, std::int64_t column) {
+    const Folder folder(kind);
+    Checkpoint checkpoint = load_checkpoint(folder.file("m.h5"));
+    const ParameterId id = checkpoint.model->layout().find(name);
+    REQUIRE_MESSAGE(id, name);
+    return static_cast<double>(checkpoint.parameters[id].row(row)[column]);
+  };
+  const auto close = [](double value) { return doctest::Approx(value).epsilon(1e-4); };
+  auto numbers = position_numbers(learned, 100);
+  CHECK(numbers.size() == 6 * 8);  // the model has six positions
+  CHECK(numbers.at("both learned 0 5 7") == close(parameter(learned, "positions/weight", 5, 7)));
+  numbers = position_numbers(relative, 100);
+  CHECK(numbers.size() == 2 * 2 * (33 + 17) * 4);
+  CHECK(numbers.at("encoder relative_key 1 16 3") ==
+        close(parameter(relative, "encoder/layers/0/self_attention/relative_keys/weight", 32, 3)));
+  CHECK(numbers.at("decoder relative_value 2 0 1") ==
+        close(parameter(relative, "decoder/layers/1/self_attention/relative_values/weight", 16, 1)));
+  CHECK(position_numbers(relative, 100, "last").count("encoder relative_key 1 0 0") == 0);
+  CHECK(position_numbers(relative, 100, "last").size() == 2 * (33 + 17) * 4);
+  CHECK(position_numbers(relative, 100, "1").count("decoder relative_key 1 0 0") == 1);
+  // In the encoder, the second half of the 32 buckets is for keys behind the query.
+  numbers = position_numbers(t5, 4);
+  CHECK(numbers.at("encoder t5 0 2 1") == close(parameter(t5, "encoder/position_bias/weight", 17, 1)));
+  CHECK(numbers.at("encoder t5 0 1 -3") == close(parameter(t5, "encoder/position_bias/weight", 3, 0)));
+  CHECK(numbers.at("decoder t5 0 1 -3") == close(parameter(t5, "decoder/position_bias/weight", 3, 0)));
+}
+
+TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not fit it") {
+  const Folder folder(PositionEncoding::alibi);
+  const auto positions = [](InspectAttentionOptions& options) { options.report.kind = AttentionChoice::positions; };
+  const auto in_format = [&](AttentionFormat format) {
+    return inspect(folder, "", [&](InspectAttentionOptions& options) {
+      positions(options);
+      options.report.format = format;
+      options.report.positions = 30;
+      if (format == AttentionFormat::heatmap || format == AttentionFormat::table) options.report.terminal.width = 40;
+      options.report.terminal.ascii = format == AttentionFormat::heatmap;
+    });
+  };
+  // 17 columns fit, so that every fourth of the 59 distances is drawn, among them 0.
+  const std::string drawn = in_format(AttentionFormat::heatmap);
+  CHECK_MESSAGE(drawn.starts_with("ALiBi, encoder\n"
+                                  "rows: head; columns: distance (key -\n"
+                                  "query)\n"
+                                  "   -24   -12  -4  4   12  20  28\n"),
+                drawn);
+  CHECK(in_format(AttentionFormat::svg).find(">added to the logit</text>") != std::string::npos);
+  CHECK(in_format(AttentionFormat::png).starts_with("\x89PNG"));
+  CHECK(in_format(AttentionFormat::table).find("-0.06") != std::string::npos);
+  CHECK(
+      in_format(AttentionFormat::jsonl)
+          .starts_with(
+              R"({"stack":"encoder","term":"alibi","layer":0,"row_axis":"head","rows":[1,2],"column_axis":"distance",)"));
+  const auto refused = [&](const Change& change) {
+    return complaint<UsageError>(folder, "", [&](InspectAttentionOptions& options) {
+      positions(options);
+      change(options);
+    });
+  };
+  CHECK(refused([](auto& o) { o.target = "t"; }) ==
+        "--target: has no use with --kind positions, which reads no sentences");
+  CHECK(refused([](auto& o) { o.report.head = "1"; }) ==
+        "--head: has no use with --kind positions, which shows numbers of the model and not tokens");
+  CHECK(refused([](auto& o) { o.report.format = AttentionFormat::pharaoh; }) ==
+        "--format pharaoh: has no use with --kind positions, which shows numbers of the model and not tokens");
+  CHECK(refused([](auto& o) { o.report.layer = "1"; }) ==
+        "--layer 1: all layers of this model share the encoding of positions (leave it out)");
+  CHECK(complaint<UsageError>(folder, "", [](auto& o) { o.report.positions = 3; }) ==
+        "--positions: has no use without --kind positions");
+  CHECK(complaint<UsageError>(Folder(PositionEncoding::none), "", positions) ==
+        "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
+  CHECK(complaint<UsageError>(Folder(PositionEncoding::relative), "", [&](InspectAttentionOptions& options) {
+          positions(options);
+          options.report.layer = "1,3";
+        }) == "--layer 3: the model has 2 such layers");
 }
 
 TEST_CASE("inspect-attention: files of unequal length are an error that gives both lengths") {

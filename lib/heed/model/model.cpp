@@ -9,6 +9,11 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const CrossEntro
                                   batch.target_out, options, sums);
 }
 
+template <class T>
+std::vector<PositionTable> Model<T>::position_tables(Graph<T>&, std::int64_t) const {
+  return {};
+}
+
 template class Model<float>;
 template class Model<double>;
 

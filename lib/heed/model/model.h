@@ -10,6 +10,7 @@
 #include "heed/model/batch.h"
 #include "heed/model/model_config.h"
 #include "heed/nn/norm.h"
+#include "heed/nn/position_table.h"
 #include "heed/nn/product.h"
 #include "heed/nn/trace.h"
 #include "heed/ops/cross_entropy.h"
@@ -101,6 +102,9 @@ class Model {
   virtual std::vector<Product> products() const = 0;
   /// Returns the attention layers, one element for each kind of attention that the model has.
   virtual std::vector<AttentionLayers> attention_layers() const = 0;
+  /// Returns the numbers by which the model encodes positions, for the first `positions` positions or as many as the
+  /// model has; nothing for a model that does not encode positions. Memory comes from the arena of the graph.
+  virtual std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const;
   /// Returns the residual connections with normalisation, from which, together with products() and attention_layers(),
   /// cost models predict the time of the model's layers. Nothing: the layers have other work too, so that only a
   /// measurement of whole batches can tell their time.

@@ -144,6 +144,21 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 }
 
 template <class T>
+std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std::int64_t positions) const {
+  std::vector<PositionTable> out;
+  source_embedding_->add_tables(graph, positions, out);
+  // Rotations are the same in both stacks, which other terms are not.
+  const bool same =
+      config_.positions == PositionEncoding::rotary && config_.decoder_autoreg == DecoderAutoreg::self_attention;
+  using enum PositionTable::Stack;
+  encoder_positions_->add_tables(graph, same ? both : encoder, positions, out);
+  if (!same) decoder_positions_->add_tables(graph, decoder, positions, out);
+  for (const EncoderLayer& layer : encoder_layers_) layer.add_tables(graph, out);
+  for (const DecoderLayer& layer : decoder_layers_) layer.add_tables(graph, out);
+  return out;
+}
+
+template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
   // The cost models time the attention of dot products without terms of positions only.
   if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions)) return {};

@@ -27,6 +27,7 @@ class Transformer : public Model<T> {
   std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
+  std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const override;
   std::optional<ResidualNorms> residual_norms() const override;
 
   /// Runs the encoder on packed source sentences. `trace`, if not null, receives the attention weights.

@@ -32,6 +32,11 @@ class EncoderLayer {
                PackedOffsets source, Trace* trace) const;
   /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
   void add_products(std::vector<Product>& products) const;
+  /// Appends the tables by which this layer alone encodes positions to `tables`.
+  template <class T>
+  void add_tables(Graph<T>& graph, std::vector<PositionTable>& tables) const {
+    self_attention_.add_tables(graph, PositionTable::Stack::encoder, index_ + 1, false, tables);
+  }
 
  private:
   int index_;
@@ -81,6 +86,12 @@ class DecoderLayer {
             DecoderCache<T>& cache) const;
   /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
   void add_products(std::vector<Product>& products) const;
+  /// Appends the tables by which this layer alone encodes positions to `tables`.
+  template <class T>
+  void add_tables(Graph<T>& graph, std::vector<PositionTable>& tables) const {
+    if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
+      attention->add_tables(graph, PositionTable::Stack::decoder, index_ + 1, true, tables);
+  }
 
  private:
   /// Returns what the cross-attention of this layer reads, [S, D] for S source tokens and D columns.

@@ -95,6 +95,28 @@ class MultiHeadAttention {
     if (!relative_keys_) return positions.bias;
     return {.relative_keys = graph.parameter(relative_keys_), .relative_values = graph.parameter(relative_values_)};
   }
+  /// Appends the tables of this layer's relative vectors to `tables`, without the distances above 0 where the attention
+  /// is causal; nothing where the layer has none. `layer` is the number of the layer, from 1.
+  template <class T>
+  void add_tables(Graph<T>& graph, PositionTable::Stack stack, int layer, bool causal,
+                  std::vector<PositionTable>& tables) const {
+    if (!relative_keys_) return;
+    using enum PositionTable::Term;
+    for (const auto& [term, parameter] :
+         {std::pair(relative_key, relative_keys_), {relative_value, relative_values_}}) {
+      const Tensor<T> vectors = graph.parameter(parameter).value;
+      const std::int64_t distance = vectors.rows() / 2, rows = causal ? distance + 1 : vectors.rows();
+      tables.push_back({.stack = stack,
+                        .term = term,
+                        .layer = layer,
+                        .row_axis = "distance",
+                        .column_axis = "component",
+                        .first_row = -distance,
+                        .rows = rows,
+                        .columns = vectors.columns(),
+                        .values = table_values(vectors, 0, 0, rows, vectors.columns())});
+    }
+  }
   /// Projects x [N, D] to the query [N, D].
   template <class T>
   Variable<T> project_query(Graph<T>& graph, const Variable<T>& x) const {

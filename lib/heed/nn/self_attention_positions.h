@@ -5,8 +5,11 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "heed/autograd/graph.h"
+#include "heed/nn/position_table.h"
 #include "heed/nn/sinusoid_table.h"
 #include "heed/ops/position_bias.h"
 
@@ -48,6 +51,39 @@ class SelfAttentionPositions {
     if (kind_ == PositionEncoding::t5) out.bias = t5_bias(graph, graph.parameter(table_), longest, causal_);
     if (kind_ == PositionEncoding::rotary) out.rotations = rotations_->get<T>(longest);
     return out;
+  }
+
+  /// Appends the table of what the layers share to `tables`, for `positions` positions; nothing where they share
+  /// nothing. Memory for the computation comes from the arena of the graph.
+  template <class T>
+  void add_tables(Graph<T>& graph, PositionTable::Stack stack, std::int64_t positions,
+                  std::vector<PositionTable>& tables) const {
+    const StackPositions<T> all = shared(graph, positions);
+    if (all.bias.bias) {
+      const std::int64_t distances = causal_ ? positions : 2 * positions - 1;
+      tables.push_back({.stack = stack,
+                        .term = kind_ == PositionEncoding::alibi ? PositionTable::Term::alibi : PositionTable::Term::t5,
+                        .row_axis = "head",
+                        .column_axis = "distance",
+                        .first_row = 1,
+                        .first_column = 1 - positions,
+                        .rows = heads_,
+                        .columns = distances,
+                        .values = table_values(all.bias.bias.value, 0, 0, heads_, distances)});
+    }
+    if (all.rotations) {
+      const std::int64_t width = all.rotations.columns() / 2;
+      PositionTable table{.stack = stack,
+                          .term = PositionTable::Term::rotary,
+                          .row_axis = "position",
+                          .column_axis = "component",
+                          .rows = positions,
+                          .columns = width};
+      for (std::int64_t p = 0; p < positions; ++p)
+        for (std::int64_t c = 0; c < width; ++c)
+          table.values.push_back(static_cast<float>(all.rotations.row(p)[c % 2 == 0 ? c : width + c]));
+      tables.push_back(std::move(table));
+    }
   }
 
   /// Returns the distance at which the relative vectors of each layer are clipped, or 0 where the layers have none: an

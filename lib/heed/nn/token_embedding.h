@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "heed/autograd/graph.h"
+#include "heed/nn/position_table.h"
 #include "heed/nn/sinusoid_table.h"
 #include "heed/ops/embedding.h"
 
@@ -27,11 +30,28 @@ class TokenEmbedding {
   /// `positions` must stay in memory until the backward pass has ended.
   Variable<T> operator()(Graph<T>& graph, std::span<const std::int32_t> ids, std::span<const std::int32_t> positions,
                          std::int64_t length) const {
-    const Variable<T> table = positions_   ? graph.parameter(positions_)
-                              : sinusoids_ ? graph.input(sinusoids_->get(length))
-                                           : Variable<T>();
-    return embedding(graph, ids, positions, graph.parameter(weight_), table,
+    return embedding(graph, ids, positions, graph.parameter(weight_), position_vectors(graph, length),
                      static_cast<T>(std::sqrt(static_cast<double>(width_))), dropout_);
+  }
+
+  /// Returns the vectors of at least the first `length` positions, one in each row, or an absent variable where no
+  /// vectors are added. Learned positions are all there are, also if they are fewer than `length`.
+  Variable<T> position_vectors(Graph<T>& graph, std::int64_t length) const {
+    if (positions_) return graph.parameter(positions_);
+    return sinusoids_ ? graph.input(sinusoids_->get(length)) : Variable<T>();
+  }
+  /// Appends the table of these vectors to `tables`, for `length` positions or as many as there are.
+  void add_tables(Graph<T>& graph, std::int64_t length, std::vector<PositionTable>& tables) const {
+    const Variable<T> vectors = position_vectors(graph, length);
+    if (!vectors) return;
+    const std::int64_t rows = std::min(length, vectors.value.rows());
+    tables.push_back({.stack = PositionTable::Stack::both,
+                      .term = positions_ ? PositionTable::Term::learned : PositionTable::Term::sinusoid,
+                      .row_axis = "position",
+                      .column_axis = "component",
+                      .rows = rows,
+                      .columns = width_,
+                      .values = table_values(vectors.value, 0, 0, rows, width_)});
   }
 
   ParameterId weight() const { return weight_; }

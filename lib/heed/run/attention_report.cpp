@@ -9,6 +9,7 @@
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/terminal_heatmap.h"
 #include "heed/run/number_ranges.h"
+#include "heed/run/position_maps.h"
 
 namespace heed {
 namespace {
@@ -17,6 +18,10 @@ namespace {
 constexpr std::array kKinds{AttentionKind::encoder, AttentionKind::decoder, AttentionKind::cross};
 // The greatest width, in terminal columns, of the heading above a picture of attention maps.
 constexpr int kLongestHeading = 100;
+// The largest number of columns of a table of positions in a picture, and the width of the labels at the left of such a
+// table on a terminal, with the space behind them.
+constexpr std::size_t kMostPositionColumns = 512;
+constexpr int kPositionLabels = 6;
 
 /// Returns the output format that fits the ending of the output file's name, such as .svg. Returns nothing when the
 /// ending fits no kind of file. Throws UsageError for the ending of a format that heed does not write, such as .pdf.
@@ -68,6 +73,26 @@ bool is_reduced(const std::string& head) {
   return head == "mean" || head == "max";
 }
 
+/// Throws UsageError where an option that is about the tokens of sentences is given together with --kind positions.
+void check_position_options(const AttentionReportOptions& options, AttentionFormat format) {
+  if (options.kind != AttentionChoice::positions) {
+    if (options.positions) throw UsageError("--positions: has no use without --kind positions");
+    return;
+  }
+  const AttentionReportOptions defaults;
+  const auto refuse = [](bool given, const char* option) {
+    if (given)
+      throw UsageError(std::string(option) +
+                       ": has no use with --kind positions, which shows numbers of the model and not tokens");
+  };
+  refuse(options.head != defaults.head, "--head");
+  refuse(options.words, "--words");
+  refuse(options.pieces, "--pieces");
+  refuse(!options.eos, "--no-eos");
+  refuse(!options.alignment.empty(), "--alignment");
+  refuse(format == AttentionFormat::pharaoh, "--format pharaoh");
+}
+
 }  // namespace
 
 AttentionReport::AttentionReport(const AttentionReportOptions& options, const std::string& output, std::ostream& out,
@@ -84,6 +109,7 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
     format_ = pharaoh;
   else
     format_ = format_of_name(output).value_or(environment.terminal ? heatmap : tsv);
+  check_position_options(options, format_);
   if (links_wanted && format_ != pharaoh)
     throw UsageError("--alignment makes links, which --format " + std::string(enum_name(format_)) +
                      " does not show (leave one of them out)");
@@ -203,6 +229,42 @@ std::vector<AttentionMap> AttentionReport::select(const SentenceAttention& sente
 std::string AttentionReport::links(const std::vector<AttentionMap>& maps) const {
   if (maps.empty()) return "\n";
   return pharaoh(threshold_ ? align_threshold(maps[0], *threshold_) : align_argmax(maps[0])) + '\n';
+}
+
+void AttentionReport::add_positions(std::vector<PositionTable> tables) {
+  if (tables.empty())
+    throw UsageError(
+        "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
+  tables = choose_layers(std::move(tables), options_.layer);
+  constexpr std::size_t kAll = PTRDIFF_MAX;
+  using enum AttentionFormat;
+  switch (format_) {
+    case heatmap:
+      out_ << terminal_heatmap(
+          position_maps(tables, static_cast<std::size_t>(std::max(1, (width_ - kPositionLabels) / 2))),
+          {shading_, width_});
+      break;
+    case table:
+      for (const AttentionMap& map : position_maps(tables, kAll)) {
+        if (begun_) out_ << '\n';
+        begun_ = true;
+        out_ << attention_table(map, width_);
+      }
+      break;
+    case tsv:
+      out_ << position_tsv(tables);
+      begun_ = true;
+      break;
+    case jsonl:
+      out_ << position_jsonl(tables);
+      break;
+    case svg:
+    case png:
+      sections_.push_back({"Positions", position_maps(tables, kMostPositionColumns)});
+      break;
+    case pharaoh:
+      break;  // the constructor refuses it
+  }
 }
 
 void AttentionReport::add(const SentenceAttention& sentence) {

@@ -15,8 +15,8 @@
 
 namespace heed {
 
-/// The kind of attention that the user wants to see.
-enum class AttentionChoice { cross, encoder, decoder, all };
+/// What the user wants to see: a kind of attention, all kinds, or how the model encodes positions.
+enum class AttentionChoice { cross, encoder, decoder, all, positions };
 enum class AttentionFormat { heatmap, table, pharaoh, tsv, jsonl, svg, png };
 
 template <>
@@ -24,7 +24,8 @@ struct EnumNames<AttentionChoice> {
   static constexpr std::pair<AttentionChoice, std::string_view> values[] = {{AttentionChoice::cross, "cross"},
                                                                             {AttentionChoice::encoder, "encoder"},
                                                                             {AttentionChoice::decoder, "decoder"},
-                                                                            {AttentionChoice::all, "all"}};
+                                                                            {AttentionChoice::all, "all"},
+                                                                            {AttentionChoice::positions, "positions"}};
 };
 
 template <>
@@ -44,6 +45,7 @@ struct EnumNames<AttentionFormat> {
 /// The options that choose attention weights and their presentation.
 struct AttentionReportOptions {
   AttentionChoice kind = AttentionChoice::cross;
+  std::optional<int> positions = {};
   std::string layer = "last";
   std::string head = "mean";
   bool words = false, pieces = false;
@@ -55,7 +57,12 @@ struct AttentionReportOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Selection");
-    visit(kind, {.name = "kind", .help = "which attention to show"});
+    visit(kind, {.name = "kind", .help = "which attention to show; or positions: how the model encodes them"});
+    visit(positions, {.name = "positions",
+                      .help = "number of positions that --kind positions shows (60)",
+                      .value = "N",
+                      .min = 1,
+                      .max = 10000});
     visit(layer,
           {.name = "layer", .help = "layers to show: numbers from 1 (2 or 1,3-4), last or all", .value = "N|last|all"});
     visit(head, {.name = "head",
@@ -120,6 +127,9 @@ class AttentionReport {
   bool wants(AttentionKind kind) const;
   AttentionFormat format() const { return format_; }
 
+  /// Writes the tables by which the model encodes positions, of which --layer chooses some. Throws UsageError where
+  /// there are no such tables.
+  void add_positions(std::vector<PositionTable> tables);
   /// Writes the attention maps of a sentence. For SVG and PNG, keeps the maps instead, for the picture of all sentences
   /// that finish() writes.
   void add(const SentenceAttention& sentence);

@@ -246,8 +246,31 @@ class InspectRun {
   SentenceReader reader_;
 };
 
+/// Writes how the model encodes positions.
+void inspect_positions(const InspectAttentionOptions& options, const TerminalEnvironment& environment, int columns,
+                       std::ostream& out) {
+  constexpr int kPositions = 60;
+  AttentionReport report(options.report, options.output, out, environment, columns);
+  Checkpoint checkpoint = load_checkpoint(options.model);
+  Arena arena;
+  CpuContext device{arena, Precision::float32};
+  Graph<float> graph(device, checkpoint.parameters);
+  report.add_positions(checkpoint.model->position_tables(graph, options.report.positions.value_or(kPositions)));
+  report.finish();
+}
+
 void check_options(const InspectAttentionOptions& options) {
   if (options.model.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
+  if (options.report.kind == AttentionChoice::positions) {
+    const auto refuse = [](bool given, const char* option) {
+      if (given) throw UsageError(std::string(option) + ": has no use with --kind positions, which reads no sentences");
+    };
+    refuse(options.input != "-", "--input");
+    refuse(!options.target.empty(), "--target");
+    refuse(options.tsv, "--tsv");
+    refuse(!options.lines.empty(), "--lines");
+    refuse(options.beam_size.has_value(), "--beam-size");
+  }
   if (options.tsv && !options.target.empty())
     throw UsageError("--tsv and --target exclude each other: the targets are in one place");
   if (options.target == "-" && options.input == "-")
@@ -263,6 +286,10 @@ int run_inspect_attention(const InspectAttentionOptions& options, const Terminal
   check_options(options);
   // A wrong value of the environment variable HEED_ISA is reported by this call, before the model is read.
   static_cast<void>(instruction_set());
+  if (options.report.kind == AttentionChoice::positions) {
+    inspect_positions(options, environment, columns, out);
+    return 0;
+  }
   return InspectRun(options, environment, columns, in, out, log).run();
 }
 
@@ -272,7 +299,8 @@ ToolInfo inspect_attention_tool_info() {
           .usage = {"inspect-attention -m MODEL.h5 [-t TARGET | --tsv] [options] < source"},
           .examples = {"echo \"i'm home .\" | inspect-attention -m model.h5",
                        "inspect-attention -m model.h5 -t test.fr --lines 3 --head all -o heads.svg < test.en",
-                       "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align"},
+                       "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align",
+                       "inspect-attention -m model.h5 --kind positions -o positions.svg"},
           .peers = inspect_attention_peer_options()};
 }
 
