@@ -105,10 +105,12 @@ TEST_CASE("recurrent models: a sentence's hidden states do not depend on the oth
 }
 
 TEST_CASE("recurrent models: attention weights reach the trace in the places of their sentences") {
-  struct Copy : Trace {
+  struct Copy : Trace<float> {
     std::vector<std::vector<float>> maps;
+    bool wants(AttentionKind, int) const override { return true; }
     void attention(AttentionKind kind, int layer, int heads, PackedOffsets queries, PackedOffsets keys,
-                   const float* weights) override {
+                   const Variable<float>& variable) override {
+      const float* weights = variable.value.data();
       CHECK(kind == AttentionKind::cross);
       CHECK(layer == 0);
       CHECK(heads == 1);

@@ -17,11 +17,12 @@ namespace {
 using Offsets = std::vector<std::int32_t>;
 
 /// A trace that keeps the attention weights.
-struct KeptWeights : Trace {
+struct KeptWeights : Trace<float> {
   std::vector<float> weights;
+  bool wants(AttentionKind, int) const override { return true; }
   void attention(AttentionKind, int, int heads, PackedOffsets queries, PackedOffsets keys,
-                 const float* numbers) override {
-    weights.assign(numbers, numbers + attention_weights_size(queries, keys, heads));
+                 const Variable<float>& numbers) override {
+    weights.assign(numbers.value.data(), numbers.value.data() + attention_weights_size(queries, keys, heads));
   }
 };
 

@@ -107,6 +107,16 @@ TEST_CASE("additive_attention: gradients where queries, or keys, are too large f
           1e-6);
 }
 
+TEST_CASE("additive_attention: gradients of attention weights that another op reads") {
+  static const Offsets queries{0, 4, 5, 7}, keys{0, 2, 2, 7};
+  require_gradients({{7, 8}, {7, 8}, {7, 8}, {8}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+    const auto weights = attention_weights<double>(graph, {queries}, {keys}, 4);
+    const auto y = additive_attention<double>(graph, {in[0]}, {in[1]}, {in[2]}, in[3], 8, {queries}, {keys},
+                                              {4, false, 0.3}, weights);
+    return add(graph, sum(graph, multiply(graph, y, y)), sum(graph, multiply(graph, weights, weights)));
+  });
+}
+
 TEST_CASE("additive_attention: as PyTorch") {
   for_each_torch_case("additive_attention", [](auto& test, const auto& data) {
     const auto& options = data["options"];
@@ -129,11 +139,11 @@ TEST_CASE_TEMPLATE("additive_attention: the definition, every instruction set, h
       Training<T> t;
       const auto q = t.normal({offsets.back(), heads * d}), k = t.normal(q.shape()), v = t.normal(q.shape());
       const auto scorer = t.normal({heads * d});
-      const Tensor<T> weights = t.arena.template tensor<T>({attention_weights_size({offsets}, {offsets}, heads)});
+      const Variable<T> weights = attention_weights(t.graph, {offsets}, {offsets}, heads);
       const auto y = additive_attention<T>(t.graph, {q}, {k}, {v}, scorer, heads * d, {offsets}, {offsets},
-                                           {heads, causal}, weights.data());
+                                           {heads, causal}, weights);
       require_definition(q.value, k.value, v.value, scorer.value, offsets, offsets, heads, causal, y.value,
-                         weights.data());
+                         weights.value.data());
     }
 }
 
@@ -148,9 +158,9 @@ TEST_CASE_TEMPLATE("additive_attention: the definition for large queries and key
   for (std::int64_t i = 24; i < 36; ++i) std::fill_n(q.value.row(i), 16, T(30) + static_cast<T>(i) / 8);
   for (std::int64_t j = 18; j < 27; ++j)
     for (std::int64_t c = 0; c < 16; ++c) k.value.row(j)[c] = T(-34) + static_cast<T>(j + c) / 8;
-  const Tensor<T> weights = t.arena.template tensor<T>({attention_weights_size({queries}, {keys}, 2)});
-  const auto y = additive_attention<T>(t.graph, {q}, {k}, {v}, scorer, 16, {queries}, {keys}, {2}, weights.data());
-  require_definition(q.value, k.value, v.value, scorer.value, queries, keys, 2, false, y.value, weights.data());
+  const Variable<T> weights = attention_weights(t.graph, {queries}, {keys}, 2);
+  const auto y = additive_attention<T>(t.graph, {q}, {k}, {v}, scorer, 16, {queries}, {keys}, {2}, weights);
+  require_definition(q.value, k.value, v.value, scorer.value, queries, keys, 2, false, y.value, weights.value.data());
 }
 
 TEST_CASE_TEMPLATE("additive_attention: a sequence by itself has the bits it has in a batch, forward and back", T,
@@ -209,12 +219,12 @@ TEST_CASE_TEMPLATE("additive_attention: tanh from its formula to 1e-7, over all 
       Training<T> t;
       const T numbers[] = {static_cast<T>(of_query), static_cast<T>(x - of_query), static_cast<T>(-of_query), 1};
       T* const at = std::copy_n(numbers, 4, t.arena.template tensor<T>({4}).data()) - 4;
-      T weights[2];
+      const Variable<T> weights = attention_weights(t.graph, {queries}, {keys}, 1);
       const auto k = t.graph.input(Tensor<T>(at + 1, {2, 1}));
       additive_attention<T>(t.graph, {t.graph.input(Tensor<T>(at, {1, 1}))}, {k}, {k},
                             t.graph.input(Tensor<T>(at + 3, {1})), 1, {queries}, {keys}, {1}, weights);
       const double sum = double(numbers[0]) + double(numbers[1]);
-      CHECK(std::abs(std::log(double(weights[0]) / double(weights[1])) - std::tanh(sum)) < bound);
+      CHECK(std::abs(std::log(double(weights.value[0]) / double(weights.value[1])) - std::tanh(sum)) < bound);
     }
 }
 
@@ -237,13 +247,13 @@ TEST_CASE("additive_attention: dropout as in attention, and not in the weights t
   const auto q = t.normal({20, 20}), k = t.normal({20, 20}), scorer = t.normal({20});
   const Tensor<float> one_hot = t.arena.zeros<float>({20, 20});
   for (std::int64_t j = 0; j < 20; ++j) one_hot.row(j)[j] = 1;
-  std::vector<float> weights(400);
   const auto v = t.graph.input(one_hot);
-  const auto y = additive_attention<float>(t.graph, {q}, {k}, {v}, scorer, 20, {offsets}, {offsets}, {1, false, 0.25},
-                                           weights.data());
+  const Variable<float> weights = attention_weights(t.graph, {offsets}, {offsets}, 1);
+  const auto y =
+      additive_attention<float>(t.graph, {q}, {k}, {v}, scorer, 20, {offsets}, {offsets}, {1, false, 0.25}, weights);
   const auto dot = attention<float>(other.graph, {q}, {k}, {v}, 20, {offsets}, {offsets}, {1, false, 0.25});
   for (std::int64_t i = 0; i < 400; ++i) {
-    const float weight = weights[static_cast<std::size_t>(i)];
+    const float weight = weights.value[i];
     CHECK(weight > 0);
     CHECK(y.value[i] == doctest::Approx(dot.value[i] == 0 ? 0 : weight / 0.75).epsilon(1e-5));
   }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "heed/base/error.h"
+#include "heed/ops/arithmetic.h"
 #include "op_test.h"
 #include "reference.h"
 #include "training.h"
@@ -95,6 +96,18 @@ TEST_CASE("attention: gradients of sequences longer than a block of queries") {
         1e-7);
 }
 
+TEST_CASE("attention: gradients of attention weights that another op reads, with and without the causal mask") {
+  static const Offsets offsets{0, 3, 3, 4, 9};
+  for (const int heads : {1, 2, 3})
+    for (const bool causal : {false, true})
+      require_gradients({{9, 18}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+        const auto weights = attention_weights<double>(graph, {offsets}, {offsets}, heads);
+        const auto y = attention<double>(graph, {in[0], 0}, {in[0], 6}, {in[0], 12}, 6, {offsets}, {offsets},
+                                         {heads, causal, 0.4}, weights);
+        return add(graph, sum(graph, multiply(graph, y, y)), sum(graph, multiply(graph, weights, weights)));
+      });
+}
+
 TEST_CASE("attention: as PyTorch") {
   for_each_torch_case("attention", [](auto& test, const auto& data) {
     const auto& options = data["options"];
@@ -115,13 +128,12 @@ TEST_CASE_TEMPLATE("attention: the definition, every instruction set, head sizes
       Training<T> t;
       const auto q = t.normal({offsets.back(), heads * d}), k = t.normal(q.shape()), v = t.normal(q.shape());
       const std::int64_t size = attention_weights_size({offsets}, {offsets}, heads);
-      const Tensor<T> weights = t.arena.template tensor<T>({size});
-      const auto y =
-          attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal}, weights.data());
+      const Variable<T> weights = attention_weights(t.graph, {offsets}, {offsets}, heads);
+      const auto y = attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal}, weights);
       const Expected e = plain_attention(q.value, k.value, v.value, offsets, offsets, heads, causal);
       const double bound = sizeof(T) == 4 ? 2e-5 : 1e-12;
       require_close(y.value, e.out, bound);
-      require_close(weights, e.weights, bound);
+      require_close(Tensor<T>(weights.value.data(), {size}), e.weights, bound);
     }
 }
 
@@ -162,17 +174,18 @@ TEST_CASE("attention: dropout drops about its share, scales the rest, and spares
       wide_q.row(i)[c] = q.value.row(i)[c];
       wide_k.row(i)[c] = k.value.row(i)[c];
     }
-  std::vector<float> weights(static_cast<std::size_t>(attention_weights_size({offsets}, {offsets}, 1)));
+  const std::int64_t size = attention_weights_size({offsets}, {offsets}, 1);
+  const Variable<float> weights = attention_weights(t.graph, {offsets}, {offsets}, 1);
   const auto y = attention<float>(t.graph, {t.graph.input(wide_q)}, {t.graph.input(wide_k)}, {t.graph.input(one_hot)},
-                                  40, {offsets}, {offsets}, {1, false, 0.25}, weights.data());
+                                  40, {offsets}, {offsets}, {1, false, 0.25}, weights);
   int dropped = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
+  for (std::int64_t i = 0; i < size; ++i) {
     const float kept = y.value.data()[i];
-    CHECK(weights[i] > 0);
+    CHECK(weights.value[i] > 0);
     if (kept == 0)
       ++dropped;
     else
-      CHECK(kept == doctest::Approx(weights[i] / 0.75).epsilon(1e-5));
+      CHECK(kept == doctest::Approx(weights.value[i] / 0.75).epsilon(1e-5));
   }
   CHECK(dropped > 700);
   CHECK(dropped < 900);

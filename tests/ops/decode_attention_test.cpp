@@ -52,7 +52,7 @@ struct AnyAttention {
   }
 
   Tensor<T> whole(Graph<T>& graph, HeadsInput<T> q, HeadsInput<T> k, HeadsInput<T> v, PackedOffsets queries,
-                  PackedOffsets keys, const AttentionOptions& options, T* weights = nullptr) const {
+                  PackedOffsets keys, const AttentionOptions& options, const Variable<T>& weights = {}) const {
     const std::int64_t width = scorer.value.size();
     return kind == Kind::dot
                ? attention<T>(graph, q, k, v, width, queries, keys, options, weights).value
@@ -131,9 +131,10 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
       const auto q = t.normal({15, width}), k = t.normal({50, 2 * width});
       const std::int64_t size = attention_weights_size({queries}, {memory}, heads);
       const Tensor<T> out = t.arena.template tensor<T>({15, width}), alone = t.arena.template tensor<T>({width}),
-                      weights = t.arena.template tensor<T>({size}), wanted = t.arena.template tensor<T>({size});
+                      weights = t.arena.template tensor<T>({size});
+      const Variable<T> wanted = attention_weights(t.graph, {queries}, {memory}, heads);
       const AnyAttention<T> any(t, kind, width);
-      const Tensor<T> expected = any.whole(t.graph, {q}, {k}, {k, width}, {queries}, {memory}, {heads}, wanted.data());
+      const Tensor<T> expected = any.whole(t.graph, {q}, {k}, {k, width}, {queries}, {memory}, {heads}, wanted);
       const CachedRows<T> keys = cached(k.value, 0), values = cached(k.value, width);
       any.memory(t.device, {q.value.data(), width}, keys, values, {memory}, sentences, heads, out.data(),
                  weights.data());
@@ -146,8 +147,9 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
         const int length = PackedOffsets{memory}.length(b);
         for (int h = 0; h < heads; ++h, row_weights += length)
           for (int j = 0; j < length; ++j)
-            CHECK(std::abs(row_weights[j] - wanted.data()[attention_weights_offset({queries}, {memory}, heads, b, h) +
-                                                          in_sequence * length + j]) < bound<T>());
+            CHECK(std::abs(row_weights[j] -
+                           wanted.value.data()[attention_weights_offset({queries}, {memory}, heads, b, h) +
+                                               in_sequence * length + j]) < bound<T>());
         any.memory(t.device, {q.value.row(r), width}, keys, values, {memory},
                    std::span(sentences).subspan(static_cast<std::size_t>(r), 1), heads, alone.data());
         CHECK(std::memcmp(alone.data(), out.row(r), static_cast<std::size_t>(width) * sizeof(T)) == 0);

@@ -140,7 +140,7 @@ TEST_CASE("position bias: gradients of attention with each kind of terms, with d
       const auto attend = [&](Graph<double>& graph, const Variable<double>& qkv,
                               const PositionBias<double>& positions) {
         return attention<double>(graph, {qkv, 0}, {qkv, 6}, {qkv, 12}, 6, {offsets}, {offsets}, {2, causal, dropout},
-                                 nullptr, positions);
+                                 {}, positions);
       };
       require_gradients({{13, 18}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
         return attend(graph, in[0], alibi_bias(graph, 2, 12, causal));
@@ -149,8 +149,8 @@ TEST_CASE("position bias: gradients of attention with each kind of terms, with d
         const PositionBias<double> bias = t5_bias(graph, in[1], 9, causal);
         // Two layers share the bias.
         const Variable<double> y = attend(graph, in[0], bias);
-        return attention<double>(graph, {in[0], 0}, {in[0], 6}, {y}, 6, {offsets}, {offsets}, {2, causal, dropout},
-                                 nullptr, bias);
+        return attention<double>(graph, {in[0], 0}, {in[0], 6}, {y}, 6, {offsets}, {offsets}, {2, causal, dropout}, {},
+                                 bias);
       });
       require_gradients({{13, 18}, {5, 3}, {5, 3}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
         return attend(graph, in[0], {.relative_keys = in[1], .relative_values = in[2]});
@@ -166,7 +166,7 @@ TEST_CASE("position bias: gradients of sequences longer than a block of queries"
           {{50, 6}, {8, 1}, {7, 2}, {7, 2}},
           [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
             return attention<double>(graph, {in[0], 0}, {in[0], 2}, {in[0], 4}, 2, {offsets}, {offsets},
-                                     {1, causal, 0.2}, nullptr,
+                                     {1, causal, 0.2}, {},
                                      make<double>(graph, kind, {in[1], in[2], in[3]}, 1, 50, causal));
           },
           1e-7);
@@ -186,8 +186,8 @@ TEST_CASE("position bias: attention as PyTorch") {
     if (name == "alibi") positions = alibi_bias(test.graph(), heads, 7, causal);
     if (name == "t5") positions = t5_bias(test.graph(), test.input("table"), 7, causal);
     if (name == "relative") positions = {.relative_keys = test.input("keys"), .relative_values = test.input("values")};
-    test.check(attention<T>(test.graph(), {query}, {key}, {value}, 6, {offsets}, {offsets}, {heads, causal}, nullptr,
-                            positions));
+    test.check(
+        attention<T>(test.graph(), {query}, {key}, {value}, 6, {offsets}, {offsets}, {heads, causal}, {}, positions));
   });
 }
 
@@ -207,15 +207,15 @@ TEST_CASE_TEMPLATE("position bias: the definition, every instruction set, head s
           Training<T> t;
           const auto q = t.normal({offsets.back(), heads * d}), k = t.normal(q.shape()), v = t.normal(q.shape());
           const Learned<T> parameters = learned(t, heads, d, most);
-          const Tensor<T> weights = t.arena.template tensor<T>({attention_weights_size({offsets}, {offsets}, heads)});
-          const auto y = attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal},
-                                      weights.data(), make(t.graph, kind, parameters, heads, 100, causal));
+          const Variable<T> weights = attention_weights(t.graph, {offsets}, {offsets}, heads);
+          const auto y = attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal}, weights,
+                                      make(t.graph, kind, parameters, heads, 100, causal));
           std::vector<double> expected;
           const std::vector<double> out =
               plain_attention(kind, parameters, q.value, k.value, v.value, offsets, heads, causal, expected);
           const double bound = sizeof(T) == 4 ? 3e-5 : 1e-12;
           CHECK(worst_difference(y.value, out) < bound);
-          CHECK(worst_difference(weights, expected) < bound);
+          CHECK(worst_difference(Tensor<T>(weights.value.data(), {std::ssize(expected)}), expected) < bound);
         }
 }
 
@@ -229,7 +229,7 @@ TEST_CASE_TEMPLATE("position bias: a sequence by itself has the bits it has in a
     const auto x = t.normal({offsets.back(), 3 * width});
     const Learned<T> parameters = learned(t, 4, width / 4, 9);
     const Tensor<T> dy = t.normal({offsets.back(), width}).value;
-    const auto y = attention<T>(t.graph, {x, 0}, {x, width}, {x, 2 * width}, width, {offsets}, {offsets}, {4}, nullptr,
+    const auto y = attention<T>(t.graph, {x, 0}, {x, width}, {x, 2 * width}, width, {offsets}, {offsets}, {4}, {},
                                 make(t.graph, kind, parameters, 4, 60, false));
     std::vector<T> values(y.value.data(), y.value.data() + y.value.size());
     t.backward(y, dy);
@@ -239,7 +239,7 @@ TEST_CASE_TEMPLATE("position bias: a sequence by itself has the bits it has in a
       Training<T> one;
       const auto x1 = one.graph.input(x.value.row_block(offsets[b], n), true);
       const Offsets end = ends({static_cast<std::int32_t>(n)});
-      const auto y1 = attention<T>(one.graph, {x1, 0}, {x1, width}, {x1, 2 * width}, width, {end}, {end}, {4}, nullptr,
+      const auto y1 = attention<T>(one.graph, {x1, 0}, {x1, width}, {x1, 2 * width}, width, {end}, {end}, {4}, {},
                                    make(one.graph, kind, parameters, 4, n, false));
       CHECK(std::memcmp(y1.value.data(), values.data() + offsets[b] * width,
                         static_cast<std::size_t>(n * width) * sizeof(T)) == 0);
@@ -261,10 +261,9 @@ TEST_CASE_TEMPLATE("position bias: step by step over the cache as over the whole
       const auto x = t.normal({length, 3 * width});
       const Learned<T> parameters = learned(t, heads, d, 6);
       const Offsets offsets{0, length};
-      const Tensor<T> expected =
-          attention<T>(t.graph, {x, 0}, {x, width}, {x, 2 * width}, width, {offsets}, {offsets}, {heads, true}, nullptr,
-                       make(t.graph, kind, parameters, heads, length, true))
-              .value;
+      const Tensor<T> expected = attention<T>(t.graph, {x, 0}, {x, width}, {x, 2 * width}, width, {offsets}, {offsets},
+                                              {heads, true}, {}, make(t.graph, kind, parameters, heads, length, true))
+                                     .value;
       // Row r of the cache is the first r + 1 tokens. Token t is in slot 20 - t.
       Offsets slots(static_cast<std::size_t>(length * capacity), -1), lengths;
       const Tensor<T> pool = t.arena.template tensor<T>({length, 2 * width});
@@ -302,7 +301,7 @@ TEST_CASE("position bias: wrong arguments are named") {
   const Offsets four = ends({1, 3}), other = ends({2, 2});
   const auto x = t.normal({4, 6}), odd = t.normal({4, 3}), three = t.normal({3, 3});
   const auto call = [&](const PositionBias<float>& positions, const Offsets& keys) {
-    attention<float>(t.graph, {x}, {x}, {x}, 6, {four}, {keys}, {2}, nullptr, positions);
+    attention<float>(t.graph, {x}, {x}, {x}, 6, {four}, {keys}, {2}, {}, positions);
   };
   CHECK_THROWS_WITH_AS(call(alibi_bias(t.graph, 2, 3, false), other),
                        "internal: attention: positions, but sequence 0 has 1 queries and 2 keys", Error);

@@ -3,7 +3,7 @@
 namespace heed {
 
 std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
-                                             Precision precision, const Batch& batch, Trace* trace,
+                                             Precision precision, const Batch& batch, Trace<float>* trace,
                                              PackedParameters<float>* packed) {
   Arena arena;
   CpuContext device{arena, precision};

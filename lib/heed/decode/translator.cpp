@@ -12,11 +12,14 @@ namespace heed {
 namespace {
 
 /// Keeps the cross-attention weights of the last layer, averaged over heads.
-class LastCrossAttention : public Trace {
+class LastCrossAttention : public Trace<float> {
  public:
-  void attention(AttentionKind kind, int, int heads, PackedOffsets queries, PackedOffsets keys,
-                 const float* weights) override {
-    if (kind != AttentionKind::cross) return;
+  explicit LastCrossAttention(const Model<float>& model) : layer_(last_cross_attention(model)) {}
+
+  bool wants(AttentionKind kind, int layer) const override { return kind == AttentionKind::cross && layer == layer_; }
+  void attention(AttentionKind, int, int heads, PackedOffsets queries, PackedOffsets keys,
+                 const Variable<float>& variable) override {
+    const float* weights = variable.value.data();
     maps_.assign(static_cast<std::size_t>(queries.sequences()), {});
     for (int b = 0; b < queries.sequences(); ++b) {
       const auto size = static_cast<std::size_t>(queries.length(b)) * static_cast<std::size_t>(keys.length(b));
@@ -30,6 +33,7 @@ class LastCrossAttention : public Trace {
   std::vector<std::vector<float>> take() { return std::move(maps_); }
 
  private:
+  int layer_;
   std::vector<std::vector<float>> maps_;
 };
 
@@ -152,8 +156,8 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
 }
 
 std::vector<std::vector<float>> Translator::attention(const Batch& batch) {
-  LastCrossAttention trace;
   Checkpoint& first = models_.front()->file.checkpoint;
+  LastCrossAttention trace(*first.model);
   force_decode(*first.model, first.parameters, precision_, batch, &trace, models_.front()->packed.get());
   return trace.take();
 }

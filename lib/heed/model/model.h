@@ -86,7 +86,7 @@ class Model {
 
   /// Computes the hidden states of all target positions at once from the given target inputs (teacher forcing). Returns
   /// [N, D], one row for each element of batch.target_out. `trace`, if not null, receives the attention weights.
-  virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace* trace = nullptr) const = 0;
+  virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
   /// Returns the training loss of a batch, a scalar: the cross-entropy with label smoothing, multiplied by
   /// options.scale. `sums` receives the loss, the negative log-likelihood and the number of correct predictions, as
   /// sums over target tokens without options.scale.
@@ -118,12 +118,13 @@ class Model {
   ParameterId output_weight_, output_bias_;
 };
 
-/// Tells whether a model has attention of this kind.
+/// Returns the index of the last layer with cross-attention, counted from 0, whose weights tell which source tokens a
+/// target token comes from. Returns -1 where the model has no cross-attention.
 template <class T>
-bool has_attention(const Model<T>& model, AttentionKind kind) {
+int last_cross_attention(const Model<T>& model) {
   for (const AttentionLayers& each : model.attention_layers())
-    if (each.kind == kind) return true;
-  return false;
+    if (each.kind == AttentionKind::cross) return each.layers - 1;
+  return -1;
 }
 
 extern template class Model<float>;

@@ -293,7 +293,7 @@ std::vector<Product> Rnn<T>::products() const {
 }
 
 template <class T>
-Variable<T> Rnn<T>::hidden(Graph<T>& graph, const Batch& batch, Trace*) const {
+Variable<T> Rnn<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>*) const {
   const auto encoded = this->encode(graph, batch.source);
   const PackedOffsets target = batch.target_in.packed();
   const std::vector<RecurrentState<T>> states = this->first_states(graph, encoded.last);
@@ -370,33 +370,63 @@ Variable<T> RnnAttention<T>::project_query(Graph<T>& graph, const Variable<T>& s
 }
 
 template <class T>
-Variable<T> RnnAttention<T>::hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const {
+Variable<T> RnnAttention<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   return additive() ? additive_hidden(graph, batch, trace) : dot_hidden(graph, batch, trace);
 }
 
 /// Computes hidden() for dot products: no step needs the attention of another, so that the attention of all positions
 /// is computed at once.
 template <class T>
-Variable<T> RnnAttention<T>::dot_hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const {
+Variable<T> RnnAttention<T>::dot_hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   const auto encoded = this->encode(graph, batch.source);
   const PackedOffsets source = batch.source.packed(), target = batch.target_in.packed();
   const std::vector<RecurrentState<T>> states = this->first_states(graph, encoded.last);
   const Variable<T> s = (*this->decoder_)(graph, this->embed_target(graph, batch.target_in.ids), target, states);
   const Variable<T> query = project_query(graph, s);
-  T* const weights =
-      trace ? graph.arena().template tensor<T>({attention_weights_size(target, source, 1)}).data() : nullptr;
+  const bool wanted = trace && trace->wants(AttentionKind::cross, 0);
+  const Variable<T> weights = wanted ? attention_weights(graph, target, source, 1) : Variable<T>();
   const Variable<T> a = attention<T>(graph, {query, 0}, {encoded.memory, 0}, {encoded.memory, 0}, this->state_width(),
                                      target, source, {.dropout = attention_dropout_}, weights);
-  if constexpr (std::is_same_v<T, float>)
-    if (trace) trace->attention(AttentionKind::cross, 0, 1, target, source, weights);
+  if (wanted) trace->attention(AttentionKind::cross, 0, 1, target, source, weights);
   return this->read_out(graph, {s, a});
+}
+
+/// Returns the attention weights of all steps of a batch in the order of attention_weights_offset(), for one head.
+/// `steps` are the weights of each step, of the sequences that it has in the order `order.sorted`; `source_offsets` are
+/// the offsets of the keys in this order. All arrays must stay in memory until the backward pass has ended.
+template <class T>
+Variable<T> collect_weights(Graph<T>& graph, std::span<const Variable<T>> steps, const TimeOrder& order,
+                            std::span<const std::int32_t> source_offsets, PackedOffsets target, PackedOffsets source) {
+  const Variable<T> all = attention_weights(graph, target, source, 1);
+  // Calls body(t, from, to, length) for the weights of each query: those of step t from `from` on are those of all
+  // from `to` on.
+  const auto for_each_query = [steps, order, source_offsets, target, source](const auto& body) {
+    for (std::int64_t t = 0; t < std::ssize(steps); ++t)
+      for (std::int64_t r = 0; r < order.rows(t); ++r) {
+        const int sequence = order.sorted[r], length = source.length(sequence);
+        body(t, source_offsets[static_cast<std::size_t>(r)],
+             attention_weights_offset(target, source, 1, sequence, 0) + t * length, length);
+      }
+  };
+  for_each_query([&](std::int64_t t, std::int64_t from, std::int64_t to, int length) {
+    std::copy_n(steps[static_cast<std::size_t>(t)].value.data() + from, length, all.value.data() + to);
+  });
+  graph.record([for_each_query, steps, all] {
+    if (all.gradient.empty()) return;
+    const Tensor<T> gradient = all.gradient.sum();
+    for_each_query([&](std::int64_t t, std::int64_t from, std::int64_t to, int length) {
+      T* const step = steps[static_cast<std::size_t>(t)].gradient.sum().data() + from;
+      for (int i = 0; i < length; ++i) step[i] += gradient[to + i];
+    });
+  });
+  return all;
 }
 
 /// Computes hidden() for additive scores, one step of all sequences after another. The sequences are sorted by the
 /// length of their target, longest first, so that the sequences of a step are the first of the step before (see
 /// ops/recurrence.h).
 template <class T>
-Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const {
+Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   auto encoded = this->encode(graph, batch.source);
   const PackedOffsets source = batch.source.packed(), target = batch.target_in.packed();
   const std::int64_t sequences = source.sequences(), width = this->state_width();
@@ -429,10 +459,8 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
   // Each sequence has one query in each step.
   const std::span<std::int32_t> query_offsets = index_array(graph, sequences + 1);
   std::iota(query_offsets.begin(), query_offsets.end(), 0);
-  const auto weights = [&](PackedOffsets queries, PackedOffsets of_keys) {
-    return graph.arena().template tensor<T>({attention_weights_size(queries, of_keys, 1)}).data();
-  };
-  T* const all_weights = trace ? weights(target, source) : nullptr;
+  const bool wanted = trace && trace->wants(AttentionKind::cross, 0);
+  const Tensor<Variable<T>> step_weights = graph.arena().template tensor<Variable<T>>({wanted ? order.steps : 0});
 
   std::vector<Variable<T>> all_states, all_attention;
   for (std::int64_t t = 0; t < order.steps; ++t) {
@@ -449,20 +477,17 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
       keep(memory, of_keys.tokens());
     }
     const Variable<T> query = project_query(graph, states.back().hidden);
-    T* const step_weights = trace ? weights(queries, of_keys) : nullptr;
+    const Variable<T> weights = wanted ? attention_weights(graph, queries, of_keys, 1) : Variable<T>();
     const Variable<T> a = additive_attention<T>(graph, {query, 0}, {keys, 0}, {memory, 0}, graph.parameter(scorer_),
-                                                width, queries, of_keys, {.dropout = attention_dropout_}, step_weights);
-    for (std::int64_t r = 0; trace && r < rows; ++r) {
-      const int sequence = sorted[static_cast<std::size_t>(r)], length = source.length(sequence);
-      std::copy_n(step_weights + of_keys.begin(static_cast<int>(r)), length,
-                  all_weights + attention_weights_offset(target, source, 1, sequence, 0) + t * length);
-    }
+                                                width, queries, of_keys, {.dropout = attention_dropout_}, weights);
+    if (wanted) step_weights[t] = weights;
     all_states.push_back(this->decoder_->step(graph, row_block(graph, e, order.begins[t], rows), states,
                                               (*this->decoder_)[0].project_context(graph, a)));
     all_attention.push_back(a);
   }
-  if constexpr (std::is_same_v<T, float>)
-    if (trace) trace->attention(AttentionKind::cross, 0, 1, target, source, all_weights);
+  if (wanted)
+    trace->attention(AttentionKind::cross, 0, 1, target, source,
+                     collect_weights<T>(graph, step_weights.span(), order, source_offsets, target, source));
   const Variable<T> s = stack_rows<T>(graph, all_states), a = stack_rows<T>(graph, all_attention);
   return gather_rows(graph, this->read_out(graph, {s, e, a}), std::span<const std::int32_t>(places));
 }

@@ -98,7 +98,7 @@ class Rnn : public RecurrentModel<T> {
  public:
   explicit Rnn(const RnnConfig& config);
 
-  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace* trace = nullptr) const override;
+  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override { return {}; }
   RnnMemory<T> remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
@@ -116,7 +116,7 @@ class RnnAttention : public RecurrentModel<T> {
  public:
   explicit RnnAttention(const RnnAttentionConfig& config);
 
-  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace* trace = nullptr) const override;
+  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
   RnnMemory<T> remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
@@ -126,8 +126,8 @@ class RnnAttention : public RecurrentModel<T> {
 
  private:
   bool additive() const { return static_cast<bool>(scorer_); }
-  Variable<T> additive_hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const;
-  Variable<T> dot_hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const;
+  Variable<T> additive_hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const;
+  Variable<T> dot_hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const;
   Variable<T> project_query(Graph<T>& graph, const Variable<T>& state) const;
   Variable<T> attend(Graph<T>& graph, const Variable<T>& query, std::span<const std::int32_t> sentences,
                      const RnnMemory<T>& memory) const;

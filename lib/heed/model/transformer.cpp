@@ -89,7 +89,7 @@ std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedO
 }
 
 template <class T>
-EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace* trace) const {
+EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace) const {
   const PackedOffsets packed = source.packed();
   ResidualStream<T> stream =
       encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), packed.longest()));
@@ -107,7 +107,7 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
 
 template <class T>
 Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
-                                   const PackedIds& target_in, Trace* trace) const {
+                                   const PackedIds& target_in, Trace<T>* trace) const {
   const PackedOffsets packed = target_in.packed();
   ResidualStream<T> stream = decoder_norms_.start(
       graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), packed.longest()));
@@ -118,7 +118,7 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& enco
 }
 
 template <class T>
-Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace* trace) const {
+Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   const EncoderOutput<T> encoded = encode(graph, batch.source, trace);
   return decode(graph, encoded, batch.source.packed(), batch.target_in, trace);
 }

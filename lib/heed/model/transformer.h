@@ -23,7 +23,7 @@ class Transformer : public Model<T> {
   /// config contradict each other.
   explicit Transformer(const TransformerConfig& config);
 
-  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace* trace = nullptr) const override;
+  Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
   std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
@@ -31,12 +31,12 @@ class Transformer : public Model<T> {
   std::optional<ResidualNorms> residual_norms() const override;
 
   /// Runs the encoder on packed source sentences. `trace`, if not null, receives the attention weights.
-  EncoderOutput<T> encode(Graph<T>& graph, const PackedIds& source, Trace* trace = nullptr) const;
+  EncoderOutput<T> encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace = nullptr) const;
   /// Runs the decoder on all positions of given target inputs at once (teacher forcing). `encoded` is the output
   /// of encode(); `source` gives the offsets of the sentences in it. Returns the decoder's output [N, D] for N target
   /// tokens, the input of the output layer.
   Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source, const PackedIds& target_in,
-                     Trace* trace = nullptr) const;
+                     Trace<T>* trace = nullptr) const;
 
   /// Creates an empty cache of keys and values, or of states, for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {

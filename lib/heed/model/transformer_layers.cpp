@@ -56,7 +56,7 @@ EncoderLayer::EncoderLayer(const EncoderLayer& owner, NormChain& norms, int inde
 
 template <class T>
 void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
-                           const StackPositions<T>& positions, PackedOffsets source, Trace* trace) const {
+                           const StackPositions<T>& positions, PackedOffsets source, Trace<T>* trace) const {
   {
     const InferenceScope scope(graph);
     norms.advance(graph, stream,
@@ -97,7 +97,7 @@ DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, int inde
 template <class T>
 void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
                            const StackPositions<T>& positions, const EncoderOutput<T>& encoded, PackedOffsets target,
-                           PackedOffsets source, Trace* trace) const {
+                           PackedOffsets source, Trace<T>* trace) const {
   {
     const InferenceScope scope(graph);
     if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
@@ -203,9 +203,9 @@ void DecoderLayer::add_products(std::vector<Product>& products) const {
 
 #define HEED_INSTANTIATE(T)                                                                                      \
   template void EncoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&, \
-                                      PackedOffsets, Trace*) const;                                              \
+                                      PackedOffsets, Trace<T>*) const;                                           \
   template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&, \
-                                      const EncoderOutput<T>&, PackedOffsets, PackedOffsets, Trace*) const;      \
+                                      const EncoderOutput<T>&, PackedOffsets, PackedOffsets, Trace<T>*) const;   \
   template void DecoderLayer::start(Graph<T>&, const EncoderOutput<T>&, DecoderCache<T>&) const;                 \
   template void DecoderLayer::step(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&,    \
                                    DecoderCache<T>&) const;

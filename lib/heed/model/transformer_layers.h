@@ -29,7 +29,7 @@ class EncoderLayer {
   /// the stream. `trace`, if not null, receives the attention weights.
   template <class T>
   void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const StackPositions<T>& positions,
-               PackedOffsets source, Trace* trace) const;
+               PackedOffsets source, Trace<T>* trace) const;
   /// Appends the matrix products of the layer to `products`, in the order of the forward pass.
   void add_products(std::vector<Product>& products) const;
   /// Appends the tables by which this layer alone encodes positions to `tables`.
@@ -71,7 +71,7 @@ class DecoderLayer {
   /// offsets `source`.
   template <class T>
   void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const StackPositions<T>& positions,
-               const EncoderOutput<T>& encoded, PackedOffsets target, PackedOffsets source, Trace* trace) const;
+               const EncoderOutput<T>& encoded, PackedOffsets target, PackedOffsets source, Trace<T>* trace) const;
 
   /// Computes this layer's cross-attention keys and values from the output of the encoder, and stores the keys and
   /// values in the cache.

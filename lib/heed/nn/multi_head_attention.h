@@ -55,7 +55,7 @@ class MultiHeadAttention {
   /// `positions` is what SelfAttentionPositions::shared() returned for the stack.
   template <class T>
   Variable<T> self_attention(Graph<T>& graph, const Variable<T>& x, PackedOffsets packed, bool causal,
-                             TracePoint point = {}, const StackPositions<T>& positions = {}) const {
+                             TracePoint<T> point = {}, const StackPositions<T>& positions = {}) const {
     const Variable<T> qkv = project_all(graph, x);
     if (positions.rotations) rotary(graph, qkv, 2 * width_, packed, positions.rotations);
     AttentionOptions options = options_;
@@ -68,7 +68,7 @@ class MultiHeadAttention {
   /// Shapes: x [N, D], memory [S, D] -> [N, D].
   template <class T>
   Variable<T> cross_attention(Graph<T>& graph, const Variable<T>& x, const Variable<T>& memory, PackedOffsets queries,
-                              PackedOffsets keys, TracePoint point = {}) const {
+                              PackedOffsets keys, TracePoint<T> point = {}) const {
     const Variable<T> q = project_query(graph, x), kv = project_memory(graph, memory);
     return output(graph, attend<T>(graph, {q, 0}, {kv, 0}, {kv, width_}, queries, keys, options_, point));
   }
@@ -171,35 +171,29 @@ class MultiHeadAttention {
     products.push_back(place);
   }
 
-  /// Runs the attention op. Where `point` has a trace (a receiver of attention weights), hands the attention weights to
-  /// the trace.
+  /// Runs the attention op. Where `point` has a trace (a receiver of attention weights) that wants them, hands the
+  /// attention weights to the trace.
   template <class T>
   Variable<T> attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,
                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
-                     const TracePoint& point, const PositionBias<T>& positions = {}) const {
-    if constexpr (std::is_same_v<T, float>) {
-      if (point.trace) {
-        const Tensor<float> weights =
-            graph.arena().template tensor<float>({attention_weights_size(queries, keys, options.heads)});
-        const Variable<T> out =
-            score_and_attend(graph, query, key, value, queries, keys, options, weights.data(), positions);
-        point.trace->attention(point.kind, point.layer, options.heads, queries, keys, weights.data());
-        return out;
-      }
-    }
-    return score_and_attend(graph, query, key, value, queries, keys, options, static_cast<T*>(nullptr), positions);
+                     const TracePoint<T>& point, const PositionBias<T>& positions = {}) const {
+    if (!point.wants()) return score_and_attend(graph, query, key, value, queries, keys, options, {}, positions);
+    const Variable<T> weights = attention_weights(graph, queries, keys, options.heads);
+    const Variable<T> out = score_and_attend(graph, query, key, value, queries, keys, options, weights, positions);
+    point.trace->attention(point.kind, point.layer, options.heads, queries, keys, weights);
+    return out;
   }
-  /// Runs the attention op of this layer's scores. `weights_out` may be null. Throws Error where positions add terms to
+  /// Runs the attention op of this layer's scores. `weights` may be absent. Throws Error where positions add terms to
   /// additive scores.
   template <class T>
   Variable<T> score_and_attend(Graph<T>& graph, const HeadsInput<T>& query, const HeadsInput<T>& key,
                                const HeadsInput<T>& value, PackedOffsets queries, PackedOffsets keys,
-                               const AttentionOptions& options, T* weights_out,
+                               const AttentionOptions& options, const Variable<T>& weights,
                                const PositionBias<T>& positions) const {
     if (scorer_ && positions) throw Error("internal: additive scores have no terms of positions");
     if (scorer_)
-      return additive_attention(graph, query, key, value, scorer(graph), width_, queries, keys, options, weights_out);
-    return attention(graph, query, key, value, width_, queries, keys, options, weights_out, positions);
+      return additive_attention(graph, query, key, value, scorer(graph), width_, queries, keys, options, weights);
+    return attention(graph, query, key, value, width_, queries, keys, options, weights, positions);
   }
 
   std::int64_t width_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "heed/autograd/graph.h"
 #include "heed/tensor/packed.h"
 
 namespace heed {
@@ -9,24 +10,33 @@ namespace heed {
 enum class AttentionKind { encoder, decoder, cross };
 
 /// The interface that receives the attention weights of a forward pass. A model calls the trace that the caller passed
-/// and does not know what the trace does with the weights (for example draw a picture).
+/// and does not know what the trace does with the weights (for example draw a picture, or compute a loss from them).
+template <class T>
 class Trace {
  public:
   virtual ~Trace() = default;
 
-  /// Receives the attention weights of one layer (`layer` counts from 0). `weights` holds, for each sequence b and each
-  /// head h, a row-major matrix [T_b, S_b] of probabilities; the matrices follow each other without gaps (see
-  /// ops/attention.h). The memory of `weights` is valid during the call only.
+  /// Tells whether the trace receives the attention weights of this layer (`layer` counts from 0). A model computes the
+  /// weights of no other layers.
+  virtual bool wants(AttentionKind kind, int layer) const = 0;
+  /// Receives the attention weights of one layer. `weights` holds, for each sequence b and each head h, a row-major
+  /// matrix [T_b, S_b] of probabilities; the matrices follow each other without gaps, and elements without a meaning
+  /// may follow them (see ops/attention.h). In training, ops may compute with `weights`. In inference, the memory of
+  /// `weights` is valid during the call only.
   virtual void attention(AttentionKind kind, int layer, int heads, PackedOffsets queries, PackedOffsets keys,
-                         const float* weights) = 0;
+                         const Variable<T>& weights) = 0;
 };
 
 /// The trace that receives the attention weights of an attention layer, and the layer's place in the model, which is
 /// reported together with the weights. Without a trace nothing is reported.
+template <class T>
 struct TracePoint {
-  Trace* trace = nullptr;
+  Trace<T>* trace = nullptr;
   AttentionKind kind = AttentionKind::encoder;
   int layer = 0;
+
+  /// Tells whether there is a trace that receives the weights of this layer.
+  bool wants() const { return trace && trace->wants(kind, layer); }
 };
 
 }  // namespace heed

@@ -9,7 +9,7 @@ namespace heed {
 template <class T>
 Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value,
                                const Variable<T>& scorer, std::int64_t width, PackedOffsets queries, PackedOffsets keys,
-                               const AttentionOptions& options, T* weights_out) {
+                               const AttentionOptions& options, const Variable<T>& weights) {
   check_attention_arguments("additive_attention", query, key, value, width, queries, keys, options);
   check_shape("additive_attention", "scorer", scorer.shape(), {width});
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
@@ -19,24 +19,23 @@ Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<
       .scorer = scorer.value.data(),
       .scorer_gradient = nullptr};
   const Variable<T> out = graph.result({queries.tokens(), width});
-  T* weights = nullptr;
-  if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
-  additive_attention_forward(graph.device(), arrays, weights, out.value.data());
-  if (weights_out) std::copy(weights, weights + size, weights_out);
-  graph.record([&device = graph.device(), query, key, value, scorer, arrays, weights, out] {
+  T* const kept = kept_weights(graph, weights, size);
+  additive_attention_forward(graph.device(), arrays, kept, out.value.data());
+  graph.record([&device = graph.device(), query, key, value, scorer, weights, arrays, kept, out] {
     AdditiveAttentionArrays<T> back = arrays;
     set_attention_gradients(query, key, value, back.attention);
+    back.attention.weights_gradient = weights_gradient(weights);
     back.scorer_gradient = scorer.gradient.sum().data();
-    additive_attention_backward(device, back, weights, static_cast<const T*>(out.gradient.sum().data()));
+    additive_attention_backward(device, back, kept, static_cast<const T*>(out.gradient.sum().data()));
   });
   return out;
 }
 
 template Variable<float> additive_attention(Graph<float>&, HeadsInput<float>, HeadsInput<float>, HeadsInput<float>,
                                             const Variable<float>&, std::int64_t, PackedOffsets, PackedOffsets,
-                                            const AttentionOptions&, float*);
+                                            const AttentionOptions&, const Variable<float>&);
 template Variable<double> additive_attention(Graph<double>&, HeadsInput<double>, HeadsInput<double>, HeadsInput<double>,
                                              const Variable<double>&, std::int64_t, PackedOffsets, PackedOffsets,
-                                             const AttentionOptions&, double*);
+                                             const AttentionOptions&, const Variable<double>&);
 
 }  // namespace heed

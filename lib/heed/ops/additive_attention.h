@@ -10,7 +10,7 @@ namespace heed {
 /// softmax(scores) and O = dropout(P) V, as in attention().
 ///
 /// Shapes: query [Nq, ..], key and value [Nk, ..], scorer [D] -> [Nq, D]. The arguments and errors are those of
-/// attention(), and so is the order of `weights_out`. A query's result does not depend on the other queries and
+/// attention(), and so is the variable `weights`. A query's result does not depend on the other queries and
 /// sequences, bit for bit.
 /// Saved for the backward pass: P of all heads and the mask of the dropout. The tangents, D numbers for each pair of a
 /// query and a key, are computed again.
@@ -20,7 +20,7 @@ namespace heed {
 template <class T>
 Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value,
                                const Variable<T>& scorer, std::int64_t width, PackedOffsets queries, PackedOffsets keys,
-                               const AttentionOptions& options, T* weights_out = nullptr);
+                               const AttentionOptions& options, const Variable<T>& weights = {});
 
 /// The operands of the additive attention kernels: those of attention, and the scorer [D] with its gradient, which is
 /// null where the caller does not want it.

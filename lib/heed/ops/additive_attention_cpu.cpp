@@ -82,6 +82,7 @@ void attend_additive_backward(T* scratch, const AdditiveAttentionArrays<T>* arra
         const std::int64_t at = head.weights_at + (begin + i) * head.keys;
         T* const row = g + i * stride;
         softmax_gradient_row(row, weights + at, keys, a.mask.from(at), T(1), dropped + i * stride);
+        if (a.weights_gradient) add_softmax_gradient_row(a.weights_gradient + at, weights + at, keys, T(1), row);
         std::fill(row + keys, row + (keys + 3) / 4 * 4, T(0));
         query.set(head.query + (begin + i) * a.query_stride, d, depth);
         backward_query(static_cast<const T*>(row), query, all_keys, a.causal ? begin + i + 1 : keys, depth, dq, ds);

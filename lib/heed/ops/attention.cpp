@@ -39,8 +39,8 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
-                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options, T* weights_out,
-                      const PositionBias<T>& positions) {
+                      PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
+                      const Variable<T>& weights, const PositionBias<T>& positions) {
   check_attention_arguments("attention", query, key, value, width, queries, keys, options);
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   if (positions) check_lengths(queries, keys);
@@ -50,24 +50,30 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
     arrays.positions =
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);
   const Variable<T> out = graph.result({queries.tokens(), width});
-  T* weights = nullptr;
-  if (graph.recording() || weights_out) weights = graph.arena().template tensor<T>({size + kAttentionSlack}).data();
-  attention_forward(graph.device(), arrays, weights, out.value.data());
-  if (weights_out) std::copy(weights, weights + size, weights_out);
-  graph.record([&device = graph.device(), query, key, value, positions, arrays, weights, out] {
+  T* const kept = kept_weights(graph, weights, size);
+  attention_forward(graph.device(), arrays, kept, out.value.data());
+  graph.record([&device = graph.device(), query, key, value, weights, positions, arrays, kept, out] {
     AttentionArrays<T> back = arrays;
+    back.weights_gradient = weights_gradient(weights);
     set_attention_gradients(query, key, value, back);
     set_position_gradients(positions, back.positions);
-    attention_backward(device, back, weights, static_cast<const T*>(out.gradient.sum().data()));
+    attention_backward(device, back, kept, static_cast<const T*>(out.gradient.sum().data()));
   });
   return out;
 }
 
+template <class T>
+Variable<T> attention_weights(Graph<T>& graph, PackedOffsets queries, PackedOffsets keys, int heads) {
+  return graph.result({attention_weights_size(queries, keys, heads) + kAttentionSlack});
+}
+
 template Variable<float> attention(Graph<float>&, HeadsInput<float>, HeadsInput<float>, HeadsInput<float>, std::int64_t,
-                                   PackedOffsets, PackedOffsets, const AttentionOptions&, float*,
+                                   PackedOffsets, PackedOffsets, const AttentionOptions&, const Variable<float>&,
                                    const PositionBias<float>&);
 template Variable<double> attention(Graph<double>&, HeadsInput<double>, HeadsInput<double>, HeadsInput<double>,
-                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&, double*,
-                                    const PositionBias<double>&);
+                                    std::int64_t, PackedOffsets, PackedOffsets, const AttentionOptions&,
+                                    const Variable<double>&, const PositionBias<double>&);
+template Variable<float> attention_weights(Graph<float>&, PackedOffsets, PackedOffsets, int);
+template Variable<double> attention_weights(Graph<double>&, PackedOffsets, PackedOffsets, int);
 
 }  // namespace heed

@@ -36,12 +36,14 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 /// with the probabilities P = softmax(Q K^T / sqrt(d)).
 ///
 /// Shapes: query [Nq, ..], key and value [Nk, ..] -> [Nq, D]. `queries` and `keys` are the offsets of the same number
-/// of sequences. A query of a sequence without keys gives zeros. `weights_out`, where not null, receives P before the
-/// dropout, attention_weights_size() numbers. The offsets must stay in memory until the backward pass has ended.
+/// of sequences. A query of a sequence without keys gives zeros. `weights`, where present, is a variable that
+/// attention_weights() created just before; it receives P before the dropout, and other ops may compute with it. The
+/// offsets must stay in memory until the backward pass has ended.
 /// `positions` are the terms that positions add to a self-attention (see position_bias.h); each sequence must then have
 /// as many keys as queries.
 /// Saved for the backward pass: P of all heads and the mask of the dropout.
-/// Backward: with G = dO V^T, multiplied by the dropout's mask, and dS = P (G - rowsum(P G)) / sqrt(d): dQ += dS K, dK
+/// Backward: with G = dO V^T, multiplied by the dropout's mask, plus the gradient of `weights`, and dS = P (G -
+/// rowsum(P G)) / sqrt(d): dQ += dS K, dK
 /// += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients
 /// are skipped. A bias of the logits gets the sums of sqrt(d) dS over the pairs of query and key at each distance.
 /// Relative vectors count as further keys and values: G gets dO a^V, dQ gets dS a^K, and the gradients of a^K and a^V
@@ -49,7 +51,12 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 template <class T>
 Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, HeadsInput<T> value, std::int64_t width,
                       PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
-                      T* weights_out = nullptr, const PositionBias<T>& positions = {});
+                      const Variable<T>& weights = {}, const PositionBias<T>& positions = {});
+
+/// Creates the variable that receives the attention weights of an attention: attention_weights_size() numbers, and
+/// kAttentionSlack elements without a meaning.
+template <class T>
+Variable<T> attention_weights(Graph<T>& graph, PackedOffsets queries, PackedOffsets keys, int heads);
 
 /// The operands of the attention kernels. Each pointer points to the first of the D columns that the attention uses.
 template <class T>
@@ -69,6 +76,8 @@ struct AttentionArrays {
   PackedOffsets queries, keys;
   DropoutMask<T> mask;  ///< the dropout mask of the attention weights
   PositionArrays<T> positions = {};
+  /// The gradient of the attention weights before the dropout that other ops have computed; null where there is none.
+  const T* weights_gradient = nullptr;
 };
 
 /// The number of queries that the attention kernels process at a time. The attention logits of so few queries stay in

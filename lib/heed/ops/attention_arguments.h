@@ -76,6 +76,20 @@ void check_attention_arguments(const char* op, const HeadsInput<T>& query, const
   check_heads_input(op, "value", value, keys.tokens(), width);
 }
 
+/// Returns the memory in which an attention keeps its `size` attention weights for the backward pass: that of
+/// `weights`, where present, or, in training, memory of the arena. Null where nobody reads the attention weights.
+template <class T>
+T* kept_weights(Graph<T>& graph, const Variable<T>& weights, std::int64_t size) {
+  if (weights) return weights.value.data();
+  return graph.recording() ? graph.arena().template tensor<T>({size + kAttentionSlack}).data() : nullptr;
+}
+
+/// Returns the gradient of the attention weights that other ops have computed; null where none has.
+template <class T>
+const T* weights_gradient(const Variable<T>& weights) {
+  return weights.tracked() && !weights.gradient.empty() ? weights.gradient.sum().data() : nullptr;
+}
+
 /// Returns the operands of the forward kernel: the arrays without gradients.
 template <class T>
 AttentionArrays<T> attention_arrays(const HeadsInput<T>& query, const HeadsInput<T>& key, const HeadsInput<T>& value,

@@ -172,6 +172,7 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
         const std::int64_t at = head.weights_at + (begin + i) * head.keys, seen = a.causal ? begin + i + 1 : keys;
         if (first > 0) add_by_distance(products, first, begin + i - positions.distance, row, seen, keys);
         softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, dropped + i * stride + first);
+        if (a.weights_gradient) add_softmax_gradient_row(a.weights_gradient + at, weights + at, keys, scale, row);
         if (has_bias)
           add_scaled<false>(
               row, inverse_scale, seen,

@@ -108,6 +108,16 @@ HWY_INLINE void softmax_gradient_row(T* HWY_RESTRICT g, const T* HWY_RESTRICT p,
   }
 }
 
+/// Adds, for one query, the gradient of the scores that comes from a gradient `dp` of the attention weights `p` before
+/// the dropout: g += scale p (dp - sum(p dp)).
+template <class T>
+HWY_NOINLINE void add_softmax_gradient_row(const T* HWY_RESTRICT dp, const T* HWY_RESTRICT p, std::int64_t columns,
+                                           T scale, T* HWY_RESTRICT g) {
+  T sum = 0;
+  for (std::int64_t i = 0; i < columns; ++i) sum += p[i] * dp[i];
+  for (std::int64_t i = 0; i < columns; ++i) g[i] += scale * p[i] * (dp[i] - sum);
+}
+
 /// Fills `count` rows of n elements with zeros; rows begin `stride` elements apart.
 template <class T>
 HWY_INLINE void zero_rows(T* rows, std::int64_t count, std::int64_t n, std::int64_t stride) {

@@ -88,14 +88,15 @@ class SentenceReader {
 };
 
 /// Copies the attention weights that the report needs for one sentence.
-class TraceCopy : public Trace {
+class TraceCopy : public Trace<float> {
  public:
   TraceCopy(const AttentionReport& report, std::vector<SentenceAttention::Head>& heads)
       : report_(report), heads_(heads) {}
 
+  bool wants(AttentionKind kind, int) const override { return report_.wants(kind); }
   void attention(AttentionKind kind, int layer, int heads, PackedOffsets queries, PackedOffsets keys,
-                 const float* weights) override {
-    if (!report_.wants(kind)) return;
+                 const Variable<float>& variable) override {
+    const float* weights = variable.value.data();
     const auto size = static_cast<std::size_t>(queries.length(0)) * static_cast<std::size_t>(keys.length(0));
     for (int head = 1; head <= heads; ++head, weights += size)
       heads_.push_back({kind, layer + 1, head, std::vector<float>(weights, weights + size)});

@@ -53,7 +53,7 @@ class TranslateRun {
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
     const Model<float>& first = *translator_.checkpoint(0).model;
-    if (!options.alignment.empty() && !has_attention(first, AttentionKind::cross))
+    if (!options.alignment.empty() && last_cross_attention(first) < 0)
       throw UsageError("--alignment: " + options.models.front() + " is a model of the task " +
                        std::string(architecture(first.config())) + ", which has no attention to the source");
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
