@@ -27,6 +27,9 @@ CASES = {
     **{positions: dict(norm=norm, positions=positions, activation="relu", tied="all", output_bias=False)
        for positions, norm in (("none", "post"), ("relative", "pre"), ("alibi", "post"), ("rotary", "pre"), ("t5", "post"))},
     "additive": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, attention="additive"),
+    "guided": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, alignment_weight=0.3),
+    "guided additive": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, attention="additive",
+                            alignment_weight=0.7),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
     "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
@@ -36,6 +39,8 @@ V, D, H, FF, LAYERS, MAX, MOST_DISTANCE = 11, 8, 2, 12, 2, 16, 16
 SOURCE = [[4, 5, 6, 3], [7, 3], [8, 9, 10, 4, 5, 3]]
 TARGET_IN = [[2, 6, 7], [2, 9, 4, 5, 8], [2]]
 TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
+# Links of an alignment: sequence, target position, source position, share of the target position.
+ALIGNMENT = [[0, 0, 2, 0.5], [0, 0, 0, 0.5], [0, 1, 1, 1], [1, 0, 0, 1], [1, 3, 1, 1], [2, 0, 4, 0.25], [2, 0, 1, 0.75]]
 
 
 def owner(case, i):
@@ -181,7 +186,8 @@ def run(case):
             y = y + torch.einsum("hij,ijd->hid", probabilities, w[p + "/relative_values/weight"][clipped])
         return y
 
-    def attend(x, memory, p, causal):
+    def attend(x, memory, p, causal, weights=None):
+        """Computes an attention. The mean over the heads of its weights is appended to the list `weights`."""
         split = lambda y: y.view(len(y), H, D // H).transpose(0, 1)
         q, k, v = split(linear(x, p + "/query")), split(linear(memory, p + "/key")), split(linear(memory, p + "/value"))
         if case.get("attention") == "additive":
@@ -189,11 +195,15 @@ def run(case):
             scores = (torch.tanh(q[:, :, None] + k[:, None]) * scorer).sum(-1)
             if causal:
                 scores = scores.masked_fill(torch.ones(len(x), len(memory)).triu(1).bool(), -math.inf)
-            y = torch.softmax(scores, -1) @ v
+            probabilities = torch.softmax(scores, -1)
+            y = probabilities @ v
         elif case["positions"] in ("relative", "alibi", "rotary", "t5") and p.endswith("self_attention"):
             y = attend_with_positions(q, k, v, p, causal)
         else:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            probabilities = torch.softmax(q @ k.mT / math.sqrt(D // H), -1)
+        if weights is not None:
+            weights.append(probabilities.mean(0))
         return linear(y.transpose(0, 1).reshape(len(x), D), p + "/output")
 
     def feed_forward(x, p):
@@ -227,7 +237,7 @@ def run(case):
     output = w["output/weight"] if case["tied"] == "none" else w[f"embeddings/{target_name}/weight"]
     cross = case.get("cross", "last")
     autoreg = case.get("autoreg", "self_attention")
-    memories, hiddens, logits = [], [], []
+    memories, hiddens, logits, guided = [], [], [], []
     for s, t in zip(SOURCE, TARGET_IN):
         x = embed(s, source_name)
         sums = []  # what each encoder layer leaves in the residual stream
@@ -248,7 +258,8 @@ def run(case):
         for i in range(LAYERS):
             p = f"decoder/layers/{owner(case, i)}"
             x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))
-            x = sublayer(x, p + "/cross_attention_norm", lambda y: attend(y, memory_of(i), p + "/cross_attention", False))
+            x = sublayer(x, p + "/cross_attention_norm",
+                         lambda y: attend(y, memory_of(i), p + "/cross_attention", False, guided if i == LAYERS - 1 else None))
             x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
         x = norm(x, "decoder/norm") if pre else x
         z = x @ output.T
@@ -260,6 +271,8 @@ def run(case):
     y = torch.tensor(sum(TARGET_OUT, []))
     loss = F.cross_entropy(torch.cat(logits), y, label_smoothing=0.1, reduction="sum")
     nll = F.cross_entropy(torch.cat(logits), y, reduction="sum")
+    if "alignment_weight" in case:
+        loss = loss - case["alignment_weight"] * sum(share * torch.log(guided[b][t, s] + 1e-6) for b, t, s, share in ALIGNMENT)
     loss.backward()
     flat = lambda t: [float(f"{v:.12g}") for v in t.detach().reshape(-1).tolist()]
     return dict(
@@ -270,5 +283,5 @@ def run(case):
 
 
 print(json.dumps(dict(made_by="scripts/reference/make_transformer_reference.py", torch=torch.__version__.split("+")[0],
-                      source=SOURCE, target_in=TARGET_IN, target_out=TARGET_OUT,
+                      source=SOURCE, target_in=TARGET_IN, target_out=TARGET_OUT, alignment=ALIGNMENT,
                       cases={name: run(case) for name, case in CASES.items()}), indent=None, separators=(",", ":")))

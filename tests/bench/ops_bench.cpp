@@ -169,7 +169,7 @@ void attention_both_ways(benchmark::State& state) {
       positions = {.relative_keys = graph.input(vectors, true), .relative_values = graph.input(vectors, true)};
     if (kind == PositionEncoding::rotary) rotary(graph, qkv, 2 * width, {offsets}, rotations);
     const auto y = attention<float>(graph, {qkv, 0}, {qkv, width}, {qkv, 2 * width}, width, {offsets}, {offsets},
-                                    {heads, causal, 0.1}, nullptr, positions);
+                                    {heads, causal, 0.1}, {}, positions);
     const auto loss = graph.result({});
     graph.record([y, dy] { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
     graph.backward(loss);

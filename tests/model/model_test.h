@@ -53,7 +53,11 @@ inline nlohmann::json reference(const std::string& file) {
 
 /// Returns the batch of a reference file.
 inline Batch batch_of(const nlohmann::json& all) {
-  return {pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  Batch batch{pack(all["source"]), pack(all["target_in"]), pack(all["target_out"]).ids};
+  for (const auto& link : all.value("alignment", nlohmann::json::array()))
+    batch.alignment.push_back(
+        {link[0].get<std::int32_t>(), link[1].get<std::int32_t>(), link[2].get<std::int32_t>(), link[3].get<float>()});
+  return batch;
 }
 
 template <class T>
@@ -74,8 +78,9 @@ void check_loss_and_gradients(const Model<T>& model, ParameterValues<T>& values,
   Arena arena;
   CpuContext device{arena};
   Graph<T> graph(device, values, gradients);
-  CrossEntropySums sums;
-  const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1}, &sums);
+  LossSums sums;
+  const double weight = c.value("alignment_weight", 0.0);
+  const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .alignment_weight = weight}, &sums);
   CHECK(loss.value[0] == doctest::Approx(number(c["loss"])).epsilon(tolerance));
   CHECK(sums.negative_log_likelihood == doctest::Approx(number(c["nll"])).epsilon(tolerance));
   CHECK(sums.tokens == static_cast<double>(batch.target_out.size()));
@@ -95,7 +100,7 @@ void check_loss_and_gradients(const Model<T>& model, ParameterValues<T>& values,
 }
 
 /// Checks the gradients of the loss against finite differences: for each parameter, the element with the largest
-/// gradient and four random ones. The model may have dropout.
+/// gradient and four random ones. The model may have dropout. Where the batch has alignments, the loss includes them.
 inline void check_finite_differences(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
                                      bool has_dropout) {
   ParameterValues<double> gradients(model.layout());
@@ -106,8 +111,9 @@ inline void check_finite_differences(const Model<double>& model, ParameterValues
   const auto loss_of = [&](const DropoutKey& key, bool backward) {
     graph.reset();
     graph.set_dropout(key);
-    CrossEntropySums sums;
-    const Variable<double> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .scale = 0.5}, &sums);
+    LossSums sums;
+    const Variable<double> loss =
+        model.loss(graph, batch, {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3}, &sums);
     const double value = loss.value[0];
     if (backward) graph.backward(loss);
     return value;

@@ -94,7 +94,7 @@ TEST_CASE(
   Arena arena;
   CpuContext device{arena};
   Graph<float> training(device, values, gradients), inference(device, values);
-  CrossEntropySums trained, read, moved;
+  LossSums trained, read, moved;
   training.backward(model.loss(training, batch, {}, &trained));
   for (const ParameterInfo& info : model.layout().running()) {
     CAPTURE(info.name);
@@ -110,7 +110,7 @@ TEST_CASE(
   inference.reset();
   model.loss(inference, batch, {}, &moved);
   CHECK(moved.loss != read.loss);
-  CrossEntropySums again;
+  LossSums again;
   training.reset();
   model.loss(training, batch, {}, &again);
   CHECK(again.loss == trained.loss);

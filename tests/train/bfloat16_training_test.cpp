@@ -33,7 +33,7 @@ Gradients gradients_of(const Transformer<float>& model, Precision precision, std
   ThreadPool pool(1);
   GradientWorkers workers(model.layout(), loss_of(model), precision, pool);
   const std::vector<Shard> shards{{batches[0], corpus.target_tokens()}};
-  const CrossEntropySums sums = workers.compute(
+  const LossSums sums = workers.compute(
       parameters, corpus, shards, {.label_smoothing = 0.1, .scale = 1.0 / static_cast<double>(corpus.target_tokens())},
       {.seed = 5, .update = update});
   const double norm = workers.reduce();

@@ -25,7 +25,7 @@ std::vector<Shard> shards_of(const ParallelCorpus& corpus, const std::vector<std
 struct Outcome {
   std::vector<float> gradient;
   double norm = 0;
-  CrossEntropySums sums;
+  LossSums sums;
 };
 
 Outcome gradient_of(int threads, std::size_t parts, double dropout = 0) {
@@ -88,8 +88,8 @@ TEST_CASE("evaluation has no dropout and leaves gradients alone") {
   const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
   ThreadPool pool(2);
   GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
-  const CrossEntropySums one = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 5));
-  const CrossEntropySums two = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 2));
+  const LossSums one = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 5));
+  const LossSums two = workers.evaluate(parameters, corpus, shards_of(corpus, batches[0], 2));
   CHECK(one.negative_log_likelihood == doctest::Approx(two.negative_log_likelihood).epsilon(1e-6));
   CHECK(workers.reduce() == 0);
 }
@@ -139,7 +139,7 @@ TEST_CASE("an update moves running averages by a tenth; the gradient's norm and 
     const Optimizer optimizer(settings, layout, memory);
     GradientWorkers workers(layout, loss_of(model), Precision::float32, pool);
     UpdateStep step(workers, optimizer, parameters, nullptr, 0, pool);
-    const UpdateStep::Result result = step.run(corpus, shards, 0, key, 1, 0.01);
+    const UpdateStep::Result result = step.run(corpus, shards, {}, key, 1, 0.01);
     CHECK(result.applied);
     CHECK(result.gradient_norm == doctest::Approx(norm).epsilon(1e-5));
     CHECK(parameters.flat()[0] != before.flat()[0]);

@@ -48,7 +48,7 @@ inline TransformerConfig small_config(double dropout = 0.1) {
 }
 
 inline BatchLoss loss_of(const Model<float>& model) {
-  return [&model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options, CrossEntropySums* sums) {
+  return [&model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
     return model.loss(graph, batch, options, sums);
   };
 }

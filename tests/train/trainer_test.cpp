@@ -18,8 +18,8 @@ namespace {
 /// signal; when `spoil` returns true, the loss becomes NaN.
 BatchLoss hooked(const ResumableCheckpoint& run, std::function<bool()> spoil) {
   const auto model = run.checkpoint.model;
-  return [model, spoil = std::move(spoil)](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                                           CrossEntropySums* sums) {
+  return [model, spoil = std::move(spoil)](Graph<float>& graph, const Batch& batch, const LossOptions& options,
+                                           LossSums* sums) {
     const Variable<float> loss = model->loss(graph, batch, options, sums);
     if (graph.recording() && spoil()) sums->loss = NAN;
     return loss;
@@ -226,12 +226,11 @@ TEST_CASE("a validation that is not finite is never the best one, and the state 
   run.run.after = "4e";
   run.prepare();
   const auto model = run.state->checkpoint.model;
-  run.go(
-      [&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options, CrossEntropySums* sums) {
-        const Variable<float> loss = model->loss(graph, batch, options, sums);
-        if (!graph.recording() && run.state->state.epoch != 2) sums->negative_log_likelihood = NAN;
-        return loss;
-      });
+  run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+    const Variable<float> loss = model->loss(graph, batch, options, sums);
+    if (!graph.recording() && run.state->state.epoch != 2) sums->negative_log_likelihood = NAN;
+    return loss;
+  });
   const TrainingState state = load_resumable_checkpoint(run.path)->state;
   REQUIRE(state.validations.size() == 4);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -248,7 +247,8 @@ TEST_CASE("an update without tokens is refused") {
   run.prepare();
   Optimizer optimizer(run.optimizer.resolve(), run.state->checkpoint.model->layout(), run.state->arrays);
   UpdateStep step(*run.workers, optimizer, run.state->checkpoint.parameters, nullptr, 0, run.pool);
-  CHECK_THROWS_WITH_AS(step.run(run.corpus, {}, 0.1, {}, 1, 0.01), "internal: an update without target tokens", Error);
+  CHECK_THROWS_WITH_AS(step.run(run.corpus, {}, {.label_smoothing = 0.1}, {}, 1, 0.01),
+                       "internal: an update without target tokens", Error);
 }
 
 TEST_CASE("a finished average still holds what training needs to go on") {
@@ -326,8 +326,7 @@ TEST_CASE("an update whose gradient alone is not finite is skipped, counted, rep
     std::vector<std::vector<float>> before, after;
     int calls = 0;
     // The loss of the fifth batch is as usual, but the gradient has one element that is not finite.
-    run.go([&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                      CrossEntropySums* sums) {
+    run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
       const Variable<float> loss = model->loss(graph, batch, options, sums);
       if (!graph.recording()) return loss;
       ++calls;
@@ -389,8 +388,7 @@ TEST_CASE("after a rollback no worse model takes the place of the best one") {
     const auto model = run.state->checkpoint.model;
     // Updates 9 to 11 diverge after a good validation at update 8. Later validations are worse, because the learning
     // goes wrong.
-    run.go([&, model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                      CrossEntropySums* sums) {
+    run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
       const Variable<float> loss = model->loss(graph, batch, options, sums);
       const bool learning = graph.recording();
       if (learning) ++calls;

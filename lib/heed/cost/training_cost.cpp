@@ -356,8 +356,8 @@ TrainingCost measured_cost(const Model<float>& model, const ParameterValues<floa
   ParameterValues<float> copy = parameters;
   NamedParameterValues memory;
   const Optimizer updater(optimizer, model.layout(), memory);
-  const BatchLoss loss = [&model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& loss_options,
-                                  CrossEntropySums* sums) { return model.loss(graph, batch, loss_options, sums); };
+  const BatchLoss loss = [&model](Graph<float>& graph, const Batch& batch, const LossOptions& loss_options,
+                                  LossSums* sums) { return model.loss(graph, batch, loss_options, sums); };
   GradientWorkers workers(model.layout(), loss, precision, pool);
   UpdateStep step(workers, updater, copy, nullptr, 0, pool);
   EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
@@ -371,8 +371,8 @@ TrainingCost measured_cost(const Model<float>& model, const ParameterValues<floa
     for (int i = 0; i < options.optimizer_delay; ++i)
       cut_into_shards(examples, batches[next++ % batches.size()], shards);
     const double seconds = seconds_of([&] {
-      step.run(examples, shards, options.label_smoothing, {.seed = 1, .update = static_cast<std::uint64_t>(update)},
-               update + 1, 0);
+      step.run(examples, shards, options.loss(), {.seed = 1, .update = static_cast<std::uint64_t>(update)}, update + 1,
+               0);
     });
     if (update == 0) continue;
     cost.seconds += seconds;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "heed/data/word_alignment.h"
+
 namespace heed {
 namespace {
 
@@ -15,7 +17,23 @@ struct EncodedPair {
   TextPair text;
   std::vector<std::int32_t> source, target;
   std::int64_t line = 0;
+  /// The line of the pair's word alignment and what it says, if the corpus has alignments.
+  std::string alignment = {};
+  std::vector<PieceLink> links = {};
 };
+
+/// Reads the alignment of a pair, or at the end of the pairs, where `more` is false, checks that there are no more
+/// alignments. Throws Error where the alignments do not end with the pairs.
+void read_alignment(LineReader& alignments, bool more, const PairReader& reader, std::string& line) {
+  if (alignments.next(line) == more) return;
+  const auto lines = [](std::int64_t count) { return format_count(count) + (count == 1 ? " line" : " lines"); };
+  const std::string rule = " (each sentence pair needs its alignment, if only an empty line)";
+  if (more)
+    throw Error(Position{alignments.name()},
+                "has " + lines(alignments.line_number()) + ", but " + reader.name() + " has more" + rule);
+  throw Error(Position{alignments.name()},
+              "has more lines than " + reader.name() + ", which has " + lines(reader.line_number()) + rule);
+}
 
 /// Returns the number of words, separated by white space, in a line.
 std::int64_t count_words(std::string_view text) {
@@ -38,8 +56,13 @@ std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {
 class Collector {
  public:
   Collector(const PairReader& reader, const EncodeOptions& options, ParallelCorpus& corpus, CorpusReport& report,
-            std::vector<std::string>* target_lines)
-      : reader_(reader), options_(options), corpus_(corpus), report_(report), target_lines_(target_lines) {}
+            std::vector<std::string>* target_lines, bool aligned)
+      : reader_(reader),
+        options_(options),
+        corpus_(corpus),
+        report_(report),
+        target_lines_(target_lines),
+        aligned_(aligned) {}
 
   void take(EncodedPair& pair) {
     ++report_.pairs;
@@ -60,6 +83,7 @@ class Collector {
     report_.source_words += count_words(pair.text.source);
     report_.target_words += count_words(pair.text.target);
     corpus_.add(pair.source, pair.target, pair.line);
+    if (aligned_) corpus_.add_links(pair.links);
     if (target_lines_) target_lines_->push_back(pair.text.target);
   }
 
@@ -90,27 +114,36 @@ class Collector {
   ParallelCorpus& corpus_;
   CorpusReport& report_;
   std::vector<std::string>* target_lines_;
+  bool aligned_;
 };
 
 }  // namespace
 
 ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const TextModel& target,
                              const EncodeOptions& options, ThreadPool& pool, Log& log, CorpusReport& report,
-                             std::vector<std::string>* target_lines) {
+                             std::vector<std::string>* target_lines, LineReader* alignments) {
   ParallelCorpus corpus;
-  Collector collector(reader, options, corpus, report, target_lines);
+  Collector collector(reader, options, corpus, report, target_lines, alignments != nullptr);
   Progress progress(log, "reading " + reader.name(), "pairs", [&] { return reader.share(); });
   std::vector<EncodedPair> chunk(kPairsPerThread * static_cast<std::size_t>(pool.size()));
   for (bool more = true; more;) {
     std::size_t filled = 0;
-    while (filled < chunk.size() && (more = reader.next(chunk[filled].text)))
-      chunk[filled++].line = reader.line_number();
+    while (more && filled < chunk.size()) {
+      more = reader.next(chunk[filled].text);
+      if (alignments) read_alignment(*alignments, more, reader, chunk[filled].alignment);
+      if (more) chunk[filled++].line = reader.line_number();
+    }
     pool.run([&](int thread) {
       const Slice slice = slice_of(static_cast<std::int64_t>(filled), pool.size(), thread);
       for (auto i = static_cast<std::size_t>(slice.begin); i < static_cast<std::size_t>(slice.end); ++i) {
         EncodedPair& pair = chunk[i];
-        pair.source = options.pretokenized ? source.encode_tokens(pair.text.source) : source.encode(pair.text.source);
-        pair.target = options.pretokenized ? target.encode_tokens(pair.text.target) : target.encode(pair.text.target);
+        const std::string from = options.pretokenized ? pair.text.source : source.tokens_of(pair.text.source);
+        const std::string to = options.pretokenized ? pair.text.target : target.tokens_of(pair.text.target);
+        pair.source = source.encode_tokens(from);
+        pair.target = target.encode_tokens(to);
+        if (!alignments) continue;
+        pair.links = piece_links(pair.alignment, words_of_pieces(source, from), words_of_pieces(target, to),
+                                 {alignments->name(), pair.line});
       }
     });
     for (std::size_t i = 0; i < filled; ++i) collector.take(chunk[i]);

@@ -52,10 +52,11 @@ struct CorpusReport {
 
 /// Reads all sentence pairs of `reader`, encodes both sides to token ids on all threads of the pool, and returns the
 /// pairs that `options` allow, in input order. `target_lines`, if not null, receives the target text of each pair that
-/// was kept. Throws Error if no pair is left; also throws Error for a pair that is too long if options.on_long is
-/// OnLong::fail.
+/// was kept. `alignments`, if not null, reads the word alignment of each pair, one on each line (see piece_links()).
+/// Throws Error if no pair is left, if there are more or fewer alignments than pairs, or if an alignment does not fit
+/// its pair; also throws Error for a pair that is too long if options.on_long is OnLong::fail.
 ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const TextModel& target,
                              const EncodeOptions& options, ThreadPool& pool, Log& log, CorpusReport& report,
-                             std::vector<std::string>* target_lines = nullptr);
+                             std::vector<std::string>* target_lines = nullptr, LineReader* alignments = nullptr);
 
 }  // namespace heed

@@ -18,9 +18,31 @@ void ParallelCorpus::add(std::span<const std::int32_t> source, std::span<const s
   lines_.push_back(static_cast<std::int32_t>(line));
 }
 
+void ParallelCorpus::add_links(std::span<const PieceLink> links) {
+  const auto source_pieces = std::ssize(source(size() - 1)), target_pieces = std::ssize(target(size() - 1));
+  for (const PieceLink& link : links)
+    if (link.source < source_pieces && link.target < target_pieces) links_.push_back(link);
+  link_ends_.push_back(std::ssize(links_));
+}
+
+std::span<const PieceLink> ParallelCorpus::links(std::int64_t pair) const {
+  if (link_ends_.empty()) return {};
+  const std::int64_t begin = pair == 0 ? 0 : link_ends_[static_cast<std::size_t>(pair) - 1];
+  return std::span(links_).subspan(static_cast<std::size_t>(begin),
+                                   static_cast<std::size_t>(link_ends_[static_cast<std::size_t>(pair)] - begin));
+}
+
 void ParallelCorpus::fill(std::span<const std::int32_t> pairs, Batch& batch) const {
   batch.clear();
-  for (const std::int32_t pair : pairs) batch.add(source(pair), target(pair));
+  for (const std::int32_t pair : pairs) {
+    const std::span<const PieceLink> all = links(pair);
+    for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+      while (end < all.size() && all[end].target == all[begin].target) ++end;
+      for (const PieceLink& link : all.subspan(begin, end - begin))
+        batch.alignment.push_back({batch.sequences(), link.target, link.source, 1 / static_cast<float>(end - begin)});
+    }
+    batch.add(source(pair), target(pair));
+  }
 }
 
 std::uint64_t ParallelCorpus::fingerprint() const {
@@ -36,13 +58,16 @@ std::uint64_t ParallelCorpus::fingerprint() const {
     for (const std::int32_t id : side->ids) mix(static_cast<std::uint32_t>(id));
     for (const std::int64_t offset : side->offsets) mix(static_cast<std::uint64_t>(offset));
   }
+  for (const PieceLink& link : links_)
+    mix(static_cast<std::uint64_t>(link.source) << 32 | static_cast<std::uint32_t>(link.target));
+  for (const std::int64_t end : link_ends_) mix(static_cast<std::uint64_t>(end));
   return hash;
 }
 
 std::int64_t ParallelCorpus::memory() const {
   const auto bytes = [](const auto& items) { return items.capacity() * sizeof(items[0]); };
   return static_cast<std::int64_t>(bytes(source_.ids) + bytes(source_.offsets) + bytes(target_.ids) +
-                                   bytes(target_.offsets) + bytes(lines_));
+                                   bytes(target_.offsets) + bytes(links_) + bytes(link_ends_) + bytes(lines_));
 }
 
 }  // namespace heed

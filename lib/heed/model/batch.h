@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "heed/ops/alignment_loss.h"
 #include "heed/tensor/packed.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -43,11 +44,15 @@ struct Batch {
   /// The target token ids that the decoder should predict: each sequence is the target_in sequence without <s> and with
   /// </s> at the end.
   std::vector<std::int32_t> target_out;
+  /// The links of the word alignments, for guided alignment: target positions (queries) and the source positions (keys)
+  /// that they come from. Empty where the examples have no alignments.
+  std::vector<AttentionLink> alignment = {};
 
   void clear() {
     source.clear();
     target_in.clear();
     target_out.clear();
+    alignment.clear();
   }
   /// Adds a sentence pair: `source_ids` and `target_ids` are ids without `<s>` and `</s>`. The function adds `</s>`
   /// after the source, `<s>` before the target input and `</s>` after the target output.

@@ -1,12 +1,53 @@
 #include "heed/model/model.h"
 
+#include "heed/base/error.h"
+#include "heed/ops/arithmetic.h"
+
 namespace heed {
 
+namespace {
+
+/// Keeps the weights of the last cross-attention.
 template <class T>
-Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                           CrossEntropySums* sums) const {
-  return projection_cross_entropy(graph, hidden(graph, batch), output_weight(graph), output_bias(graph),
-                                  batch.target_out, options, sums);
+class CrossAttentionWeights : public Trace<T> {
+ public:
+  explicit CrossAttentionWeights(int layer) : layer_(layer) {}
+
+  bool wants(AttentionKind kind, int layer) const override { return kind == AttentionKind::cross && layer == layer_; }
+  void attention(AttentionKind, int, int heads, PackedOffsets, PackedOffsets, const Variable<T>& weights) override {
+    heads_ = heads;
+    weights_ = weights;
+  }
+
+  int heads() const { return heads_; }
+  const Variable<T>& weights() const { return weights_; }
+
+ private:
+  int layer_, heads_ = 1;
+  Variable<T> weights_;
+};
+
+}  // namespace
+
+template <class T>
+Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const {
+  const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
+  CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
+  const Variable<T> predicted = hidden(graph, batch, guided ? &trace : nullptr);
+  const Variable<T> entropy = projection_cross_entropy(
+      graph, predicted, output_weight(graph), output_bias(graph), batch.target_out,
+      {.label_smoothing = options.label_smoothing, .scale = options.scale}, static_cast<CrossEntropySums*>(sums));
+  if (!guided) return entropy;
+  if (!trace.weights()) throw Error("internal: guided alignment, but the model has no cross-attention");
+  AlignmentSums alignment;
+  const Variable<T> guidance =
+      alignment_loss(graph, trace.weights(), trace.heads(), batch.target_in.packed(), batch.source.packed(),
+                     batch.alignment, options.scale * options.alignment_weight, &alignment);
+  if (sums) {
+    sums->alignment = alignment;
+    sums->loss += options.alignment_weight * alignment.loss;
+  }
+  return add(graph, entropy, guidance);
 }
 
 template <class T>

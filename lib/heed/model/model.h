@@ -33,6 +33,28 @@ struct ResidualNorms {
   double dropout = 0;
 };
 
+/// What a training loss is: the cross-entropy with label smoothing and, where the batch has alignments,
+/// alignment_weight times the loss of guided alignment (see ops/cross_entropy.h and ops/alignment_loss.h); both are
+/// multiplied by `scale`.
+struct LossOptions {
+  double label_smoothing = 0;
+  double scale = 1;
+  double alignment_weight = 0;
+};
+
+/// The sums of a batch from which training and validation report, without LossOptions::scale. `loss` includes
+/// alignment_weight times the loss of the alignment.
+struct LossSums : CrossEntropySums {
+  AlignmentSums alignment = {};
+
+  LossSums& operator+=(const LossSums& other) {
+    CrossEntropySums::operator+=(other);
+    alignment.loss += other.alignment.loss;
+    alignment.queries += other.alignment.queries;
+    return *this;
+  }
+};
+
 /// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each
 /// step feeds tokens to every row. Shapes: R rows, D columns of the model's hidden states.
 template <class T>
@@ -87,11 +109,9 @@ class Model {
   /// Computes the hidden states of all target positions at once from the given target inputs (teacher forcing). Returns
   /// [N, D], one row for each element of batch.target_out. `trace`, if not null, receives the attention weights.
   virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
-  /// Returns the training loss of a batch, a scalar: the cross-entropy with label smoothing, multiplied by
-  /// options.scale. `sums` receives the loss, the negative log-likelihood and the number of correct predictions, as
-  /// sums over target tokens without options.scale.
-  virtual Variable<T> loss(Graph<T>& graph, const Batch& batch, const CrossEntropyOptions& options,
-                           CrossEntropySums* sums) const;
+  /// Returns the training loss of a batch, a scalar. `sums`, where not null, receives the sums over the batch. Throws
+  /// Error if an alignment is to be learnt and the model has no cross-attention.
+  virtual Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const;
   /// Creates the state of a batch that is to be decoded step by step. The model must outlive the state. `precision` is
   /// the precision of the products, which may also decide how a state stores its numbers.
   virtual std::unique_ptr<DecoderState<T>> make_state(Precision precision) const = 0;

@@ -1,7 +1,5 @@
 #include "heed/run/build_shortlist.h"
 
-#include <charconv>
-
 #include "heed/base/threads.h"
 #include "heed/run/line_pipeline.h"
 #include "heed/text/lexicon/shortlist.h"
@@ -46,33 +44,6 @@ class ParallelLines {
   std::vector<std::string> lines_;
 };
 
-/// Appends the word alignment links of one line of an alignment file. A link i-j joins piece i of the source sentence
-/// and piece j of the target sentence, both counted from 0.
-void read_links(const std::string& line, const LineReader& reader, const PieceText& source, const PieceText& target,
-                std::vector<AlignmentLink>& links) {
-  const std::int64_t s = source.sentences() - 1;
-  const auto sources = std::ssize(source.sentence(s)), targets = std::ssize(target.sentence(s));
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    if (end > at) {
-      const char* const last = line.data() + end;
-      std::int64_t i = -1, j = -1;
-      const auto first = std::from_chars(line.data() + at, last, i);
-      const bool dash = first.ec == std::errc() && first.ptr != last && *first.ptr == '-';
-      const auto second = dash ? std::from_chars(first.ptr + 1, last, j) : first;
-      const auto position = reader.position(static_cast<std::int64_t>(at) + 1);
-      const std::string link = "'" + line.substr(at, std::min<std::size_t>(end - at, 60)) + "'";
-      if (!dash || second.ec != std::errc() || second.ptr != last || i < 0 || j < 0)
-        throw Error(position, link + " is no link, source-target from 0 (such as 0-0 1-2)");
-      if (i >= sources || j >= targets)
-        throw Error(position, link + " leads out of the sentences of " + std::to_string(sources) + " and " +
-                                  std::to_string(targets) + " pieces (align the same two texts)");
-      links.push_back({source.begin(s) + i, target.begin(s) + j});
-    }
-    at = end + 1;
-  }
-}
-
 }  // namespace
 
 int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Options& utf8, std::istream& in,
@@ -87,8 +58,13 @@ int build_shortlist(const ShortlistOptions& options, int threads, const Utf8Opti
     while (text.next()) {
       source.add(text.line(0));
       target.add(text.line(1));
-      if (paths.size() == 3) read_links(text.line(2), text.reader(2), source, target, links);
       progress.advance();
+      if (paths.size() < 3) continue;
+      const std::int64_t last = source.sentences() - 1;
+      for (const AlignmentLink& link :
+           read_links(text.line(2), std::ssize(source.sentence(last)), std::ssize(target.sentence(last)), "pieces",
+                      text.reader(2).position()))
+        links.push_back({source.begin(last) + link.source, target.begin(last) + link.target});
     }
   }
   for (std::size_t i = 0; i < paths.size(); ++i) text.reader(i).report(log);

@@ -39,6 +39,8 @@ void check_useless(const TrainOptions& options) {
     }
     if (is_any_of({"valid-freq", "valid-metrics"}))
       needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
+    if (name == "guided-alignment-weight")
+      needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
     const std::string unmet = unmet_need(options.model_options.config, name);
     needs(unmet.empty(), unmet);
   }

@@ -16,7 +16,7 @@ namespace heed {
 /// The options of the program `train`.
 struct TrainOptions {
   std::vector<std::string> train_sets, valid_sets, vocabularies;
-  std::string tsv, model;
+  std::string tsv, guided_alignment, model;
   bool pretokenized = false;
   ModelOptions model_options;
   BatchOptions batch;
@@ -37,6 +37,10 @@ struct TrainOptions {
     visit(tsv, {.name = "tsv",
                 .help = "parallel text in one file, source TAB target on each line; - is standard input",
                 .value = "FILE"});
+    visit(guided_alignment,
+          {.name = "guided-alignment",
+           .help = "word alignment of each pair (0-0 1-2), which the cross-attention is to learn, too",
+           .value = "FILE"});
     visit(valid_sets, {.name = "valid-sets",
                        .help = "parallel text to validate on; a single file is read as TSV",
                        .value = "SRC TGT"});

@@ -80,7 +80,15 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
   const EncodeOptions encode{options.batch.max_length, options.batch.on_long, options.pretokenized};
   PairReader reader =
       open_pairs(options.tsv.empty() ? options.train_sets : std::vector{options.tsv}, in, options.utf8.on_invalid_utf8);
-  corpus_ = encode_corpus(reader, source_, target_, encode, pool_, log, report_);
+  std::optional<LineReader> alignments;
+  if (!options.guided_alignment.empty()) {
+    if (last_cross_attention(*make_model<float>(config_)) < 0)
+      throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
+                       " has no attention to guide (rnn-attention and the Transformers have some)");
+    alignments.emplace(options.guided_alignment);
+  }
+  corpus_ = encode_corpus(reader, source_, target_, encode, pool_, log, report_, nullptr,
+                          alignments ? &*alignments : nullptr);
   report_.tell(log, encode);
   if (!options.valid_sets.empty()) read_validation(in);
 }
@@ -213,8 +221,8 @@ void TrainSession::resume_or_start() {
 
 Trainer TrainSession::make_trainer(Reporter& reporter) {
   const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
-  const BatchLoss loss = [model](Graph<float>& graph, const Batch& batch, const CrossEntropyOptions& loss_options,
-                                 CrossEntropySums* sums) { return model->loss(graph, batch, loss_options, sums); };
+  const BatchLoss loss = [model](Graph<float>& graph, const Batch& batch, const LossOptions& loss_options,
+                                 LossSums* sums) { return model->loss(graph, batch, loss_options, sums); };
   workers_ = std::make_unique<GradientWorkers>(model->layout(), loss, precision_, pool_);
   if (valid_corpus_.size() > 0) {
     const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {

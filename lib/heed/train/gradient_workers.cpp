@@ -39,20 +39,19 @@ GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, 
 GradientWorkers::~GradientWorkers() = default;
 
 template <class Work>
-CrossEntropySums GradientWorkers::for_each_shard(std::span<const Shard> shards, Work work) {
+LossSums GradientWorkers::for_each_shard(std::span<const Shard> shards, Work work) {
   sums_.assign(shards.size(), {});
   pool_.run([&](int thread) {
     for (auto i = static_cast<std::size_t>(thread); i < shards.size(); i += workers_.size())
       work(*workers_[static_cast<std::size_t>(thread)], i);
   });
-  CrossEntropySums sum;
-  for (const CrossEntropySums& part : sums_) sum += part;
+  LossSums sum;
+  for (const LossSums& part : sums_) sum += part;
   return sum;
 }
 
-CrossEntropySums GradientWorkers::compute(ParameterValues<float>& parameters, const Examples& examples,
-                                          std::span<const Shard> shards, const CrossEntropyOptions& options,
-                                          const DropoutKey& key) {
+LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Examples& examples,
+                                  std::span<const Shard> shards, const LossOptions& options, const DropoutKey& key) {
   return for_each_shard(shards, [&](Worker& worker, std::size_t i) {
     examples.fill(shards[i].examples, worker.batch);
     Graph<float>& graph = worker.graph(parameters);
@@ -62,8 +61,8 @@ CrossEntropySums GradientWorkers::compute(ParameterValues<float>& parameters, co
   });
 }
 
-CrossEntropySums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                                           std::span<const Shard> shards) {
+LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
+                                   std::span<const Shard> shards) {
   return for_each_shard(shards, [&](Worker& worker, std::size_t i) {
     examples.fill(shards[i].examples, worker.batch);
     worker.arena.reset();

@@ -9,16 +9,14 @@
 #include "heed/autograd/graph.h"
 #include "heed/base/threads.h"
 #include "heed/data/batches.h"
-#include "heed/model/batch.h"
-#include "heed/ops/cross_entropy.h"
+#include "heed/model/model.h"
 
 namespace heed {
 
-/// A function that computes the loss of a batch, multiplied by CrossEntropyOptions::scale, on an autograd graph. The
-/// function adds the sums over the batch (loss, number of tokens, ...) to the CrossEntropySums. GradientWorkers calls
+/// A function that computes the loss of a batch, multiplied by LossOptions::scale, on an autograd graph. The
+/// function adds the sums over the batch (loss, number of tokens, ...) to the LossSums. GradientWorkers calls
 /// the function from many threads at once.
-using BatchLoss =
-    std::function<Variable<float>(Graph<float>&, const Batch&, const CrossEntropyOptions&, CrossEntropySums*)>;
+using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, const LossOptions&, LossSums*)>;
 
 /// Returns the part of `slice`, a range of the flat array of parameters, before the running averages.
 Slice trained_part(const ParameterLayout& layout, const Slice& slice);
@@ -35,12 +33,11 @@ class GradientWorkers {
   /// Runs the forward and the backward pass of all shards. Adds the gradient of each shard to the gradient array of the
   /// thread that computes the shard. Returns the sums (loss, number of tokens, ...) over all shards. Shard i draws its
   /// dropout masks with DropoutKey::shard = i; `key.shard` is ignored.
-  CrossEntropySums compute(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
-                           const CrossEntropyOptions& options, const DropoutKey& key);
+  LossSums compute(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
+                   const LossOptions& options, const DropoutKey& key);
   /// Returns the sums (loss, number of tokens, ...) over all shards. Computes no gradients; applies neither dropout nor
   /// label smoothing.
-  CrossEntropySums evaluate(ParameterValues<float>& parameters, const Examples& examples,
-                            std::span<const Shard> shards);
+  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards);
 
   /// Adds the gradient arrays of all threads up into gradient(). Returns the Euclidean norm of gradient() without the
   /// sums for running averages. The norm is infinite or NaN when an element of the gradient is infinite or NaN.
@@ -57,13 +54,13 @@ class GradientWorkers {
  private:
   struct Worker;
   template <class Work>
-  CrossEntropySums for_each_shard(std::span<const Shard> shards, Work work);
+  LossSums for_each_shard(std::span<const Shard> shards, Work work);
 
   BatchLoss loss_;
   ThreadPool& pool_;
   std::vector<std::unique_ptr<Worker>> workers_;
   // The sums (loss, number of tokens, ...) of each shard in the present call of compute() or evaluate().
-  std::vector<CrossEntropySums> sums_;
+  std::vector<LossSums> sums_;
   // The squared norm of each thread's slice of the gradient, from which reduce() computes the norm.
   std::vector<double> squared_norms_;
 };

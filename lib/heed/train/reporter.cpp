@@ -10,9 +10,9 @@ namespace {
 
 /// The columns of the TSV training log that hold measurements. Before these columns come event, update, epoch,
 /// target_tokens and seconds; after these columns comes text.
-constexpr const char* kColumns[] = {"loss",          "cross_entropy", "accuracy",
-                                    "learning_rate", "gradient_norm", "tokens_per_second",
-                                    "ce-mean-words", "perplexity",    "bleu"};
+constexpr const char* kColumns[] = {"loss",          "cross_entropy",     "accuracy",      "learning_rate",
+                                    "gradient_norm", "tokens_per_second", "ce-mean-words", "perplexity",
+                                    "bleu",          "alignment"};
 
 std::string number(const char* format, double value) {
   char text[64];
@@ -32,6 +32,7 @@ std::string line_of(const UpdateReport& report) {
                     number("%.1f %%", 100 * report.accuracy) + "  rate " + number("%.2e", report.learning_rate) +
                     "  norm " + number("%.2f", report.gradient_norm) + "  " +
                     format_count(std::llround(report.tokens_per_second)) + " tokens/s";
+  if (report.alignment) out += "  alignment " + number("%.3f", *report.alignment);
   if (report.seconds_left >= 0) out += "  " + format_duration(report.seconds_left) + " left";
   return out;
 }
@@ -57,14 +58,14 @@ void Reporter::update(const UpdateReport& report) {
     log_.plain(line_of(report));
     return;
   }
-  record(report.progress, "update",
-         {{"loss", report.loss},
-          {"cross_entropy", report.cross_entropy},
-          {"accuracy", report.accuracy},
-          {"learning_rate", report.learning_rate},
-          {"gradient_norm", report.gradient_norm},
-          {"tokens_per_second", report.tokens_per_second}},
-         "");
+  Values values = {{"loss", report.loss},
+                   {"cross_entropy", report.cross_entropy},
+                   {"accuracy", report.accuracy},
+                   {"learning_rate", report.learning_rate},
+                   {"gradient_norm", report.gradient_norm},
+                   {"tokens_per_second", report.tokens_per_second}};
+  if (report.alignment) values.emplace_back("alignment", *report.alignment);
+  record(report.progress, "update", values, "");
 }
 
 void Reporter::status(const UpdateReport& report) {

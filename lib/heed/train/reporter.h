@@ -16,10 +16,12 @@ namespace heed {
 /// The measurements in a progress report, which covers the updates since the previous report.
 struct UpdateReport {
   TrainingProgress progress;
-  /// The minimised loss, with label smoothing, in nats per target token.
+  /// The minimised loss, with label smoothing and guided alignment, in nats per target token.
   double loss = 0;
   /// The cross-entropy, which is the loss without label smoothing, in nats per target token.
   double cross_entropy = 0;
+  /// The loss of guided alignment, without its weight, in nats per target token that has links; absent without links.
+  std::optional<double> alignment = {};
   /// The fraction of the target tokens to which the model gives the highest probability, from 0 to 1.
   double accuracy = 0;
   double learning_rate = 0;

@@ -119,8 +119,8 @@ UpdateStep::Result Trainer::compute_update() {
   shards_.clear();
   for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(parts_.examples, batches_[i], shards_);
   const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates), 0};
-  const auto result = step_.run(parts_.examples, shards_, batch_options_.label_smoothing, dropout,
-                                state().optimizer_step + 1, learning_rate());
+  const auto result =
+      step_.run(parts_.examples, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
   state().batch = end;
   ++state().updates;
   return result;
@@ -236,6 +236,7 @@ UpdateReport Trainer::make_report(const TrainingProgress& now) {
   const double tokens = std::max(1.0, static_cast<double>(shown_sums_.tokens));
   report.loss = shown_sums_.loss / tokens;
   report.cross_entropy = shown_sums_.negative_log_likelihood / tokens;
+  if (shown_sums_.alignment.queries > 0) report.alignment = shown_sums_.alignment.loss / shown_sums_.alignment.queries;
   report.accuracy = static_cast<double>(shown_sums_.correct) / tokens;
   report.learning_rate = learning_rate();
   report.gradient_norm = last_norm_;

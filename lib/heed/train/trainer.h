@@ -99,7 +99,7 @@ class Trainer {
   // The progress (epochs, updates, ...) at the beginning of this run.
   TrainingProgress first_progress_;
   // The sums (loss, number of tokens, ...) over the updates since the last progress report.
-  CrossEntropySums shown_sums_;
+  LossSums shown_sums_;
   TrainingProgress shown_progress_;
   double last_norm_ = 0;
   Clock::time_point status_shown_;

@@ -11,6 +11,7 @@
 #include "heed/data/batches.h"
 #include "heed/data/encode_corpus.h"
 #include "heed/metrics/metric.h"
+#include "heed/model/model.h"
 
 namespace heed {
 
@@ -50,6 +51,7 @@ struct BatchOptions {
   int max_length = 256;
   OnLong on_long = OnLong::skip;
   double label_smoothing = 0.1;
+  std::optional<double> guided_alignment_weight = {};
   double exponential_smoothing = 0;
   PrecisionChoice precision = PrecisionChoice::automatic;
   std::int64_t seed = 1;
@@ -79,6 +81,11 @@ struct BatchOptions {
                             .value = "P",
                             .min = 0,
                             .max = 0.99});
+    visit(guided_alignment_weight, {.name = "guided-alignment-weight",
+                                    .help = "weight of the loss of --guided-alignment (0.1)",
+                                    .value = "W",
+                                    .min = 0,
+                                    .max = 1000});
     visit(exponential_smoothing,
           {.name = "exponential-smoothing",
            .help = "validate and save a moving average of the parameters, in which an update weighs F; 0: off",
@@ -91,6 +98,9 @@ struct BatchOptions {
           {.name = "seed", .help = "seed of initialisation, dropout and the order of batches", .value = "N", .min = 0});
   }
 
+  LossOptions loss() const {
+    return {.label_smoothing = label_smoothing, .alignment_weight = guided_alignment_weight.value_or(0.1)};
+  }
   BatchLimits limits() const {
     BatchLimits out;
     if (mini_batch) {

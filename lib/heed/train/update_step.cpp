@@ -40,15 +40,14 @@ void move_running_averages(ParameterValues<float>& parameters, const ParameterVa
 
 }  // namespace
 
-UpdateStep::Result UpdateStep::run(const Examples& examples, std::span<const Shard> shards, double label_smoothing,
+UpdateStep::Result UpdateStep::run(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
                                    const DropoutKey& dropout, std::int64_t step, double learning_rate) {
   std::int64_t tokens = 0;
   for (const Shard& shard : shards) tokens += shard.target_tokens;
   if (tokens <= 0) throw Error("internal: an update without target tokens");
   Result result;
-  result.sums =
-      workers_.compute(parameters_, examples, shards,
-                       {.label_smoothing = label_smoothing, .scale = 1 / static_cast<double>(tokens)}, dropout);
+  loss.scale = 1 / static_cast<double>(tokens);
+  result.sums = workers_.compute(parameters_, examples, shards, loss, dropout);
   result.gradient_norm = workers_.reduce();
   // The negative log-likelihood must be finite too, because it goes into the loss history.
   result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.sums.negative_log_likelihood) &&

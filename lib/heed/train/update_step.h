@@ -25,15 +25,16 @@ class UpdateStep {
         pool_(pool) {}
 
   struct Result {
-    CrossEntropySums sums;
+    LossSums sums;
     /// The Euclidean norm of the gradient before clipping.
     double gradient_norm = 0;
     /// Whether the update changed the parameters; false when the loss or the gradient is not finite.
     bool applied = false;
   };
-  /// Computes one update from the sentence pairs in `shards`. `step` is the number of this update for the optimiser,
-  /// from 1; updates that changed no parameter are not counted. Throws Error when the shards have no target tokens.
-  Result run(const Examples& examples, std::span<const Shard> shards, double label_smoothing, const DropoutKey& dropout,
+  /// Computes one update from the sentence pairs in `shards`; `loss` says which loss, of which the scale is not read:
+  /// it is 1 divided by the number of target tokens. `step` is the number of this update for the optimiser, from 1;
+  /// updates that changed no parameter are not counted. Throws Error when the shards have no target tokens.
+  Result run(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
              std::int64_t step, double learning_rate);
 
  private:

@@ -29,7 +29,7 @@ Validator::Validator(const Examples& examples, std::vector<std::string> referenc
 std::vector<double> Validator::run(ParameterValues<float>& parameters) {
   double cross_entropy = 0, bleu = 0;
   if (has(metrics_, Metric::ce_mean_words) || has(metrics_, Metric::perplexity)) {
-    const CrossEntropySums sums = workers_.evaluate(parameters, examples_, shards_);
+    const LossSums sums = workers_.evaluate(parameters, examples_, shards_);
     cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
   }
   if (has(metrics_, Metric::bleu)) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/text/lexicon/alignment_links.h"
 #include "heed/text/strings/string_ids.h"
 
 namespace heed {
@@ -77,14 +78,9 @@ struct LexicalTable {
 LexicalTable learn_model1(const PieceText& source, const PieceText& target, int iterations, int threads,
                           const std::function<void(int)>& report = {});
 
-/// A link of a word alignment between a piece of the source text and a piece of the target text. Both are given by
-/// their indices; the pieces of all sentences of a text are counted from 0 on.
-struct AlignmentLink {
-  std::int64_t source, target;
-};
-
-/// Returns the relative frequencies of linked pieces: p(target piece | source piece) is the number of links between the
-/// two pieces, divided by the number of links of the source piece.
+/// Returns the relative frequencies of linked pieces; the pieces of all sentences of a text are counted from 0 on.
+/// p(target piece | source piece) is the number of links between the two pieces, divided by the number of links of the
+/// source piece.
 LexicalTable count_links(const PieceText& source, const PieceText& target, std::span<const AlignmentLink> links);
 
 }  // namespace heed

@@ -1,0 +1,66 @@
+#include <cmath>
+
+#include "heed/ops/alignment_loss.h"
+#include "heed/ops/attention.h"
+
+namespace heed {
+namespace {
+
+constexpr double kSmall = 1e-6;  // e in the formula of the loss
+
+/// Calls body(at, step, share) for each link: the weight of the link's query and key in head h is element at + h step.
+template <class Body>
+void for_each_link(PackedOffsets queries, PackedOffsets keys, int heads, std::span<const AttentionLink> links,
+                   const Body& body) {
+  std::int64_t begin = 0;
+  std::int32_t sequence = -1;
+  for (const AttentionLink& link : links) {
+    if (link.sequence != sequence) {
+      sequence = link.sequence;
+      begin = attention_weights_offset(queries, keys, heads, sequence, 0);
+    }
+    const std::int64_t length = keys.length(sequence);
+    body(begin + link.query * length + link.key, queries.length(sequence) * length, static_cast<double>(link.share));
+  }
+}
+
+/// Returns the mean over the heads of an attention weight.
+template <class T>
+double mean_weight(const Tensor<T>& weights, std::int64_t at, std::int64_t step, int heads) {
+  double sum = 0;
+  for (int h = 0; h < heads; ++h) sum += static_cast<double>(weights[at + h * step]);
+  return sum / heads;
+}
+
+}  // namespace
+
+template <class T>
+AlignmentSums alignment_loss_forward(CpuContext&, Tensor<T> weights, int heads, PackedOffsets queries,
+                                     PackedOffsets keys, std::span<const AttentionLink> links) {
+  AlignmentSums sums;
+  for_each_link(queries, keys, heads, links, [&](std::int64_t at, std::int64_t step, double share) {
+    sums.loss -= share * std::log(mean_weight(weights, at, step, heads) + kSmall);
+    sums.queries += share;
+  });
+  return sums;
+}
+
+template <class T>
+void alignment_loss_backward(CpuContext&, Tensor<T> weights, int heads, PackedOffsets queries, PackedOffsets keys,
+                             std::span<const AttentionLink> links, double factor, Tensor<T> gradient) {
+  for_each_link(queries, keys, heads, links, [&](std::int64_t at, std::int64_t step, double share) {
+    const auto change = static_cast<T>(-factor * share / (heads * (mean_weight(weights, at, step, heads) + kSmall)));
+    for (int h = 0; h < heads; ++h) gradient[at + h * step] += change;
+  });
+}
+
+template AlignmentSums alignment_loss_forward(CpuContext&, Tensor<float>, int, PackedOffsets, PackedOffsets,
+                                              std::span<const AttentionLink>);
+template void alignment_loss_backward(CpuContext&, Tensor<float>, int, PackedOffsets, PackedOffsets,
+                                      std::span<const AttentionLink>, double, Tensor<float>);
+template AlignmentSums alignment_loss_forward(CpuContext&, Tensor<double>, int, PackedOffsets, PackedOffsets,
+                                              std::span<const AttentionLink>);
+template void alignment_loss_backward(CpuContext&, Tensor<double>, int, PackedOffsets, PackedOffsets,
+                                      std::span<const AttentionLink>, double, Tensor<double>);
+
+}  // namespace heed

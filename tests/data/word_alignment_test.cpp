@@ -1,0 +1,114 @@
+#include "heed/data/word_alignment.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "heed/data/encode_corpus.h"
+#include "heed/text/bpe/bpe.h"
+
+using namespace heed;
+
+namespace {
+
+/// Returns a text model whose subwords are "c@@ b" for the word cb, and the letters a, b and d.
+TextModel model() {
+  TextSteps steps;
+  steps.mode = TokenMode::none;
+  const auto merges = BpeMerges::parse("#version: 0.2\na a</w>\n", "codes");
+  const std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>", "a", "b", "c@@", "d"};
+  return TextModel(steps, Subwords(std::make_shared<const BpeEncoder>(merges)),
+                   std::make_shared<const Vocabulary>(pieces));
+}
+
+struct Outcome {
+  ParallelCorpus corpus;
+  CorpusReport report;
+};
+
+Outcome encode(const std::string& tsv, const std::string& alignment, const EncodeOptions& options = {}) {
+  std::istringstream in(tsv), links(alignment);
+  std::ostringstream messages;
+  Log log(messages, "t");
+  PairReader reader("-", in, InvalidUtf8::replace);
+  LineReader alignments(links, "links");
+  ThreadPool pool(2);
+  Outcome out;
+  out.corpus = encode_corpus(reader, model(), model(), options, pool, log, out.report, nullptr, &alignments);
+  return out;
+}
+
+struct Link {
+  std::int32_t sequence, query, key;
+  float share;
+  bool operator==(const Link&) const = default;
+};
+
+std::vector<Link> links_of(const ParallelCorpus& corpus, const std::vector<std::int32_t>& pairs) {
+  Batch batch;
+  corpus.fill(pairs, batch);
+  std::vector<Link> out;
+  for (const AttentionLink& link : batch.alignment) out.push_back({link.sequence, link.query, link.key, link.share});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the pieces of a word get the word's links") {
+  const std::vector<int> source = words_of_pieces(model(), "cb a d"), target = words_of_pieces(model(), "a cb");
+  CHECK(source == std::vector<int>{0, 0, 1, 2});
+  CHECK(target == std::vector<int>{0, 1, 1});
+  using Links = std::vector<PieceLink>;
+  CHECK(piece_links("1-0 0-1", source, target, {}) == Links{{2, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}});
+  CHECK(piece_links(" 2-0  2-0 ", source, target, {}) == Links{{3, 0}});
+  CHECK(piece_links("", source, target, {}).empty());
+  // A piece that the vocabulary does not know belongs to its word all the same.
+  CHECK(words_of_pieces(model(), "cbx b") == std::vector<int>{0, 0, 0, 1});
+}
+
+TEST_CASE("a line of an alignment that is wrong is an error that names file, line and column") {
+  const std::vector<int> three{0, 1, 2};
+  const auto read = [&](const std::string& line) { piece_links(line, three, three, {"links", 7}); };
+  CHECK_THROWS_WITH_AS(read("0-0 1:2"), "links:7:5: '1:2' is no link, source-target from 0 (such as 0-0 1-2)", Error);
+  CHECK_THROWS_WITH_AS(read("-1-0"), "links:7:1: '-1-0' is no link, source-target from 0 (such as 0-0 1-2)", Error);
+  CHECK_THROWS_WITH_AS(read("0-0 0-3"),
+                       "links:7:5: '0-3' leads out of the sentences of 3 and 3 words (align the same two texts)",
+                       Error);
+  CHECK_THROWS_AS(read("99999999999999999999-0"), Error);
+}
+
+TEST_CASE("a corpus keeps the links of its pairs, and a batch shares a target piece among its source pieces") {
+  const Outcome out = encode("cb a\ta cb\n\td\nd\td\na b\tb a\n", "1-0 0-1\n\n\n0-1 1-1\n");
+  REQUIRE(out.corpus.size() == 3);
+  CHECK(links_of(out.corpus, {2, 1, 0}) == std::vector<Link>{{0, 1, 0, 0.5F},
+                                                             {0, 1, 1, 0.5F},
+                                                             {2, 0, 2, 1},
+                                                             {2, 1, 0, 0.5F},
+                                                             {2, 1, 1, 0.5F},
+                                                             {2, 2, 0, 0.5F},
+                                                             {2, 2, 1, 0.5F}});
+  CHECK(links_of(out.corpus, {1}).empty());
+  const auto fingerprint = [](const std::string& links) { return encode("a b\tb a\n", links).corpus.fingerprint(); };
+  CHECK(fingerprint("0-1 1-0\n") == fingerprint("1-0 0-1\n"));
+  CHECK(fingerprint("0-1 1-0\n") != fingerprint("0-0 1-1\n"));
+}
+
+TEST_CASE("a cropped pair loses the links of the pieces that are cut off") {
+  const Outcome out =
+      encode("a b d\td b a\n", "0-2 1-1 2-0\n", {.max_length = 3, .on_long = OnLong::crop, .pretokenized = true});
+  CHECK(links_of(out.corpus, {0}) == std::vector<Link>{{0, 1, 1, 1}});
+}
+
+TEST_CASE("there are as many alignments as pairs") {
+  CHECK_THROWS_WITH_AS(
+      encode("a\ta\nb\tb\n", "0-0\n"),
+      "links: has 1 line, but standard input has more (each sentence pair needs its alignment, if only an empty line)",
+      Error);
+  CHECK_THROWS_WITH_AS(encode("a\ta\n", "0-0\n0-0\n"),
+                       "links: has more lines than standard input, which has 1 line (each sentence pair needs its "
+                       "alignment, if only an empty line)",
+                       Error);
+  CHECK_THROWS_WITH_AS(encode("a\ta\nb\tb\n", "0-0\n0-1\n"),
+                       "links:2:1: '0-1' leads out of the sentences of 1 and 1 words (align the same two texts)",
+                       Error);
+}
