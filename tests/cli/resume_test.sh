@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that a training that was killed at any moment and started again ends with the parameters of an uninterrupted
-# training, bit for bit.
+# training, bit for bit, also where each part of it had another number of threads.
 source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 train=$HEED_BIN/train
 data=$HEED_SOURCE/data
@@ -14,13 +14,13 @@ cat train.en train.fr | "$HEED_BIN/build-vocab" -q --type bpe -s 500 >vocab || f
 
 # Options that give the training every kind of state: exponential smoothing, gradient accumulation, a schedule with an
 # end, kept models, and an average at the end.
-options=(-q -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -j 2 --task transformer-tiny --enc-depth 1
+options=(-q -t train.en train.fr --valid-sets valid.en valid.fr -v vocab --task transformer-tiny --enc-depth 1
   --dec-depth 1 --dim-emb 32 --transformer-dim-ffn 64 --mini-batch-words 300 --optimizer-delay 2 --dropout 0.2
   --optimizer adamw --weight-decay 0.01 --lr-schedule cosine --lr-warmup 10 --exponential-smoothing 0.01 --after 12e
   --valid-freq 1e --save-freq 5u --keep-best --keep-last 2 --average-last 2)
 
 mkdir whole killed stopped
-"$train" "${options[@]}" -m whole/m.h5 || fail "the uninterrupted run: exit $?"
+"$train" "${options[@]}" -j 2 -m whole/m.h5 || fail "the uninterrupted run: exit $?"
 
 same() {
   h5diff whole/m.h5 "$1/m.h5" /parameters /parameters >difference || fail "$1: $(head -n 5 difference)"
@@ -29,9 +29,10 @@ same() {
 }
 
 # kill -9 at moments that do not depend on what the program is doing.
-kills=0
+kills=0 threads=0
 for delay in 0.30 0.12 0.47 0.21 0.63 0.08 0.39 0.55 0.17 0.71; do
-  "$train" "${options[@]}" -m killed/m.h5 &
+  threads=$((threads % 3 + 1))
+  "$train" "${options[@]}" -j "$threads" -m killed/m.h5 &
   sleep "$delay"
   kill -9 $! 2>/dev/null && kills=$((kills + 1))
   wait $! 2>/dev/null && break

@@ -99,6 +99,41 @@ void check_loss_and_gradients(const Model<T>& model, ParameterValues<T>& values,
   }
 }
 
+/// Returns the sequences begin ... end - 1 of a batch, without alignments.
+inline Batch part_of(const Batch& batch, int begin, int end) {
+  Batch out;
+  for (int b = begin; b < end; ++b) {
+    out.source.append(batch.source.sequence(b));
+    out.target_in.append(batch.target_in.sequence(b));
+    const PackedOffsets target = batch.target_in.packed();
+    const auto first = batch.target_out.begin() + target.begin(b);
+    out.target_out.insert(out.target_out.end(), first, first + target.length(b));
+  }
+  return out;
+}
+
+/// Checks that dropout depends on the sequence and not on the cut of a batch: the gradient of a batch is the sum of the
+/// gradients of its sequences.
+inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<double>& values, const Batch& batch) {
+  Arena arena;
+  CpuContext device{arena};
+  ParameterValues<double> whole(model.layout()), sum(model.layout());
+  const auto add = [&](ParameterValues<double>& gradients, int begin, int end) {
+    Graph<double> graph(device, values, gradients);
+    graph.set_dropout({.seed = 3, .update = 5}, static_cast<std::uint32_t>(begin));
+    graph.backward(model.loss(graph, part_of(batch, begin, end), {.label_smoothing = 0.1}, nullptr));
+  };
+  add(whole, 0, batch.sequences());
+  for (int b = 0; b < batch.sequences(); ++b) add(sum, b, b + 1);
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < whole.flat().size(); ++i) {
+    difference = std::max(difference, std::abs(whole.flat()[i] - sum.flat()[i]));
+    size = std::max(size, std::abs(whole.flat()[i]));
+  }
+  CHECK(size > 0.01);
+  CHECK(difference < 1e-12 * std::max(size, 1.0));
+}
+
 /// Checks the gradients of the loss against finite differences: for each parameter, the element with the largest
 /// gradient and four random ones. The model may have dropout. Where the batch has alignments, the loss includes them.
 inline void check_finite_differences(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
@@ -118,12 +153,12 @@ inline void check_finite_differences(const Model<double>& model, ParameterValues
     if (backward) graph.backward(loss);
     return value;
   };
-  const DropoutKey key{.seed = 11, .update = 3, .shard = 2};
+  const DropoutKey key{.seed = 11, .update = 3};
   const double loss = loss_of(key, true);
   // A copy, because the loss adds to the gradient of the output layer in every forward pass.
   ParameterValues<double> analytic = gradients;
   CHECK(loss_of(key, false) == loss);
-  if (has_dropout) CHECK(std::abs(loss_of({.seed = 11, .update = 4, .shard = 2}, false) - loss) > 0.001);
+  if (has_dropout) CHECK(std::abs(loss_of({.seed = 11, .update = 4}, false) - loss) > 0.001);
 
   const auto check_element = [&](ParameterId id, std::int64_t i) {
     CAPTURE(i);

@@ -66,6 +66,7 @@ TEST_CASE("recurrent models: gradients with dropout are those of finite differen
     if (last_cross_attention(*model) >= 0)
       batch.alignment = {{0, 0, 1, 0.5F}, {0, 0, 0, 0.5F}, {1, 0, 0, 1}, {1, 3, 1, 1}, {2, 0, 1, 1}};
     check_finite_differences(*model, values, batch, true);
+    check_dropout_of_parts(*model, values, batch);
   }
 }
 

@@ -76,6 +76,7 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
     ParameterValues<double> values(model.layout());
     fill(values);
     check_finite_differences(model, values, batch, true);
+    if (config.normalization != Normalization::batch) check_dropout_of_parts(model, values, batch);
   }
 }
 

@@ -15,6 +15,8 @@ using namespace heed;
 
 namespace {
 
+using Offsets = std::vector<std::int32_t>;
+
 /// Returns whether element i is kept, by the rule that fill_dropout_mask() documents, with the scalar random generator.
 bool kept_by_rule(const RandomStream& stream, std::uint32_t threshold, std::int64_t i) {
   const auto words = stream.words(static_cast<std::uint32_t>(16 * (i / 128) + i % 32 / 2));
@@ -58,39 +60,56 @@ TEST_CASE("dropout mask: absent without recording or with p = 0, a new stream ea
   ParameterLayout layout;
   ParameterValues<float> values(layout), gradients(layout);
   Graph<float> inference(device, values), training(device, values, gradients);
-  CHECK_FALSE(draw_dropout_mask(inference, 100, 0.5));
-  CHECK_FALSE(draw_dropout_mask(training, 100, 0));
-  const auto a = draw_dropout_mask(training, 1000, 0.5), b = draw_dropout_mask(training, 1000, 0.5);
+  CHECK_FALSE(draw_dropout_mask(inference, 10, 10, 0.5));
+  CHECK_FALSE(draw_dropout_mask(training, 10, 10, 0));
+  const auto a = draw_dropout_mask(training, 10, 100, 0.5), b = draw_dropout_mask(training, 10, 100, 0.5);
   CHECK(a.scale == 2.0f);
   CHECK_FALSE(std::equal(a.kept, a.kept + 1000, b.kept));
-  CHECK(draw_dropout_mask(training, 10, 1).scale == 0.0f);
-  CHECK_THROWS_WITH_AS(draw_dropout_mask(training, 10, 1.5),
+  CHECK(draw_dropout_mask(training, 1, 10, 1).scale == 0.0f);
+  CHECK_THROWS_WITH_AS(draw_dropout_mask(training, 1, 10, 1.5),
                        "internal: dropout: the probability is 1.500000 (it must be from 0 to 1)", Error);
   CHECK_THROWS_AS(dropout_threshold(std::nan("")), Error);
+  const Offsets offsets{0, 3, 4};
+  training.set_rows({offsets});
+  CHECK_THROWS_WITH_AS(draw_dropout_mask(training, 5, 2, 0.5), "internal: dropout: 5 rows, but the sequences have 4",
+                       Error);
 }
 
-TEST_CASE("dropout mask: every update, shard and op has a stream of its own, with the bits of old for few of them") {
+TEST_CASE("dropout mask: every update, op, step and sequence has a stream of its own") {
+  std::map<std::array<std::uint32_t, 4>, std::string> seen;
+  for (const std::uint64_t update : {0ULL, 1ULL, 4096ULL, 0xFFFFFFFFULL})
+    for (const std::uint32_t op : {0u, 1u, 4095u, 65535u})
+      for (const std::uint32_t step : {0u, 1u, 65535u})
+        for (const std::uint32_t first : {0u, 10u, 0xFFFFF0u})
+          for (const int sequence : {0, 1, 9}) {
+            const RandomStream stream = DropoutStreams{{11, update}, op, step, first, {}}.of(sequence);
+            const std::string name = "update " + std::to_string(update) + " op " + std::to_string(op) + " step " +
+                                     std::to_string(step) + " sequence " + std::to_string(first + sequence);
+            const auto [other, is_new] = seen.emplace(stream.counter(), name);
+            CHECK_MESSAGE(is_new, name << " draws what " << other->second << " draws");
+            CHECK((stream.counter()[1] >> 24) == static_cast<std::uint32_t>(RandomUse::dropout));
+          }
+}
+
+TEST_CASE("dropout mask: a sequence has the same mask alone, in a batch, and under a name") {
   Arena arena;
   CpuContext device{arena};
   ParameterLayout layout;
   ParameterValues<float> values(layout), gradients(layout);
   Graph<float> graph(device, values, gradients);
-  std::map<std::array<std::uint32_t, 4>, std::string> seen;
-  for (const std::uint64_t update : {0ULL, 1ULL, 4096ULL, 0xFFFFFFFFULL, (1ULL << 36) - 1})
-    for (const std::uint32_t shard : {0u, 1u, 4095u, 4096u, 4097u, 8192u, 12287u, 1u << 24, 0xFFFFFFFFu}) {
-      graph.reset();
-      graph.set_dropout({11, update, shard});
-      for (std::uint32_t op = 0; op < 8200; ++op) {
-        const RandomStream stream = graph.next_dropout();
-        if (op > 1 && op % 4096 > 1 && op % 4096 < 4095) continue;
-        const std::string name =
-            "update " + std::to_string(update) + " shard " + std::to_string(shard) + " op " + std::to_string(op);
-        CAPTURE(name);
-        const auto [other, is_new] = seen.emplace(stream.counter(), name);
-        CHECK_MESSAGE(is_new, name << " draws what " << other->second << " draws");
-        CHECK((stream.counter()[1] >> 24) == static_cast<std::uint32_t>(RandomUse::dropout));
-        if (shard < 4096 && op < 4096)
-          CHECK(stream.counter() == RandomStream(11, RandomUse::dropout, update, shard << 12 | op).counter());
-      }
-    }
+  const Offsets all{0, 3, 10, 11}, last{0, 1}, turned{0, 1, 8}, names{2, 1};
+  constexpr std::int64_t columns = 50;
+  const auto draw = [&](const Offsets& offsets, std::uint32_t first, std::span<const std::int32_t> order = {}) {
+    graph.reset();
+    graph.set_dropout({7, 1}, first);
+    graph.set_rows({offsets}, order);
+    draw_dropout_mask(graph, offsets.back(), columns, 0.5);  // the second op is compared
+    const auto mask = draw_dropout_mask(graph, offsets.back(), columns, 0.5);
+    return std::vector<std::uint8_t>(mask.kept, mask.kept + offsets.back() * columns);
+  };
+  const auto whole = draw(all, 20), alone = draw(last, 22), other = draw(turned, 20, names);
+  CHECK(std::equal(alone.begin(), alone.end(), whole.begin() + 10 * columns));
+  CHECK(std::equal(alone.begin(), alone.end(), other.begin()));
+  CHECK(std::equal(other.begin() + columns, other.end(), whole.begin() + 3 * columns));
+  CHECK_FALSE(std::equal(alone.begin(), alone.end(), whole.begin()));
 }

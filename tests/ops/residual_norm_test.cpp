@@ -50,7 +50,7 @@ TEST_CASE_TEMPLATE("residual_norm: values and gradients of residual and then the
         const Variable<float> bias = kind == RowNorm::layer ? t.normal({d}) : Variable<float>();
         if (bias) in.push_back(bias);
         const auto dy = t.normal({rows, d});
-        t.graph.set_dropout({9, 3, 0});
+        t.graph.set_dropout({9, 3});
         ResidualNorm<float> y;
         if (fused) {
           y = residual_norm(t.graph, kind, in[0], in[1], in[2], bias, 1e-5, 0.3,

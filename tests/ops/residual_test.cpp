@@ -21,10 +21,10 @@ TEST_CASE("residual: gradients, also where both inputs are one") {
 TEST_CASE("residual: the sum of the one and dropout of the other") {
   Training<float> t;
   const auto a = t.normal({3, 45}), b = t.normal({3, 45});
-  t.graph.set_dropout({7, 1, 0});
+  t.graph.set_dropout({7, 1});
   const auto y = residual(t.graph, a, b, 0.3);
   Training<float> other;
-  other.graph.set_dropout({7, 1, 0});
+  other.graph.set_dropout({7, 1});
   const auto dropped = dropout(other.graph, other.graph.input(b.value), 0.3);
   for (std::int64_t i = 0; i < y.value.size(); ++i)
     CHECK(y.value[i] == doctest::Approx(a.value[i] + dropped.value[i]).epsilon(1e-6));

@@ -107,7 +107,7 @@ TEST_CASE("the steady state of an update takes nothing from the heap") {
     for (std::int64_t i = 0; i < batches.size(); ++i) {
       shards.clear();
       cut_into_shards(corpus, batches[i], shards);
-      step.run(corpus, shards, {.label_smoothing = 0.1}, {1, static_cast<std::uint64_t>(i), 0}, i + 1, 1e-3);
+      step.run(corpus, shards, {.label_smoothing = 0.1}, {1, static_cast<std::uint64_t>(i)}, i + 1, 1e-3);
     }
   };
   epoch();

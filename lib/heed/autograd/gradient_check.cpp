@@ -40,7 +40,7 @@ GradientCheck check_gradients(const std::vector<Shape>& shapes,
   const RandomStream weights(seed, RandomUse::sampling);
   const auto evaluate = [&](bool backward) {
     graph.reset();
-    graph.set_dropout({seed, 1, 0});
+    graph.set_dropout({seed, 1});
     std::vector<Variable<double>> inputs;
     for (const ParameterId id : ids) inputs.push_back(graph.parameter(id));
     const Variable<double> loss = project(graph, op(graph, inputs), weights);

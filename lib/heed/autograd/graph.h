@@ -2,6 +2,7 @@
 
 #include <new>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "heed/base/random.h"
 #include "heed/tensor/bfloat16.h"
 #include "heed/tensor/context.h"
+#include "heed/tensor/packed.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -32,20 +34,28 @@ struct Variable {
   explicit operator bool() const { return value || rounded; }
 };
 
-/// The key that selects the random numbers of the dropout masks of one computation. Equal keys give equal masks.
+/// The key that selects the random numbers of an update's dropout masks. Equal keys give equal masks.
 struct DropoutKey {
   std::uint64_t seed = 0;
-  std::uint64_t update = 0;  ///< number of the optimiser update, below 2^36
-  /// Number of the shard, the part of the update's batch that this computation processes.
-  std::uint32_t shard = 0;
+  std::uint64_t update = 0;  ///< number of the optimiser update
+};
 
-  /// Returns the stream of random numbers for the dropout op number `op` of the computation; `op` is below 2^20. The
-  /// seed, `major` and `minor` select the stream: `minor` holds the low 12 bits of `shard` and the low 12 bits of `op`;
-  /// `major` holds `update` and, above it, the remaining bits of `shard` and `op`.
-  RandomStream stream(std::uint32_t op) const {
-    return {seed, RandomUse::dropout,
-            update | static_cast<std::uint64_t>(shard >> 12) << 36 | static_cast<std::uint64_t>(op >> 12) << 56,
-            (shard & 0xFFF) << 12 | (op & 0xFFF)};
+/// The random numbers of one dropout op: a stream for each sequence. A stream is selected by the seed, the update, the
+/// op, the step of a loop and the sequence's number within the update, and by nothing else, so that a sequence has the
+/// same masks however the update's batch is cut into shards. Only the low bits of large numbers count: 32 of the
+/// update, 16 of the op, 16 of the step and 24 of the sequence.
+struct DropoutStreams {
+  DropoutKey key;
+  std::uint32_t op = 0, step = 0, first_sequence = 0;
+  std::span<const std::int32_t> names = {};  ///< see Graph::set_rows()
+
+  /// Returns the stream of the sequence number `sequence` of the op's rows.
+  RandomStream of(int sequence) const {
+    const auto index = static_cast<std::size_t>(sequence);
+    const auto name = static_cast<std::uint32_t>(names.empty() ? sequence : names[index]);
+    return {key.seed, RandomUse::dropout,
+            (key.update & 0xFFFFFFFF) | std::uint64_t{op & 0xFFFF} << 32 | std::uint64_t{step & 0xFFFF} << 48,
+            (first_sequence + name) & 0xFFFFFF};
   }
 };
 
@@ -68,6 +78,9 @@ class Graph {
       : device_(device), parameters_(parameters), gradients_(&gradients) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
+
+  /// Lets the following computations add the gradients of the parameters to another array.
+  void set_gradients(ParameterValues<T>& gradients) { gradients_ = &gradients; }
 
   CpuContext& device() { return device_; }
   Arena& arena() { return device_.arena; }
@@ -148,18 +161,42 @@ class Graph {
     results_.clear();
     gradients_of_results_.reset();
     arena().reset();
-    dropout_ops_ = 0;
+    dropout_ = {.key = dropout_.key, .first_sequence = dropout_.first_sequence};
+    rows_ = {};
   }
 
   /// Returns the number of bytes that the values and gradients of the graph have allocated from the heap. Parameters do
   /// not count.
   std::size_t reserved() const { return device_.arena.reserved() + gradients_of_results_.reserved(); }
 
-  /// Sets the key that selects the random numbers of this computation's dropout masks.
-  void set_dropout(const DropoutKey& key) { dropout_ = key; }
-  /// Returns the stream of random numbers for the next dropout op. Dropout ops are numbered in the order of their
-  /// calls.
-  RandomStream next_dropout() { return dropout_.stream(dropout_ops_++); }
+  /// Sets the key that selects the random numbers of this computation's dropout masks, and the number within the update
+  /// of the computation's first sequence.
+  void set_dropout(const DropoutKey& key, std::uint32_t first_sequence = 0) {
+    dropout_.key = key;
+    dropout_.first_sequence = first_sequence;
+  }
+  /// Says to which sequences the rows of the tensors [rows, ...] of the next ops belong, for their dropout. Sequence b
+  /// of `rows` is sequence names[b] of the computation, or sequence b where `names` is empty. Both arrays must stay in
+  /// memory until the next call of set_rows() or reset(). Without a call, all rows are one sequence.
+  void set_rows(PackedOffsets rows, std::span<const std::int32_t> names = {}) {
+    rows_ = rows;
+    dropout_.names = names;
+  }
+  PackedOffsets rows() const { return rows_; }
+  /// Returns the random numbers of the next dropout op. Dropout ops are numbered in the order of their calls.
+  DropoutStreams next_dropout() {
+    const DropoutStreams out = dropout_;
+    ++dropout_.op;
+    return out;
+  }
+  /// Returns the number of the next dropout op.
+  std::uint32_t dropout_op() const { return dropout_.op; }
+  /// Numbers the dropout ops of a step of a loop: `op` is the number of the loop's first op, in every step. Because the
+  /// number of steps may depend on the batch, the steps are not counted as ops. After the loop, step is to be set to 0.
+  void set_dropout_step(std::uint32_t op, std::int64_t step) {
+    dropout_.op = op;
+    dropout_.step = static_cast<std::uint32_t>(step);
+  }
 
  private:
   /// One recorded backward function on the tape.
@@ -187,8 +224,8 @@ class Graph {
   std::vector<Entry> tape_;
   GradientPool<T> gradients_of_results_;
   std::vector<Result> results_;
-  DropoutKey dropout_;
-  std::uint32_t dropout_ops_ = 0;
+  DropoutStreams dropout_;  // those of the next dropout op
+  PackedOffsets rows_;
 };
 
 /// Frees, at the end of a C++ scope, the memory of all results that ops created within the scope. Does nothing in

@@ -90,13 +90,18 @@ void cut_into_shards(const Examples& examples, std::span<const std::int32_t> bat
   // The target tokens of all examples of the batch, one example after another, are divided into `parts` equal parts.
   // Each part becomes a shard; an example belongs to the shard of the part in which the middle target token of the
   // example lies.
+  const std::int64_t earlier = std::ssize(shards);
+  const auto emit = [&](std::size_t first, std::size_t end, std::int64_t target_tokens) {
+    const std::int64_t before = shards.empty() ? 0 : shards.back().first + std::ssize(shards.back().examples);
+    shards.push_back({batch.subspan(first, end - first), target_tokens, before, std::ssize(shards) - earlier});
+  };
   std::size_t begin = 0;
   std::int64_t tokens = 0, seen = 0, part = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::int64_t more = examples.size_of(batch[i]).target;
     const std::int64_t its_part = (seen + more / 2) * parts / total;
     if (i > begin && its_part != part) {
-      shards.push_back({batch.subspan(begin, i - begin), tokens});
+      emit(begin, i, tokens);
       begin = i;
       tokens = 0;
     }
@@ -104,7 +109,7 @@ void cut_into_shards(const Examples& examples, std::span<const std::int32_t> bat
     tokens += more;
     seen += more;
   }
-  if (begin < batch.size()) shards.push_back({batch.subspan(begin), tokens});
+  if (begin < batch.size()) emit(begin, batch.size(), tokens);
 }
 
 }  // namespace heed

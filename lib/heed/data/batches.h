@@ -59,13 +59,15 @@ std::vector<std::vector<std::int32_t>> batches_in_order(const Examples& examples
 struct Shard {
   std::span<const std::int32_t> examples;
   std::int64_t target_tokens = 0;
+  std::int64_t first = 0;  ///< the number of the first example within the update
+  std::int64_t part = 0;   ///< the number of the shard within its batch
 };
 
 /// Cuts a batch of examples into shards, parts with about equally many target tokens, and appends the shards to
 /// `shards`. The number of parts is a power of two: 1 below 256 target tokens, else at least 2, and so many that a part
 /// has at most about 1024 target tokens. The activations of such a shard are small enough for the cache, and the matrix
-/// products are large enough to be fast. The number of threads does not influence the cut: each shard has its own
-/// dropout masks, so that another cut would change the result.
+/// products are large enough to be fast. The number of threads does not influence the cut, because another cut would
+/// change the rounding of the gradient. `shards` holds the update's earlier batches, or is empty.
 void cut_into_shards(const Examples& examples, std::span<const std::int32_t> batch, std::vector<Shard>& shards);
 
 }  // namespace heed

@@ -94,6 +94,7 @@ Variable<T> RecurrentModel<T>::embed(Graph<T>& graph, ParameterId weight, std::s
 
 template <class T>
 typename RecurrentModel<T>::Encoded RecurrentModel<T>::encode(Graph<T>& graph, const PackedIds& source) const {
+  graph.set_rows(source.packed());
   std::vector<RecurrentState<T>> last(static_cast<std::size_t>(fields_.enc_depth));
   const Variable<T> memory = (*encoder_)(graph, embed(graph, source_embedding_, source.ids), source.packed(), {}, last);
   return {memory, last.back()};
@@ -296,6 +297,7 @@ template <class T>
 Variable<T> Rnn<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>*) const {
   const auto encoded = this->encode(graph, batch.source);
   const PackedOffsets target = batch.target_in.packed();
+  graph.set_rows(target);
   const std::vector<RecurrentState<T>> states = this->first_states(graph, encoded.last);
   const Variable<T> e = this->embed_target(graph, batch.target_in.ids);
   const Variable<T> context = every_step_ ? encoded.last.hidden : Variable<T>();
@@ -380,6 +382,7 @@ template <class T>
 Variable<T> RnnAttention<T>::dot_hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   const auto encoded = this->encode(graph, batch.source);
   const PackedOffsets source = batch.source.packed(), target = batch.target_in.packed();
+  graph.set_rows(target);
   const std::vector<RecurrentState<T>> states = this->first_states(graph, encoded.last);
   const Variable<T> s = (*this->decoder_)(graph, this->embed_target(graph, batch.target_in.ids), target, states);
   const Variable<T> query = project_query(graph, s);
@@ -449,13 +452,13 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
   if (encoded.last.cell) encoded.last.cell = gather_rows(graph, encoded.last.cell, sorted);
   std::vector<RecurrentState<T>> states = this->first_states(graph, encoded.last);
 
-  // The target tokens in the order of the steps, and the place of each token of the batch in this order.
-  const std::span<std::int32_t> ids = index_array(graph, target.tokens()), places = index_array(graph, target.tokens());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = batch.target_in.ids[static_cast<std::size_t>(order.tokens[i])];
-    places[static_cast<std::size_t>(order.tokens[i])] = static_cast<std::int32_t>(i);
-  }
-  const Variable<T> e = this->embed_target(graph, ids);
+  // The embeddings in the order of the steps, and the place of each token of the batch in this order.
+  const std::span<const std::int32_t> tokens(order.tokens, static_cast<std::size_t>(target.tokens()));
+  const std::span<std::int32_t> places = index_array(graph, target.tokens());
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    places[static_cast<std::size_t>(tokens[i])] = static_cast<std::int32_t>(i);
+  graph.set_rows(target);
+  const Variable<T> e = this->embed_target(graph, batch.target_in.ids), of_steps = gather_rows(graph, e, tokens);
   // Each sequence has one query in each step.
   const std::span<std::int32_t> query_offsets = index_array(graph, sequences + 1);
   std::iota(query_offsets.begin(), query_offsets.end(), 0);
@@ -463,9 +466,12 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
   const Tensor<Variable<T>> step_weights = graph.arena().template tensor<Variable<T>>({wanted ? order.steps : 0});
 
   std::vector<Variable<T>> all_states, all_attention;
+  const std::uint32_t dropout_op = graph.dropout_op();
   for (std::int64_t t = 0; t < order.steps; ++t) {
     const std::int64_t rows = order.rows(t);
     const PackedOffsets queries{query_offsets.first(static_cast<std::size_t>(rows) + 1)};
+    graph.set_rows(queries, sorted);
+    graph.set_dropout_step(dropout_op, t);
     const PackedOffsets of_keys{source_offsets.first(static_cast<std::size_t>(rows) + 1)};
     if (t > 0 && rows < order.rows(t - 1)) {  // some sequences have ended: leaves out their rows
       const auto keep = [&](Variable<T>& x, std::int64_t count) { x = row_block(graph, x, 0, count); };
@@ -481,15 +487,19 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
     const Variable<T> a = additive_attention<T>(graph, {query, 0}, {keys, 0}, {memory, 0}, graph.parameter(scorer_),
                                                 width, queries, of_keys, {.dropout = attention_dropout_}, weights);
     if (wanted) step_weights[t] = weights;
-    all_states.push_back(this->decoder_->step(graph, row_block(graph, e, order.begins[t], rows), states,
+    all_states.push_back(this->decoder_->step(graph, row_block(graph, of_steps, order.begins[t], rows), states,
                                               (*this->decoder_)[0].project_context(graph, a)));
     all_attention.push_back(a);
   }
   if (wanted)
     trace->attention(AttentionKind::cross, 0, 1, target, source,
                      collect_weights<T>(graph, step_weights.span(), order, source_offsets, target, source));
-  const Variable<T> s = stack_rows<T>(graph, all_states), a = stack_rows<T>(graph, all_attention);
-  return gather_rows(graph, this->read_out(graph, {s, e, a}), std::span<const std::int32_t>(places));
+  graph.set_rows(target);
+  graph.set_dropout_step(graph.dropout_op(), 0);
+  const auto in_batch = [&](std::span<const Variable<T>> steps) {
+    return gather_rows(graph, stack_rows<T>(graph, steps), std::span<const std::int32_t>(places));
+  };
+  return this->read_out(graph, {in_batch(all_states), e, in_batch(all_attention)});
 }
 
 template <class T>

@@ -91,6 +91,7 @@ std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedO
 template <class T>
 EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace) const {
   const PackedOffsets packed = source.packed();
+  graph.set_rows(packed);
   ResidualStream<T> stream =
       encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), packed.longest()));
   // In inference, all layers write their outputs to the memory of the stream, so that outputs that are read later are
@@ -109,6 +110,7 @@ template <class T>
 Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
                                    const PackedIds& target_in, Trace<T>* trace) const {
   const PackedOffsets packed = target_in.packed();
+  graph.set_rows(packed);
   ResidualStream<T> stream = decoder_norms_.start(
       graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), packed.longest()));
   const StackPositions<T> shared = decoder_positions_->shared(graph, packed.longest());

@@ -15,7 +15,7 @@ Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   const AdditiveAttentionArrays<T> arrays{
       .attention = attention_arrays(query, key, value, width, queries, keys, options,
-                                    draw_dropout_mask(graph, size + kAttentionSlack, options.dropout)),
+                                    attention_dropout_mask(graph, queries, keys, options)),
       .scorer = scorer.value.data(),
       .scorer_gradient = nullptr};
   const Variable<T> out = graph.result({queries.tokens(), width});

@@ -45,7 +45,7 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   if (positions) check_lengths(queries, keys);
   AttentionArrays<T> arrays = attention_arrays(query, key, value, width, queries, keys, options,
-                                               draw_dropout_mask(graph, size + kAttentionSlack, options.dropout));
+                                               attention_dropout_mask(graph, queries, keys, options));
   if (positions)
     arrays.positions =
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);

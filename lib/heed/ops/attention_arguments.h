@@ -76,6 +76,16 @@ void check_attention_arguments(const char* op, const HeadsInput<T>& query, const
   check_heads_input(op, "value", value, keys.tokens(), width);
 }
 
+/// Draws the mask for the attention weights of an attention: a sequence's elements are those of its heads, queries and
+/// keys, in this order. The sequences of `queries` are named as those of Graph::set_rows().
+template <class T>
+DropoutMask<T> attention_dropout_mask(Graph<T>& graph, PackedOffsets queries, PackedOffsets keys,
+                                      const AttentionOptions& options) {
+  return draw_dropout_mask(
+      graph, options.dropout, queries.sequences(), attention_weights_size(queries, keys, options.heads),
+      [&](int b) { return std::int64_t{options.heads} * queries.length(b) * keys.length(b); }, kAttentionSlack);
+}
+
 /// Returns the memory in which an attention keeps its `size` attention weights for the backward pass: that of
 /// `weights`, where present, or, in training, memory of the arena. Null where nobody reads the attention weights.
 template <class T>

@@ -4,7 +4,7 @@ namespace heed {
 
 template <class T>
 Variable<T> dropout(Graph<T>& graph, const Variable<T>& x, double p) {
-  const DropoutMask<T> mask = draw_dropout_mask(graph, x.value.size(), p);
+  const DropoutMask<T> mask = draw_dropout_mask(graph, x.value.rows(), x.value.columns(), p);
   if (!mask) return x;
   const Variable<T> y = graph.result(x.shape());
   dropout_forward(graph.device(), x.value, mask, y.value);

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "heed/autograd/graph.h"
+#include "heed/base/error.h"
 
 namespace heed {
 
@@ -32,16 +35,41 @@ std::uint32_t dropout_threshold(double p);
 /// length.
 void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std::int64_t n, std::uint8_t* kept);
 
-/// Draws the mask of the graph's next dropout, for n elements and the probability p, which is rounded to a multiple of
-/// 1/65536. Where the rounded p is 0 or the graph is not recording, returns an absent mask and uses no random numbers.
-/// With p = 1 every element is dropped.
-template <class T>
-DropoutMask<T> draw_dropout_mask(Graph<T>& graph, std::int64_t n, double p) {
+/// Draws the mask of the graph's next dropout for the elements of several sequences, with the probability p, which is
+/// rounded to a multiple of 1/65536. length(b) is the number of elements of sequence b, and `size` the sum of all
+/// lengths; behind them, the mask has `slack` zeros. Element i of a sequence is decided by element i of the sequence's
+/// stream of random numbers. Where the rounded p is 0 or the graph is not recording, returns an absent mask and counts
+/// no dropout op. With p = 1 every element is dropped.
+template <class T, class Length>
+DropoutMask<T> draw_dropout_mask(Graph<T>& graph, double p, int sequences, std::int64_t size, Length length,
+                                 std::int64_t slack = 0) {
   const std::uint32_t threshold = dropout_threshold(p);
   if (threshold == 0 || !graph.recording()) return {};
-  auto* kept = static_cast<std::uint8_t*>(graph.arena().allocate(static_cast<std::size_t>(n)));
-  fill_dropout_mask(graph.next_dropout(), threshold, n, kept);
+  auto* const kept = static_cast<std::uint8_t*>(graph.arena().allocate(static_cast<std::size_t>(size + slack)));
+  const DropoutStreams streams = graph.next_dropout();
+  std::int64_t begin = 0;
+  for (int b = 0; b < sequences; ++b) {
+    const std::int64_t elements = length(b);
+    fill_dropout_mask(streams.of(b), threshold, elements, kept + begin);
+    begin += elements;
+  }
+  std::fill_n(kept + size, slack, std::uint8_t{0});
   return {kept, threshold == 65536 ? T(0) : static_cast<T>(65536.0 / (65536.0 - threshold))};
+}
+
+/// Draws the mask of the graph's next dropout for a tensor [rows, columns], whose rows belong to the sequences that
+/// Graph::set_rows() has set. Throws Error where these have another number of rows.
+template <class T>
+DropoutMask<T> draw_dropout_mask(Graph<T>& graph, std::int64_t rows, std::int64_t columns, double p) {
+  if (dropout_threshold(p) == 0 || !graph.recording()) return {};
+  const PackedOffsets sequences = graph.rows();
+  if (sequences.offsets.empty())
+    return draw_dropout_mask(graph, p, 1, rows * columns, [&](int) { return rows * columns; });
+  if (sequences.tokens() != rows)
+    throw Error("internal: dropout: " + std::to_string(rows) + " rows, but the sequences have " +
+                std::to_string(sequences.tokens()));
+  return draw_dropout_mask(graph, p, sequences.sequences(), rows * columns,
+                           [&](int b) { return sequences.length(b) * columns; });
 }
 
 }  // namespace heed

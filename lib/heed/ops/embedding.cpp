@@ -28,7 +28,7 @@ Variable<T> embedding(Graph<T>& graph, std::span<const std::int32_t> ids, std::s
     check_range("position", positions, position_table.value.dim(0));
   }
   const EmbeddingRows rows{ids.data(), position_table ? positions.data() : nullptr, count};
-  const DropoutMask<T> mask = draw_dropout_mask(graph, count * width, p);
+  const DropoutMask<T> mask = draw_dropout_mask(graph, count, width, p);
   const Variable<T> y = graph.result({count, width});
   embedding_forward(graph.device(), rows, weight.value, position_table.value, scale, mask, y.value);
   graph.record([&device = graph.device(), rows, weight, position_table, scale, mask, y] {

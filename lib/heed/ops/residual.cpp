@@ -8,7 +8,7 @@ namespace heed {
 template <class T>
 Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variable<T>& branch, double p) {
   check_shape("residual", "branch", branch.shape(), residual.shape());
-  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.size(), p);
+  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.rows(), branch.value.columns(), p);
   const Variable<T> y = graph.result(residual.shape());
   residual_forward(graph.device(), residual.value, branch.value, mask, y.value);
   graph.record([&device = graph.device(), residual, branch, mask, y] {

@@ -12,7 +12,7 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
   check_shape("residual_norm", "scale", scale.shape(), {residual.value.columns()});
   const bool has_bias = kind == RowNorm::layer;
   check_shape("residual_norm", "bias", bias.shape(), has_bias ? Shape{residual.value.columns()} : Shape());
-  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.size(), p);
+  const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.rows(), branch.value.columns(), p);
   if (memory) check_shape("residual_norm", "memory", memory.shape(), residual.shape());
   const ResidualNorm<T> y{memory ? graph.result_in(memory) : graph.result(residual.shape()),
                           graph.result(residual.shape())};

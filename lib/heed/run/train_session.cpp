@@ -114,7 +114,6 @@ std::vector<RunSetting> TrainSession::settings() const {
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(corpus_.fingerprint()));
   std::vector<RunSetting> out = {
       {"the training text's fingerprint", hash, true},
-      {"--threads", std::to_string(pool_.size())},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
   TrainOptions copy = options_;

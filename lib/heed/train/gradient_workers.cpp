@@ -8,43 +8,35 @@
 namespace heed {
 
 struct GradientWorkers::Worker {
-  Worker(const ParameterLayout& layout, Precision precision) : device{arena, precision}, gradient(layout) {}
+  explicit Worker(Precision precision) : device{arena, precision} {}
 
   /// Empties this thread's autograd graph and returns it. The graph reads `parameters` and adds gradients to
-  /// `gradient`. Constructs a new Graph only when `parameters` is another array than in the previous call.
-  Graph<float>& graph(ParameterValues<float>& parameters) {
+  /// `gradients`. Constructs a new Graph only when `parameters` is another array than in the previous call.
+  Graph<float>& graph(ParameterValues<float>& parameters, ParameterValues<float>& gradients) {
     if (&parameters != graph_parameters) {
-      training = std::make_unique<Graph<float>>(device, parameters, gradient);
+      training = std::make_unique<Graph<float>>(device, parameters, gradients);
       graph_parameters = &parameters;
     }
     training->reset();
+    training->set_gradients(gradients);
     return *training;
   }
 
   Arena arena;
   CpuContext device;
-  ParameterValues<float> gradient;
   std::unique_ptr<Graph<float>> training;
   ParameterValues<float>* graph_parameters = nullptr;
   Batch batch;
-  // Whether this thread has computed a shard since its construction. Until then, all elements of `gradient` are zero.
-  bool used = false;
 };
 
 GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool)
-    : loss_(std::move(loss)), pool_(pool), squared_norms_(static_cast<std::size_t>(pool.size())) {
-  for (int i = 0; i < pool.size(); ++i) workers_.push_back(std::make_unique<Worker>(layout, precision));
+    : loss_(std::move(loss)), pool_(pool), layout_(layout), sum_(layout, pool.size()) {
+  for (int i = 0; i < pool.size(); ++i) workers_.push_back(std::make_unique<Worker>(precision));
 }
 
 GradientWorkers::~GradientWorkers() = default;
 
-template <class Work>
-LossSums GradientWorkers::for_each_shard(std::span<const Shard> shards, Work work) {
-  sums_.assign(shards.size(), {});
-  pool_.run([&](int thread) {
-    for (auto i = static_cast<std::size_t>(thread); i < shards.size(); i += workers_.size())
-      work(*workers_[static_cast<std::size_t>(thread)], i);
-  });
+LossSums GradientWorkers::total() const {
   LossSums sum;
   for (const LossSums& part : sums_) sum += part;
   return sum;
@@ -52,23 +44,39 @@ LossSums GradientWorkers::for_each_shard(std::span<const Shard> shards, Work wor
 
 LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Examples& examples,
                                   std::span<const Shard> shards, const LossOptions& options, const DropoutKey& key) {
-  return for_each_shard(shards, [&](Worker& worker, std::size_t i) {
-    examples.fill(shards[i].examples, worker.batch);
-    Graph<float>& graph = worker.graph(parameters);
-    graph.set_dropout({key.seed, key.update, static_cast<std::uint32_t>(i)});
-    worker.used = true;
-    graph.backward(loss_(graph, worker.batch, options, &sums_[i]));
+  std::int64_t leaves = 0;
+  for (const Shard& shard : shards) leaves = std::max(leaves, shard.part + 1);
+  sums_.assign(shards.size(), {});
+  sum_.start(leaves);
+  pool_.run([&](int thread) {
+    Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+    for (std::int64_t leaf = thread; leaf < leaves; leaf += pool_.size()) {
+      ParameterValues<float>& gradients = sum_.open(leaf);
+      for (auto i = static_cast<std::size_t>(leaf); i < shards.size(); i += static_cast<std::size_t>(leaves)) {
+        examples.fill(shards[i].examples, worker.batch);
+        Graph<float>& graph = worker.graph(parameters, gradients);
+        graph.set_dropout(key, static_cast<std::uint32_t>(shards[i].first));
+        graph.backward(loss_(graph, worker.batch, options, &sums_[i]));
+      }
+      sum_.close(leaf);
+    }
   });
+  return total();
 }
 
 LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
                                    std::span<const Shard> shards) {
-  return for_each_shard(shards, [&](Worker& worker, std::size_t i) {
-    examples.fill(shards[i].examples, worker.batch);
-    worker.arena.reset();
-    Graph<float> graph(worker.device, parameters);
-    loss_(graph, worker.batch, {}, &sums_[i]);
+  sums_.assign(shards.size(), {});
+  pool_.run([&](int thread) {
+    Worker& worker = *workers_[static_cast<std::size_t>(thread)];
+    for (auto i = static_cast<std::size_t>(thread); i < shards.size(); i += workers_.size()) {
+      examples.fill(shards[i].examples, worker.batch);
+      worker.arena.reset();
+      Graph<float> graph(worker.device, parameters);
+      loss_(graph, worker.batch, {}, &sums_[i]);
+    }
   });
+  return total();
 }
 
 Slice trained_part(const ParameterLayout& layout, const Slice& slice) {
@@ -77,43 +85,27 @@ Slice trained_part(const ParameterLayout& layout, const Slice& slice) {
 }
 
 double GradientWorkers::reduce() {
+  const std::int64_t size = layout_.storage_size(), blocks = (size + kSumBlock - 1) / kSumBlock;
+  squared_norms_.resize(static_cast<std::size_t>(blocks));
   pool_.run([&](int thread) {
-    const ParameterLayout& layout = workers_[0]->gradient.layout();
-    const Slice slice = slice_of(layout.storage_size(), pool_.size(), thread);
-    const auto part = [&](std::size_t worker) {
-      return workers_[worker]->gradient.flat().subspan(static_cast<std::size_t>(slice.begin),
-                                                       static_cast<std::size_t>(slice.size()));
-    };
-    for (std::size_t i = 1; i < workers_.size(); ++i)
-      if (workers_[i]->used) add_to<float>(part(0), part(i));
-    const Slice trained = trained_part(layout, slice);
-    squared_norms_[static_cast<std::size_t>(thread)] =
-        squared_norm<float>(part(0).first(static_cast<std::size_t>(trained.size())));
+    const Slice own = slice_of(blocks, pool_.size(), thread);
+    for (std::int64_t i = own.begin; i < own.end; ++i) {
+      const Slice block{i * kSumBlock, std::min((i + 1) * kSumBlock, size)};
+      sum_.add_up(block);
+      const Slice trained = trained_part(layout_, block);
+      squared_norms_[static_cast<std::size_t>(i)] = squared_norm<float>(
+          gradient().flat().subspan(static_cast<std::size_t>(trained.begin), static_cast<std::size_t>(trained.size())));
+    }
   });
   double sum = 0;
   for (const double part : squared_norms_) sum += part;
   return std::sqrt(sum);
 }
 
-ParameterValues<float>& GradientWorkers::gradient() {
-  return workers_[0]->gradient;
-}
-
-void GradientWorkers::clear(const Slice& slice) {
-  for (const auto& worker : workers_) {
-    if (!worker->used) continue;
-    const auto part =
-        worker->gradient.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
-    std::fill(part.begin(), part.end(), 0.0F);
-  }
-}
-
 std::int64_t GradientWorkers::memory() const {
-  std::int64_t sum = 0;
-  for (const auto& worker : workers_) {
-    const std::size_t step = worker->training ? worker->training->reserved() : worker->arena.reserved();
-    sum += static_cast<std::int64_t>(step + worker->gradient.flat().size_bytes());
-  }
+  std::int64_t sum = sum_.memory();
+  for (const auto& worker : workers_)
+    sum += static_cast<std::int64_t>(worker->training ? worker->training->reserved() : worker->arena.reserved());
   return sum;
 }
 

@@ -118,7 +118,7 @@ UpdateStep::Result Trainer::compute_update() {
   const std::int64_t end = std::min(batches_per_epoch(), state().batch + batch_options_.optimizer_delay);
   shards_.clear();
   for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(parts_.examples, batches_[i], shards_);
-  const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates), 0};
+  const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates)};
   const auto result =
       step_.run(parts_.examples, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
   state().batch = end;
