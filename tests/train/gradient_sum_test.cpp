@@ -55,7 +55,7 @@ TEST_CASE("gradient sum: the tree decides the bits, for any number of leaves and
     for (std::int64_t i = 0; i < kSize; ++i) expected.push_back(tree_sum(0, 16, leaves, i));
     for (const int threads : {1, 2, 3, 8}) {
       CAPTURE(threads);
-      GradientSum sum(layout, threads);
+      GradientSum sum(layout, threads, no_other_ranks());
       for (int round = 0; round < 2; ++round) {
         sum.start(leaves);
         // Opens a leaf for each thread, and closes them in the order, or against it.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "../dist/thread_ranks.h"
 #include "heed/train/update_step.h"
 #include "small_run.h"
 
@@ -28,23 +29,24 @@ struct Outcome {
   LossSums sums;
 };
 
-Outcome gradient_of(int threads, std::size_t parts, double dropout = 0) {
+Outcome gradient_of(int threads, std::size_t parts, double dropout = 0, Communicator& ranks = no_other_ranks()) {
   const Transformer<float> model(small_config(dropout));
   ParameterValues<float> parameters(model.layout());
   parameters.initialise(3);
   const ParallelCorpus corpus = mirrored(60);
   const auto batches = batches_in_order(corpus, {.target_tokens = INT64_MAX});
   ThreadPool pool(threads);
-  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
+  GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool, ranks);
   Outcome out;
   // The second round checks that clear() has set all gradients to zero.
   for (int round = 0; round < 2; ++round) {
-    workers.clear({0, model.layout().storage_size()});
+    workers.clear(workers.slice());
     out.sums = workers.compute(parameters, corpus, shards_of(corpus, batches[0], parts),
                                {.label_smoothing = 0.1, .scale = 1.0 / static_cast<double>(corpus.target_tokens())},
                                {.seed = 5, .update = 9});
     out.norm = workers.reduce();
   }
+  workers.gather(workers.gradient());
   const auto flat = workers.gradient().flat();
   out.gradient.assign(flat.begin(), flat.end());
   return out;
@@ -86,6 +88,26 @@ TEST_CASE("every number of threads gives the same bits") {
       CHECK(several.gradient == one.gradient);
       CHECK(several.norm == one.norm);
       CHECK(several.sums.loss == one.sums.loss);
+    }
+  }
+}
+
+TEST_CASE("every number of ranks gives the same bits") {
+  for (const std::size_t parts : {1, 4, 7}) {
+    CAPTURE(parts);
+    const Outcome one = gradient_of(1, parts, 0.3);
+    for (const int size : {2, 3, 4, 9}) {
+      CAPTURE(size);
+      std::vector<Outcome> all(static_cast<std::size_t>(size));
+      run_ranks(size, [&](Communicator& ranks) {
+        all[static_cast<std::size_t>(ranks.rank())] = gradient_of(size == 3 ? 2 : 1, parts, 0.3, ranks);
+      });
+      for (const Outcome& each : all) {
+        CHECK(each.gradient == one.gradient);
+        CHECK(each.norm == one.norm);
+        CHECK(each.sums.loss == one.sums.loss);
+        CHECK(each.sums.tokens == one.sums.tokens);
+      }
     }
   }
 }

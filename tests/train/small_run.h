@@ -96,7 +96,7 @@ struct SmallRun {
     }
     restore_training_form(*state, batch.exponential_smoothing > 0);
     const Model<float>& model = *state->checkpoint.model;
-    workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool);
+    workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool, *ranks);
     validator.emplace(held_out, std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
@@ -117,6 +117,7 @@ struct SmallRun {
   std::string path;
   TransformerConfig config = small_config();
   ThreadPool pool;
+  Communicator* ranks = &no_other_ranks();
   BatchOptions batch;
   RunOptions run;
   OptimizerOptions optimizer;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "../dist/thread_ranks.h"
 #include "heed/train/learning_curve.h"
 #include "heed/train/model_files.h"
 #include "small_run.h"
@@ -517,4 +518,44 @@ TEST_CASE("a picture compares trainings by their validation, or by their loss wh
   save_checkpoint(folder / "bare.h5", first.state->checkpoint);
   second.run.plot_with = {folder / "bare.h5"};
   CHECK_THROWS_AS(second.go(), Error);
+}
+
+TEST_CASE("several ranks end with the bits of one process, also when another number of them goes on") {
+  const TemporaryFolder folder("heed_ranks");
+  for (const bool special : {false, true}) {
+    CAPTURE(special);
+    const InterruptGuard interrupts;
+    const auto train = [&](Communicator& ranks, const std::string& name, int threads, const std::string& after) {
+      SmallRun run(folder / (name + (special ? "_special.h5" : ".h5")), threads);
+      run.ranks = &ranks;
+      if (special) {
+        run.config.normalization = Normalization::batch;
+        run.batch.exponential_smoothing = 0.05;
+        run.batch.optimizer_delay = 3;
+        run.run.keep_last = 2;
+        run.run.keep_best = true;
+        run.optimizer.optimizer = OptimizerKind::adamw;
+        run.optimizer.weight_decay = 0.1;
+      }
+      run.batch.mini_batch_words = 300;
+      run.run.after = after;
+      run.run.save_freq = "2u";
+      run.prepare().run(interrupts);
+      return run.parameters();
+    };
+    const std::vector<float> one = train(no_other_ranks(), "one", 2, "4e");
+    for (const int size : {2, 3}) {
+      CAPTURE(size);
+      std::vector<std::vector<float>> all(static_cast<std::size_t>(size));
+      const std::string name = "ranks" + std::to_string(size);
+      run_ranks(size, [&](Communicator& ranks) {
+        all[static_cast<std::size_t>(ranks.rank())] = train(ranks, name, 1, "4e");
+      });
+      for (const auto& each : all) CHECK(each == one);
+      CHECK(saved_parameters(folder / (name + (special ? "_special.h5" : ".h5"))) == one);
+    }
+    run_ranks(3, [&](Communicator& ranks) { train(ranks, "changed", 1, "1e"); });
+    run_ranks(2, [&](Communicator& ranks) { train(ranks, "changed", 2, "3e"); });
+    CHECK(train(no_other_ranks(), "changed", 3, "4e") == one);
+  }
 }

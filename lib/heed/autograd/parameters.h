@@ -100,6 +100,12 @@ class ParameterValues {
   /// Returns several parameters as one tensor of the given shape: the parameter `id` and the parameters that follow in
   /// the flat array without a gap.
   Tensor<T> view(ParameterId id, const Shape& shape) { return {data_.data() + (*layout_)[id].offset, shape}; }
+  /// Keeps the elements begin ... end - 1 only. The others take no memory until they are written again, and must not be
+  /// read before.
+  void keep_only(std::int64_t begin, std::int64_t end) {
+    data_.forget(0, static_cast<std::size_t>(begin));
+    data_.forget(static_cast<std::size_t>(end), data_.size());
+  }
   void fill_zero() { std::fill(data_.begin(), data_.end(), T(0)); }
 
   /// Sets the elements of every parameter to the initial values (zeros, ones or random numbers) that the parameter's

@@ -12,6 +12,7 @@
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
 #include "heed/base/terminal.h"
+#include "heed/dist/communicator.h"
 
 namespace heed {
 namespace {
@@ -39,7 +40,8 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
               char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
   const std::string name(tool.name);
   const auto complain = [&](const std::string& what, int code) {
-    std::cerr << name << ": " << what << '\n';
+    const int rank = launched_rank();
+    std::cerr << name << ": " << (rank == 0 ? "" : "rank " + std::to_string(rank) + ": ") << what << '\n';
     return code;
   };
   try {
@@ -70,8 +72,11 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
     return code;
   } catch (const ClosedPipe&) {
     return end_by_sigpipe();
+  } catch (const OtherRankFailed&) {
+    return 0;
   } catch (const UsageError& error) {
-    return complain(error.what(), UsageError::exit_code);
+    // All ranks have the same command line, so that one of them is enough to complain.
+    return launched_rank() == 0 ? complain(error.what(), UsageError::exit_code) : UsageError::exit_code;
   } catch (const Error& error) {
     return complain(error.what(), Error::exit_code);
   } catch (const std::bad_alloc&) {

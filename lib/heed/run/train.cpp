@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
@@ -46,13 +48,12 @@ void check_useless(const TrainOptions& options) {
   }
 }
 
-int run_average(const TrainOptions& options, Log& log) {
+void run_average(const TrainOptions& options, Log& log) {
   if (options.output.empty()) throw UsageError("--average needs a file to write (-o C.h5)");
   const ModelLock lock(options.output, "-o", log);
   save_checkpoint(options.output, average_checkpoints(options.average));
   log.info("wrote " + options.output + ", the average of " + std::to_string(options.average.size()) +
            (options.average.size() == 1 ? " model" : " models"));
-  return 0;
 }
 
 /// Throws UsageError for everything that is wrong with the options themselves, before any file is read.
@@ -81,35 +82,92 @@ void check_writable(const std::string& path) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(Position{path}, "cannot be written: " + errno_text());
 }
 
-}  // namespace
+/// Returns the name of this machine, for messages.
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
 
-int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
-  check_useless(options);
-  if (!options.average.empty()) return run_average(options, log);
-  check_options(options);
-  if (!options.check) check_writable(options.model);
-  if (!options.run.plot.empty()) check_writable(options.run.plot);
+/// Throws Error on rank 0 where another rank is about to train something else, and says what is different.
+void check_same_training(const TrainSession& session) {
+  const std::vector<std::string> identities = session.ranks().gather(session.identity());
+  const std::vector<std::string> hosts = session.ranks().gather(host_name());
+  run_together(session.ranks(), [&] {
+    if (session.ranks().rank() != 0) return;
+    for (std::size_t r = 1; r < identities.size(); ++r) {
+      const auto [ours, theirs] = std::ranges::mismatch(identities[0], identities[r]);
+      if (ours == identities[0].end() && theirs == identities[r].end()) continue;
+      const auto line = [&](const std::string& text, std::string::const_iterator at) {
+        const auto index = static_cast<std::size_t>(at - text.begin());
+        const std::size_t begin = index == 0 ? 0 : text.rfind('\n', index - 1) + 1;
+        return text.substr(begin, text.find('\n', begin) - begin);
+      };
+      throw Error("rank " + std::to_string(r) + " on " + hosts[r] + " trains something else: there, " +
+                  line(identities[r], theirs) + "; on rank 0, " + line(identities[0], ours) +
+                  " (all ranks need the same program, options and files)");
+    }
+  });
+}
+
+/// Returns what rank 0 reads from standard input, on all ranks: launchers give it to rank 0 alone.
+std::string shared_input(Communicator& ranks, std::istream& in) {
+  std::string text;
+  if (ranks.rank() == 0) text.assign(std::istreambuf_iterator<char>(in), {});
+  auto size = static_cast<std::int64_t>(text.size());
+  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(static_cast<std::size_t>(size));
+  ranks.broadcast(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+/// A process among the ranks: rank 0 has the log and the output, the others are silent.
+struct Rank {
+  Rank(Communicator& all, std::ostream& first_out, Log& first_log)
+      : ranks(all), out(all.rank() == 0 ? first_out : nowhere), log(all.rank() == 0 ? first_log : silent) {}
+
+  Communicator& ranks;
+  std::ofstream nowhere;
+  Log silent{nowhere, "train", Verbosity::quiet};
+  std::ostream& out;
+  Log& log;
+};
+
+/// Trains, as one rank of several or alone.
+int train(const TrainOptions& options, std::istream& in, Rank& self) {
+  Communicator& ranks = self.ranks;
+  Log& log = self.log;
+  const bool is_first = ranks.rank() == 0;
   std::optional<InterruptGuard> interrupts;
   std::optional<ModelLock> lock;
-  if (!options.check && !options.dry_run) {
-    interrupts.emplace(
-        log.info_text("interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving"));
+  const std::string notice =
+      log.info_text("interrupted: stopping as soon as the model is saved; Ctrl-C again stops without saving");
+  run_on_first(ranks, [&] {
+    if (!options.check) check_writable(options.model);
+    if (!options.run.plot.empty()) check_writable(options.run.plot);
+    if (options.check || options.dry_run) return;
     lock.emplace(options.model, "-m", log);
     const int left = lock->held() ? remove_left_temporary_files(options.model) : 0;
     if (left > 0) log.detail("removed " + format_count(left) + " temporary files of killed trainings");
-  }
-  TrainSession session(options, in, log);
+  });
+  if (!options.check && !options.dry_run) interrupts.emplace(is_first ? notice : "");
+  std::istringstream shared;
+  const bool shares = ranks.size() > 1 && (options.tsv == "-" || options.valid_sets == std::vector<std::string>{"-"});
+  if (shares) shared.str(shared_input(ranks, in));
+  std::optional<TrainSession> made;
+  run_together(ranks, [&] { made.emplace(options, shares ? shared : in, log, ranks); });
+  TrainSession& session = *made;
+  run_together(ranks, [&] { options.check ? session.start() : session.resume_or_start(); });
+  check_same_training(session);
   if (options.check) {
-    session.start();
-    print_check(session, log, out);
+    print_check(session, log, self.out);
     return 0;
   }
-  session.resume_or_start();
   if (options.dry_run) {
-    print_plan(session, out);
+    print_plan(session, self.out);
     return 0;
   }
-  Reporter reporter(options.run.log_format, out, log);
+  Reporter reporter(options.run.log_format, self.out, log);
   Trainer trainer = session.make_trainer(reporter);
   const TrainingState& state = session.run().state;
   if (trainer.already_finished()) {
@@ -121,7 +179,21 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
   if (state.updates > 0) log.info(options.model + ": goes on after update " + format_count(state.updates));
   if (trainer.run(*interrupts) == Trainer::Outcome::finished) return 0;
   log.info("interrupted; saved after update " + format_count(state.updates) + " (the same command goes on from there)");
-  return kInterrupted;
+  return is_first ? kInterrupted : 0;
+}
+
+}  // namespace
+
+int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  const std::unique_ptr<Communicator> launched = make_communicator();
+  Rank self(launched ? *launched : no_other_ranks(), out, log);
+  run_together(self.ranks, [&] {
+    check_useless(options);
+    if (options.average.empty()) check_options(options);
+  });
+  if (options.average.empty()) return train(options, in, self);
+  run_on_first(self.ranks, [&] { run_average(options, log); });
+  return 0;
 }
 
 ToolInfo train_tool_info() {

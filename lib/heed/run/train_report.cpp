@@ -105,6 +105,7 @@ void print_cost(TrainSession& session, Table& table) {
 std::string describe_model(TrainSession& session) {
   return describe(session.model().config(), session.model().layout().parameter_count()) + ", " +
          (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on " +
+         (session.ranks().size() > 1 ? std::to_string(session.ranks().size()) + " ranks of " : "") +
          std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads") + " with " +
          std::string(instruction_set_name(instruction_set())) + " and " + gemm_library();
 }

@@ -62,9 +62,10 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log)
+TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks)
     : options_(options),
       log_(log),
+      ranks_(ranks),
       pool_(thread_count(options.threads)),
       source_(TextModel::read(options.vocabularies.front()).source()),
       target_(TextModel::read(options.vocabularies.back()).target()),
@@ -129,6 +130,20 @@ std::vector<RunSetting> TrainSession::settings() const {
   return out;
 }
 
+std::string TrainSession::identity() const {
+  std::string out = "heed's version is " HEED_VERSION "\n";
+  std::vector<RunSetting> all = settings();
+  ModelConfig config = config_;
+  const FieldList fields = fields_of(config);
+  for (const Field& field : fields.all())
+    all.push_back({"--" + std::string(field.info.name), joined(field.get_text())});
+  all.push_back({"--after", options_.run.after});
+  all.push_back({"--valid-sets", joined(options_.valid_sets)});
+  all.push_back({"the update to go on after", std::to_string(run_->state.updates)});
+  for (const RunSetting& setting : all) out += setting.name + " is " + setting.value + "\n";
+  return out;
+}
+
 std::int64_t TrainSession::epoch_updates() const {
   const std::int64_t delay = options_.batch.optimizer_delay;
   return (epoch_batches_ + delay - 1) / delay;
@@ -147,7 +162,9 @@ void TrainSession::plan() {
     optimizer.set_default_rates(model().width(), 0);
     speed = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch,
                           precision_, pool_)
-                .tokens_per_second();
+                .tokens_per_second() *
+            ranks_.size();
+    ranks_.broadcast(std::as_writable_bytes(std::span(&speed, 1)));
   }
   planned_updates_ = after.updates(epoch_updates(), corpus_.target_tokens(), speed);
 }
@@ -222,10 +239,11 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
   const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
   const BatchLoss loss = [model](Graph<float>& graph, const Batch& batch, const LossOptions& loss_options,
                                  LossSums* sums) { return model->loss(graph, batch, loss_options, sums); };
-  workers_ = std::make_unique<GradientWorkers>(model->layout(), loss, precision_, pool_);
+  workers_ = std::make_unique<GradientWorkers>(model->layout(), loss, precision_, pool_, ranks_);
   if (valid_corpus_.size() > 0) {
     const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
-      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized, pool_);
+      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized, pool_,
+                                ranks_);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;

@@ -17,8 +17,9 @@ namespace heed {
 /// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:
-  /// Reads the vocabularies and the texts. Throws the same errors as run_train().
-  TrainSession(const TrainOptions& options, std::istream& in, Log& log);
+  /// Reads the vocabularies and the texts. Throws the same errors as run_train(). `ranks` are the processes that train
+  /// together; the functions below are collective.
+  TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks);
 
   /// Continues the training in the model file if the file exists; otherwise calls start(). Throws Error when the file
   /// holds a different training.
@@ -47,6 +48,9 @@ class TrainSession {
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   Precision precision() const { return precision_; }
   int threads() const { return pool_.size(); }
+  Communicator& ranks() const { return ranks_; }
+  /// Describes what must be the same on all ranks, one thing on each line.
+  std::string identity() const;
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1; }
   /// Returns the number of bytes of parameters, gradients, moments, activations (the largest so far) and text.
@@ -62,6 +66,7 @@ class TrainSession {
 
   const TrainOptions& options_;
   Log& log_;
+  Communicator& ranks_;
   ThreadPool pool_;
   TextModel source_, target_;
   ModelConfig config_;

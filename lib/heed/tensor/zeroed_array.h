@@ -28,6 +28,10 @@ class ZeroedArray {
   }
   ~ZeroedArray() = default;
 
+  /// Returns the memory of the elements `begin` ... `end` - 1 to the system, as far as these are whole pages. The
+  /// elements are lost and must not be read again before they are written.
+  void forget(std::size_t begin, std::size_t end) { pages_.forget(begin * sizeof(T), end * sizeof(T)); }
+
   T* data() { return reinterpret_cast<T*>(pages_.data()); }
   const T* data() const { return reinterpret_cast<const T*>(pages_.data()); }
   std::size_t size() const { return size_; }

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "heed/autograd/parameters.h"
 #include "heed/base/threads.h"
+#include "heed/dist/communicator.h"
 
 namespace heed {
 
@@ -21,26 +23,38 @@ constexpr std::int64_t kSumBlock = 4096;
 /// A leaf is computed in a buffer, an array of all parameters' gradients. There are few buffers: when all are in use, a
 /// thread that needs one first adds up two neighbours that have ended. With T threads, at most 2 T buffers exist, or,
 /// if that is more, T + log2(leaves).
+///
+/// Each rank computes some leaves and adds up one slice of the elements. Of a node of the tree whose leaves one rank
+/// has computed, the other ranks receive the sum: so every number is sent at most once, or, where the ranks are no
+/// power of two, a few times.
 class GradientSum {
  public:
-  /// `threads` is the number of threads that compute leaves at the same time.
-  GradientSum(const ParameterLayout& layout, int threads) : layout_(&layout), threads_(threads) {}
+  /// `threads` is the number of threads of this rank that compute leaves at the same time.
+  GradientSum(const ParameterLayout& layout, int threads, Communicator& ranks);
 
   /// Begins a sum of `leaves` leaves, at least 1. The buffers of an earlier sum must have been cleared.
   void start(std::int64_t leaves);
-  /// Returns a buffer of zeros for the gradient of a leaf, which the caller adds to it. Each leaf is opened once. May
-  /// be called by several threads at once.
+  /// Returns which leaves a rank computes. The parts of all ranks follow one another.
+  Slice leaves_of(int rank) const;
+  /// Returns a buffer of zeros for the gradient of one of this rank's leaves, which the caller adds to it. Each leaf is
+  /// opened once. May be called by several threads at once.
   ParameterValues<float>& open(std::int64_t leaf);
   /// Says that the gradient of a leaf is complete. May be called by several threads at once.
   void close(std::int64_t leaf);
 
-  /// Adds the elements of `slice` up over all leaves, which must be closed. Afterwards only result() has elements other
-  /// than zero in the slice. May be called for different slices by several threads at once.
+  /// Returns which elements of the flat array a rank adds up. The boundaries are multiples of kSumBlock; the parts of
+  /// all ranks follow one another and cover the array.
+  Slice slice_of_rank(int rank) const;
+  /// Sends this rank's sums to the other ranks, and receives theirs. All leaves must be closed.
+  void exchange(ThreadPool& pool);
+  /// Adds the elements of `slice`, a part of this rank's slice, up over all leaves. With several ranks, exchange() must
+  /// come before. Afterwards only result() has elements other than zero in the slice. May be called for different
+  /// slices by several threads at once.
   void add_up(const Slice& slice);
-  /// Returns the array that receives the sum. Before the first start(), there is none.
-  ParameterValues<float>& result() { return *nodes_[0].buffer; }
-  /// Sets the elements of `slice` in result() to zero. Before the next start(), slices that cover all elements must be
-  /// cleared.
+  /// Returns the array that receives the sum of this rank's slice. Before the first start(), there is none.
+  ParameterValues<float>& result() { return *result_; }
+  /// Sets the elements of `slice` in result() to zero. Before the next start(), slices that cover this rank's slice
+  /// must be cleared, and what else the caller has written to result().
   void clear(const Slice& slice);
   /// Returns how many bytes the buffers occupy.
   std::int64_t memory() const;
@@ -51,7 +65,8 @@ class GradientSum {
   /// The sum of the leaves begin ... end - 1, where `begin` is the node's index in nodes_.
   struct Node {
     std::int64_t end = 0;
-    Buffer* buffer = nullptr;
+    Buffer* buffer = nullptr;   ///< the sum, of a node of this rank
+    float* received = nullptr;  ///< the elements of this rank's slice, of another rank's node
     bool complete = false;
   };
 
@@ -60,10 +75,17 @@ class GradientSum {
   /// Returns the first leaf of a complete node whose right neighbour is complete too, or -1.
   std::int64_t mergeable() const;
   bool has_complete_neighbour(std::int64_t left) const;
-  float* add_up(std::int64_t begin, std::int64_t width, const Slice& block);
+  template <class Work>
+  void for_each_node(int rank, Work work) const;
+  std::span<float> add_up(std::int64_t begin, std::int64_t width, const Slice& block);
 
   const ParameterLayout* layout_;
   int threads_;
+  Communicator& ranks_;
+  Slice own_slice_;
+  Buffer* result_ = nullptr;
+  std::vector<float> inbox_;
+  std::vector<Message> sends_, receives_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<Buffer*> free_;

@@ -29,14 +29,23 @@ struct GradientWorkers::Worker {
   Batch batch;
 };
 
-GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool)
-    : loss_(std::move(loss)), pool_(pool), layout_(layout), sum_(layout, pool.size()) {
+GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool,
+                                 Communicator& ranks)
+    : loss_(std::move(loss)),
+      pool_(pool),
+      ranks_(ranks),
+      layout_(layout),
+      sum_(layout, pool.size(), ranks),
+      slice_(sum_.slice_of_rank(ranks.rank())) {
   for (int i = 0; i < pool.size(); ++i) workers_.push_back(std::make_unique<Worker>(precision));
 }
 
 GradientWorkers::~GradientWorkers() = default;
 
-LossSums GradientWorkers::total() const {
+/// Completes sums_, of which rank r has the elements parts[r], and adds them up.
+LossSums GradientWorkers::total(const std::vector<Slice>& parts) {
+  static_assert(std::is_trivially_copyable_v<LossSums>);
+  all_gather_elements(ranks_, std::span(sums_), parts);
   LossSums sum;
   for (const LossSums& part : sums_) sum += part;
   return sum;
@@ -44,39 +53,54 @@ LossSums GradientWorkers::total() const {
 
 LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Examples& examples,
                                   std::span<const Shard> shards, const LossOptions& options, const DropoutKey& key) {
+  const auto count = std::ssize(shards);
   std::int64_t leaves = 0;
   for (const Shard& shard : shards) leaves = std::max(leaves, shard.part + 1);
+  // The number of shards in the leaves before a leaf.
+  const auto before = [&](std::int64_t leaf) { return leaf * (count / leaves) + std::min(leaf, count % leaves); };
   sums_.assign(shards.size(), {});
   sum_.start(leaves);
+  const Slice own = sum_.leaves_of(ranks_.rank());
   pool_.run([&](int thread) {
     Worker& worker = *workers_[static_cast<std::size_t>(thread)];
-    for (std::int64_t leaf = thread; leaf < leaves; leaf += pool_.size()) {
+    for (std::int64_t leaf = own.begin + thread; leaf < own.end; leaf += pool_.size()) {
       ParameterValues<float>& gradients = sum_.open(leaf);
-      for (auto i = static_cast<std::size_t>(leaf); i < shards.size(); i += static_cast<std::size_t>(leaves)) {
-        examples.fill(shards[i].examples, worker.batch);
+      LossSums* sums = &sums_[static_cast<std::size_t>(before(leaf))];
+      for (std::int64_t i = leaf; i < count; i += leaves) {
+        const Shard& shard = shards[static_cast<std::size_t>(i)];
+        examples.fill(shard.examples, worker.batch);
         Graph<float>& graph = worker.graph(parameters, gradients);
-        graph.set_dropout(key, static_cast<std::uint32_t>(shards[i].first));
-        graph.backward(loss_(graph, worker.batch, options, &sums_[i]));
+        graph.set_dropout(key, static_cast<std::uint32_t>(shard.first));
+        graph.backward(loss_(graph, worker.batch, options, sums++));
       }
       sum_.close(leaf);
     }
   });
-  return total();
+  parts_.clear();
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const Slice theirs = sum_.leaves_of(rank);
+    parts_.push_back({before(theirs.begin), before(theirs.end)});
+  }
+  return total(parts_);
 }
 
 LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
                                    std::span<const Shard> shards) {
+  parts_.clear();
+  for (int rank = 0; rank < ranks_.size(); ++rank) parts_.push_back(share_of_rank(std::ssize(shards), ranks_, rank));
+  const Slice own = parts_[static_cast<std::size_t>(ranks_.rank())];
   sums_.assign(shards.size(), {});
   pool_.run([&](int thread) {
     Worker& worker = *workers_[static_cast<std::size_t>(thread)];
-    for (auto i = static_cast<std::size_t>(thread); i < shards.size(); i += workers_.size()) {
-      examples.fill(shards[i].examples, worker.batch);
+    for (std::int64_t i = own.begin + thread; i < own.end; i += pool_.size()) {
+      const auto index = static_cast<std::size_t>(i);
+      examples.fill(shards[index].examples, worker.batch);
       worker.arena.reset();
       Graph<float> graph(worker.device, parameters);
-      loss_(graph, worker.batch, {}, &sums_[i]);
+      loss_(graph, worker.batch, {}, &sums_[index]);
     }
   });
-  return total();
+  return total(parts_);
 }
 
 Slice trained_part(const ParameterLayout& layout, const Slice& slice) {
@@ -86,10 +110,13 @@ Slice trained_part(const ParameterLayout& layout, const Slice& slice) {
 
 double GradientWorkers::reduce() {
   const std::int64_t size = layout_.storage_size(), blocks = (size + kSumBlock - 1) / kSumBlock;
+  const auto block_of = [](std::int64_t element) { return (element + kSumBlock - 1) / kSumBlock; };
+  sum_.exchange(pool_);
   squared_norms_.resize(static_cast<std::size_t>(blocks));
   pool_.run([&](int thread) {
-    const Slice own = slice_of(blocks, pool_.size(), thread);
-    for (std::int64_t i = own.begin; i < own.end; ++i) {
+    const std::int64_t first = block_of(slice_.begin);
+    const Slice own = slice_of(block_of(slice_.end) - first, pool_.size(), thread);
+    for (std::int64_t i = first + own.begin; i < first + own.end; ++i) {
       const Slice block{i * kSumBlock, std::min((i + 1) * kSumBlock, size)};
       sum_.add_up(block);
       const Slice trained = trained_part(layout_, block);
@@ -97,9 +124,44 @@ double GradientWorkers::reduce() {
           gradient().flat().subspan(static_cast<std::size_t>(trained.begin), static_cast<std::size_t>(trained.size())));
     }
   });
+  parts_.clear();
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const Slice theirs = sum_.slice_of_rank(rank);
+    parts_.push_back({block_of(theirs.begin), block_of(theirs.end)});
+  }
+  all_gather_elements(ranks_, std::span(squared_norms_), parts_);
+  gather_region(gradient(), {layout_.trained_size(), size});
   double sum = 0;
   for (const double part : squared_norms_) sum += part;
   return std::sqrt(sum);
+}
+
+/// Completes the elements of `region` of an array of which each rank has its slice.
+void GradientWorkers::gather_region(ParameterValues<float>& values, const Slice& region) {
+  if (region.size() == 0) return;
+  parts_.clear();
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const Slice theirs = sum_.slice_of_rank(rank);
+    parts_.push_back(
+        {std::clamp(theirs.begin, region.begin, region.end), std::clamp(theirs.end, region.begin, region.end)});
+  }
+  all_gather_elements(ranks_, values.flat(), parts_);
+}
+
+void GradientWorkers::gather(ParameterValues<float>& values) {
+  gather_region(values, {0, layout_.storage_size()});
+}
+
+void GradientWorkers::gather_to_first(ParameterValues<float>& values) {
+  const auto part = [&](const Slice& slice) {
+    return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
+  };
+  std::vector<Message> sends, receives;
+  if (ranks_.rank() != 0)
+    sends.push_back({0, part(slice_)});
+  else
+    for (int rank = 1; rank < ranks_.size(); ++rank) receives.push_back({rank, part(sum_.slice_of_rank(rank))});
+  ranks_.exchange(sends, receives);
 }
 
 std::int64_t GradientWorkers::memory() const {

@@ -26,11 +26,13 @@ Slice trained_part(const ParameterLayout& layout, const Slice& slice);
 /// own memory and graph. The shards form leaves: leaf i has the shards i, i + L, i + 2 L, ..., one after another, where
 /// L, the number of leaves, is the largest number of shards that a batch of the update was cut into. The gradients of
 /// the leaves are added up as GradientSum says, and all other sums are taken in a fixed order too, so that the result
-/// does not depend on the number of threads. After the first updates, when the memory of each thread has reached its
-/// full size, nothing is allocated from the heap.
+/// does not depend on the number of threads and ranks. All functions but clear() and memory() are collective: every
+/// rank must call them, with the same arguments. After the first updates, when the memory of each thread has reached
+/// its full size, nothing is allocated from the heap.
 class GradientWorkers {
  public:
-  GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool);
+  GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool,
+                  Communicator& ranks = no_other_ranks());
   ~GradientWorkers();
 
   /// Runs the forward and the backward pass of all shards. Returns the sums (loss, number of tokens, ...) over all
@@ -42,28 +44,43 @@ class GradientWorkers {
   /// label smoothing.
   LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards);
 
-  /// Adds the gradients of all leaves up into gradient(). Returns the Euclidean norm of gradient() without the
+  /// Adds the gradients of all leaves up into gradient(), each rank its slice and all the sums for running averages.
+  /// Returns the Euclidean norm of gradient() without the
   /// sums for running averages. The norm is infinite or NaN when an element of the gradient is infinite or NaN.
   double reduce();
   /// Returns the sum of all leaves' gradients. Valid after reduce().
   ParameterValues<float>& gradient() { return sum_.result(); }
   /// Sets the elements in the index range `slice` of gradient() to zero. Before the next compute(), the caller must
-  /// clear slices that cover all elements.
+  /// clear slices that cover slice() and the sums for running averages.
   void clear(const Slice& slice) { sum_.clear(slice); }
+
+  Communicator& ranks() { return ranks_; }
+  /// Returns the slice of the flat arrays whose gradient this rank adds up, and whose parameters it updates.
+  const Slice& slice() const { return slice_; }
+  /// Completes an array of which each rank has computed its slice.
+  void gather(ParameterValues<float>& values);
+  /// Completes an array of which each rank has computed its slice on rank 0 alone.
+  void gather_to_first(ParameterValues<float>& values);
 
   /// Returns how many bytes the gradient arrays and the arenas of all threads occupy.
   std::int64_t memory() const;
 
  private:
   struct Worker;
-  LossSums total() const;
+  LossSums total(const std::vector<Slice>& parts);
+  void gather_region(ParameterValues<float>& values, const Slice& region);
 
   BatchLoss loss_;
   ThreadPool& pool_;
+  Communicator& ranks_;
   const ParameterLayout& layout_;
   std::vector<std::unique_ptr<Worker>> workers_;
   GradientSum sum_;
-  // The sums (loss, number of tokens, ...) of each shard in the present call of compute() or evaluate().
+  Slice slice_;
+  // The parts of an array that the ranks have, in the present call of a function.
+  std::vector<Slice> parts_;
+  // The sums (loss, number of tokens, ...) of each shard in the present call of compute() or evaluate(). In compute(),
+  // the shards of leaf 0 are the first, then those of leaf 1, and so on.
   std::vector<LossSums> sums_;
   // The squared norm of each block of the gradient, from which reduce() computes the norm.
   std::vector<double> squared_norms_;

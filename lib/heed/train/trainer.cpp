@@ -45,6 +45,7 @@ TrainingLength save_frequency(const RunOptions& options) {
 Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const RunOptions& options,
                  const OptimizerSettings& optimizer)
     : parts_(parts),
+      ranks_(parts.workers.ranks()),
       batch_options_(batch_options),
       options_(options),
       optimizer_(optimizer, parts.run.checkpoint.model->layout(), parts.run.arrays),
@@ -56,6 +57,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       valid_freq_("--valid-freq", options.valid_freq),
       started_(Clock::now()),
       seconds_before_(state().seconds),
+      seconds_(seconds_before_),
       status_shown_(started_) {
   if (options.disp_freq) disp_freq_.emplace("--disp-freq", *options.disp_freq);
   if (optimizer.schedule.needs_end() && after_.unit() == TrainingLength::Unit::hours)
@@ -81,6 +83,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
     if (!other) throw Error(Position{file}, "holds no state of a training that could be drawn (--plot-with)");
     compared_.emplace_back(name_in_plot(file), std::move(*other));
   }
+  keep_own_slices();
   if (options.keep_best) forget_missing_best();
   find_place_in_epoch();
   first_progress_ = shown_progress_ = progress();
@@ -105,8 +108,18 @@ void Trainer::find_place_in_epoch() {
 
 TrainingProgress Trainer::progress() {
   const double part = static_cast<double>(state().batch) / static_cast<double>(batches_per_epoch());
-  return {static_cast<double>(state().epoch) + part, state().updates, state().target_tokens,
-          seconds_before_ + seconds_since(started_)};
+  return {static_cast<double>(state().epoch) + part, state().updates, state().target_tokens, seconds_};
+}
+
+/// Asks rank 0 for the time, which decides when to report, to save and to stop.
+void Trainer::tell_time() {
+  seconds_ = seconds_before_ + seconds_since(started_);
+  ranks_.broadcast(std::as_writable_bytes(std::span(&seconds_, 1)));
+}
+
+/// Completes the moving average of the parameters, of which each rank computes its slice.
+void Trainer::gather_smoothed() {
+  if (smoothing()) parts_.workers.gather(parts_.run.checkpoint.parameters);
 }
 
 double Trainer::learning_rate() {
@@ -205,6 +218,7 @@ void Trainer::roll_back(const std::string& why) {
     run.checkpoint.parameters.initialise(abandoned.seed);
     trained().initialise(abandoned.seed);
   }
+  keep_own_slices();
   keep_after_rollback(abandoned, state());
   find_place_in_epoch();
   shown_sums_ = {};
@@ -222,7 +236,9 @@ std::string Trainer::best_file(Metric metric) const {
 void Trainer::forget_missing_best() {
   const std::vector<Metric>& metrics = parts_.validator->metrics();
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (state().best[i].update < 0 || ::access(best_file(metrics[i]).c_str(), F_OK) == 0) continue;
+    if (state().best[i].update < 0) continue;
+    const bool missing = is_first() && ::access(best_file(metrics[i]).c_str(), F_OK) != 0;
+    if (!ranks_.any(missing)) continue;
     parts_.log.warn(best_file(metrics[i]) + ": is missing; the model of the next validation will be kept there");
     state().best[i].score = 0;
     // best[i].stalled, the number of validations since the best one, keeps its value, because early stopping needs it.
@@ -260,7 +276,8 @@ void Trainer::report_progress(const TrainingProgress& before, const TrainingProg
   const bool due = disp_freq_ ? disp_freq_->due(before, now) : now.seconds - shown_progress_.seconds >= kReportSeconds;
   if (due) {
     show_report(now);
-  } else if (parts_.log.terminal() && shown_sums_.tokens > 0 && seconds_since(status_shown_) >= kStatusSeconds) {
+  } else if (is_first() && parts_.log.terminal() && shown_sums_.tokens > 0 &&
+             seconds_since(status_shown_) >= kStatusSeconds) {
     parts_.reporter.status(make_report(now));
     status_shown_ = Clock::now();
   }
@@ -270,6 +287,7 @@ void Trainer::validate() {
   const auto start = Clock::now();
   const TrainingProgress now = progress();
   const std::vector<Metric>& metrics = parts_.validator->metrics();
+  gather_smoothed();
   const std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
   const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
   std::vector<bool> better;
@@ -280,7 +298,8 @@ void Trainer::validate() {
     if (!better[i]) continue;
     best.score = scores[i];
     best.update = state().updates;
-    if (options_.keep_best) save_checkpoint(best_file(metrics[i]), parts_.run.checkpoint);
+    if (options_.keep_best)
+      run_on_first(ranks_, [&] { save_checkpoint(best_file(metrics[i]), parts_.run.checkpoint); });
   }
   state().validations.push_back({state().updates, now.epochs, scores});
   parts_.reporter.validation(now, metrics, scores, better, seconds_since(start));
@@ -292,7 +311,7 @@ bool Trainer::stalled() {
 }
 
 void Trainer::plot() {
-  if (options_.plot.empty()) return;
+  if (options_.plot.empty() || !is_first()) return;
   if (compared_.empty()) return plot_learning_curve(state(), parts_.path, options_.plot);
   std::vector<std::pair<std::string, const TrainingState*>> trainings;
   for (const auto& [name, other] : compared_) trainings.emplace_back(name, &other);
@@ -301,33 +320,46 @@ void Trainer::plot() {
 }
 
 bool Trainer::save(bool keep) {
+  gather_smoothed();
   const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
   if (!finite) return false;
   const auto wanted = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
   auto& kept = state().kept_updates;
   if (keep && wanted > 0 && (kept.empty() || kept.back() != state().updates)) {
-    save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint);
+    run_on_first(ranks_,
+                 [&] { save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint); });
     kept.push_back(state().updates);
   }
-  state().seconds = progress().seconds;
+  tell_time();
+  state().seconds = seconds_;
+  for (auto& [name, values] : parts_.run.arrays) parts_.workers.gather_to_first(values);
   const bool average = state().finished && options_.average_last > 0 && !kept.empty();
   if (average) {
     publish_average();
   } else {
-    save_checkpoint(parts_.path, parts_.run.checkpoint, state(), parts_.run.arrays);
+    run_on_first(ranks_, [&] { save_checkpoint(parts_.path, parts_.run.checkpoint, state(), parts_.run.arrays); });
     parts_.reporter.event(progress(), "saved",
                           "saved " + parts_.path + " after update " + format_count(state().updates), !state().finished);
   }
   // Old models of --keep-last are removed only after the new state has been saved. A run that is killed earlier goes on
   // from the previous state, which may need these models.
   drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
+  keep_own_slices();
   return true;
+}
+
+/// Forgets the optimiser's memory of the parameters that other ranks update.
+void Trainer::keep_own_slices() {
+  if (ranks_.size() == 1) return;
+  const Slice& own = parts_.workers.slice();
+  for (auto& [name, values] : parts_.run.arrays)
+    if (&values != &trained()) values.keep_only(own.begin, own.end);
 }
 
 void Trainer::drop_old_kept(std::size_t keep) {
   auto& kept = state().kept_updates;
   while (kept.size() > keep) {
-    ::unlink(kept_model_file(parts_.path, kept.front()).c_str());
+    if (is_first()) ::unlink(kept_model_file(parts_.path, kept.front()).c_str());
     kept.erase(kept.begin());
   }
 }
@@ -352,7 +384,7 @@ void Trainer::publish_average() {
               format_score(parts_.validator->metrics()[i], scores[i]);
     parts_.reporter.event(progress(), "average", "average of the last " + std::to_string(count) + " models: " + text);
   }
-  save_checkpoint(parts_.path, average, state(), published_arrays(parts_.run));
+  run_on_first(ranks_, [&] { save_checkpoint(parts_.path, average, state(), published_arrays(parts_.run)); });
   parts_.reporter.event(
       progress(), "saved",
       "saved " + parts_.path + ", the average of the last " + std::to_string(count) + " saved models");
@@ -399,12 +431,13 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   while (!state().finished) {
     const TrainingProgress before = progress();
     if (one_update() == Step::rolled_back) continue;
+    tell_time();
     const TrainingProgress now = progress();
     report_progress(before, now);
     if (after_.reached(now)) show_report(now);
     if (parts_.validator && (after_.reached(now) || valid_freq_.due(before, now))) validate();
     const bool save_due = finish_if_done() || save_freq_.due(before, now);
-    const bool interrupted = interrupts.signal() != 0;
+    const bool interrupted = ranks_.any(interrupts.signal() != 0);
     if (!save_due && !interrupted) continue;
     if (save_or_roll_back(save_due) && interrupted && !state().finished) return Outcome::interrupted;
   }

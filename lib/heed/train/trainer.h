@@ -17,6 +17,9 @@ namespace heed {
 /// Trains from the state in `run` until RunOptions::after is reached. Validates, saves the model, keeps copies
 /// (--keep-best, --keep-last) and averages them. Only `run` and the options decide the result: a training that was
 /// interrupted anywhere and loaded again ends with the same parameters, bit for bit.
+///
+/// All ranks of GradientWorkers train together. They take every decision alike: rank 0's clock tells the time, a signal
+/// to one rank is a signal to all, and only rank 0 writes files and reports.
 class Trainer {
  public:
   struct Parts {
@@ -59,6 +62,10 @@ class Trainer {
   ParameterValues<float>& trained() { return training_parameters(parts_.run); }
   bool smoothing() const { return batch_options_.exponential_smoothing > 0; }
   TrainingProgress progress();
+  void tell_time();
+  bool is_first() const { return ranks_.rank() == 0; }
+  void gather_smoothed();
+  void keep_own_slices();
   void find_place_in_epoch();
   void forget_missing_best();
   double learning_rate();
@@ -82,6 +89,7 @@ class Trainer {
   void plot();
 
   Parts parts_;
+  Communicator& ranks_;
   BatchOptions batch_options_;
   RunOptions options_;
   Optimizer optimizer_;
@@ -94,8 +102,8 @@ class Trainer {
 
   // The time at which this Trainer was constructed.
   Clock::time_point started_;
-  // The training time in seconds of the earlier runs, as saved in the checkpoint.
-  double seconds_before_;
+  // The training time in seconds of the earlier runs, as saved in the checkpoint, and of all runs until now.
+  double seconds_before_, seconds_;
   // The progress (epochs, updates, ...) at the beginning of this run.
   TrainingProgress first_progress_;
   // The sums (loss, number of tokens, ...) over the updates since the last progress report.

@@ -16,7 +16,7 @@ constexpr std::size_t kSentences = 64;
 
 std::vector<std::string> translate_examples(const Model<float>& model, ParameterValues<float>& parameters,
                                             Precision precision, const Examples& examples, const TextModel& target,
-                                            bool tokens, ThreadPool& pool) {
+                                            bool tokens, ThreadPool& pool, Communicator& ranks) {
   // Sentences are sorted by length, so that the translations of a batch end at about the same decoding step.
   std::vector<std::int32_t> order(static_cast<std::size_t>(examples.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -24,13 +24,17 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
     return examples.size_of(a).source > examples.size_of(b).source;
   });
 
+  // Every rank translates every so many batches of the list.
+  const std::size_t batches = (order.size() + kSentences - 1) / kSentences;
+  const auto first = static_cast<std::size_t>(ranks.rank()), stride = static_cast<std::size_t>(ranks.size());
   std::vector<std::string> out(order.size());
-  std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> next = first;
   pool.run([&](int) {
     NetworkStepModel step_model(model, parameters, precision);
     const SearchOptions options{.beam_size = 1};
     Batch batch;
-    for (std::size_t begin; (begin = next.fetch_add(kSentences)) < order.size();) {
+    for (std::size_t index; (index = next.fetch_add(stride)) < batches;) {
+      const std::size_t begin = index * kSentences;
       const std::size_t end = std::min(order.size(), begin + kSentences);
       examples.fill(std::span(order).subspan(begin, end - begin), batch);
       const auto found = search(step_model, batch.source, options);
@@ -41,6 +45,26 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
       }
     }
   });
+  if (ranks.size() == 1) return out;
+
+  // A rank tells the others its lines, in the order of its batches, each after its length.
+  const auto for_each_line = [&](std::size_t rank, auto work) {
+    for (std::size_t index = rank; index < batches; index += stride)
+      for (std::size_t i = index * kSentences; i < std::min(order.size(), (index + 1) * kSentences); ++i)
+        work(out[static_cast<std::size_t>(order[i])]);
+  };
+  std::string own;
+  for_each_line(first, [&](const std::string& line) { own += std::to_string(line.size()) + ' ' + line; });
+  const std::vector<std::string> all = ranks.gather(own);
+  for (std::size_t rank = 0; rank < stride; ++rank) {
+    std::size_t at = 0;
+    for_each_line(rank, [&](std::string& line) {
+      const std::size_t space = all[rank].find(' ', at);
+      const auto length = std::stoull(all[rank].substr(at, space - at));
+      line = all[rank].substr(space + 1, length);
+      at = space + 1 + length;
+    });
+  }
   return out;
 }
 

@@ -56,10 +56,11 @@ UpdateStep::Result UpdateStep::run(const Examples& examples, std::span<const Sha
   const double limit = optimizer_.settings().clip_norm;
   const double scale = limit > 0 && result.gradient_norm > limit ? limit / result.gradient_norm : 1;
   const ParameterLayout& layout = parameters_.layout();
-  const std::int64_t size = layout.storage_size();
+  const Slice own = workers_.slice();
   if (result.applied) move_running_averages(parameters_, workers_.gradient());
   pool_.run([&](int thread) {
-    const Slice slice = slice_of(size, pool_.size(), thread);
+    const Slice part_of_own = slice_of(own.size(), pool_.size(), thread);
+    const Slice slice{own.begin + part_of_own.begin, own.begin + part_of_own.end};
     if (result.applied) {
       optimizer_.update(parameters_, workers_.gradient(), trained_part(layout, slice),
                         {.learning_rate = learning_rate, .number = step, .gradient_scale = scale});
@@ -70,6 +71,8 @@ UpdateStep::Result UpdateStep::run(const Examples& examples, std::span<const Sha
     }
     workers_.clear(slice);
   });
+  workers_.clear({layout.trained_size(), layout.storage_size()});
+  if (result.applied) workers_.gather(parameters_);
   return result;
 }
 

@@ -9,8 +9,9 @@ namespace heed {
 
 /// Computes one update: the gradient of several batches, divided by the number of their target tokens; clipping; the
 /// optimiser's update of the parameters; the running averages of batch normalisation, which move by a tenth towards the
-/// update's statistics; and the moving average of the parameters. An update whose loss or gradient is not finite
-/// changes no parameter.
+/// update's statistics; and the moving average of the parameters. Each rank updates its slice of the parameters, and
+/// then receives those of the other ranks; of the moving average and of the optimiser's memory it has its slice only.
+/// An update whose loss or gradient is not finite changes no parameter.
 class UpdateStep {
  public:
   /// Everything that is passed by reference or pointer must outlive the UpdateStep. `smoothed`, the moving average of

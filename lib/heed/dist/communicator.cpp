@@ -1,0 +1,118 @@
+#include "heed/dist/communicator.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+
+#include "heed/base/error.h"
+
+namespace heed {
+namespace {
+
+class SelfCommunicator final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void exchange(std::span<const Message> sends, std::span<const Message> receives) override {
+    if (!sends.empty() || !receives.empty()) throw Error("internal: a message of a process that is alone");
+  }
+  void all_gather(std::span<std::byte>, std::span<const Slice>) override {}
+  void broadcast(std::span<std::byte>) override {}
+  std::int64_t largest(std::int64_t number) override { return number; }
+};
+
+}  // namespace
+
+std::vector<std::string> Communicator::gather(const std::string& text) {
+  const auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
+  std::vector<std::int64_t> lengths(ranks);
+  lengths[own] = std::ssize(text);
+  std::vector<Slice> parts;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const auto bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+    parts.push_back({static_cast<std::int64_t>(r) * bytes, static_cast<std::int64_t>(r + 1) * bytes});
+  }
+  all_gather(std::as_writable_bytes(std::span(lengths)), parts);
+  std::int64_t end = 0;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    parts[r] = {end, end + lengths[r]};
+    end = parts[r].end;
+  }
+  std::string all(static_cast<std::size_t>(end), '\0');
+  std::copy(text.begin(), text.end(), all.begin() + parts[own].begin);
+  all_gather(std::as_writable_bytes(std::span(all)), parts);
+  std::vector<std::string> out;
+  for (const Slice& part : parts)
+    out.push_back(all.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size())));
+  return out;
+}
+
+Communicator& no_other_ranks() {
+  static SelfCommunicator self;
+  return self;
+}
+
+void run_together(Communicator& ranks, const std::function<void()>& work) {
+  // The first letter of what a rank reports is the kind of its error.
+  constexpr char kNone = '-', kError = 'e', kUsage = 'u';
+  std::string report(1, kNone);
+  try {
+    work();
+  } catch (const UsageError& error) {
+    report = kUsage + std::string(error.what());
+  } catch (const std::exception& error) {
+    report = kError + std::string(error.what());
+  }
+  const std::vector<std::string> reports = ranks.gather(report);
+  std::string messages;
+  char kind = kNone;
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    if (reports[r][0] == kNone || std::find(reports.begin(), reports.begin() + static_cast<std::ptrdiff_t>(r),
+                                            reports[r]) != reports.begin() + static_cast<std::ptrdiff_t>(r))
+      continue;
+    if (kind == kNone) kind = reports[r][0];
+    messages +=
+        (messages.empty() ? "" : "\n") + (r == 0 ? "" : "rank " + std::to_string(r) + ": ") + reports[r].substr(1);
+  }
+  if (kind == kNone) return;
+  ranks.end_together();
+  if (ranks.rank() != 0) throw OtherRankFailed();
+  if (kind == kUsage) throw UsageError(messages);
+  throw Error(messages);
+}
+
+void run_on_first(Communicator& ranks, const std::function<void()>& work) {
+  std::exception_ptr error;
+  if (ranks.rank() == 0) try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  const bool failed = ranks.any(error != nullptr);
+  if (failed) ranks.end_together();
+  if (error) std::rethrow_exception(error);
+  if (failed) throw OtherRankFailed();
+}
+
+namespace {
+
+/// Returns the number in the first of these environment variables that is set, or `otherwise`.
+int number_of(std::initializer_list<const char*> variables, int otherwise) {
+  for (const char* name : variables)
+    if (const char* const number = std::getenv(name)) return std::atoi(number);
+  return otherwise;
+}
+
+}  // namespace
+
+// Open MPI's mpirun; MPICH's and Intel MPI's mpirun, and srun with PMI-2; srun with PMIx.
+int launched_processes() {
+  const int step = std::getenv("PMIX_RANK") ? number_of({"SLURM_STEP_NUM_TASKS"}, 1) : 1;
+  return std::max(1, number_of({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, step));
+}
+
+int launched_rank() {
+  return launched_processes() > 1 ? number_of({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}, 0) : 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/base/threads.h"
+
+namespace heed {
+
+/// Numbers on their way from one rank to another.
+struct Message {
+  int rank = 0;  ///< the rank that receives what is sent, or sends what is received
+  std::span<float> numbers;
+};
+
+/// The processes that work on one training together, which are called ranks. All functions are collective: every rank
+/// must call the same functions in the same order, each from one thread. They throw Error where the connection to
+/// another rank is lost.
+///
+/// No function computes sums: floating-point sums depend on the order of their terms, which each caller fixes itself.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  /// Returns the number of this process, from 0 to size() - 1. Rank 0 reads standard input, logs and writes files.
+  virtual int rank() const = 0;
+  /// Returns the number of processes.
+  virtual int size() const = 0;
+
+  /// Sends messages to other ranks and receives messages from others. The messages from one rank to another arrive in
+  /// the order in which they are listed, and must have the lengths that the receiver lists.
+  virtual void exchange(std::span<const Message> sends, std::span<const Message> receives) = 0;
+  /// Completes an array of which each rank has a part: part r, in bytes, is copied from rank r to all others.
+  virtual void all_gather(std::span<std::byte> array, std::span<const Slice> parts) = 0;
+  /// Copies `bytes` from rank 0 to all other ranks.
+  virtual void broadcast(std::span<std::byte> bytes) = 0;
+  /// Returns the largest of the numbers that the ranks give.
+  virtual std::int64_t largest(std::int64_t number) = 0;
+
+  /// Says that this process ends after an error that all ranks know of. After another error, a process leaves the
+  /// others without a word, and the launcher ends them.
+  void end_together() { ends_together_ = true; }
+
+  /// Tells whether any rank says yes.
+  bool any(bool yes) { return largest(yes ? 1 : 0) != 0; }
+  /// Returns the texts of all ranks.
+  std::vector<std::string> gather(const std::string& text);
+
+ protected:
+  bool ends_together() const { return ends_together_; }
+
+ private:
+  bool ends_together_ = false;
+};
+
+/// Returns the communicator of a process that works alone, which does nothing.
+Communicator& no_other_ranks();
+
+/// Returns the communicator of the processes that a launcher such as mpirun or srun has started together, or, without a
+/// launcher, null. Throws UsageError where there is a launcher and heed was built without MPI. May be called once in a
+/// process.
+std::unique_ptr<Communicator> make_communicator();
+
+/// Completes an array of which rank r has the elements parts[r].
+template <class T>
+void all_gather_elements(Communicator& ranks, std::span<T> array, std::span<const Slice> parts) {
+  if (ranks.size() == 1) return;
+  std::vector<Slice> bytes;
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  for (const Slice& each : parts) bytes.push_back({each.begin * size, each.end * size});
+  ranks.all_gather(std::as_writable_bytes(array), bytes);
+}
+
+/// Returns the part of `count` pieces of work that a rank does. The parts of all ranks follow one another.
+inline Slice share_of_rank(std::int64_t count, const Communicator& ranks, int rank) {
+  return {count * rank / ranks.size(), count * (rank + 1) / ranks.size()};
+}
+
+/// The exception of a rank that ends because another one has failed. Rank 0 ends with a message and an exit code; the
+/// others end with neither, because a launcher kills all processes as soon as one of them ends with an exit code.
+class OtherRankFailed : public Error {
+ public:
+  OtherRankFailed() : Error("another rank has failed") {}
+};
+
+/// Runs `work` on every rank and waits for all. Where it throws Error on some ranks, rank 0 throws Error with the
+/// messages of all ranks that failed, each once, and the others throw OtherRankFailed. UsageErrors remain UsageErrors.
+void run_together(Communicator& ranks, const std::function<void()>& work);
+/// Runs `work` on rank 0 while the others wait. If it throws Error, the others throw OtherRankFailed.
+void run_on_first(Communicator& ranks, const std::function<void()>& work);
+
+/// Returns how many processes the launcher has started together, from the environment variables that it sets; 1 without
+/// a launcher.
+int launched_processes();
+/// Returns this process's number among them, from the environment too.
+int launched_rank();
+
+}  // namespace heed
