@@ -86,7 +86,7 @@ struct Worker {
   std::size_t begin = 0;
 };
 
-/// The data of one thread when the optimiser is measured: a slice of the parameters, the gradients of two threads, and
+/// The data of one thread when the optimiser is measured: a slice of the parameters, the gradients of two leaves, and
 /// the optimiser's moments.
 struct UpdatedSlice {
   UpdatedSlice(const ParameterLayout& layout, const OptimizerSettings& settings)
@@ -109,7 +109,8 @@ struct Rates {
   double embedding = 0;
   /// Seconds per target token for the logits, the softmax and the loss.
   double output = 0;
-  /// Seconds per parameter for adding the threads' gradients up, their norm, the update, and clearing the gradients.
+  /// Seconds per parameter for adding the leaves' gradients up (see GradientSum), their norm, the update, and clearing
+  /// the gradients.
   double parameter = 0;
   double barrier = 0;
 };
@@ -118,12 +119,14 @@ struct Rates {
 class Calibration {
  public:
   /// `shard` are the examples of a typical shard (part of a batch). The kernels are measured on these examples.
+  /// `leaves` is the number of gradients that an update adds up.
   Calibration(const Model<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
-              const Examples& examples, std::span<const std::int32_t> shard, const BatchOptions& options,
-              Precision precision, ThreadPool& pool)
+              const Examples& examples, std::span<const std::int32_t> shard, std::int64_t leaves,
+              const BatchOptions& options, Precision precision, ThreadPool& pool)
       : model_(model),
         products_(model.products()),
         norms_(*model.residual_norms()),
+        leaves_(leaves),
         options_(options),
         pool_(pool),
         timer_(pool) {
@@ -259,11 +262,11 @@ class Calibration {
     const std::size_t kernel = timer_.add([=, this](int thread) {
       UpdatedSlice& s = *slices_[static_cast<std::size_t>(thread)];
       return seconds_of([&] {
-        for (int i = 1; i < pool_.size(); ++i) add_to<float>(s.sum.flat(), s.other.flat());
+        for (std::int64_t i = 1; i < leaves_; ++i) add_to<float>(s.sum.flat(), s.other.flat());
         squared_norm<float>(s.sum.flat());
         s.optimizer.update(s.value, s.sum, {0, size}, {.learning_rate = 1e-4, .number = 1, .gradient_scale = 1});
         if (options_.exponential_smoothing > 0) move_average<float>(s.other.flat(), s.value.flat(), 0.5);
-        for (int i = 0; i < pool_.size(); ++i) (i == 0 ? s.sum : s.other).fill_zero();
+        for (std::int64_t i = 0; i < leaves_; ++i) (i == 0 ? s.sum : s.other).fill_zero();
       });
     });
     shares_.push_back({&rates_.parameter, 1 / static_cast<double>(size), kernel});
@@ -272,6 +275,7 @@ class Calibration {
   const Model<float>& model_;
   const std::vector<Product> products_;
   const ResidualNorms norms_;
+  const std::int64_t leaves_;
   const BatchOptions& options_;
   ThreadPool& pool_;
   KernelTimer timer_;
@@ -298,10 +302,13 @@ struct Plan {
       for (int i = 0; i < options.optimizer_delay && b < batches.size(); ++i)
         cut_into_shards(examples, batches[b++], shards);
       std::vector<TokenCounts>& update = updates.emplace_back(static_cast<std::size_t>(threads));
+      std::int64_t of_update = 0;
+      for (const Shard& shard : shards) of_update = std::max(of_update, shard.part + 1);
+      leaves = std::max(leaves, of_update);
       for (std::size_t i = 0; i < shards.size(); ++i) {
         TokenCounts shard;
         for (const std::int32_t example : shards[i].examples) shard.add(examples.size_of(example));
-        update[i % update.size()] += shard;
+        update[i % static_cast<std::size_t>(of_update) % update.size()] += shard;
         all += shard;
         by_work.emplace_back(shard.cross_pairs,
                              std::vector<std::int32_t>(shards[i].examples.begin(), shards[i].examples.end()));
@@ -315,6 +322,9 @@ struct Plan {
 
   // The counted work of each thread in each update: [update][thread].
   std::vector<std::vector<TokenCounts>> updates;
+  // The largest number of leaves whose gradients an update adds up; GradientWorkers computes leaf i on thread i mod
+  // (number of threads).
+  std::int64_t leaves = 1;
   TokenCounts all;
   // The indices of the examples in a typical shard: the shard whose number of (query, key) pairs in the
   // cross-attention is the median of all shards.
@@ -322,9 +332,9 @@ struct Plan {
 };
 
 /// Returns the bytes that an update reads and writes for each parameter.
-double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& options, int threads) {
+double update_bytes(const OptimizerSettings& optimizer, const BatchOptions& options, std::int64_t leaves) {
   const int own = optimizer.kind != OptimizerKind::sgd ? 7 : optimizer.momentum > 0 ? 5 : 3;
-  return 4 * as_double(3 * (threads - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + threads);
+  return 4 * as_double(3 * (leaves - 1) + 1 + own + (options.exponential_smoothing > 0 ? 3 : 0) + leaves);
 }
 
 /// Returns the bytes that normalisations and embeddings read and write in the forward and backward pass: ten floats and
@@ -397,7 +407,8 @@ TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& pa
   if (plan.updates.empty()) return {};
   if (!model.residual_norms()) return measured_cost(model, parameters, optimizer, examples, batch, precision, pool);
   const Rates rate =
-      Calibration(model, parameters, optimizer, examples, plan.typical_shard, batch, precision, pool).measure();
+      Calibration(model, parameters, optimizer, examples, plan.typical_shard, plan.leaves, batch, precision, pool)
+          .measure();
   const ResidualNorms norms = *model.residual_norms();
   const double threads = pool.size(), updates = as_double(std::ssize(plan.updates));
   const double parameter_count = as_double(model.layout().storage_size());
@@ -420,7 +431,7 @@ TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& pa
       {"output layer and loss", output, 6 * as_double(work.output)},
       {"attention", attention, 6 * as_double(work.attention)},
       {"norms and embeddings", norming, 0, norm_bytes(model, plan.all)},
-      {"optimiser", optimising, 0, update_bytes(optimizer, batch, pool.size()) * parameter_count * updates},
+      {"optimiser", optimising, 0, update_bytes(optimizer, batch, plan.leaves) * parameter_count * updates},
       {"waiting at barriers", threads * cost.seconds - layers - output - attention - norming - optimising},
   };
   return cost;
