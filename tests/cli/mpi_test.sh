@@ -92,9 +92,22 @@ expect 2 '' 'train: no vocabulary (*' ranks 3 "$train" -t train.en train.fr -m n
 expect 2 '' 'train: unknown option --after-all*' ranks 3 "$train" --after-all
 expect 1 '' 'train: rank 1 on * trains something else: there, --seed is 2; on rank 0, --seed is 1 (*' \
   ranks 1 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 "$train" -q "${files[@]}" "${options[@]}" --seed 2 -m new.h5
-tac train.en >other.en
+mkdir other
+cp train.fr valid.en valid.fr vocab other
+tac train.en >other/train.en
 expect 1 '' 'train: rank 2 on * trains something else: there, the training text*fingerprint is *' \
-  ranks 2 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 "$train" -q -t other.en train.fr "${options[@]}" -m new.h5
+  ranks 2 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 -wdir "$PWD/other" "$train" -q "${files[@]}" "${options[@]}" -m new.h5
+cp train.en other
+head -n 60 valid.en >other/valid.en
+head -n 60 valid.fr >other/valid.fr
+expect 1 '' 'train: rank 1 on * trains something else: there, the validation text*fingerprint is *' \
+  ranks 1 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 -wdir "$PWD/other" "$train" -q "${files[@]}" "${options[@]}" -m new.h5
+expect 1 '' 'train: rank 1 on * trains something else: there, --valid-freq is 3e; on rank 0, --valid-freq is 1e (*' \
+  ranks 1 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 "$train" -q "${files[@]}" "${options[@]}" --valid-freq 3e -m new.h5
+expect 2 '' 'train: several processes train together, which read standard input only as --tsv - (give files)' \
+  ranks 2 "$train" -q -t - train.fr "${options[@]}" -m new.h5
+expect 2 '' 'train: --early-stopping needs something to validate on (give --valid-sets)' \
+  ranks 2 "$train" -q "${files[@]}" "${options[@]:3}" --early-stopping 2 -m new.h5
 # The model is larger than rank 0's files may be, and all that MPI writes is smaller.
 limited() { (ulimit -f 16000 && exec "$@"); }
 export -f limited

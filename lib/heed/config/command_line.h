@@ -32,6 +32,8 @@ struct ToolInfo {
   std::vector<std::string_view> usage;  ///< usage lines of --help, without the word "usage:"
   std::vector<std::string_view> examples = {};
   std::span<const PeerOption> peers = {};
+  /// Whether several processes of the tool, which a launcher such as mpirun has started, work together.
+  bool has_ranks = false;
 };
 
 /// The options that every tool has.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <new>
 
 #include "heed/base/error.h"
 
@@ -53,6 +54,7 @@ Communicator& no_other_ranks() {
 }
 
 void run_together(Communicator& ranks, const std::function<void()>& work) {
+  if (ranks.size() == 1) return work();
   // The first letter of what a rank reports is the kind of its error.
   constexpr char kNone = '-', kError = 'e', kUsage = 'u';
   std::string report(1, kNone);
@@ -60,6 +62,8 @@ void run_together(Communicator& ranks, const std::function<void()>& work) {
     work();
   } catch (const UsageError& error) {
     report = kUsage + std::string(error.what());
+  } catch (const std::bad_alloc&) {
+    report = kError + std::string("out of memory");
   } catch (const std::exception& error) {
     report = kError + std::string(error.what());
   }
@@ -79,6 +83,12 @@ void run_together(Communicator& ranks, const std::function<void()>& work) {
   if (ranks.rank() != 0) throw OtherRankFailed();
   if (kind == kUsage) throw UsageError(messages);
   throw Error(messages);
+}
+
+void fail_together(Communicator& ranks, const Error& error) {
+  ranks.end_together();
+  if (ranks.rank() != 0) throw OtherRankFailed();
+  throw error;
 }
 
 void run_on_first(Communicator& ranks, const std::function<void()>& work) {

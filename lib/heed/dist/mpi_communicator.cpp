@@ -33,6 +33,9 @@ class MpiCommunicator final : public Communicator {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    if (size_ != launched_processes())
+      throw Error("the launcher has started " + std::to_string(launched_processes()) + " processes, but MPI knows " +
+                  std::to_string(size_) + " (use the launcher of the MPI library that heed was built with)");
   }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -57,13 +60,14 @@ class MpiCommunicator final : public Communicator {
   }
 
   void all_gather(std::span<std::byte> array, std::span<const Slice> parts) override {
-    // MPI counts in int. The places of a large array are counted in units of a cache line.
+    // MPI counts in int. The places of a large array are counted in units of a cache line; the rest of a part that is
+    // no whole unit is sent on its own.
     const std::int64_t unit = std::ssize(array) <= INT_MAX ? 1 : 64;
     counts_.clear();
     places_.clear();
     for (const Slice& part : parts) {
-      if (part.begin % unit != 0 || part.size() % unit != 0)
-        throw Error("internal: the parts of a large array begin and end on cache lines");
+      if (part.begin % unit != 0 && part.size() > 0)
+        throw Error("internal: a part of a large array does not begin on a cache line");
       counts_.push_back(static_cast<int>(part.size() / unit));
       places_.push_back(static_cast<int>(part.begin / unit));
     }
@@ -75,7 +79,12 @@ class MpiCommunicator final : public Communicator {
     check(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, array.data(), counts_.data(), places_.data(), type,
                          MPI_COMM_WORLD),
           "gathering");
-    if (unit > 1) MPI_Type_free(&type);
+    if (unit == 1) return;
+    MPI_Type_free(&type);
+    for (std::size_t r = 0; r < parts.size(); ++r)
+      if (const auto rest = static_cast<int>(parts[r].size() % unit); rest > 0)
+        check(MPI_Bcast(array.data() + parts[r].end - rest, rest, MPI_BYTE, static_cast<int>(r), MPI_COMM_WORLD),
+              "gathering");
   }
 
   void broadcast(std::span<std::byte> bytes) override {

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <thread>
 
 #include "heed/base/error.h"
 #include "heed/base/signals.h"
@@ -40,7 +42,7 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
               char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
   const std::string name(tool.name);
   const auto complain = [&](const std::string& what, int code) {
-    const int rank = launched_rank();
+    const int rank = tool.has_ranks ? launched_rank() : 0;
     std::cerr << name << ": " << (rank == 0 ? "" : "rank " + std::to_string(rank) + ": ") << what << '\n';
     return code;
   };
@@ -75,8 +77,11 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
   } catch (const OtherRankFailed&) {
     return 0;
   } catch (const UsageError& error) {
-    // All ranks have the same command line, so that one of them is enough to complain.
-    return launched_rank() == 0 ? complain(error.what(), UsageError::exit_code) : UsageError::exit_code;
+    // Ranks have the same command line, so that one of them is enough to complain. The others end later, because a
+    // launcher may kill all processes when the first one has ended.
+    if (!tool.has_ranks || launched_rank() == 0) return complain(error.what(), UsageError::exit_code);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return UsageError::exit_code;
   } catch (const Error& error) {
     return complain(error.what(), Error::exit_code);
   } catch (const std::bad_alloc&) {

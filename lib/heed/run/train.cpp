@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 
+#include "heed/base/instruction_set.h"
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
 #include "heed/run/peer_options.h"
@@ -89,25 +90,50 @@ std::string host_name() {
   return name;
 }
 
-/// Throws Error on rank 0 where another rank is about to train something else, and says what is different.
-void check_same_training(const TrainSession& session) {
-  const std::vector<std::string> identities = session.ranks().gather(session.identity());
-  const std::vector<std::string> hosts = session.ranks().gather(host_name());
-  run_together(session.ranks(), [&] {
-    if (session.ranks().rank() != 0) return;
-    for (std::size_t r = 1; r < identities.size(); ++r) {
-      const auto [ours, theirs] = std::ranges::mismatch(identities[0], identities[r]);
-      if (ours == identities[0].end() && theirs == identities[r].end()) continue;
+/// Throws Error on rank 0 where `own`, which describes this rank's training in lines, is not the same on all ranks, and
+/// says what is different.
+void check_same(Communicator& ranks, const std::string& own) {
+  if (ranks.size() == 1) return;
+  const std::vector<std::string> all = ranks.gather(own), hosts = ranks.gather(host_name());
+  run_together(ranks, [&] {
+    if (ranks.rank() != 0) return;
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      const auto [ours, theirs] = std::ranges::mismatch(all[0], all[r]);
+      if (ours == all[0].end() && theirs == all[r].end()) continue;
       const auto line = [&](const std::string& text, std::string::const_iterator at) {
         const auto index = static_cast<std::size_t>(at - text.begin());
         const std::size_t begin = index == 0 ? 0 : text.rfind('\n', index - 1) + 1;
         return text.substr(begin, text.find('\n', begin) - begin);
       };
       throw Error("rank " + std::to_string(r) + " on " + hosts[r] + " trains something else: there, " +
-                  line(identities[r], theirs) + "; on rank 0, " + line(identities[0], ours) +
+                  line(all[r], theirs) + "; on rank 0, " + line(all[0], ours) +
                   " (all ranks need the same program, options and files)");
     }
   });
+}
+
+/// Describes the program and all options that ranks must have in common, one on each line.
+std::string describe_options(const TrainOptions& options) {
+  std::string out = "heed's version is " HEED_VERSION "\n";
+  TrainOptions copy = options;
+  const FieldList own = FieldList::of(copy.common), all = FieldList::of(copy);
+  for (const Field& field : all.all()) {
+    if (field.info.name == "threads" || own.find(field.info.name)) continue;
+    std::string value;
+    for (const std::string& word : field.get_text()) value += (value.empty() ? "" : " ") + word;
+    out += "--" + std::string(field.info.name) + " is " + (value.empty() ? "not set" : value) + "\n";
+  }
+  return out;
+}
+
+/// Throws UsageError where one of several ranks would read standard input as one of two files: launchers give it to
+/// rank 0 alone, and shared_input() shares it out where it is the only input.
+void check_input(const TrainOptions& options) {
+  const auto reads = [](const std::vector<std::string>& files) {
+    return files.size() == 2 && std::ranges::find(files, "-") != files.end();
+  };
+  if (reads(options.train_sets) || reads(options.valid_sets) || options.guided_alignment == "-")
+    throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
 }
 
 /// Returns what rank 0 reads from standard input, on all ranks: launchers give it to rank 0 alone.
@@ -157,8 +183,15 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
   std::optional<TrainSession> made;
   run_together(ranks, [&] { made.emplace(options, shares ? shared : in, log, ranks); });
   TrainSession& session = *made;
-  run_together(ranks, [&] { options.check ? session.start() : session.resume_or_start(); });
-  check_same_training(session);
+  run_together(ranks, [&] { session.load(!options.check); });
+  session.agree_on_speed();
+  run_together(ranks, [&] { session.plan(); });
+  check_same(ranks, session.identity());
+  const std::string set(instruction_set_name(instruction_set()));
+  for (const std::string& other : ranks.gather(set))
+    if (other != set)
+      log.warn("the ranks have different processors (" + set + ", " + other +
+               "): the bits of the result depend on which rank computes what");
   if (options.check) {
     print_check(session, log, self.out);
     return 0;
@@ -168,7 +201,9 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
     return 0;
   }
   Reporter reporter(options.run.log_format, self.out, log);
-  Trainer trainer = session.make_trainer(reporter);
+  std::unique_ptr<Trainer> made_trainer;
+  run_together(ranks, [&] { made_trainer.reset(new Trainer(session.make_trainer(reporter))); });
+  Trainer& trainer = *made_trainer;
   const TrainingState& state = session.run().state;
   if (trainer.already_finished()) {
     log.info(options.model + ": training is finished already: " + state.finish_reason);
@@ -187,8 +222,10 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
   const std::unique_ptr<Communicator> launched = make_communicator();
   Rank self(launched ? *launched : no_other_ranks(), out, log);
+  check_same(self.ranks, describe_options(options));
   run_together(self.ranks, [&] {
     check_useless(options);
+    if (self.ranks.size() > 1) check_input(options);
     if (options.average.empty()) check_options(options);
   });
   if (options.average.empty()) return train(options, in, self);
@@ -205,7 +242,8 @@ ToolInfo train_tool_info() {
       .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "
                    "--task transformer-tiny --after 20e",
                    "train --check -t train.en train.fr -v vocab --task transformer-base"},
-      .peers = train_peer_options()};
+      .peers = train_peer_options(),
+      .has_ranks = true};
 }
 
 }  // namespace heed

@@ -94,7 +94,8 @@ void print_cost(TrainSession& session, Table& table) {
   const TrainingCost cost = training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
                                           session.corpus(), options.batch, session.precision(), session.pool());
   if (cost.parts.empty()) return;
-  table.line("speed expected", format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
+  table.line(session.ranks().size() > 1 ? "speed of one rank" : "speed expected",
+             format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
   const double tokens = static_cast<double>(cost.target_tokens);
   for (const CostPart& part : cost.parts)
     table.line("  " + part.name, describe(part, cost.seconds * session.threads(), tokens, "target token"));

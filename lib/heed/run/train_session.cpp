@@ -131,15 +131,18 @@ std::vector<RunSetting> TrainSession::settings() const {
 }
 
 std::string TrainSession::identity() const {
-  std::string out = "heed's version is " HEED_VERSION "\n";
+  const auto hash = [](std::uint64_t number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
+    return std::string(text);
+  };
+  std::string lines;
+  for (const std::string& line : valid_lines_) lines += line + '\n';
   std::vector<RunSetting> all = settings();
-  ModelConfig config = config_;
-  const FieldList fields = fields_of(config);
-  for (const Field& field : fields.all())
-    all.push_back({"--" + std::string(field.info.name), joined(field.get_text())});
-  all.push_back({"--after", options_.run.after});
-  all.push_back({"--valid-sets", joined(options_.valid_sets)});
+  all.push_back({"the validation text's fingerprint",
+                 hash(valid_corpus_.fingerprint()) + " " + hash(std::hash<std::string>()(lines))});
   all.push_back({"the update to go on after", std::to_string(run_->state.updates)});
+  std::string out;
   for (const RunSetting& setting : all) out += setting.name + " is " + setting.value + "\n";
   return out;
 }
@@ -147,26 +150,6 @@ std::string TrainSession::identity() const {
 std::int64_t TrainSession::epoch_updates() const {
   const std::int64_t delay = options_.batch.optimizer_delay;
   return (epoch_batches_ + delay - 1) / delay;
-}
-
-/// Computes how many updates an epoch and the whole training have.
-void TrainSession::plan() {
-  EpochBatches batches(corpus_, options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
-  batches.prepare(0);
-  epoch_batches_ = batches.size();
-  const TrainingLength after("--after", options_.run.after);
-  double speed = 0;
-  if (after.unit() == TrainingLength::Unit::hours) {
-    OptimizerOptions optimizer = options_.optimizer;
-    // Any learning rate will do, because the learning rate does not change the speed.
-    optimizer.set_default_rates(model().width(), 0);
-    speed = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch,
-                          precision_, pool_)
-                .tokens_per_second() *
-            ranks_.size();
-    ranks_.broadcast(std::as_writable_bytes(std::span(&speed, 1)));
-  }
-  planned_updates_ = after.updates(epoch_updates(), corpus_.target_tokens(), speed);
 }
 
 /// Takes the warm-up and the peak of the learning rate from the saved training, unless the user has set these options.
@@ -207,30 +190,46 @@ void TrainSession::set_rates() {
   warn_of_long_warmup(optimizer_.schedule, planned_updates_, log_);
 }
 
-void TrainSession::start() {
-  run_.emplace(ResumableCheckpoint{new_checkpoint(), {}, {}});
-  run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
-  run_->checkpoint.parameters.initialise(run_->state.seed);
-  plan();
-  set_rates();
-  for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
-  restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
+void TrainSession::load(bool resumes) {
+  if (resumes && ::access(options_.model.c_str(), F_OK) == 0) {
+    run_ = load_resumable_checkpoint(options_.model);
+    if (!run_)
+      throw Error(Position{options_.model},
+                  "is a model without training state, and would be overwritten (name another "
+                  "one with -m, or remove it)");
+    resumed_ = true;
+  } else {
+    run_.emplace(ResumableCheckpoint{new_checkpoint(), {}, {}});
+    run_->checkpoint.parameters.initialise(static_cast<std::uint64_t>(options_.batch.seed));
+  }
+  if (TrainingLength("--after", options_.run.after).unit() != TrainingLength::Unit::hours) return;
+  OptimizerOptions optimizer = options_.optimizer;
+  // Any learning rate will do, because the learning rate does not change the speed.
+  optimizer.set_default_rates(model().width(), 0);
+  speed_ = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch, precision_,
+                         pool_)
+               .tokens_per_second() *
+           ranks_.size();
 }
 
-void TrainSession::resume_or_start() {
-  if (::access(options_.model.c_str(), F_OK) != 0) {
-    start();
-    return;
+void TrainSession::agree_on_speed() {
+  ranks_.broadcast(std::as_writable_bytes(std::span(&speed_, 1)));
+}
+
+void TrainSession::plan() {
+  EpochBatches batches(corpus_, options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
+  batches.prepare(0);
+  epoch_batches_ = batches.size();
+  planned_updates_ =
+      TrainingLength("--after", options_.run.after).updates(epoch_updates(), corpus_.target_tokens(), speed_);
+  if (resumed_) {
+    take_rates_from(run_->state);
+    set_rates();
+    check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
+  } else {
+    set_rates();
+    for (const RunSetting& setting : settings()) run_->state.settings.emplace_back(setting.name, setting.value);
   }
-  run_ = load_resumable_checkpoint(options_.model);
-  if (!run_)
-    throw Error(Position{options_.model},
-                "is a model without training state, and would be overwritten (name another "
-                "one with -m, or remove it)");
-  plan();
-  take_rates_from(run_->state);
-  set_rates();
-  check_resumable(options_.model, *run_, new_checkpoint(), settings(), log_);
   run_->state.seed = static_cast<std::uint64_t>(options_.batch.seed);
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
 }

@@ -18,15 +18,17 @@ namespace heed {
 class TrainSession {
  public:
   /// Reads the vocabularies and the texts. Throws the same errors as run_train(). `ranks` are the processes that train
-  /// together; the functions below are collective.
+  /// together.
   TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks);
 
-  /// Continues the training in the model file if the file exists; otherwise calls start(). Throws Error when the file
-  /// holds a different training.
-  void resume_or_start();
-  /// Starts a new training with initial parameters, even if the model file exists.
-  void start();
-  /// Returns the trainer. Call resume_or_start() or start() first.
+  /// Loads the training in the model file if `resumes` and the file exists; otherwise makes a new one with initial
+  /// parameters. Also predicts the speed where the length of the training depends on it.
+  void load(bool resumes);
+  /// Lets all ranks go by the speed that rank 0 has predicted. Collective, as make_trainer() is; call load() first.
+  void agree_on_speed();
+  /// Plans the loaded or new training. Throws Error when the model file holds a different training.
+  void plan();
+  /// Returns the trainer. Call plan() first.
   Trainer make_trainer(Reporter& reporter);
 
   const TrainOptions& options() const { return options_; }
@@ -36,8 +38,7 @@ class TrainSession {
   const ParallelCorpus& corpus() const { return corpus_; }
   const ParallelCorpus& valid_corpus() const { return valid_corpus_; }
   const CorpusReport& report() const { return report_; }
-  /// Returns the optimiser's settings. Call resume_or_start() or start() first; the same applies to the next three
-  /// functions.
+  /// Returns the optimiser's settings. Call plan() first; the same applies to the next three functions.
   const OptimizerSettings& optimizer() const { return optimizer_; }
   /// Returns the number of batches in an epoch.
   std::int64_t epoch_batches() const { return epoch_batches_; }
@@ -59,7 +60,6 @@ class TrainSession {
  private:
   Checkpoint new_checkpoint() const;
   std::vector<RunSetting> settings() const;
-  void plan();
   void take_rates_from(TrainingState& state);
   void set_rates();
   void read_validation(std::istream& in);
@@ -76,6 +76,9 @@ class TrainSession {
   OptimizerSettings optimizer_;
   std::int64_t epoch_batches_ = 0;
   double planned_updates_ = 0;
+  // The predicted speed in target tokens a second, where --after is in hours.
+  double speed_ = 0;
+  bool resumed_ = false;
   Precision precision_;
   CorpusReport report_;
   ParallelCorpus corpus_, valid_corpus_;

@@ -80,6 +80,13 @@ std::int64_t GradientSum::mergeable() const {
   return -1;
 }
 
+std::int64_t GradientSum::first_open() const {
+  const Slice own = leaves_of(ranks_.rank());
+  std::int64_t leaf = own.begin;
+  while (leaf < own.end && nodes_[static_cast<std::size_t>(leaf)].closed) ++leaf;
+  return leaf;
+}
+
 GradientSum::Buffer* GradientSum::take_free(std::unique_lock<std::mutex>& lock) {
   if (free_.empty() && std::ssize(buffers_) < 2 * std::int64_t{threads_}) return allocate();
   if (free_.empty()) {
@@ -95,7 +102,7 @@ GradientSum::Buffer* GradientSum::take_free(std::unique_lock<std::mutex>& lock) 
     Buffer* const buffer = right.buffer;
     left.end = right.end;
     left.complete = true;
-    right = {};
+    right = {.closed = true};
     return buffer;
   }
   Buffer* const buffer = free_.back();
@@ -105,6 +112,7 @@ GradientSum::Buffer* GradientSum::take_free(std::unique_lock<std::mutex>& lock) 
 
 ParameterValues<float>& GradientSum::open(std::int64_t leaf) {
   std::unique_lock lock(mutex_);
+  closed_.wait(lock, [&] { return given_up_ || leaf < first_open() + 2 * std::int64_t{threads_}; });
   Buffer* const buffer = take_free(lock);
   nodes_[static_cast<std::size_t>(leaf)] = {.end = leaf + 1, .buffer = buffer};
   if (leaf == leaves_of(ranks_.rank()).begin) result_ = buffer;
@@ -112,8 +120,12 @@ ParameterValues<float>& GradientSum::open(std::int64_t leaf) {
 }
 
 void GradientSum::close(std::int64_t leaf) {
-  const std::scoped_lock lock(mutex_);
-  nodes_[static_cast<std::size_t>(leaf)].complete = true;
+  {
+    const std::scoped_lock lock(mutex_);
+    Node& node = nodes_[static_cast<std::size_t>(leaf)];
+    node.complete = node.closed = true;
+  }
+  closed_.notify_all();
 }
 
 void GradientSum::exchange(ThreadPool& pool) {
@@ -163,6 +175,14 @@ void GradientSum::exchange(ThreadPool& pool) {
   });
 }
 
+void GradientSum::give_up() {
+  {
+    const std::scoped_lock lock(mutex_);
+    given_up_ = true;
+  }
+  closed_.notify_all();
+}
+
 /// Adds up the node of the leaves from `begin` on that has room for `width` leaves, a power of two. Returns the block
 /// of its sum.
 std::span<float> GradientSum::add_up(std::int64_t begin, std::int64_t width, const Slice& block) {
@@ -195,7 +215,8 @@ void GradientSum::clear(const Slice& slice) {
 }
 
 std::int64_t GradientSum::memory() const {
-  return std::ssize(buffers_) * layout_->storage_size() * static_cast<std::int64_t>(sizeof(float));
+  return (std::ssize(buffers_) * layout_->storage_size() + std::ssize(inbox_)) *
+         static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace heed

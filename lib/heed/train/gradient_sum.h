@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,9 +21,10 @@ constexpr std::int64_t kSumBlock = 4096;
 /// balanced binary tree, in which leaf 1 is added to leaf 0, leaf 3 to leaf 2, then both sums to each other, and so on.
 /// So the sum has the same bits whichever threads compute the leaves, in whatever order they end.
 ///
-/// A leaf is computed in a buffer, an array of all parameters' gradients. There are few buffers: when all are in use, a
-/// thread that needs one first adds up two neighbours that have ended. With T threads, at most 2 T buffers exist, or,
-/// if that is more, T + log2(leaves).
+/// A leaf is computed in a buffer, an array of all parameters' gradients. There are few buffers: when 2 T are in use,
+/// where T is the number of threads, a thread that needs one first adds up two neighbours that have ended. Because a
+/// thread waits with a leaf that is 2 T leaves ahead of the first one that has not ended, there are never more than 2 T
+/// + log2(leaves) + 1 buffers.
 ///
 /// Each rank computes some leaves and adds up one slice of the elements. Of a node of the tree whose leaves one rank
 /// has computed, the other ranks receive the sum: so every number is sent at most once, or, where the ranks are no
@@ -41,6 +43,8 @@ class GradientSum {
   ParameterValues<float>& open(std::int64_t leaf);
   /// Says that the gradient of a leaf is complete. May be called by several threads at once.
   void close(std::int64_t leaf);
+  /// Says that a leaf will never be complete, so that no thread waits for it. The sum is lost.
+  void give_up();
 
   /// Returns which elements of the flat array a rank adds up. The boundaries are multiples of kSumBlock; the parts of
   /// all ranks follow one another and cover the array.
@@ -67,9 +71,12 @@ class GradientSum {
     std::int64_t end = 0;
     Buffer* buffer = nullptr;   ///< the sum, of a node of this rank
     float* received = nullptr;  ///< the elements of this rank's slice, of another rank's node
-    bool complete = false;
+    bool complete = false;      ///< whether it may be added to its neighbour
+    bool closed = false;        ///< whether leaf `begin` has ended
   };
 
+  /// The first leaf of this rank that is not closed.
+  std::int64_t first_open() const;
   Buffer* take_free(std::unique_lock<std::mutex>& lock);
   Buffer* allocate();
   /// Returns the first leaf of a complete node whose right neighbour is complete too, or -1.
@@ -87,6 +94,8 @@ class GradientSum {
   std::vector<float> inbox_;
   std::vector<Message> sends_, receives_;
   std::mutex mutex_;
+  std::condition_variable closed_;
+  bool given_up_ = false;
   std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<Buffer*> free_;
   std::vector<Node> nodes_;

@@ -61,19 +61,25 @@ LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Exam
   sums_.assign(shards.size(), {});
   sum_.start(leaves);
   const Slice own = sum_.leaves_of(ranks_.rank());
+  const auto compute_leaf = [&](Worker& worker, std::int64_t leaf) {
+    ParameterValues<float>& gradients = sum_.open(leaf);
+    LossSums* sums = &sums_[static_cast<std::size_t>(before(leaf))];
+    for (std::int64_t i = leaf; i < count; i += leaves) {
+      const Shard& shard = shards[static_cast<std::size_t>(i)];
+      examples.fill(shard.examples, worker.batch);
+      Graph<float>& graph = worker.graph(parameters, gradients);
+      graph.set_dropout(key, static_cast<std::uint32_t>(shard.first));
+      graph.backward(loss_(graph, worker.batch, options, sums++));
+    }
+    sum_.close(leaf);
+  };
   pool_.run([&](int thread) {
-    Worker& worker = *workers_[static_cast<std::size_t>(thread)];
-    for (std::int64_t leaf = own.begin + thread; leaf < own.end; leaf += pool_.size()) {
-      ParameterValues<float>& gradients = sum_.open(leaf);
-      LossSums* sums = &sums_[static_cast<std::size_t>(before(leaf))];
-      for (std::int64_t i = leaf; i < count; i += leaves) {
-        const Shard& shard = shards[static_cast<std::size_t>(i)];
-        examples.fill(shard.examples, worker.batch);
-        Graph<float>& graph = worker.graph(parameters, gradients);
-        graph.set_dropout(key, static_cast<std::uint32_t>(shard.first));
-        graph.backward(loss_(graph, worker.batch, options, sums++));
-      }
-      sum_.close(leaf);
+    try {
+      for (std::int64_t leaf = own.begin + thread; leaf < own.end; leaf += pool_.size())
+        compute_leaf(*workers_[static_cast<std::size_t>(thread)], leaf);
+    } catch (...) {
+      sum_.give_up();
+      throw;
     }
   });
   parts_.clear();

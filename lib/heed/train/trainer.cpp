@@ -84,7 +84,6 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
     compared_.emplace_back(name_in_plot(file), std::move(*other));
   }
   keep_own_slices();
-  if (options.keep_best) forget_missing_best();
   find_place_in_epoch();
   first_progress_ = shown_progress_ = progress();
 }
@@ -172,17 +171,17 @@ void Trainer::next_epoch_if_done() {
 
 Trainer::Step Trainer::handle_divergence(const std::string& what) {
   if (options_.on_divergence == OnDivergence::stop)
-    throw Error(Position{parts_.path}, what +
-                                           "; nothing was saved since the last good state (lower --learn-rate, or "
-                                           "let training go on with --on-divergence rollback)");
+    fail(what +
+         "; nothing was saved since the last good state (lower --learn-rate, or "
+         "let training go on with --on-divergence rollback)");
   ++state().skipped_updates;
   ++state().consecutive_skips;
   parts_.log.warn(what + ": skipped; skipped in all: " + format_count(state().skipped_updates));
   if (options_.on_divergence == OnDivergence::skip) {
     if (state().consecutive_skips >= kSkipsUntilStop)
-      throw Error(Position{parts_.path}, "the last " + std::to_string(kSkipsUntilStop) +
-                                             " updates had no finite loss and gradient; nothing was saved since the "
-                                             "last good state (lower --learn-rate)");
+      fail("the last " + std::to_string(kSkipsUntilStop) +
+           " updates had no finite loss and gradient; nothing was saved since the "
+           "last good state (lower --learn-rate)");
     return Step::skipped;
   }
   if (state().consecutive_skips < kSkipsUntilRollback) return Step::skipped;
@@ -190,17 +189,29 @@ Trainer::Step Trainer::handle_divergence(const std::string& what) {
   return Step::rolled_back;
 }
 
+/// Ends all ranks with an error about the model file.
+void Trainer::fail(const std::string& what) {
+  fail_together(ranks_, Error(Position{parts_.path}, what));
+}
+
 void Trainer::roll_back(const std::string& why) {
   if (state().rollbacks >= kRollbacksUntilStop)
-    throw Error(Position{parts_.path},
-                "training diverges however small the learning rate; the file holds the last "
-                "good state (look at the data, lower --learn-rate, or raise --lr-warmup)");
+    fail(
+        "training diverges however small the learning rate; the file holds the last good state (look at the data, "
+        "lower "
+        "--learn-rate, or raise --lr-warmup)");
   TrainingState abandoned = std::move(state());
   ResumableCheckpoint& run = parts_.run;
-  if (::access(parts_.path.c_str(), F_OK) == 0) {
-    auto saved = load_resumable_checkpoint(parts_.path);
-    if (!saved) throw Error(Position{parts_.path}, "holds no training state to go back to");
-    restore_training_form(*saved, smoothing());
+  if (ranks_.any(is_first() && ::access(parts_.path.c_str(), F_OK) == 0)) {
+    std::optional<ResumableCheckpoint> saved;
+    run_together(ranks_, [&] {
+      saved = load_resumable_checkpoint(parts_.path);
+      if (!saved) throw Error(Position{parts_.path}, "holds no training state to go back to");
+      restore_training_form(*saved, smoothing());
+    });
+    const std::int64_t updates = ranks_.largest(saved->state.updates);
+    if (ranks_.any(saved->state.updates != updates))
+      fail_together(ranks_, Error(Position{parts_.path}, "is not the same file on all ranks"));
     // The values are copied into the existing arrays, because the optimiser and the workers hold references to these
     // arrays.
     const auto copy = [](ParameterValues<float>& to, const ParameterValues<float>& from) {
@@ -288,7 +299,8 @@ void Trainer::validate() {
   const TrainingProgress now = progress();
   const std::vector<Metric>& metrics = parts_.validator->metrics();
   gather_smoothed();
-  const std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
+  std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
+  ranks_.broadcast(std::as_writable_bytes(std::span(scores)));
   const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
   std::vector<bool> better;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -330,8 +342,7 @@ bool Trainer::save(bool keep) {
                  [&] { save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint); });
     kept.push_back(state().updates);
   }
-  tell_time();
-  state().seconds = seconds_;
+  state().seconds = seconds_before_ + seconds_since(started_);
   for (auto& [name, values] : parts_.run.arrays) parts_.workers.gather_to_first(values);
   const bool average = state().finished && options_.average_last > 0 && !kept.empty();
   if (average) {
@@ -371,11 +382,13 @@ void Trainer::publish_average() {
   const auto count = std::min(kept.size(), static_cast<std::size_t>(options_.average_last));
   for (std::size_t i = kept.size() - count; i < kept.size(); ++i)
     files.push_back(kept_model_file(parts_.path, kept[i]));
-  const Checkpoint average = average_checkpoints(files);
+  std::optional<Checkpoint> average;
+  run_on_first(ranks_, [&] { average = average_checkpoints(files); });
   if (parts_.validator) {
     Checkpoint& present = parts_.run.checkpoint;
     ParameterValues<float> own = present.parameters;
-    std::copy(average.parameters.flat().begin(), average.parameters.flat().end(), present.parameters.flat().begin());
+    if (average) std::ranges::copy(average->parameters.flat(), present.parameters.flat().begin());
+    ranks_.broadcast(std::as_writable_bytes(present.parameters.flat()));
     const std::vector<double> scores = parts_.validator->run(present.parameters);
     std::copy(own.flat().begin(), own.flat().end(), present.parameters.flat().begin());
     std::string text;
@@ -384,7 +397,7 @@ void Trainer::publish_average() {
               format_score(parts_.validator->metrics()[i], scores[i]);
     parts_.reporter.event(progress(), "average", "average of the last " + std::to_string(count) + " models: " + text);
   }
-  run_on_first(ranks_, [&] { save_checkpoint(parts_.path, average, state(), published_arrays(parts_.run)); });
+  run_on_first(ranks_, [&] { save_checkpoint(parts_.path, *average, state(), published_arrays(parts_.run)); });
   parts_.reporter.event(
       progress(), "saved",
       "saved " + parts_.path + ", the average of the last " + std::to_string(count) + " saved models");
@@ -402,6 +415,7 @@ bool Trainer::finish_if_done() {
 }
 
 bool Trainer::already_finished() {
+  if (options_.keep_best) forget_missing_best();
   const bool before = state().finished;
   if (!finish_if_done()) {
     state().finished = false;
@@ -415,8 +429,8 @@ bool Trainer::already_finished() {
 bool Trainer::save_or_roll_back(bool keep) {
   if (save(keep)) return true;
   if (options_.on_divergence != OnDivergence::rollback)
-    throw Error(Position{parts_.path}, "a parameter is not finite after update " + format_count(state().updates) +
-                                           "; not saved (lower --learn-rate)");
+    fail("a parameter is not finite after update " + format_count(state().updates) +
+         "; not saved (lower --learn-rate)");
   roll_back("a parameter is not finite");
   return false;
 }

@@ -73,6 +73,7 @@ class Trainer {
   Step one_update();
   void count_update(const UpdateStep::Result& result);
   Step handle_divergence(const std::string& what);
+  [[noreturn]] void fail(const std::string& what);
   void roll_back(const std::string& why);
   void report_progress(const TrainingProgress& before, const TrainingProgress& now);
   void show_report(const TrainingProgress& now);

@@ -9,7 +9,7 @@ std::vector<AlignmentLink> read_links(std::string_view line, std::int64_t source
                                       std::string_view unit, const Position& where) {
   std::vector<AlignmentLink> links;
   for (std::size_t at = 0; at < line.size();) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
+    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
     if (end > at) {
       const char* const last = line.data() + end;
       std::int64_t i = -1, j = -1;
