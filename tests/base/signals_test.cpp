@@ -5,13 +5,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "heed/base/streams.h"
 #include "heed/base/temporary_name.h"
+#include "heed/base/thread_team.h"
+#include "heed/base/threads.h"
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -122,6 +126,40 @@ TEST_CASE("the second interrupt ends the process without its temporary files") {
     for (const fs::directory_entry& entry : fs::directory_iterator(fs::temp_directory_path()))
       CHECK(entry.path().filename().string().find(fs::path(path).filename().string()) == std::string::npos);
   }
+}
+
+TEST_CASE("handlers run on a second stack, in each thread that computes") {
+  const auto has_second_stack = [] {
+    stack_t present{};
+    return ::sigaltstack(nullptr, &present) == 0 && !(present.ss_flags & SS_DISABLE);
+  };
+  const auto on_stack = [](int number) {
+    struct sigaction action {};
+    ::sigaction(number, nullptr, &action);
+    return (action.sa_flags & SA_ONSTACK) != 0;
+  };
+  const int status = status_of([&] {
+    remove_temporary_files_on_signals();
+    for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU})
+      if (!on_stack(number)) ::_exit(1);
+    const InterruptGuard guard;
+    if (!on_stack(SIGINT) || !on_stack(SIGTERM)) ::_exit(2);
+    ThreadPool pool(2);
+    std::atomic<int> with_stack = 0;
+    pool.run([&](int) { with_stack += has_second_stack(); });
+    if (with_stack != 2) ::_exit(3);
+    ThreadTeam team(2);
+    std::atomic<int> begun = 0;
+    with_stack = 0;
+    team.run(2, [&](int) {
+      ++begun;
+      while (begun < 2) std::this_thread::yield();
+      with_stack += has_second_stack();
+    });
+    if (with_stack != 2) ::_exit(4);
+  });
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("signals that are ignored when a tool starts stay ignored, and a file that is too long is an error") {

@@ -5,10 +5,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <memory>
 #include <mutex>
 
 #include "heed/base/error.h"
+#include "heed/base/handler_stack.h"
 #include "heed/base/temporary_name.h"
 
 namespace heed {
@@ -74,33 +74,6 @@ void restore(int number, const struct sigaction& old) {
     ::sigaction(number, &old, nullptr);
 }
 
-/// A second stack on which this thread's signal handlers run. After a stack overflow a handler could not run on the
-/// thread's own stack, which is full.
-class HandlerStack {
- public:
-  HandlerStack() {
-    stack_t present{};
-    if (::sigaltstack(nullptr, &present) == 0 && !(present.ss_flags & SS_DISABLE)) return;
-    const auto size = static_cast<std::size_t>(SIGSTKSZ);
-    memory_ = std::make_unique<char[]>(size);
-    stack_t stack{};
-    stack.ss_sp = memory_.get();
-    stack.ss_size = size;
-    ::sigaltstack(&stack, nullptr);
-  }
-  ~HandlerStack() {
-    if (!memory_) return;
-    stack_t none{};
-    none.ss_flags = SS_DISABLE;
-    ::sigaltstack(&none, nullptr);
-  }
-  HandlerStack(const HandlerStack&) = delete;
-  HandlerStack& operator=(const HandlerStack&) = delete;
-
- private:
-  std::unique_ptr<char[]> memory_;
-};
-
 }  // namespace
 
 CrashReport::CrashReport(const std::string& message, double seconds)
@@ -132,7 +105,7 @@ CrashReport::~CrashReport() {
 
 CrashGuard::CrashGuard(const CrashReport* report) : outer_(current_line) {
   if (!report) return;
-  thread_local const HandlerStack stack;
+  use_handler_stack();
   entered = entered + 1;
   current_line = &report->line_;
 }

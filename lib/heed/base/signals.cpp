@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "heed/base/error.h"
+#include "heed/base/handler_stack.h"
 #include "heed/base/log.h"
 #include "heed/base/temporary_name.h"
 
@@ -21,10 +22,11 @@ std::array<struct sigaction, kGuarded.size()> before;
 std::string interrupt_notice;
 
 void install(int number, void (*handler)(int)) {
+  use_handler_stack();
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
   if (::sigaction(number, &action, nullptr) != 0) throw Error("cannot catch signals: " + errno_text());
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "heed/base/error.h"
+#include "heed/base/handler_stack.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -100,6 +101,7 @@ bool ThreadTeam::wait_for_work() {
 }
 
 void ThreadTeam::help() {
+  use_handler_stack();
   while (wait_for_work()) take();
 }
 

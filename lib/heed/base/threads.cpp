@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "heed/base/error.h"
+#include "heed/base/handler_stack.h"
 
 namespace heed {
 
@@ -60,6 +61,7 @@ void ThreadPool::run_on_all(const FunctionRef& job) {
 }
 
 void ThreadPool::work(int thread) {
+  use_handler_stack();
   std::uint64_t seen = 0;
   for (;;) {
     FunctionRef job;
