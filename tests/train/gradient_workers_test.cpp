@@ -62,6 +62,13 @@ void check_equal(const Outcome& a, const Outcome& b) {
   CHECK(a.sums.tokens == b.sums.tokens);
 }
 
+void check_same_bits(const Outcome& a, const Outcome& b) {
+  CHECK(a.gradient == b.gradient);
+  CHECK(a.norm == b.norm);
+  CHECK(a.sums.loss == b.sums.loss);
+  CHECK(a.sums.tokens == b.sums.tokens);
+}
+
 }  // namespace
 
 TEST_CASE("the gradient of a batch does not depend on shards and threads") {
@@ -84,10 +91,7 @@ TEST_CASE("every number of threads gives the same bits") {
     const Outcome one = gradient_of(1, parts, 0.3);
     for (const int threads : {2, 3, 4, 9}) {
       CAPTURE(threads);
-      const Outcome several = gradient_of(threads, parts, 0.3);
-      CHECK(several.gradient == one.gradient);
-      CHECK(several.norm == one.norm);
-      CHECK(several.sums.loss == one.sums.loss);
+      check_same_bits(gradient_of(threads, parts, 0.3), one);
     }
   }
 }
@@ -102,12 +106,7 @@ TEST_CASE("every number of ranks gives the same bits") {
       run_ranks(size, [&](Communicator& ranks) {
         all[static_cast<std::size_t>(ranks.rank())] = gradient_of(size == 3 ? 2 : 1, parts, 0.3, ranks);
       });
-      for (const Outcome& each : all) {
-        CHECK(each.gradient == one.gradient);
-        CHECK(each.norm == one.norm);
-        CHECK(each.sums.loss == one.sums.loss);
-        CHECK(each.sums.tokens == one.sums.tokens);
-      }
+      for (const Outcome& each : all) check_same_bits(each, one);
     }
   }
 }

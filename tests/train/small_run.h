@@ -47,12 +47,6 @@ inline TransformerConfig small_config(double dropout = 0.1) {
   return config;
 }
 
-inline BatchLoss loss_of(const Model<float>& model) {
-  return [&model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
-    return model.loss(graph, batch, options, sums);
-  };
-}
-
 struct TemporaryFolder {
   explicit TemporaryFolder(const std::string& name)
       : path(std::filesystem::temp_directory_path() / (name + "_" + std::to_string(::getpid()))) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/threads.h"
 #include "heed/tensor/tensor.h"
 #include "heed/tensor/zeroed_array.h"
 
@@ -96,15 +97,18 @@ class ParameterValues {
   /// Returns all elements of the flat array, those in alignment gaps between parameters included.
   std::span<T> flat() { return data_; }
   std::span<const T> flat() const { return data_; }
+  /// Returns the elements of `slice` of the flat array.
+  std::span<T> part(const Slice& slice) { return part_of(flat(), slice); }
+  std::span<const T> part(const Slice& slice) const { return part_of(flat(), slice); }
   Tensor<T> operator[](ParameterId id) { return view(id, (*layout_)[id].shape); }
   /// Returns several parameters as one tensor of the given shape: the parameter `id` and the parameters that follow in
   /// the flat array without a gap.
   Tensor<T> view(ParameterId id, const Shape& shape) { return {data_.data() + (*layout_)[id].offset, shape}; }
-  /// Keeps the elements begin ... end - 1 only. The others take no memory until they are written again, and must not be
-  /// read before.
-  void keep_only(std::int64_t begin, std::int64_t end) {
-    data_.forget(0, static_cast<std::size_t>(begin));
-    data_.forget(static_cast<std::size_t>(end), data_.size());
+  /// Keeps the elements of `slice` only. The others take no memory until they are written again, and must not be read
+  /// before.
+  void keep_only(const Slice& slice) {
+    data_.forget(0, static_cast<std::size_t>(slice.begin));
+    data_.forget(static_cast<std::size_t>(slice.end), data_.size());
   }
   void fill_zero() { std::fill(data_.begin(), data_.end(), T(0)); }
 
@@ -114,6 +118,11 @@ class ParameterValues {
   void initialise(std::uint64_t seed);
 
  private:
+  template <class Element>
+  static std::span<Element> part_of(std::span<Element> all, const Slice& slice) {
+    return all.subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
+  }
+
   const ParameterLayout* layout_;
   ZeroedArray<T> data_;
 };

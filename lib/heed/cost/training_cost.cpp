@@ -302,8 +302,7 @@ struct Plan {
       for (int i = 0; i < options.optimizer_delay && b < batches.size(); ++i)
         cut_into_shards(examples, batches[b++], shards);
       std::vector<TokenCounts>& update = updates.emplace_back(static_cast<std::size_t>(threads));
-      std::int64_t of_update = 0;
-      for (const Shard& shard : shards) of_update = std::max(of_update, shard.part + 1);
+      const std::int64_t of_update = most_parts(shards);
       leaves = std::max(leaves, of_update);
       for (std::size_t i = 0; i < shards.size(); ++i) {
         TokenCounts shard;
@@ -366,9 +365,7 @@ TrainingCost measured_cost(const Model<float>& model, const ParameterValues<floa
   ParameterValues<float> copy = parameters;
   NamedParameterValues memory;
   const Optimizer updater(optimizer, model.layout(), memory);
-  const BatchLoss loss = [&model](Graph<float>& graph, const Batch& batch, const LossOptions& loss_options,
-                                  LossSums* sums) { return model.loss(graph, batch, loss_options, sums); };
-  GradientWorkers workers(model.layout(), loss, precision, pool);
+  GradientWorkers workers(model.layout(), loss_of(model), precision, pool);
   UpdateStep step(workers, updater, copy, nullptr, 0, pool);
   EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
   batches.prepare(0);

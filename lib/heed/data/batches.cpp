@@ -81,6 +81,12 @@ std::vector<std::vector<std::int32_t>> batches_in_order(const Examples& examples
   return batches;
 }
 
+std::int64_t most_parts(std::span<const Shard> shards) {
+  std::int64_t most = 0;
+  for (const Shard& shard : shards) most = std::max(most, shard.part + 1);
+  return most;
+}
+
 void cut_into_shards(const Examples& examples, std::span<const std::int32_t> batch, std::vector<Shard>& shards) {
   std::int64_t total = 0;
   for (const std::int32_t example : batch) total += examples.size_of(example).target;

@@ -63,6 +63,9 @@ struct Shard {
   std::int64_t part = 0;   ///< the number of the shard within its batch
 };
 
+/// Returns the largest number of shards that a batch was cut into.
+std::int64_t most_parts(std::span<const Shard> shards);
+
 /// Cuts a batch of examples into shards, parts with about equally many target tokens, and appends the shards to
 /// `shards`. The number of parts is a power of two: 1 below 256 target tokens, else at least 2, and so many that a part
 /// has at most about 1024 target tokens. The activations of such a shard are small enough for the cache, and the matrix

@@ -29,11 +29,8 @@ std::vector<std::string> Communicator::gather(const std::string& text) {
   std::vector<std::int64_t> lengths(ranks);
   lengths[own] = std::ssize(text);
   std::vector<Slice> parts;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    const auto bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
-    parts.push_back({static_cast<std::int64_t>(r) * bytes, static_cast<std::int64_t>(r + 1) * bytes});
-  }
-  all_gather(std::as_writable_bytes(std::span(lengths)), parts);
+  for (std::int64_t r = 0; r < size(); ++r) parts.push_back({r, r + 1});
+  all_gather_elements(*this, std::span(lengths), parts);
   std::int64_t end = 0;
   for (std::size_t r = 0; r < ranks; ++r) {
     parts[r] = {end, end + lengths[r]};
@@ -41,7 +38,7 @@ std::vector<std::string> Communicator::gather(const std::string& text) {
   }
   std::string all(static_cast<std::size_t>(end), '\0');
   std::copy(text.begin(), text.end(), all.begin() + parts[own].begin);
-  all_gather(std::as_writable_bytes(std::span(all)), parts);
+  all_gather_elements(*this, std::span(all), parts);
   std::vector<std::string> out;
   for (const Slice& part : parts)
     out.push_back(all.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.size())));
@@ -79,16 +76,8 @@ void run_together(Communicator& ranks, const std::function<void()>& work) {
         (messages.empty() ? "" : "\n") + (r == 0 ? "" : "rank " + std::to_string(r) + ": ") + reports[r].substr(1);
   }
   if (kind == kNone) return;
-  ranks.end_together();
-  if (ranks.rank() != 0) throw OtherRankFailed();
-  if (kind == kUsage) throw UsageError(messages);
-  throw Error(messages);
-}
-
-void fail_together(Communicator& ranks, const Error& error) {
-  ranks.end_together();
-  if (ranks.rank() != 0) throw OtherRankFailed();
-  throw error;
+  if (kind == kUsage) fail_together(ranks, UsageError(messages));
+  fail_together(ranks, Error(messages));
 }
 
 void run_on_first(Communicator& ranks, const std::function<void()>& work) {

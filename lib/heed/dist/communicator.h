@@ -93,7 +93,12 @@ class OtherRankFailed : public Error {
 /// messages of all ranks that failed, each once, and the others throw OtherRankFailed. UsageErrors remain UsageErrors.
 void run_together(Communicator& ranks, const std::function<void()>& work);
 /// Ends all ranks, which have met the same error: rank 0 throws it, and the others throw OtherRankFailed.
-[[noreturn]] void fail_together(Communicator& ranks, const Error& error);
+template <class AnyError>
+[[noreturn]] void fail_together(Communicator& ranks, const AnyError& error) {
+  ranks.end_together();
+  if (ranks.rank() != 0) throw OtherRankFailed();
+  throw error;
+}
 /// Runs `work` on rank 0 while the others wait. If it throws Error, the others throw OtherRankFailed.
 void run_on_first(Communicator& ranks, const std::function<void()>& work);
 

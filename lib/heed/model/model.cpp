@@ -34,9 +34,9 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
   const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
   CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
   const Variable<T> predicted = hidden(graph, batch, guided ? &trace : nullptr);
-  const Variable<T> entropy = projection_cross_entropy(
-      graph, predicted, output_weight(graph), output_bias(graph), batch.target_out,
-      {.label_smoothing = options.label_smoothing, .scale = options.scale}, static_cast<CrossEntropySums*>(sums));
+  const Variable<T> entropy =
+      projection_cross_entropy(graph, predicted, output_weight(graph), output_bias(graph), batch.target_out,
+                               {.label_smoothing = options.label_smoothing, .scale = options.scale}, sums);
   if (!guided) return entropy;
   if (!trace.weights()) throw Error("internal: guided alignment, but the model has no cross-attention");
   AlignmentSums alignment;

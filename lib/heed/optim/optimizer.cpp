@@ -20,12 +20,6 @@ constexpr double kLeastWarmupInRate = 4000;
 /// warm-up of 30 updates.
 constexpr double kSafeWarmup = 100;
 
-/// Returns the elements begin ... end - 1 of a flat array, where `slice` gives begin and end.
-template <class T>
-std::span<T> part(ParameterValues<T>& values, const Slice& slice) {
-  return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
-}
-
 }  // namespace
 
 void OptimizerOptions::validate() const {
@@ -93,18 +87,17 @@ BasicOptimizer<T>::BasicOptimizer(const OptimizerSettings& settings, const Param
 template <class T>
 void BasicOptimizer<T>::update(ParameterValues<T>& parameters, const ParameterValues<T>& gradients, const Slice& slice,
                                const Step& step) const {
-  const std::span<T> value = part(parameters, slice);
-  const auto gradient =
-      gradients.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
+  const std::span<T> value = parameters.part(slice);
+  const std::span<const T> gradient = gradients.part(slice);
   if (settings_.kind == OptimizerKind::sgd) {
-    sgd_update<T>(value, gradient, first_ ? part(*first_, slice) : std::span<T>(),
+    sgd_update<T>(value, gradient, first_ ? first_->part(slice) : std::span<T>(),
                   {.learning_rate = step.learning_rate,
                    .momentum = settings_.momentum,
                    .weight_decay = settings_.weight_decay,
                    .gradient_scale = step.gradient_scale});
     return;
   }
-  adam_update<T>(value, gradient, part(*first_, slice), part(*second_, slice),
+  adam_update<T>(value, gradient, first_->part(slice), second_->part(slice),
                  {.learning_rate = step.learning_rate,
                   .beta1 = settings_.beta1,
                   .beta2 = settings_.beta2,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 
@@ -90,13 +91,12 @@ std::string host_name() {
   return name;
 }
 
-/// Throws Error on rank 0 where `own`, which describes this rank's training in lines, is not the same on all ranks, and
-/// says what is different.
-void check_same(Communicator& ranks, const std::string& own) {
+/// Throws Error on rank 0 where the result of `describe`, which describes this rank's training in lines, is not the
+/// same on all ranks, and says what is different.
+void check_same(Communicator& ranks, const std::function<std::string()>& describe) {
   if (ranks.size() == 1) return;
-  const std::vector<std::string> all = ranks.gather(own), hosts = ranks.gather(host_name());
-  run_together(ranks, [&] {
-    if (ranks.rank() != 0) return;
+  const std::vector<std::string> all = ranks.gather(describe()), hosts = ranks.gather(host_name());
+  run_on_first(ranks, [&] {
     for (std::size_t r = 1; r < all.size(); ++r) {
       const auto [ours, theirs] = std::ranges::mismatch(all[0], all[r]);
       if (ours == all[0].end() && theirs == all[r].end()) continue;
@@ -119,11 +119,18 @@ std::string describe_options(const TrainOptions& options) {
   const FieldList own = FieldList::of(copy.common), all = FieldList::of(copy);
   for (const Field& field : all.all()) {
     if (field.info.name == "threads" || own.find(field.info.name)) continue;
-    std::string value;
-    for (const std::string& word : field.get_text()) value += (value.empty() ? "" : " ") + word;
-    out += "--" + std::string(field.info.name) + " is " + (value.empty() ? "not set" : value) + "\n";
+    out += "--" + std::string(field.info.name) + " is " + text_of(field) + "\n";
   }
   return out;
+}
+
+void warn_of_different_processors(Communicator& ranks, Log& log) {
+  const std::string own(instruction_set_name(instruction_set()));
+  const std::vector<std::string> all = ranks.gather(own);
+  const auto other = std::ranges::find_if(all, [&](const std::string& set) { return set != own; });
+  if (other != all.end())
+    log.warn("the ranks have different processors (" + own + ", " + *other +
+             "): the bits of the result depend on which rank computes what");
 }
 
 /// Throws UsageError where one of several ranks would read standard input as one of two files: launchers give it to
@@ -186,12 +193,8 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
   run_together(ranks, [&] { session.load(!options.check); });
   session.agree_on_speed();
   run_together(ranks, [&] { session.plan(); });
-  check_same(ranks, session.identity());
-  const std::string set(instruction_set_name(instruction_set()));
-  for (const std::string& other : ranks.gather(set))
-    if (other != set)
-      log.warn("the ranks have different processors (" + set + ", " + other +
-               "): the bits of the result depend on which rank computes what");
+  check_same(ranks, [&] { return session.identity(); });
+  warn_of_different_processors(ranks, log);
   if (options.check) {
     print_check(session, log, self.out);
     return 0;
@@ -222,7 +225,7 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
   const std::unique_ptr<Communicator> launched = make_communicator();
   Rank self(launched ? *launched : no_other_ranks(), out, log);
-  check_same(self.ranks, describe_options(options));
+  check_same(self.ranks, [&] { return describe_options(options); });
   run_together(self.ranks, [&] {
     check_useless(options);
     if (self.ranks.size() > 1) check_input(options);

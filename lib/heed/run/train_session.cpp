@@ -54,13 +54,20 @@ void warn_of_long_warmup(const Schedule& schedule, double planned_updates, Log& 
            " or less, or train longer with --after)");
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
-  return out.empty() ? kNotSet : out;
+/// Returns a hash as 16 hexadecimal digits.
+std::string digits(std::uint64_t hash) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
 }
 
 }  // namespace
+
+std::string text_of(const Field& field) {
+  std::string out;
+  for (const std::string& word : field.get_text()) out += (out.empty() ? "" : " ") + word;
+  return out.empty() ? kNotSet : out;
+}
 
 TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks)
     : options_(options),
@@ -111,17 +118,15 @@ Checkpoint TrainSession::new_checkpoint() const {
 
 /// Returns the settings that decide the result of training: options, and the fingerprint of the training text.
 std::vector<RunSetting> TrainSession::settings() const {
-  char hash[32];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(corpus_.fingerprint()));
   std::vector<RunSetting> out = {
-      {"the training text's fingerprint", hash, true},
+      {"the training text's fingerprint", digits(corpus_.fingerprint()), true},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
   TrainOptions copy = options_;
   const auto add = [&](const FieldList& fields) {
     for (const Field& field : fields.all())
       if (field.info.name != "precision")
-        out.push_back({"--" + std::string(field.info.name), joined(field.get_text()), field.info.name == "optimizer"});
+        out.push_back({"--" + std::string(field.info.name), text_of(field), field.info.name == "optimizer"});
   };
   add(FieldList::of(copy.batch));
   copy.optimizer = optimizer_options_;
@@ -131,20 +136,12 @@ std::vector<RunSetting> TrainSession::settings() const {
 }
 
 std::string TrainSession::identity() const {
-  const auto hash = [](std::uint64_t number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(number));
-    return std::string(text);
-  };
-  std::string lines;
+  std::string out, lines;
+  for (const auto& [name, value] : run_->state.settings) out += name + " is " + value + "\n";
   for (const std::string& line : valid_lines_) lines += line + '\n';
-  std::vector<RunSetting> all = settings();
-  all.push_back({"the validation text's fingerprint",
-                 hash(valid_corpus_.fingerprint()) + " " + hash(std::hash<std::string>()(lines))});
-  all.push_back({"the update to go on after", std::to_string(run_->state.updates)});
-  std::string out;
-  for (const RunSetting& setting : all) out += setting.name + " is " + setting.value + "\n";
-  return out;
+  out += "the validation text's fingerprint is " + digits(valid_corpus_.fingerprint()) + " " +
+         digits(std::hash<std::string>()(lines)) + "\n";
+  return out + "the update to go on after is " + std::to_string(run_->state.updates) + "\n";
 }
 
 std::int64_t TrainSession::epoch_updates() const {
@@ -179,7 +176,7 @@ void TrainSession::take_rates_from(TrainingState& state) {
   }
   optimizer_options_.set_default_rates(model().width(), std::numeric_limits<double>::infinity());
   for (const Field* field : missing)
-    if (std::string* const value = stored(*field)) *value = joined(field->get_text());
+    if (std::string* const value = stored(*field)) *value = text_of(*field);
 }
 
 /// Sets the default warm-up and peak of the learning rate where the user has set none, and warns when the training is
@@ -236,9 +233,7 @@ void TrainSession::plan() {
 
 Trainer TrainSession::make_trainer(Reporter& reporter) {
   const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
-  const BatchLoss loss = [model](Graph<float>& graph, const Batch& batch, const LossOptions& loss_options,
-                                 LossSums* sums) { return model->loss(graph, batch, loss_options, sums); };
-  workers_ = std::make_unique<GradientWorkers>(model->layout(), loss, precision_, pool_, ranks_);
+  workers_ = std::make_unique<GradientWorkers>(model->layout(), loss_of(*model), precision_, pool_, ranks_);
   if (valid_corpus_.size() > 0) {
     const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
       return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized, pool_,

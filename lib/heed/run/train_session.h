@@ -14,6 +14,9 @@
 
 namespace heed {
 
+/// Returns the value of an option as text, or "not set".
+std::string text_of(const Field& field);
+
 /// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:
@@ -50,7 +53,7 @@ class TrainSession {
   Precision precision() const { return precision_; }
   int threads() const { return pool_.size(); }
   Communicator& ranks() const { return ranks_; }
-  /// Describes what must be the same on all ranks, one thing on each line.
+  /// Describes what must be the same on all ranks, one thing on each line. Call plan() first.
   std::string identity() const;
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1; }

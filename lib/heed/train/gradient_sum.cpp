@@ -9,16 +9,13 @@
 namespace heed {
 namespace {
 
-std::span<float> part(ParameterValues<float>& values, const Slice& slice) {
-  return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
-}
-
 /// Adds `from` to `to` and sets `from` to zero, block by block.
-void move_sum(ParameterValues<float>& to, ParameterValues<float>& from, const Slice& slice) {
-  for (std::int64_t begin = slice.begin; begin < slice.end; begin += kSumBlock) {
-    const Slice block{begin, std::min(begin + kSumBlock, slice.end)};
-    add_to<float>(part(to, block), part(from, block));
-    std::ranges::fill(part(from, block), 0.0F);
+void move_sum(ParameterValues<float>& to, ParameterValues<float>& from) {
+  const std::int64_t size = to.layout().storage_size();
+  for (std::int64_t begin = 0; begin < size; begin += kSumBlock) {
+    const Slice block{begin, std::min(begin + kSumBlock, size)};
+    add_to<float>(to.part(block), from.part(block));
+    std::ranges::fill(from.part(block), 0.0F);
   }
 }
 
@@ -88,25 +85,25 @@ std::int64_t GradientSum::first_open() const {
 }
 
 GradientSum::Buffer* GradientSum::take_free(std::unique_lock<std::mutex>& lock) {
-  if (free_.empty() && std::ssize(buffers_) < 2 * std::int64_t{threads_}) return allocate();
-  if (free_.empty()) {
-    const std::int64_t begin = mergeable();
-    if (begin < 0) return allocate();
-    Node& left = nodes_[static_cast<std::size_t>(begin)];
-    Node& right = nodes_[static_cast<std::size_t>(left.end)];
-    // No other thread may take the two while they are added.
-    left.complete = right.complete = false;
-    lock.unlock();
-    move_sum(*left.buffer, *right.buffer, {0, layout_->storage_size()});
-    lock.lock();
-    Buffer* const buffer = right.buffer;
-    left.end = right.end;
-    left.complete = true;
-    right = {.closed = true};
+  if (!free_.empty()) {
+    Buffer* const buffer = free_.back();
+    free_.pop_back();
     return buffer;
   }
-  Buffer* const buffer = free_.back();
-  free_.pop_back();
+  if (std::ssize(buffers_) < 2 * std::int64_t{threads_}) return allocate();
+  const std::int64_t begin = mergeable();
+  if (begin < 0) return allocate();
+  Node& left = nodes_[static_cast<std::size_t>(begin)];
+  Node& right = nodes_[static_cast<std::size_t>(left.end)];
+  // No other thread may take the two while they are added.
+  left.complete = right.complete = false;
+  lock.unlock();
+  move_sum(*left.buffer, *right.buffer);
+  lock.lock();
+  Buffer* const buffer = right.buffer;
+  left.end = right.end;
+  left.complete = true;
+  right = {.closed = true};
   return buffer;
 }
 
@@ -154,7 +151,7 @@ void GradientSum::exchange(ThreadPool& pool) {
         nodes_[static_cast<std::size_t>(begin)].end = end;
         for (int to = 0; to < ranks_.size(); ++to)
           if (to != self)
-            sends_.push_back({to, part(*nodes_[static_cast<std::size_t>(begin)].buffer, slice_of_rank(to))});
+            sends_.push_back({to, nodes_[static_cast<std::size_t>(begin)].buffer->part(slice_of_rank(to))});
       });
       continue;
     }
@@ -169,8 +166,8 @@ void GradientSum::exchange(ThreadPool& pool) {
     const Slice slice = slice_of(layout_->storage_size(), pool.size(), thread);
     for_each_node(self, [&](std::int64_t begin, std::int64_t) {
       Buffer& buffer = *nodes_[static_cast<std::size_t>(begin)].buffer;
-      std::ranges::fill(part(buffer, {slice.begin, std::clamp(own_slice_.begin, slice.begin, slice.end)}), 0.0F);
-      std::ranges::fill(part(buffer, {std::clamp(own_slice_.end, slice.begin, slice.end), slice.end}), 0.0F);
+      std::ranges::fill(buffer.part({slice.begin, std::clamp(own_slice_.begin, slice.begin, slice.end)}), 0.0F);
+      std::ranges::fill(buffer.part({std::clamp(own_slice_.end, slice.begin, slice.end), slice.end}), 0.0F);
     });
   });
 }
@@ -188,7 +185,7 @@ void GradientSum::give_up() {
 std::span<float> GradientSum::add_up(std::int64_t begin, std::int64_t width, const Slice& block) {
   const Node& node = nodes_[static_cast<std::size_t>(begin)];
   const std::span<float> sum =
-      node.buffer ? part(*node.buffer, block)
+      node.buffer ? node.buffer->part(block)
                   : std::span(node.received + (block.begin - own_slice_.begin), static_cast<std::size_t>(block.size()));
   if (node.end == std::min(begin + width, std::ssize(nodes_))) return sum;
   const std::int64_t half = width / 2;
@@ -205,13 +202,13 @@ void GradientSum::add_up(const Slice& slice) {
   const auto width = static_cast<std::int64_t>(std::bit_ceil(nodes_.size()));
   for (std::int64_t begin = slice.begin; begin < slice.end; begin += kSumBlock) {
     const Slice block{begin, std::min(begin + kSumBlock, slice.end)};
-    const std::span<float> sum = add_up(0, width, block), out = part(*result_, block);
+    const std::span<float> sum = add_up(0, width, block), out = result_->part(block);
     if (sum.data() != out.data()) std::ranges::copy(sum, out.begin());
   }
 }
 
 void GradientSum::clear(const Slice& slice) {
-  if (result_) std::ranges::fill(part(*result_, slice), 0.0F);
+  if (result_) std::ranges::fill(result_->part(slice), 0.0F);
 }
 
 std::int64_t GradientSum::memory() const {

@@ -43,7 +43,7 @@ class GradientSum {
   ParameterValues<float>& open(std::int64_t leaf);
   /// Says that the gradient of a leaf is complete. May be called by several threads at once.
   void close(std::int64_t leaf);
-  /// Says that a leaf will never be complete, so that no thread waits for it. The sum is lost.
+  /// Says that a leaf will never be complete, so that no thread waits for it. No sum can be computed afterwards.
   void give_up();
 
   /// Returns which elements of the flat array a rank adds up. The boundaries are multiples of kSumBlock; the parts of
@@ -77,6 +77,7 @@ class GradientSum {
 
   /// The first leaf of this rank that is not closed.
   std::int64_t first_open() const;
+  /// Returns a buffer of zeros. Adds up two nodes if all buffers are in use; meanwhile, `lock` is open.
   Buffer* take_free(std::unique_lock<std::mutex>& lock);
   Buffer* allocate();
   /// Returns the first leaf of a complete node whose right neighbour is complete too, or -1.

@@ -42,6 +42,12 @@ GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, 
 
 GradientWorkers::~GradientWorkers() = default;
 
+BatchLoss loss_of(const Model<float>& model) {
+  return [&model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+    return model.loss(graph, batch, options, sums);
+  };
+}
+
 /// Completes sums_, of which rank r has the elements parts[r], and adds them up.
 LossSums GradientWorkers::total(const std::vector<Slice>& parts) {
   static_assert(std::is_trivially_copyable_v<LossSums>);
@@ -54,8 +60,7 @@ LossSums GradientWorkers::total(const std::vector<Slice>& parts) {
 LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Examples& examples,
                                   std::span<const Shard> shards, const LossOptions& options, const DropoutKey& key) {
   const auto count = std::ssize(shards);
-  std::int64_t leaves = 0;
-  for (const Shard& shard : shards) leaves = std::max(leaves, shard.part + 1);
+  const std::int64_t leaves = most_parts(shards);
   // The number of shards in the leaves before a leaf.
   const auto before = [&](std::int64_t leaf) { return leaf * (count / leaves) + std::min(leaf, count % leaves); };
   sums_.assign(shards.size(), {});
@@ -126,8 +131,7 @@ double GradientWorkers::reduce() {
       const Slice block{i * kSumBlock, std::min((i + 1) * kSumBlock, size)};
       sum_.add_up(block);
       const Slice trained = trained_part(layout_, block);
-      squared_norms_[static_cast<std::size_t>(i)] = squared_norm<float>(
-          gradient().flat().subspan(static_cast<std::size_t>(trained.begin), static_cast<std::size_t>(trained.size())));
+      squared_norms_[static_cast<std::size_t>(i)] = squared_norm<float>(gradient().part(trained));
     }
   });
   parts_.clear();
@@ -159,14 +163,11 @@ void GradientWorkers::gather(ParameterValues<float>& values) {
 }
 
 void GradientWorkers::gather_to_first(ParameterValues<float>& values) {
-  const auto part = [&](const Slice& slice) {
-    return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
-  };
   std::vector<Message> sends, receives;
   if (ranks_.rank() != 0)
-    sends.push_back({0, part(slice_)});
+    sends.push_back({0, values.part(slice_)});
   else
-    for (int rank = 1; rank < ranks_.size(); ++rank) receives.push_back({rank, part(sum_.slice_of_rank(rank))});
+    for (int rank = 1; rank < ranks_.size(); ++rank) receives.push_back({rank, values.part(sum_.slice_of_rank(rank))});
   ranks_.exchange(sends, receives);
 }
 

@@ -19,6 +19,9 @@ namespace heed {
 /// the function from many threads at once.
 using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, const LossOptions&, LossSums*)>;
 
+/// Returns the loss of a model, which must outlive the function.
+BatchLoss loss_of(const Model<float>& model);
+
 /// Returns the part of `slice`, a range of the flat array of parameters, before the running averages.
 Slice trained_part(const ParameterLayout& layout, const Slice& slice);
 

@@ -110,9 +110,13 @@ TrainingProgress Trainer::progress() {
   return {static_cast<double>(state().epoch) + part, state().updates, state().target_tokens, seconds_};
 }
 
+double Trainer::seconds_now() const {
+  return seconds_before_ + seconds_since(started_);
+}
+
 /// Asks rank 0 for the time, which decides when to report, to save and to stop.
 void Trainer::tell_time() {
-  seconds_ = seconds_before_ + seconds_since(started_);
+  seconds_ = seconds_now();
   ranks_.broadcast(std::as_writable_bytes(std::span(&seconds_, 1)));
 }
 
@@ -342,7 +346,7 @@ bool Trainer::save(bool keep) {
                  [&] { save_checkpoint(kept_model_file(parts_.path, state().updates), parts_.run.checkpoint); });
     kept.push_back(state().updates);
   }
-  state().seconds = seconds_before_ + seconds_since(started_);
+  state().seconds = seconds_now();
   for (auto& [name, values] : parts_.run.arrays) parts_.workers.gather_to_first(values);
   const bool average = state().finished && options_.average_last > 0 && !kept.empty();
   if (average) {
@@ -362,9 +366,8 @@ bool Trainer::save(bool keep) {
 /// Forgets the optimiser's memory of the parameters that other ranks update.
 void Trainer::keep_own_slices() {
   if (ranks_.size() == 1) return;
-  const Slice& own = parts_.workers.slice();
   for (auto& [name, values] : parts_.run.arrays)
-    if (&values != &trained()) values.keep_only(own.begin, own.end);
+    if (&values != &trained()) values.keep_only(parts_.workers.slice());
 }
 
 void Trainer::drop_old_kept(std::size_t keep) {

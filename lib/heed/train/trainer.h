@@ -62,6 +62,8 @@ class Trainer {
   ParameterValues<float>& trained() { return training_parameters(parts_.run); }
   bool smoothing() const { return batch_options_.exponential_smoothing > 0; }
   TrainingProgress progress();
+  /// Returns the training time in seconds of all runs until now, by this rank's clock.
+  double seconds_now() const;
   void tell_time();
   bool is_first() const { return ranks_.rank() == 0; }
   void gather_smoothed();

@@ -15,8 +15,7 @@ constexpr double kRunningShare = 0.1;
 /// Returns the elements of a flat array in which the gradients hold the sums for the running average `info`, and behind
 /// them the number of tokens.
 std::span<const float> sums_of(const ParameterValues<float>& gradients, const ParameterInfo& info) {
-  return gradients.flat().subspan(static_cast<std::size_t>(info.offset),
-                                  static_cast<std::size_t>(info.shape.size() + 1));
+  return gradients.part({info.offset, info.offset + info.shape.size() + 1});
 }
 
 bool finite_sums(const ParameterValues<float>& gradients) {
@@ -64,10 +63,8 @@ UpdateStep::Result UpdateStep::run(const Examples& examples, std::span<const Sha
     if (result.applied) {
       optimizer_.update(parameters_, workers_.gradient(), trained_part(layout, slice),
                         {.learning_rate = learning_rate, .number = step, .gradient_scale = scale});
-      const auto part = [&](ParameterValues<float>& values) {
-        return values.flat().subspan(static_cast<std::size_t>(slice.begin), static_cast<std::size_t>(slice.size()));
-      };
-      if (smoothed_) move_average<float>(part(*smoothed_), part(parameters_), smoothing_decay(smoothing_rate_, step));
+      if (smoothed_)
+        move_average<float>(smoothed_->part(slice), parameters_.part(slice), smoothing_decay(smoothing_rate_, step));
     }
     workers_.clear(slice);
   });
