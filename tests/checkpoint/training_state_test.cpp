@@ -42,7 +42,7 @@ TrainingState example() {
   state.optimizer_step = 3990;
   state.epoch = 104;
   state.batch = 105;
-  state.epoch_batches = 106;
+  state.window_batches = 106;
   state.target_tokens = 107000;
   state.sentences = 10800;
   state.seconds = 109.5;
@@ -82,7 +82,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST_CASE("training state: what is written is read") {
   const TrainingState state = example(), read = read_training_state(write_training_state(state), "m.h5");
   CHECK(write_training_state(read) == write_training_state(state));
-  CHECK(read.epoch_batches == 106);
+  CHECK(read.window_batches == 106);
   CHECK(read.validations.at(1).scores == std::vector<double>{126.5, 127.5});
   CHECK(read.best.at(0).update == 5128);
   CHECK(read.settings == state.settings);
@@ -92,7 +92,7 @@ TEST_CASE("training state: version 0 is read, and does not say how many batches 
   const TrainingState state = read_training_state(kVersion0, "m.h5");
   CHECK(state.updates == 8);
   CHECK(state.epoch == 4);
-  CHECK(state.epoch_batches == 0);
+  CHECK(state.window_batches == 0);
   CHECK(state.target_tokens == 2484);
   CHECK(state.finish_reason == "--after 8u is reached");
   CHECK(state.history.at(7).tokens == 124);
@@ -119,7 +119,7 @@ TEST_CASE("training state: no field is believed") {
            {" 104 ", " -104 ", "epoch is -104, not 0 to " + most},
            {" 105 ", " -105 ", "batch is -105, not 0 to 106"},
            {" 105 ", " 107 ", "batch is 107, not 0 to 106"},
-           {" 106", " -106", "epoch_batches is -106, not 0 to " + most},
+           {" 106", " -106", "window_batches is -106, not 0 to " + most},
            {" 107000 ", " -5 ", "target_tokens is -5, not 0 to " + most},
            {" 10800 ", " -5 ", "sentences is -5, not 0 to " + most},
            {" 1.09500000000000000e+02 ", " -1 ", "seconds is negative"},

@@ -52,6 +52,14 @@ done
 paste train.en train.fr | ranks 2 "$train" -q --tsv - "${options[@]}" --valid-freq 2e -j 1 --after 4e -m stdin.h5 || fail "standard input: exit $?"
 same stdin.h5
 
+# A text that is on the disks of all ranks. Its blocks have more than 1,000 lines.
+window=(-t "$data/train.en" "$data/train.fr" "${options[@]}" --shuffle-window 3000 --tempdir . --mini-batch-words 4000 --after 12u)
+"$train" -q "${window[@]}" -j 1 -m window.h5 || fail "a window: exit $?"
+for number in 2 3; do
+  ranks "$number" "$train" -q "${window[@]}" -j 1 -m window$number.h5 || fail "a window, $number ranks: exit $?"
+  h5diff window.h5 window$number.h5 /parameters /parameters >difference || fail "a window, $number ranks: $(head -n 5 difference)"
+done
+
 # One rank's log and output.
 ranks 3 "$train" "${files[@]}" "${options[@]}" -j 1 --after 1e -m log.h5 --log-format tsv >records 2>log
 [ "$(grep -c 'on 3 ranks of 1 thread' log)" -eq 1 ] || fail "the log: $(cat log)"
@@ -95,7 +103,7 @@ expect 1 '' 'train: rank 1 on * trains something else: there, --seed is 2; on ra
 mkdir other
 cp train.fr valid.en valid.fr vocab other
 tac train.en >other/train.en
-expect 1 '' 'train: rank 2 on * trains something else: there, the training text*fingerprint is *' \
+expect 1 '' 'train: rank 2 on * trains something else: there, the training text*hash is *' \
   ranks 2 "$train" -q "${files[@]}" "${options[@]}" -m new.h5 : -n 1 -wdir "$PWD/other" "$train" -q "${files[@]}" "${options[@]}" -m new.h5
 cp train.en other
 head -n 60 valid.en >other/valid.en

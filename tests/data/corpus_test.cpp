@@ -31,8 +31,11 @@ Outcome encode(const std::string& tsv, const EncodeOptions& options, int threads
   Log log(messages, "t");
   PairReader reader("-", in, InvalidUtf8::replace);
   ThreadPool pool(threads);
+  const TextModel model = letters();
   Outcome out;
-  out.corpus = encode_corpus(reader, letters(), letters(), options, pool, log, out.report, &out.targets);
+  out.corpus = encode_corpus(
+      {.reader = reader, .source = model, .target = model, .options = options, .target_lines = &out.targets}, pool, log,
+      out.report);
   out.report.tell(log, options);
   out.messages = messages.str();
   return out;

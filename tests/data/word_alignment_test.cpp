@@ -33,8 +33,11 @@ Outcome encode(const std::string& tsv, const std::string& alignment, const Encod
   PairReader reader("-", in, InvalidUtf8::replace);
   LineReader alignments(links, "links");
   ThreadPool pool(2);
+  const TextModel text = model();
   Outcome out;
-  out.corpus = encode_corpus(reader, model(), model(), options, pool, log, out.report, nullptr, &alignments);
+  out.corpus =
+      encode_corpus({.reader = reader, .source = text, .target = text, .options = options, .alignments = &alignments},
+                    pool, log, out.report);
   return out;
 }
 

@@ -16,6 +16,17 @@
 
 namespace heed {
 
+/// Examples that are all in memory.
+class OneWindow final : public ExampleWindows {
+ public:
+  explicit OneWindow(const Examples& examples) : examples_(examples) {}
+  std::int64_t windows() const override { return 1; }
+  const Examples& load(std::int64_t, std::int64_t) override { return examples_; }
+
+ private:
+  const Examples& examples_;
+};
+
 /// Returns a text model whose vocabulary has the words a to h.
 inline TextModel letters() {
   TextSteps steps;
@@ -95,7 +106,7 @@ struct SmallRun {
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
     trainer =
-        std::make_unique<Trainer>(Trainer::Parts{path, *state, corpus, *workers, &*validator, pool, *reporter, log},
+        std::make_unique<Trainer>(Trainer::Parts{path, *state, windows, *workers, &*validator, pool, *reporter, log},
                                   batch, run, optimizer.resolve());
     return *trainer;
   }
@@ -117,6 +128,7 @@ struct SmallRun {
   OptimizerOptions optimizer;
   Precision precision = Precision::float32;
   ParallelCorpus corpus = mirrored(150), held_out = mirrored(20);
+  OneWindow windows{corpus};
   std::ostringstream out, messages;
   Log log{messages, "train"};
   std::optional<ResumableCheckpoint> state;

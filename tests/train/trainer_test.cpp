@@ -155,7 +155,7 @@ TEST_CASE("other batches on resume: the same share of the epoch is done") {
   SmallRun first(folder / "first.h5");
   first.run.after = "6u";
   first.go();
-  const std::int64_t batches = first.state->state.epoch_batches, done = first.state->state.target_tokens;
+  const std::int64_t batches = first.state->state.window_batches, done = first.state->state.target_tokens;
   REQUIRE(batches > 8);
   REQUIRE(batches < 16);
   CHECK(first.state->state.batch == 6);
@@ -171,12 +171,12 @@ TEST_CASE("other batches on resume: the same share of the epoch is done") {
         run.prepare();
         run.state->state.batch = 6;
         run.state->state.epoch = 0;
-        run.state->state.epoch_batches = 0;
+        run.state->state.window_batches = 0;
         save_checkpoint(run.path, run.state->checkpoint, run.state->state, run.state->arrays);
       }
       Trainer& trainer = run.prepare();
       const TrainingState& state = run.state->state;
-      const std::int64_t now = trainer.batches_per_epoch();
+      const std::int64_t now = trainer.batches_in_window();
       CAPTURE(now);
       const std::int64_t place = old_file ? std::min<std::int64_t>(6, now) : (12 * now + batches) / (2 * batches);
       CHECK(state.epoch == (place == now ? 1 : 0));

@@ -19,7 +19,8 @@ enum class RandomUse : std::uint32_t {
   shuffle = 3,
   sampling = 4,
   subwords = 5,
-  examples = 6
+  examples = 6,
+  windows = 7
 };
 
 /// A sequence of random numbers in which element i is computed directly from i, without computing the elements before

@@ -14,7 +14,7 @@
 
 #include "heed/base/error.h"
 
-BOOST_CLASS_VERSION(heed::TrainingState, 1)
+BOOST_CLASS_VERSION(heed::TrainingState, 2)
 
 namespace heed {
 namespace {
@@ -110,8 +110,9 @@ std::string find_flaw(const TrainingState& state) {
   flaw.require_count("updates", state.updates);
   flaw.require_count("optimizer_step", state.optimizer_step, 0, state.updates);
   flaw.require_count("epoch", state.epoch);
-  flaw.require_count("epoch_batches", state.epoch_batches);
-  flaw.require_count("batch", state.batch, 0, state.epoch_batches > 0 ? state.epoch_batches : kMostCount);
+  flaw.require_count("window", state.window);
+  flaw.require_count("window_batches", state.window_batches);
+  flaw.require_count("batch", state.batch, 0, state.window_batches > 0 ? state.window_batches : kMostCount);
   flaw.require_count("target_tokens", state.target_tokens);
   flaw.require_count("sentences", state.sentences);
   flaw.require_amount("seconds", state.seconds);
@@ -179,7 +180,8 @@ void serialize(Archive& archive, TrainingState& state, unsigned version) {
       .sentences& state.seconds& state.finished& state.finish_reason& state.skipped_updates& state
       .consecutive_skips& state.rollbacks& state.history& state.history_stride& state.open_point& state.metrics& state
       .validations& state.best& state.kept_updates& state.settings;
-  if (version >= 1) archive& state.epoch_batches;
+  if (version >= 1) archive& state.window_batches;
+  if (version >= 2) archive& state.window;
 }
 
 std::string write_training_state(const TrainingState& state) {

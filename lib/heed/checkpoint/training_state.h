@@ -39,11 +39,12 @@ struct TrainingState {
   std::int64_t updates = 0;  ///< number of updates that training has tried; skipped updates count, too
   /// Number of updates that changed the parameters. The bias correction and the learning rate depend on this number.
   std::int64_t optimizer_step = 0;
-  std::int64_t epoch = 0;  ///< number of completed epochs
-  std::int64_t batch = 0;  ///< number of batches of the current epoch that are done
-  /// Number of all batches of the current epoch; 0 if unknown, because an old version of heed, which did not store this
-  /// number, wrote the state.
-  std::int64_t epoch_batches = 0;
+  std::int64_t epoch = 0;   ///< number of completed epochs
+  std::int64_t window = 0;  ///< number of windows of the current epoch that are done (see ExampleWindows)
+  std::int64_t batch = 0;   ///< number of batches of the current window that are done
+  /// Number of all batches of the current window; 0 if unknown, because an old version of heed, which did not store
+  /// this number, wrote the state.
+  std::int64_t window_batches = 0;
   std::int64_t target_tokens = 0;  ///< number of target tokens that training has read
   std::int64_t sentences = 0;      ///< number of sentence pairs that training has read
   double seconds = 0;              ///< seconds spent in training, over all runs of the program

@@ -44,8 +44,8 @@ void cut_by_budget(const Examples& examples, const BatchLimits& limits, const Or
 
 }  // namespace
 
-EpochBatches::EpochBatches(const Examples& examples, const BatchLimits& limits, std::uint64_t seed)
-    : examples_(examples), limits_(limits), seed_(seed) {
+EpochBatches::EpochBatches(const Examples& examples, const BatchLimits& limits, std::uint64_t seed, std::int64_t window)
+    : examples_(examples), limits_(limits), seed_(seed), window_(static_cast<std::uint32_t>(window)) {
   const auto count = static_cast<std::size_t>(examples.size());
   bucket_.reserve(count);
   for (std::int64_t i = 0; i < examples.size(); ++i) {
@@ -58,7 +58,7 @@ EpochBatches::EpochBatches(const Examples& examples, const BatchLimits& limits, 
 
 void EpochBatches::prepare(std::int64_t epoch) {
   std::iota(shuffled_.begin(), shuffled_.end(), 0);
-  shuffle(shuffled_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 0));
+  shuffle(shuffled_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 2 * window_));
   // Sorts the examples by length bucket. A counting sort keeps the random order of the examples within each bucket.
   std::array<std::size_t, kBuckets + 1> start{};
   for (const std::uint8_t bucket : bucket_) ++start[bucket + std::size_t{1}];
@@ -68,7 +68,7 @@ void EpochBatches::prepare(std::int64_t epoch) {
   cut_by_budget(examples_, limits_, order_, [&](std::int64_t begin, std::int64_t end) {
     batches_.push_back({begin, end});
   });
-  shuffle(batches_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 1));
+  shuffle(batches_, RandomStream(seed_, RandomUse::shuffle, static_cast<std::uint64_t>(epoch), 2 * window_ + 1));
 }
 
 std::vector<std::vector<std::int32_t>> batches_in_order(const Examples& examples, const BatchLimits& limits) {

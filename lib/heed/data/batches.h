@@ -21,7 +21,8 @@ struct BatchLimits {
 /// only, so that a resumed training needs nothing but the number of the next batch.
 class EpochBatches {
  public:
-  EpochBatches(const Examples& examples, const BatchLimits& limits, std::uint64_t seed);
+  /// `window` is the number of the window whose examples these are (see ExampleWindows).
+  EpochBatches(const Examples& examples, const BatchLimits& limits, std::uint64_t seed, std::int64_t window = 0);
 
   /// Computes the list of batches of the epoch number `epoch` (counted from 0). Replaces the list of an earlier epoch.
   void prepare(std::int64_t epoch);
@@ -43,6 +44,7 @@ class EpochBatches {
   const Examples& examples_;
   BatchLimits limits_;
   std::uint64_t seed_;
+  std::uint32_t window_;
   std::vector<std::uint8_t> bucket_;  // the number of the length bucket of each example
   // Two lists of the indices of all examples: shuffled_ is in random order; order_ is sorted by length
   // bucket, with random order within each bucket.

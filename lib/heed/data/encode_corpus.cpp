@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <sstream>
 
 #include "heed/data/word_alignment.h"
 
 namespace heed {
 namespace {
 
-/// encode_corpus() repeatedly reads some sentence pairs and then encodes them on all threads. This constant times the
-/// number of threads is the number of pairs that are read at a time.
-constexpr std::size_t kPairsPerThread = 2048;
+/// The number of blocks that each rank encodes at a time.
+constexpr std::int64_t kBlocksAtOnce = 16;
 
 /// A sentence pair as text and as ids, and the pair's line number in the input, from 1.
 struct EncodedPair {
@@ -51,20 +52,18 @@ std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {
   return std::count(ids.begin(), ids.end(), kUnknownId);
 }
 
-/// Adds encoded sentence pairs to the corpus, unless a pair is empty or too long, and counts empty and too long pairs
-/// in the report.
+/// Adds encoded sentence pairs to a corpus, unless a pair is empty or too long, and counts empty and too long pairs in
+/// the report.
 class Collector {
  public:
-  Collector(const PairReader& reader, const EncodeOptions& options, ParallelCorpus& corpus, CorpusReport& report,
-            std::vector<std::string>* target_lines, bool aligned)
-      : reader_(reader),
-        options_(options),
-        corpus_(corpus),
+  Collector(const CorpusText& text, CorpusReport& report)
+      : reader_(text.reader),
+        options_(text.options),
         report_(report),
-        target_lines_(target_lines),
-        aligned_(aligned) {}
+        target_lines_(text.target_lines),
+        aligned_(text.alignments != nullptr) {}
 
-  void take(EncodedPair& pair) {
+  void take(EncodedPair& pair, ParallelCorpus& corpus) {
     ++report_.pairs;
     if (pair.source.empty() || pair.target.empty()) {
       if (report_.empty++ == 0) report_.first_empty = position(pair, pair.source.empty());
@@ -82,8 +81,8 @@ class Collector {
     report_.target_unknown += count_unknown(pair.target);
     report_.source_words += count_words(pair.text.source);
     report_.target_words += count_words(pair.text.target);
-    corpus_.add(pair.source, pair.target, pair.line);
-    if (aligned_) corpus_.add_links(pair.links);
+    corpus.add(pair.source, pair.target, pair.line);
+    if (aligned_) corpus.add_links(pair.links);
     if (target_lines_) target_lines_->push_back(pair.text.target);
   }
 
@@ -111,51 +110,146 @@ class Collector {
 
   const PairReader& reader_;
   const EncodeOptions& options_;
-  ParallelCorpus& corpus_;
   CorpusReport& report_;
   std::vector<std::string>* target_lines_;
   bool aligned_;
 };
 
+/// Reads a text block by block, and encodes the blocks of this rank: of each ranks.size() blocks one.
+class BlockEncoder {
+ public:
+  BlockEncoder(const CorpusText& text, ThreadPool& pool, CorpusReport& report, const Communicator& ranks)
+      : text_(text),
+        pool_(pool),
+        ranks_(ranks),
+        collector_(text, report),
+        pairs_(static_cast<std::size_t>(kBlocksAtOnce * TrainingCorpus::kBlockLines)),
+        blocks_(static_cast<std::size_t>(kBlocksAtOnce)) {}
+
+  /// Reads and encodes the next blocks. Returns false at the end of the text.
+  bool next() {
+    bool more = true;
+    std::size_t filled = 0;
+    std::vector<std::size_t> ends;
+    for (std::int64_t block = 0; block < kBlocksAtOnce * ranks_.size(); ++block) {
+      const bool own = block % ranks_.size() == ranks_.rank();
+      for (std::int64_t line = 0; more && line < TrainingCorpus::kBlockLines; ++line) {
+        more = read(own ? pairs_[filled] : other_);
+        if (more && own) ++filled;
+      }
+      if (own) ends.push_back(filled);
+    }
+    pool_.run([&](int thread) {
+      const Slice slice = slice_of(static_cast<std::int64_t>(filled), pool_.size(), thread);
+      for (auto i = static_cast<std::size_t>(slice.begin); i < static_cast<std::size_t>(slice.end); ++i)
+        encode(pairs_[i]);
+    });
+    std::size_t i = 0;
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+      blocks_[block].clear();
+      for (; i < ends[block]; ++i) collector_.take(pairs_[i], blocks_[block]);
+    }
+    return more;
+  }
+
+  /// Returns the blocks of this rank that next() has encoded.
+  const std::vector<ParallelCorpus>& blocks() const { return blocks_; }
+  /// Returns a hash of all lines that were read, if there are other ranks.
+  std::uint64_t hash() const { return hash_; }
+
+ private:
+  bool read(EncodedPair& pair) {
+    const bool more = text_.reader.next(pair.text);
+    if (text_.alignments) read_alignment(*text_.alignments, more, text_.reader, pair.alignment);
+    if (!more) return false;
+    pair.line = text_.reader.line_number();
+    if (ranks_.size() > 1)
+      for (const std::string& part : {pair.text.source, pair.text.target, pair.alignment})
+        hash_ = (hash_ ^ std::hash<std::string>()(part)) * 0x100000001b3ULL + (hash_ >> 32);
+    return true;
+  }
+
+  void encode(EncodedPair& pair) const {
+    const bool ready = text_.options.pretokenized;
+    const std::string from = ready ? pair.text.source : text_.source.tokens_of(pair.text.source);
+    const std::string to = ready ? pair.text.target : text_.target.tokens_of(pair.text.target);
+    pair.source = text_.source.encode_tokens(from);
+    pair.target = text_.target.encode_tokens(to);
+    if (!text_.alignments) return;
+    pair.links = piece_links(pair.alignment, words_of_pieces(text_.source, from), words_of_pieces(text_.target, to),
+                             {text_.alignments->name(), pair.line});
+  }
+
+  const CorpusText& text_;
+  ThreadPool& pool_;
+  const Communicator& ranks_;
+  Collector collector_;
+  std::vector<EncodedPair> pairs_;
+  EncodedPair other_;  // a pair of another rank
+  std::vector<ParallelCorpus> blocks_;
+  std::uint64_t hash_ = 0;
+};
+
 }  // namespace
 
-ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const TextModel& target,
-                             const EncodeOptions& options, ThreadPool& pool, Log& log, CorpusReport& report,
-                             std::vector<std::string>* target_lines, LineReader* alignments) {
-  ParallelCorpus corpus;
-  Collector collector(reader, options, corpus, report, target_lines, alignments != nullptr);
-  Progress progress(log, "reading " + reader.name(), "pairs", [&] { return reader.share(); });
-  std::vector<EncodedPair> chunk(kPairsPerThread * static_cast<std::size_t>(pool.size()));
-  for (bool more = true; more;) {
-    std::size_t filled = 0;
-    while (more && filled < chunk.size()) {
-      more = reader.next(chunk[filled].text);
-      if (alignments) read_alignment(*alignments, more, reader, chunk[filled].alignment);
-      if (more) chunk[filled++].line = reader.line_number();
+std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report,
+                            TrainingCorpus& corpus, Communicator& ranks) {
+  BlockEncoder encoder(text, pool, report, ranks);
+  PairReader& reader = text.reader;
+  {
+    Progress progress(log, "reading " + reader.name(), "pairs", [&] { return reader.share(); });
+    for (bool more = true; more;) {
+      run_together(ranks, [&] { more = encoder.next(); });
+      corpus.add(encoder.blocks());
+      progress.to(reader.line_number());
+      // A rank whose file is longer than the others' reads on, and is found out by its hash.
+      more = ranks.any(more);
     }
-    pool.run([&](int thread) {
-      const Slice slice = slice_of(static_cast<std::int64_t>(filled), pool.size(), thread);
-      for (auto i = static_cast<std::size_t>(slice.begin); i < static_cast<std::size_t>(slice.end); ++i) {
-        EncodedPair& pair = chunk[i];
-        const std::string from = options.pretokenized ? pair.text.source : source.tokens_of(pair.text.source);
-        const std::string to = options.pretokenized ? pair.text.target : target.tokens_of(pair.text.target);
-        pair.source = source.encode_tokens(from);
-        pair.target = target.encode_tokens(to);
-        if (!alignments) continue;
-        pair.links = piece_links(pair.alignment, words_of_pieces(source, from), words_of_pieces(target, to),
-                                 {alignments->name(), pair.line});
-      }
-    });
-    for (std::size_t i = 0; i < filled; ++i) collector.take(chunk[i]);
-    progress.to(report.pairs);
   }
   reader.report(log);
-  if (report.pairs == 0) throw Error(Position{reader.name()}, "is empty (sentence pairs are needed)");
-  if (corpus.size() == 0)
-    throw Error(Position{reader.name()}, "no pair is left of " + format_count(report.pairs) + ": " +
-                                             format_count(report.empty) + " empty, " + format_count(report.too_long) +
-                                             " too long (raise --max-length)");
-  return corpus;
+  report.add_up(ranks);
+  corpus.finish();
+  run_together(ranks, [&] {
+    if (report.pairs == 0) throw Error(Position{reader.name()}, "is empty (sentence pairs are needed)");
+    if (corpus.pairs() == 0)
+      throw Error(Position{reader.name()}, "no pair is left of " + format_count(report.pairs) + ": " +
+                                               format_count(report.empty) + " empty, " + format_count(report.too_long) +
+                                               " too long (raise --max-length)");
+  });
+  return encoder.hash();
+}
+
+ParallelCorpus encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report) {
+  TrainingCorpus corpus(no_other_ranks());
+  encode_corpus(text, pool, log, report, corpus, no_other_ranks());
+  return corpus.present();
+}
+
+void CorpusReport::add_up(Communicator& ranks) {
+  const auto first = [](Position& position, const Position& other) {
+    if (other.line > 0 && (position.line == 0 || other.line < position.line)) position = other;
+  };
+  std::int64_t* const sums[] = {&pairs,          &empty,          &too_long,     &source_pieces, &target_pieces,
+                                &source_unknown, &target_unknown, &source_words, &target_words};
+  std::int64_t* const maxima[] = {&longest_source, &longest_target};
+  std::ostringstream own;
+  for (const std::int64_t* number : sums) own << *number << ' ';
+  for (const std::int64_t* number : maxima) own << *number << ' ';
+  for (const Position& position : {first_empty, first_too_long}) own << position.line << ' ' << position.file << '\n';
+  *this = {};
+  for (const std::string& text : ranks.gather(own.str())) {
+    std::istringstream in(text);
+    std::int64_t value = 0;
+    for (std::int64_t* number : sums) in >> value, *number += value;
+    for (std::int64_t* number : maxima) in >> value, *number = std::max(*number, value);
+    for (Position* position : {&first_empty, &first_too_long}) {
+      Position other;
+      in >> other.line;
+      in.get();
+      std::getline(in, other.file);
+      first(*position, other);
+    }
+  }
 }
 
 void CorpusReport::tell(Log& log, const EncodeOptions& options) const {

@@ -7,6 +7,7 @@
 #include "heed/config/fields.h"
 #include "heed/data/parallel_corpus.h"
 #include "heed/data/parallel_text.h"
+#include "heed/data/training_corpus.h"
 #include "heed/text/text_model.h"
 
 namespace heed {
@@ -48,15 +49,31 @@ struct CorpusReport {
   /// Logs how many sentence pairs were left out or cropped, and how many subwords were not in the vocabulary. Does not
   /// mention counts of 0.
   void tell(Log& log, const EncodeOptions& options) const;
+  /// Adds the counts of all ranks, each of which has reported on other lines.
+  void add_up(Communicator& ranks);
 };
 
-/// Reads all sentence pairs of `reader`, encodes both sides to token ids on all threads of the pool, and returns the
-/// pairs that `options` allow, in input order. `target_lines`, if not null, receives the target text of each pair that
-/// was kept. `alignments`, if not null, reads the word alignment of each pair, one on each line (see piece_links()).
-/// Throws Error if no pair is left, if there are more or fewer alignments than pairs, or if an alignment does not fit
-/// its pair; also throws Error for a pair that is too long if options.on_long is OnLong::fail.
-ParallelCorpus encode_corpus(PairReader& reader, const TextModel& source, const TextModel& target,
-                             const EncodeOptions& options, ThreadPool& pool, Log& log, CorpusReport& report,
-                             std::vector<std::string>* target_lines = nullptr, LineReader* alignments = nullptr);
+/// The text that is encoded, and what encodes it.
+struct CorpusText {
+  PairReader& reader;
+  const TextModel &source, &target;
+  EncodeOptions options = {};
+  /// If not null, reads the word alignment of each pair, one on each line (see piece_links()).
+  LineReader* alignments = nullptr;
+  /// If not null, receives the target text of each pair that was kept.
+  std::vector<std::string>* target_lines = nullptr;
+};
+
+/// Reads all sentence pairs of a text and encodes both sides to token ids on all threads of the pool. Returns the pairs
+/// that the options allow, in input order. Throws Error if no pair is left, if there are more or fewer alignments than
+/// pairs, or if an alignment does not fit its pair; also throws Error for a pair that is too long if on_long is
+/// OnLong::fail.
+ParallelCorpus encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report);
+
+/// Does the same with all ranks together: every rank reads the text, and encodes its share of the blocks for `corpus`.
+/// The report is about the pairs of all ranks. Returns a hash of the text that this rank has read, or 0 if there are no
+/// other ranks.
+std::uint64_t encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log, CorpusReport& report,
+                            TrainingCorpus& corpus, Communicator& ranks);
 
 }  // namespace heed

@@ -28,4 +28,17 @@ class Examples {
   virtual std::int64_t line(std::int64_t example) const = 0;
 };
 
+/// All examples of a training, of which a window is in memory at a time. Every epoch has the same number of windows,
+/// and each example is in one of them.
+class ExampleWindows {
+ public:
+  virtual ~ExampleWindows() = default;
+
+  /// Returns the number of windows of an epoch, at least 1.
+  virtual std::int64_t windows() const = 0;
+  /// Loads a window of an epoch, both counted from 0, and returns its examples. Windows that were loaded before become
+  /// invalid. All ranks must call load() alike. Throws Error if this fails.
+  virtual const Examples& load(std::int64_t epoch, std::int64_t window) = 0;
+};
+
 }  // namespace heed

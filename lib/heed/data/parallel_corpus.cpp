@@ -1,10 +1,81 @@
 #include "heed/data/parallel_corpus.h"
 
+#include <cstring>
 #include <limits>
 
 #include "heed/base/error.h"
 
 namespace heed {
+namespace {
+
+template <class T>
+void write(std::string& bytes, const std::vector<T>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+/// Appends the first `count` values of `bytes` to `values`, and removes them from `bytes`.
+template <class T>
+void read(std::string_view& bytes, std::int64_t count, std::vector<T>& values) {
+  const std::size_t before = values.size(), size = static_cast<std::size_t>(count) * sizeof(T);
+  if (bytes.size() < size) throw Error("internal: a block of sentence pairs is too short");
+  values.resize(before + static_cast<std::size_t>(count));
+  if (size > 0) std::memcpy(values.data() + before, bytes.data(), size);
+  bytes.remove_prefix(size);
+}
+
+/// Adds `by` to the elements of `ends` from number `first` on.
+void move_ends(std::vector<std::int64_t>& ends, std::size_t first, std::int64_t by) {
+  for (std::size_t i = first; i < ends.size(); ++i) ends[i] += by;
+}
+
+}  // namespace
+
+std::string ParallelCorpus::bytes() const {
+  const std::vector<std::int64_t> counts = {size(), std::ssize(source_.ids), std::ssize(target_.ids),
+                                            std::ssize(links_), std::ssize(link_ends_)};
+  std::string out;
+  write(out, counts);
+  for (const Side* side : {&source_, &target_}) {
+    write(out, side->ids);
+    write(out, side->offsets);
+  }
+  write(out, links_);
+  write(out, link_ends_);
+  write(out, lines_);
+  return out;
+}
+
+void ParallelCorpus::append(std::string_view bytes) {
+  std::vector<std::int64_t> counts;
+  read(bytes, 5, counts);
+  const std::int64_t ids[] = {counts[1], counts[2]};
+  Side* const sides[] = {&source_, &target_};
+  for (int i = 0; i < 2; ++i) {
+    Side& side = *sides[i];
+    const std::size_t before = side.offsets.size();
+    const std::int64_t ids_before = std::ssize(side.ids);
+    read(bytes, ids[i], side.ids);
+    side.offsets.pop_back();  // the block's first offset, 0, takes its place
+    read(bytes, counts[0] + 1, side.offsets);
+    move_ends(side.offsets, before - 1, ids_before);
+  }
+  const std::size_t before = link_ends_.size();
+  const std::int64_t links_before = std::ssize(links_);
+  read(bytes, counts[3], links_);
+  read(bytes, counts[4], link_ends_);
+  move_ends(link_ends_, before, links_before);
+  read(bytes, counts[0], lines_);
+}
+
+void ParallelCorpus::clear() {
+  for (Side* side : {&source_, &target_}) {
+    side->ids.clear();
+    side->offsets.resize(1);
+  }
+  links_.clear();
+  link_ends_.clear();
+  lines_.clear();
+}
 
 void ParallelCorpus::add(std::span<const std::int32_t> source, std::span<const std::int32_t> target,
                          std::int64_t line) {

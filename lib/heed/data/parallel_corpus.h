@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/data/examples.h"
@@ -27,6 +29,13 @@ class ParallelCorpus final : public Examples {
   /// Gives the pair that was added last its links, in ascending order of the target. The links of pieces that the pair
   /// does not have, because it was cropped, are left out. Must be called for all pairs or for none.
   void add_links(std::span<const PieceLink> links);
+
+  /// Returns all pairs as bytes, in the byte order of this processor, which append() reads.
+  std::string bytes() const;
+  /// Appends the pairs of another corpus, which bytes() has written.
+  void append(std::string_view bytes);
+  /// Removes all pairs, and keeps the memory for others.
+  void clear();
 
   /// Returns the number of sentence pairs in the corpus.
   std::int64_t size() const override { return static_cast<std::int64_t>(lines_.size()); }

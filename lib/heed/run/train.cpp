@@ -43,6 +43,7 @@ void check_useless(const TrainOptions& options) {
     }
     if (is_any_of({"valid-freq", "valid-metrics"}))
       needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
+    if (name == "tempdir") needs(options.batch.shuffle_window.has_value(), "a text on disk (--shuffle-window N)");
     if (name == "guided-alignment-weight")
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
     const std::string unmet = unmet_need(options.model_options.config, name);
@@ -190,6 +191,8 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
   std::optional<TrainSession> made;
   run_together(ranks, [&] { made.emplace(options, shares ? shared : in, log, ranks); });
   TrainSession& session = *made;
+  session.read_texts();
+  run_together(ranks, [&] { session.read_validation(shares ? shared : in); });
   run_together(ranks, [&] { session.load(!options.check); });
   session.agree_on_speed();
   run_together(ranks, [&] { session.plan(); });

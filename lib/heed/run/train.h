@@ -16,7 +16,7 @@ namespace heed {
 /// The options of the program `train`.
 struct TrainOptions {
   std::vector<std::string> train_sets, valid_sets, vocabularies;
-  std::string tsv, guided_alignment, model;
+  std::string tsv, guided_alignment, model, tempdir;
   bool pretokenized = false;
   ModelOptions model_options;
   BatchOptions batch;
@@ -72,6 +72,9 @@ struct TrainOptions {
                     .letter = 'j',
                     .min = 0,
                     .max = 1024});
+    visit(tempdir, {.name = "tempdir",
+                    .help = "folder for the text of --shuffle-window (if not given: $TMPDIR, or /var/tmp)",
+                    .value = "DIR"});
     common.fields(visit);
   }
 };

@@ -53,11 +53,14 @@ std::string lengths(const LengthStatistics& statistics) {
 
 void print_data(TrainSession& session, Table& table) {
   const CorpusReport& report = session.report();
-  const CorpusStatistics statistics = corpus_statistics(session.corpus(), session.one_vocabulary());
+  const ParallelCorpus& pairs = session.corpus().present();
+  const CorpusStatistics statistics = corpus_statistics(pairs, session.one_vocabulary());
   table.line("pairs read", format_count(report.pairs));
   table.count("with an empty side", report.empty, report.pairs, report.first_empty.line);
   table.count("longer than the limit", report.too_long, report.pairs, report.first_too_long.line);
-  table.line("pairs to train on", format_count(session.corpus().size()));
+  table.line("pairs to train on", format_count(session.corpus().pairs()));
+  if (session.corpus().windows() > 1)
+    table.line("looked at below", format_count(pairs.size()) + " pairs, a window of --shuffle-window");
   table.count("duplicates", statistics.duplicates, report.pairs, statistics.first_duplicate_line);
   if (session.one_vocabulary())
     table.count("target equals source", statistics.copies, report.pairs, statistics.first_copy_line);
@@ -75,7 +78,7 @@ void print_data(TrainSession& session, Table& table) {
   pieces("target pieces", report.target_pieces, report.target_words, report.target_unknown);
   if (session.validator()) {
     const ParallelCorpus& held_out = session.valid_corpus();
-    const std::int64_t overlap = count_overlap(session.corpus(), held_out);
+    const std::int64_t overlap = count_overlap(pairs, held_out);
     table.line("validation pairs",
                format_count(held_out.size()) + ", of them in the training text: " + format_count(overlap), overlap > 0);
   }
@@ -91,8 +94,9 @@ void print_learning_rate(TrainSession& session, Table& table) {
 
 void print_cost(TrainSession& session, Table& table) {
   const TrainOptions& options = session.options();
-  const TrainingCost cost = training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
-                                          session.corpus(), options.batch, session.precision(), session.pool());
+  const TrainingCost cost =
+      training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
+                    session.corpus().present(), options.batch, session.precision(), session.pool());
   if (cost.parts.empty()) return;
   table.line(session.ranks().size() > 1 ? "speed of one rank" : "speed expected",
              format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
@@ -118,7 +122,7 @@ void print_plan(TrainSession& session, std::ostream& out) {
   Table table(out);
   const TrainingState& state = session.run().state;
   table.line("model", describe_model(session));
-  table.line("training pairs", format_count(session.corpus().size()) + ", " +
+  table.line("training pairs", format_count(session.corpus().pairs()) + ", " +
                                    format_count(session.corpus().target_tokens()) + " target tokens");
   table.line("batches an epoch", format_count(session.epoch_batches()));
   if (session.validator()) table.line("validation pairs", format_count(session.valid_corpus().size()));

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include "heed/base/line_io.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kNoLengthLimit = 1 << 30;
 constexpr const char* kNotSet = "not set";
+constexpr const char* kWindow = "--shuffle-window";
 
 /// Returns the precision of training. `automatic` chooses bfloat16 on processors that compute bfloat16 fast.
 Precision resolve(PrecisionChoice choice) {
@@ -54,6 +56,14 @@ void warn_of_long_warmup(const Schedule& schedule, double planned_updates, Log& 
            " or less, or train longer with --after)");
 }
 
+/// Returns the folder for temporary files: --tempdir, or else the environment's, or else one on disk rather than in
+/// memory.
+std::string temporary_folder(const std::string& option) {
+  if (!option.empty()) return option;
+  const char* const set = std::getenv("TMPDIR");
+  return set && *set != '\0' ? set : "/var/tmp";
+}
+
 /// Returns a hash as 16 hexadecimal digits.
 std::string digits(std::uint64_t hash) {
   char text[32];
@@ -79,34 +89,49 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       config_(options.model_options.resolve(source_.size(), target_.size())),
       optimizer_options_(options.optimizer),
       precision_(resolve(options.batch.precision)) {
+  if (options.batch.shuffle_window)
+    corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window, temporary_folder(options.tempdir),
+                                         static_cast<std::uint64_t>(options.batch.seed)});
+  else
+    corpus_.emplace(ranks);
   tell_of_byte_order_mark(options.vocabularies.front(), log);
   if (options.vocabularies.back() != options.vocabularies.front())
     tell_of_byte_order_mark(options.vocabularies.back(), log);
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than --max-positions " +
                      std::to_string(*longest));
-  const EncodeOptions encode{options.batch.max_length, options.batch.on_long, options.pretokenized};
-  PairReader reader =
-      open_pairs(options.tsv.empty() ? options.train_sets : std::vector{options.tsv}, in, options.utf8.on_invalid_utf8);
-  std::optional<LineReader> alignments;
+  reader_.emplace(open_pairs(options.tsv.empty() ? options.train_sets : std::vector{options.tsv}, in,
+                             options.utf8.on_invalid_utf8));
   if (!options.guided_alignment.empty()) {
     if (last_cross_attention(*make_model<float>(config_)) < 0)
       throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
                        " has no attention to guide (rnn-attention and the Transformers have some)");
-    alignments.emplace(options.guided_alignment);
+    alignments_.emplace(options.guided_alignment);
   }
-  corpus_ = encode_corpus(reader, source_, target_, encode, pool_, log, report_, nullptr,
-                          alignments ? &*alignments : nullptr);
-  report_.tell(log, encode);
-  if (!options.valid_sets.empty()) read_validation(in);
+}
+
+void TrainSession::read_texts() {
+  const EncodeOptions encode{options_.batch.max_length, options_.batch.on_long, options_.pretokenized};
+  text_hash_ = encode_corpus({.reader = *reader_,
+                              .source = source_,
+                              .target = target_,
+                              .options = encode,
+                              .alignments = alignments_ ? &*alignments_ : nullptr},
+                             pool_, log_, report_, *corpus_, ranks_);
+  reader_.reset();
+  alignments_.reset();
+  report_.tell(log_, encode);
 }
 
 void TrainSession::read_validation(std::istream& in) {
+  if (options_.valid_sets.empty()) return;
   // Validation sentences of any length are kept; only models with learned positions limit the length.
   const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
   PairReader reader = open_pairs(options_.valid_sets, in, options_.utf8.on_invalid_utf8);
   CorpusReport report;
-  valid_corpus_ = encode_corpus(reader, source_, target_, encode, pool_, log_, report, &valid_lines_);
+  valid_corpus_ = encode_corpus(
+      {.reader = reader, .source = source_, .target = target_, .options = encode, .target_lines = &valid_lines_}, pool_,
+      log_, report);
   report.tell(log_, encode);
 }
 
@@ -118,15 +143,16 @@ Checkpoint TrainSession::new_checkpoint() const {
 
 /// Returns the settings that decide the result of training: options, and the fingerprint of the training text.
 std::vector<RunSetting> TrainSession::settings() const {
+  TrainOptions copy = options_;
   std::vector<RunSetting> out = {
-      {"the training text's fingerprint", digits(corpus_.fingerprint()), true},
+      {kWindow, text_of(*FieldList::of(copy.batch).find("shuffle-window")), true},
+      {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
-  TrainOptions copy = options_;
   const auto add = [&](const FieldList& fields) {
     for (const Field& field : fields.all())
-      if (field.info.name != "precision")
-        out.push_back({"--" + std::string(field.info.name), text_of(field), field.info.name == "optimizer"});
+      if (const std::string name = "--" + std::string(field.info.name); name != "--precision" && name != kWindow)
+        out.push_back({name, text_of(field), name == "--optimizer"});
   };
   add(FieldList::of(copy.batch));
   copy.optimizer = optimizer_options_;
@@ -139,6 +165,7 @@ std::string TrainSession::identity() const {
   std::string out, lines;
   for (const auto& [name, value] : run_->state.settings) out += name + " is " + value + "\n";
   for (const std::string& line : valid_lines_) lines += line + '\n';
+  out += "the training text's hash is " + digits(text_hash_) + "\n";
   out += "the validation text's fingerprint is " + digits(valid_corpus_.fingerprint()) + " " +
          digits(std::hash<std::string>()(lines)) + "\n";
   return out + "the update to go on after is " + std::to_string(run_->state.updates) + "\n";
@@ -203,8 +230,8 @@ void TrainSession::load(bool resumes) {
   OptimizerOptions optimizer = options_.optimizer;
   // Any learning rate will do, because the learning rate does not change the speed.
   optimizer.set_default_rates(model().width(), 0);
-  speed_ = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_, options_.batch, precision_,
-                         pool_)
+  speed_ = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_->present(), options_.batch,
+                         precision_, pool_)
                .tokens_per_second() *
            ranks_.size();
 }
@@ -214,11 +241,11 @@ void TrainSession::agree_on_speed() {
 }
 
 void TrainSession::plan() {
-  EpochBatches batches(corpus_, options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
+  EpochBatches batches(corpus_->present(), options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
   batches.prepare(0);
-  epoch_batches_ = batches.size();
+  epoch_batches_ = batches.size() * corpus_->windows();
   planned_updates_ =
-      TrainingLength("--after", options_.run.after).updates(epoch_updates(), corpus_.target_tokens(), speed_);
+      TrainingLength("--after", options_.run.after).updates(epoch_updates(), corpus_->target_tokens(), speed_);
   if (resumed_) {
     take_rates_from(run_->state);
     set_rates();
@@ -245,14 +272,14 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
     validator_.emplace(valid_corpus_, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
-  return Trainer({options_.model, *run_, corpus_, *workers_, validator(), pool_, reporter, log_}, options_.batch,
+  return Trainer({options_.model, *run_, *corpus_, *workers_, validator(), pool_, reporter, log_}, options_.batch,
                  options_.run, optimizer_);
 }
 
 std::int64_t TrainSession::memory() const {
   const auto bytes = static_cast<std::int64_t>(run_->checkpoint.parameters.flat().size_bytes());
   return bytes * (1 + static_cast<std::int64_t>(run_->arrays.size())) + (workers_ ? workers_->memory() : 0) +
-         corpus_.memory() + valid_corpus_.memory();
+         corpus_->memory() + valid_corpus_.memory();
 }
 
 }  // namespace heed

@@ -20,10 +20,14 @@ std::string text_of(const Field& field);
 /// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:
-  /// Reads the vocabularies and the texts. Throws the same errors as run_train(). `ranks` are the processes that train
-  /// together.
+  /// Reads the vocabularies and opens the training text. Throws the same errors as run_train(). `ranks` are the
+  /// processes that train together.
   TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks);
 
+  /// Reads the training text. Collective. Call it before everything else.
+  void read_texts();
+  /// Reads the validation text from the files, or from `in`.
+  void read_validation(std::istream& in);
   /// Loads the training in the model file if `resumes` and the file exists; otherwise makes a new one with initial
   /// parameters. Also predicts the speed where the length of the training depends on it.
   void load(bool resumes);
@@ -38,12 +42,12 @@ class TrainSession {
   Log& log() { return log_; }
   const Model<float>& model() const { return *run_->checkpoint.model; }
   ResumableCheckpoint& run() { return *run_; }
-  const ParallelCorpus& corpus() const { return corpus_; }
+  const TrainingCorpus& corpus() const { return *corpus_; }
   const ParallelCorpus& valid_corpus() const { return valid_corpus_; }
   const CorpusReport& report() const { return report_; }
   /// Returns the optimiser's settings. Call plan() first; the same applies to the next three functions.
   const OptimizerSettings& optimizer() const { return optimizer_; }
-  /// Returns the number of batches in an epoch.
+  /// Returns the number of batches in an epoch; about so many with --shuffle-window.
   std::int64_t epoch_batches() const { return epoch_batches_; }
   /// Returns the number of updates in an epoch.
   std::int64_t epoch_updates() const;
@@ -65,7 +69,6 @@ class TrainSession {
   std::vector<RunSetting> settings() const;
   void take_rates_from(TrainingState& state);
   void set_rates();
-  void read_validation(std::istream& in);
 
   const TrainOptions& options_;
   Log& log_;
@@ -84,7 +87,11 @@ class TrainSession {
   bool resumed_ = false;
   Precision precision_;
   CorpusReport report_;
-  ParallelCorpus corpus_, valid_corpus_;
+  std::optional<PairReader> reader_;
+  std::optional<LineReader> alignments_;
+  std::optional<TrainingCorpus> corpus_;
+  std::uint64_t text_hash_ = 0;
+  ParallelCorpus valid_corpus_;
   std::vector<std::string> valid_lines_;
   std::optional<ResumableCheckpoint> run_;
   std::unique_ptr<GradientWorkers> workers_;

@@ -51,7 +51,6 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       optimizer_(optimizer, parts.run.checkpoint.model->layout(), parts.run.arrays),
       step_(parts.workers, optimizer_, trained(), smoothing() ? &parts.run.checkpoint.parameters : nullptr,
             batch_options.exponential_smoothing, parts.pool),
-      batches_(parts.examples, batch_options.limits(), static_cast<std::uint64_t>(batch_options.seed)),
       after_("--after", options.after),
       save_freq_(save_frequency(options)),
       valid_freq_("--valid-freq", options.valid_freq),
@@ -88,26 +87,34 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
   first_progress_ = shown_progress_ = progress();
 }
 
-std::int64_t Trainer::batches_per_epoch() {
-  if (prepared_epoch_ != state().epoch) {
-    batches_.prepare(state().epoch);
-    prepared_epoch_ = state().epoch;
+std::int64_t Trainer::batches_in_window() {
+  const std::int64_t windows = parts_.windows.windows(), wanted = state().epoch * windows + state().window;
+  if (prepared_ != wanted) {
+    const Examples* const before = examples_;
+    examples_ = &parts_.windows.load(state().epoch, state().window);
+    if (windows > 1 || examples_ != before)
+      batches_.emplace(*examples_, batch_options_.limits(), static_cast<std::uint64_t>(batch_options_.seed),
+                       state().window);
+    batches_->prepare(state().epoch);
+    prepared_ = wanted;
   }
-  state().epoch_batches = batches_.size();
-  return batches_.size();
+  state().window_batches = batches_->size();
+  return batches_->size();
 }
 
-/// Sets the batch of the epoch with which a loaded training goes on. When changed options give the epoch more or fewer
-/// batches than in the saved run, the same fraction of the epoch counts as finished.
+/// Sets the batch with which a loaded training goes on. When changed options give the window of the epoch more or fewer
+/// batches than in the saved run, the same fraction of it counts as finished.
 void Trainer::find_place_in_epoch() {
-  const std::int64_t before = state().epoch_batches, now = batches_per_epoch();
+  state().window = std::min(state().window, parts_.windows.windows() - 1);
+  const std::int64_t before = state().window_batches, now = batches_in_window();
   state().batch = before > 0 ? scaled_batch(state().batch, before, now) : std::min(state().batch, now);
-  next_epoch_if_done();
+  next_window_if_done();
 }
 
 TrainingProgress Trainer::progress() {
-  const double part = static_cast<double>(state().batch) / static_cast<double>(batches_per_epoch());
-  return {static_cast<double>(state().epoch) + part, state().updates, state().target_tokens, seconds_};
+  const double part = static_cast<double>(state().batch) / static_cast<double>(batches_in_window());
+  const double windows = (static_cast<double>(state().window) + part) / static_cast<double>(parts_.windows.windows());
+  return {static_cast<double>(state().epoch) + windows, state().updates, state().target_tokens, seconds_};
 }
 
 double Trainer::seconds_now() const {
@@ -131,12 +138,12 @@ double Trainer::learning_rate() {
 }
 
 UpdateStep::Result Trainer::compute_update() {
-  const std::int64_t end = std::min(batches_per_epoch(), state().batch + batch_options_.optimizer_delay);
+  const std::int64_t end = std::min(batches_in_window(), state().batch + batch_options_.optimizer_delay);
   shards_.clear();
-  for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(parts_.examples, batches_[i], shards_);
+  for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(*examples_, (*batches_)[i], shards_);
   const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates)};
   const auto result =
-      step_.run(parts_.examples, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
+      step_.run(*examples_, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
   state().batch = end;
   ++state().updates;
   return result;
@@ -159,18 +166,20 @@ Trainer::Step Trainer::one_update() {
     count_update(result);
   } else {
     const char* what = std::isfinite(result.sums.loss) ? "gradient" : "loss";
-    step = handle_divergence("update " + format_count(state().updates) + ": the " + what +
-                             " is not finite (first line of the batch: " +
-                             std::to_string(parts_.examples.line(shards_[0].examples[0])) + ")");
+    step = handle_divergence(
+        "update " + format_count(state().updates) + ": the " + what +
+        " is not finite (first line of the batch: " + std::to_string(examples_->line(shards_[0].examples[0])) + ")");
   }
-  if (step != Step::rolled_back) next_epoch_if_done();
+  if (step != Step::rolled_back) next_window_if_done();
   return step;
 }
 
-void Trainer::next_epoch_if_done() {
-  if (state().batch < batches_per_epoch()) return;
-  ++state().epoch;
+void Trainer::next_window_if_done() {
+  if (state().batch < batches_in_window()) return;
   state().batch = 0;
+  if (++state().window < parts_.windows.windows()) return;
+  ++state().epoch;
+  state().window = 0;
 }
 
 Trainer::Step Trainer::handle_divergence(const std::string& what) {
@@ -466,7 +475,7 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
 double Trainer::measure_speed(int updates) {
   const auto update = [&] {
     const std::int64_t tokens = compute_update().sums.tokens;
-    next_epoch_if_done();
+    next_window_if_done();
     return tokens;
   };
   update();  // the first update, which allocates memory, is not timed

@@ -25,7 +25,7 @@ class Trainer {
   struct Parts {
     std::string path;  ///< path of the model file
     ResumableCheckpoint& run;
-    const Examples& examples;
+    ExampleWindows& windows;
     GradientWorkers& workers;
     /// Computes the validation scores; null without the option --valid-sets.
     Validator* validator = nullptr;
@@ -51,8 +51,9 @@ class Trainer {
   /// per second.
   double measure_speed(int updates);
 
-  /// Returns the number of batches in the present epoch. Sorts the training pairs into batches when the epoch is new.
-  std::int64_t batches_per_epoch();
+  /// Returns the number of batches in the present window of the present epoch. Loads the window and sorts its examples
+  /// into batches when it is new.
+  std::int64_t batches_in_window();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -87,7 +88,7 @@ class Trainer {
   void drop_old_kept(std::size_t keep);
   bool save_or_roll_back(bool keep);
   bool finish_if_done();
-  void next_epoch_if_done();
+  void next_window_if_done();
   void publish_average();
   void plot();
 
@@ -97,8 +98,10 @@ class Trainer {
   RunOptions options_;
   Optimizer optimizer_;
   UpdateStep step_;
-  EpochBatches batches_;
-  std::int64_t prepared_epoch_ = -1;
+  // The window that was loaded last, its batches, and its number: epoch * windows + window.
+  const Examples* examples_ = nullptr;
+  std::optional<EpochBatches> batches_;
+  std::int64_t prepared_ = -1;
   std::vector<Shard> shards_;
   TrainingLength after_, save_freq_, valid_freq_;
   std::optional<TrainingLength> disp_freq_;

@@ -55,6 +55,7 @@ struct BatchOptions {
   double exponential_smoothing = 0;
   PrecisionChoice precision = PrecisionChoice::automatic;
   std::int64_t seed = 1;
+  std::optional<std::int64_t> shuffle_window = {};
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -96,6 +97,12 @@ struct BatchOptions {
     visit(precision, {.name = "precision", .help = "arithmetic of matrix products; auto: bfloat16 where it is fast"});
     visit(seed,
           {.name = "seed", .help = "seed of initialisation, dropout and the order of batches", .value = "N", .min = 0});
+    visit(shuffle_window,
+          {.name = "shuffle-window",
+           .help = "keep the text on disk, and only N pairs, which are shuffled together, in memory (--tempdir)",
+           .value = "N",
+           .min = 1000,
+           .max = 1e9});
   }
 
   LossOptions loss() const {
