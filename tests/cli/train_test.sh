@@ -106,7 +106,7 @@ there 'cannot go on with this training: the source vocabulary has *' -t a.en a.f
 # A forged /training/state is an error that names the field (batch is -1). The last 20 bytes of the file are the
 # checksum.
 "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m forged.h5 --after 3u || fail "train: exit $?"
-LC_ALL=C sed -E 's/(serialization::archive [0-9]+ 0 1 1 3 3 3 )0 [0-9]/\1-1 /' forged.h5 | head -c -20 >x.h5
+LC_ALL=C sed -E 's/(serialization::archive [0-9]+ 0 2 1 3 3 3 )0 [0-9]/\1-1 /' forged.h5 | head -c -20 >x.h5
 cmp -s <(head -c -20 forged.h5) x.h5 && fail "the forged state is the old one"
 there '/training/state: batch is -1, not 0 to 1 (the file is damaged or forged; *' -t a.en a.fr
 
@@ -117,6 +117,15 @@ words() {
 words 100 15u >one.tsv && words 40000 20u >two.tsv && words 40000 25u >three.tsv || fail "other batches: exit $?"
 awk -F '\t' '$1 == "update" && !($6 > 0 && $6 < 100) { bad = 1 } $1 == "update" { ++n } END { exit bad || n != 25 }' one.tsv two.tsv three.tsv ||
   fail "other batches: $(cat one.tsv two.tsv three.tsv)"
+
+cluster=nodes=3,bandwidth=1G,latency=50us
+expect 0 '*speed expected*  1 machine *target tokens/s*  2 machines *% of 2 times one*  3 machines *% of 3 times one*each sends in an update *MB' '' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster "$cluster"
+expect 2 '' 'train: --cluster: needs --dry-run, which predicts the speed*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --cluster "$cluster"
+expect 2 '' 'train: --cluster nodes=3: nodes, bandwidth and latency are needed (such as nodes=16,*' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster nodes=3
+expect 2 '*' 'train: --cluster: the speed of --task rnn is measured, not predicted*' \
+  "$train" --task rnn -q -t a.en a.fr -v vocab -m new.h5 --dry-run --cluster "$cluster"
 
 # Only one training at a time writes a model; --dry-run and --check are allowed meanwhile. After kill -9 the model is
 # not locked, and the next training removes the temporary files.

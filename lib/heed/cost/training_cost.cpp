@@ -109,9 +109,10 @@ struct Rates {
   double embedding = 0;
   /// Seconds per target token for the logits, the softmax and the loss.
   double output = 0;
-  /// Seconds per parameter for adding the leaves' gradients up (see GradientSum), their norm, the update, and clearing
-  /// the gradients.
-  double parameter = 0;
+  /// Seconds per parameter for adding one leaf's gradient to another's (see GradientSum), and clearing it.
+  double sum = 0;
+  /// Seconds per parameter for the norm of the gradients, the update, and clearing the gradients.
+  double update = 0;
   double barrier = 0;
 };
 
@@ -119,34 +120,30 @@ struct Rates {
 class Calibration {
  public:
   /// `shard` are the examples of a typical shard (part of a batch). The kernels are measured on these examples.
-  /// `leaves` is the number of gradients that an update adds up.
-  Calibration(const Model<float>& model, ParameterValues<float>& parameters, const OptimizerSettings& optimizer,
-              const Examples& examples, std::span<const std::int32_t> shard, std::int64_t leaves,
-              const BatchOptions& options, Precision precision, ThreadPool& pool)
-      : model_(model),
-        products_(model.products()),
-        norms_(*model.residual_norms()),
-        leaves_(leaves),
-        options_(options),
-        pool_(pool),
-        timer_(pool) {
-    examples.fill(shard, batch_);
-    for (const std::int32_t example : shard) counts_.add(examples.size_of(example));
+  Calibration(const TrainingWork& work, std::span<const std::int32_t> shard)
+      : model_(work.model),
+        products_(model_.products()),
+        norms_(*model_.residual_norms()),
+        options_(work.batch),
+        pool_(work.pool),
+        timer_(work.pool) {
+    work.examples.fill(shard, batch_);
+    for (const std::int32_t example : shard) counts_.add(work.examples.size_of(example));
     // With bfloat16, a weight is converted once for all rows of a shard. The measured matrix product then needs as many
     // rows as a shard, so that the conversion takes its usual fraction of the time.
-    const bool prepares = takes_bfloat16(precision);
+    const bool prepares = takes_bfloat16(work.precision);
     rows_ = std::min((counts_.source + counts_.target + 1) / 2, prepares ? INT64_MAX : kRows);
-    std::int64_t widest = 4 * model.width();
+    std::int64_t widest = 4 * model_.width();
     for (const Product& product : products_) widest = std::max({widest, 2 * product.outputs, 2 * product.inputs});
-    const std::int64_t output = model.target_vocabulary() * ((prepares ? model.width() : 0) + kRows);
+    const std::int64_t output = model_.target_vocabulary() * ((prepares ? model_.width() : 0) + kRows);
     const std::int64_t size = std::max(3 * std::max({rows_, counts_.source, counts_.target}) * widest, output);
-    slice_layout_.add("slice", {std::min(kSlice, slice_of(model.layout().storage_size(), pool.size(), 0).size())},
+    slice_layout_.add("slice", {std::min(kSlice, slice_of(model_.layout().storage_size(), pool_.size(), 0).size())},
                       Initialiser::zeros());
-    for (int i = 0; i < pool.size(); ++i) {
-      workers_.push_back(std::make_unique<Worker>(parameters, precision));
-      slices_.push_back(std::make_unique<UpdatedSlice>(slice_layout_, optimizer));
+    for (int i = 0; i < pool_.size(); ++i) {
+      workers_.push_back(std::make_unique<Worker>(work.parameters, work.precision));
+      slices_.push_back(std::make_unique<UpdatedSlice>(slice_layout_, work.optimizer));
     }
-    pool.run([&](int thread) { worker(thread).take(static_cast<std::size_t>(size) * sizeof(float)); });
+    pool_.run([&](int thread) { worker(thread).take(static_cast<std::size_t>(size) * sizeof(float)); });
   }
 
   Rates measure() {
@@ -259,23 +256,28 @@ class Calibration {
 
   void add_update() {
     const std::int64_t size = slice_layout_.storage_size();
-    const std::size_t kernel = timer_.add([=, this](int thread) {
-      UpdatedSlice& s = *slices_[static_cast<std::size_t>(thread)];
-      return seconds_of([&] {
-        for (std::int64_t i = 1; i < leaves_; ++i) add_to<float>(s.sum.flat(), s.other.flat());
-        squared_norm<float>(s.sum.flat());
-        s.optimizer.update(s.value, s.sum, {0, size}, {.learning_rate = 1e-4, .number = 1, .gradient_scale = 1});
-        if (options_.exponential_smoothing > 0) move_average<float>(s.other.flat(), s.value.flat(), 0.5);
-        for (std::int64_t i = 0; i < leaves_; ++i) (i == 0 ? s.sum : s.other).fill_zero();
+    const auto add_kernel = [&](double& rate, auto work) {
+      const std::size_t kernel = timer_.add([this, work](int thread) {
+        UpdatedSlice& s = *slices_[static_cast<std::size_t>(thread)];
+        return seconds_of([&] { work(s); });
       });
+      shares_.push_back({&rate, 1 / static_cast<double>(size), kernel});
+    };
+    add_kernel(rates_.sum, [](UpdatedSlice& s) {
+      add_to<float>(s.sum.flat(), s.other.flat());
+      s.other.fill_zero();
     });
-    shares_.push_back({&rates_.parameter, 1 / static_cast<double>(size), kernel});
+    add_kernel(rates_.update, [this, size](UpdatedSlice& s) {
+      squared_norm<float>(s.sum.flat());
+      s.optimizer.update(s.value, s.sum, {0, size}, {.learning_rate = 1e-4, .number = 1, .gradient_scale = 1});
+      if (options_.exponential_smoothing > 0) move_average<float>(s.other.flat(), s.value.flat(), 0.5);
+      s.sum.fill_zero();
+    });
   }
 
   const Model<float>& model_;
   const std::vector<Product> products_;
   const ResidualNorms norms_;
-  const std::int64_t leaves_;
   const BatchOptions& options_;
   ThreadPool& pool_;
   KernelTimer timer_;
@@ -290,9 +292,9 @@ class Calibration {
   Rates rates_;
 };
 
-/// The counted work of each thread in each of the first updates of an epoch.
+/// The counted work of each leaf (see GradientSum) in each of the first updates of an epoch.
 struct Plan {
-  Plan(const Examples& examples, const BatchOptions& options, int threads) {
+  Plan(const Examples& examples, const BatchOptions& options) {
     EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
     batches.prepare(0);
     std::vector<Shard> shards;
@@ -301,13 +303,13 @@ struct Plan {
       shards.clear();
       for (int i = 0; i < options.optimizer_delay && b < batches.size(); ++i)
         cut_into_shards(examples, batches[b++], shards);
-      std::vector<TokenCounts>& update = updates.emplace_back(static_cast<std::size_t>(threads));
-      const std::int64_t of_update = most_parts(shards);
-      leaves = std::max(leaves, of_update);
+      const auto leaves_of_update = static_cast<std::size_t>(most_parts(shards));
+      std::vector<TokenCounts>& update = updates.emplace_back(leaves_of_update);
+      leaves = std::max(leaves, leaves_of_update);
       for (std::size_t i = 0; i < shards.size(); ++i) {
         TokenCounts shard;
         for (const std::int32_t example : shards[i].examples) shard.add(examples.size_of(example));
-        update[i % static_cast<std::size_t>(of_update) % update.size()] += shard;
+        update[i % leaves_of_update] += shard;
         all += shard;
         by_work.emplace_back(shard.cross_pairs,
                              std::vector<std::int32_t>(shards[i].examples.begin(), shards[i].examples.end()));
@@ -319,11 +321,9 @@ struct Plan {
     typical_shard = std::move(middle->second);
   }
 
-  // The counted work of each thread in each update: [update][thread].
+  // The counted work of each leaf in each update: [update][leaf].
   std::vector<std::vector<TokenCounts>> updates;
-  // The largest number of leaves whose gradients an update adds up; GradientWorkers computes leaf i on thread i mod
-  // (number of threads).
-  std::int64_t leaves = 1;
+  std::size_t leaves = 1;  // the largest number of leaves of an update
   TokenCounts all;
   // The indices of the examples in a typical shard: the shard whose number of (query, key) pairs in the
   // cross-attention is the median of all shards.
@@ -359,9 +359,8 @@ std::array<double, 4> seconds_of_tokens(const ResidualNorms& norms, const Rates&
 
 /// Measures the speed of training with whole updates, for a model whose layers have other work than the kernels that
 /// Calibration measures. The updates change copies of the parameters.
-TrainingCost measured_cost(const Model<float>& model, const ParameterValues<float>& parameters,
-                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& options,
-                           Precision precision, ThreadPool& pool) {
+TrainingCost measured_cost(const TrainingWork& work) {
+  const auto& [model, parameters, optimizer, examples, options, precision, pool, cluster] = work;
   ParameterValues<float> copy = parameters;
   NamedParameterValues memory;
   const Optimizer updater(optimizer, model.layout(), memory);
@@ -387,50 +386,120 @@ TrainingCost measured_cost(const Model<float>& model, const ParameterValues<floa
       cost.target_tokens += shard.target_tokens;
       TokenCounts counts;
       for (const std::int32_t example : shard.examples) counts.add(examples.size_of(example));
-      const ModelWork work = forward_work(model, counts);
-      operations += 6 * as_double(work.layers + work.attention + work.output);
+      const ModelWork forward = forward_work(model, counts);
+      operations += 6 * as_double(forward.layers + forward.attention + forward.output);
     }
   }
   cost.parts = {{"measured updates", pool.size() * cost.seconds, operations}};
   return cost;
 }
 
+/// The seconds that the updates of a plan take on several machines like this one, without the network.
+class Machines {
+ public:
+  Machines(const TrainingWork& work, const Plan& plan, const Rates& rates)
+      : rates_(rates), threads_(work.pool.size()), parameters_(as_double(work.model.layout().storage_size())) {
+    const ResidualNorms norms = *work.model.residual_norms();
+    for (const std::vector<TokenCounts>& update : plan.updates) {
+      std::vector<double>& leaves = updates_.emplace_back();
+      for (const TokenCounts& counts : update) {
+        const auto parts = seconds_of_tokens(norms, rates, counts);
+        leaves.push_back(std::accumulate(parts.begin(), parts.end(), 0.0));
+      }
+    }
+  }
+
+  /// Returns the seconds of all updates on `ranks` machines, where the batches are `times` as large.
+  double seconds(int ranks, int times) const {
+    double sum = 0;
+    for (const std::vector<double>& update : updates_) {
+      const std::int64_t leaves = std::ssize(update) * times;
+      double longest = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const std::int64_t begin = leaves * rank / ranks, end = leaves * (rank + 1) / ranks;
+        for (int thread = 0; thread < threads_; ++thread) {
+          double of_thread = 0;
+          for (std::int64_t leaf = begin + thread; leaf < end; leaf += threads_)
+            of_thread += update[static_cast<std::size_t>(leaf % std::ssize(update))];
+          longest = std::max(longest, of_thread);
+        }
+      }
+      sum += longest + updating(leaves, ranks) + 3 * rates_.barrier;
+    }
+    return sum;
+  }
+
+  /// Returns the seconds in which the gradients of an update's leaves are added up and the parameters are updated: each
+  /// machine adds up its own leaves, and then everyone's sums in its slice.
+  double updating(std::int64_t leaves, int ranks) const {
+    const double working = as_double(std::min<std::int64_t>(leaves, ranks));
+    const double own = as_double(leaves) / working - 1 + (ranks > 1 ? 1 : 0);  // the sent sum is cleared
+    return parameters_ / threads_ * (own * rates_.sum + ((working - 1) * rates_.sum + rates_.update) / ranks);
+  }
+
+ private:
+  const Rates& rates_;
+  const int threads_;
+  const double parameters_;
+  std::vector<std::vector<double>> updates_;  // the seconds of each leaf of each update
+};
+
+/// Predicts the speed of training on 1, 2, 4, ... and cluster.nodes machines like this one.
+std::vector<ClusterCost> cluster_costs(const Cluster& cluster, const Machines& machines, const Plan& plan,
+                                       double bytes) {
+  const double updates = as_double(std::ssize(plan.updates)), tokens = as_double(plan.all.target);
+  std::vector<ClusterCost> out;
+  for (int nodes = 1;; nodes = std::min(2 * nodes, cluster.nodes)) {
+    ClusterCost& cost = out.emplace_back();
+    cost.nodes = nodes;
+    // A machine sends one sum where the parts of the batch are a multiple of the machines, or both are powers of 2.
+    const double exchange = updates * cluster.exchange_seconds(nodes, 1, bytes);
+    const double strong = machines.seconds(nodes, 1) + exchange, weak = machines.seconds(nodes, nodes) + exchange;
+    cost.speed = tokens / strong;
+    cost.exchange = exchange / strong;
+    cost.weak_speed = nodes * tokens / weak;
+    cost.weak_exchange = exchange / weak;
+    cost.exchanged = 2 * bytes * (nodes - 1) / nodes;
+    if (nodes == cluster.nodes) return out;
+  }
+}
+
 }  // namespace
 
-TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
-                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& batch,
-                           Precision precision, ThreadPool& pool) {
-  const Plan plan(examples, batch, pool.size());
+TrainingCost training_cost(const TrainingWork& work) {
+  const Plan plan(work.examples, work.batch);
   if (plan.updates.empty()) return {};
-  if (!model.residual_norms()) return measured_cost(model, parameters, optimizer, examples, batch, precision, pool);
-  const Rates rate =
-      Calibration(model, parameters, optimizer, examples, plan.typical_shard, plan.leaves, batch, precision, pool)
-          .measure();
-  const ResidualNorms norms = *model.residual_norms();
-  const double threads = pool.size(), updates = as_double(std::ssize(plan.updates));
-  const double parameter_count = as_double(model.layout().storage_size());
-  const double update = rate.parameter * parameter_count / threads, barriers = 3 * rate.barrier;
+  const Model<float>& model = work.model;
+  if (!model.residual_norms()) {
+    if (work.cluster)
+      throw UsageError(
+          "--cluster: the speed of --task " + std::string(architecture(model.config())) +
+          " is measured, not predicted, so that nothing is known of other machines (the Transformers' is)");
+    return measured_cost(work);
+  }
+  const Rates rates = Calibration(work, plan.typical_shard).measure();
+  const Machines machines(work, plan, rates);
+  const double threads = work.pool.size(), updates = as_double(std::ssize(plan.updates));
   TrainingCost cost;
   cost.target_tokens = plan.all.target;
-  for (const std::vector<TokenCounts>& of_threads : plan.updates) {
-    double longest = 0;
-    for (const TokenCounts& counts : of_threads) {
-      const auto parts = seconds_of_tokens(norms, rate, counts);
-      longest = std::max(longest, std::accumulate(parts.begin(), parts.end(), 0.0));
-    }
-    cost.seconds += longest + update + barriers;
-  }
-  const auto [layers, output, attention, norming] = seconds_of_tokens(norms, rate, plan.all);
-  const ModelWork work = forward_work(model, plan.all);
-  const double optimising = threads * update * updates;
+  cost.seconds = machines.seconds(1, 1);
+  const auto [layers, output, attention, norming] = seconds_of_tokens(*model.residual_norms(), rates, plan.all);
+  const ModelWork forward = forward_work(model, plan.all);
+  double optimising = 0;
+  for (const std::vector<TokenCounts>& update : plan.updates)
+    optimising += threads * machines.updating(std::ssize(update), 1);
+  const double bytes = update_bytes(work.optimizer, work.batch, static_cast<std::int64_t>(plan.leaves));
   cost.parts = {
-      {"products of the layers", layers, 6 * as_double(work.layers)},
-      {"output layer and loss", output, 6 * as_double(work.output)},
-      {"attention", attention, 6 * as_double(work.attention)},
+      {"products of the layers", layers, 6 * as_double(forward.layers)},
+      {"output layer and loss", output, 6 * as_double(forward.output)},
+      {"attention", attention, 6 * as_double(forward.attention)},
       {"norms and embeddings", norming, 0, norm_bytes(model, plan.all)},
-      {"optimiser", optimising, 0, update_bytes(optimizer, batch, plan.leaves) * parameter_count * updates},
+      {"optimiser", optimising, 0, bytes * as_double(model.layout().storage_size()) * updates},
       {"waiting at barriers", threads * cost.seconds - layers - output - attention - norming - optimising},
   };
+  if (work.cluster)
+    cost.clusters =
+        cluster_costs(*work.cluster, machines, plan, sizeof(float) * as_double(model.layout().storage_size()));
   return cost;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "heed/base/threads.h"
+#include "heed/cost/cluster.h"
 #include "heed/cost/cost_part.h"
 #include "heed/cost/model_work.h"
 #include "heed/data/examples.h"
@@ -11,6 +13,16 @@
 #include "heed/train/trainer_options.h"
 
 namespace heed {
+
+/// The predicted speed of training on several machines like this one, in target tokens a second.
+struct ClusterCost {
+  int nodes = 1;
+  double speed = 0;       ///< with the batches that the options ask for
+  double exchange = 0;    ///< the share of that time in which the network is waited for
+  double weak_speed = 0;  ///< with batches that are larger by the number of machines
+  double weak_exchange = 0;
+  double exchanged = 0;  ///< bytes that a machine sends in an update
+};
 
 /// The predicted cost of training: the counted operations and bytes that the config and the corpus require, times the
 /// measured cost of an operation on this machine. The measurement runs the library's own kernels at the model's sizes.
@@ -20,15 +32,29 @@ struct TrainingCost {
   /// The predicted wall-clock time in seconds for training on target_tokens tokens.
   double seconds = 0;
   std::vector<CostPart> parts;
+  /// The speed on 1, 2, 4, ... and all machines of TrainingWork::cluster.
+  std::vector<ClusterCost> clusters;
 
   double tokens_per_second() const { return static_cast<double>(target_tokens) / seconds; }
 };
 
-/// Predicts the cost of training; the measurement takes part of a second. Where the model has no residual_norms(), the
-/// time of whole updates is measured instead of the time of kernels, which takes longer for a large model. `parameters`
-/// are only read. `pool` must be the pool that will train. Throws the errors of the ops.
-TrainingCost training_cost(const Model<float>& model, ParameterValues<float>& parameters,
-                           const OptimizerSettings& optimizer, const Examples& examples, const BatchOptions& batch,
-                           Precision precision, ThreadPool& pool);
+/// A training whose cost is predicted.
+struct TrainingWork {
+  const Model<float>& model;
+  ParameterValues<float>& parameters;  ///< are only read
+  OptimizerSettings optimizer;
+  const Examples& examples;
+  const BatchOptions& batch;
+  Precision precision;
+  ThreadPool& pool;  ///< the pool that will train
+  /// Machines whose speed is predicted too.
+  std::optional<Cluster> cluster = {};
+};
+
+/// Predicts the cost of training on one machine; the measurement takes part of a second. Where the model has no
+/// residual_norms(), the time of whole updates is measured instead of the time of kernels, which takes longer for a
+/// large model; then the speed of other machines cannot be predicted, which is a UsageError. Throws the errors of the
+/// ops.
+TrainingCost training_cost(const TrainingWork& work);
 
 }  // namespace heed

@@ -43,6 +43,7 @@ void check_useless(const TrainOptions& options) {
     }
     if (is_any_of({"valid-freq", "valid-metrics"}))
       needs(!options.valid_sets.empty(), "something to validate on (give --valid-sets)");
+    if (name == "cluster") needs(options.dry_run, "--dry-run, which predicts the speed");
     if (name == "tempdir") needs(options.batch.shuffle_window.has_value(), "a text on disk (--shuffle-window N)");
     if (name == "guided-alignment-weight")
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
@@ -72,6 +73,7 @@ void check_options(const TrainOptions& options) {
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
+  if (!options.cluster.empty()) Cluster::parse("--cluster", options.cluster);
   options.optimizer.validate();
   TrainingLength("--after", options.run.after);
   TrainingLength("--valid-freq", options.run.valid_freq);

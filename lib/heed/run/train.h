@@ -16,7 +16,7 @@ namespace heed {
 /// The options of the program `train`.
 struct TrainOptions {
   std::vector<std::string> train_sets, valid_sets, vocabularies;
-  std::string tsv, guided_alignment, model, tempdir;
+  std::string tsv, guided_alignment, model, tempdir, cluster;
   bool pretokenized = false;
   ModelOptions model_options;
   BatchOptions batch;
@@ -62,6 +62,9 @@ struct TrainOptions {
     visit.section("Instead of training");
     visit(check, {.name = "check", .help = "examine text and model, time 20 updates, report, and write no file"});
     visit(dry_run, {.name = "dry-run", .help = "read everything, report what training would do, and stop"});
+    visit(cluster, {.name = "cluster",
+                    .help = "with --dry-run: predict the speed on several machines like this one",
+                    .value = "nodes=N,bandwidth=25G,latency=5us"});
     visit(average,
           {.name = "average", .help = "average the parameters of these models into --output", .value = "A.h5 B.h5"});
     visit(output, {.name = "output", .help = "the file that --average writes", .value = "C.h5", .letter = 'o'});

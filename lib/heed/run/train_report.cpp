@@ -92,17 +92,37 @@ void print_learning_rate(TrainSession& session, Table& table) {
                                   " updates, then " + std::string(enum_name(schedule.kind)));
 }
 
+void print_clusters(const std::vector<ClusterCost>& costs, Table& table) {
+  double one = 0;
+  for (const ClusterCost& cost : costs) {
+    const std::string nodes = std::to_string(cost.nodes);
+    if (cost.nodes == 1) {
+      one = cost.speed;
+      table.line("1 machine", format_count(std::llround(one)) + " target tokens/s");
+      continue;
+    }
+    const auto speed = [&](double tokens, double exchange) {
+      return format_count(std::llround(tokens)) +
+             text(" (%.0f %% of %d times one; %.0f %% of the time for the network)", 100 * tokens / (cost.nodes * one),
+                  cost.nodes, 100 * exchange);
+    };
+    table.line(nodes + " machines", speed(cost.speed, cost.exchange));
+    table.line("  batches " + nodes + " times as large", speed(cost.weak_speed, cost.weak_exchange));
+  }
+  table.line("each sends in an update", text("%.1f MB", costs.back().exchanged / 1e6));
+}
+
 void print_cost(TrainSession& session, Table& table) {
-  const TrainOptions& options = session.options();
-  const TrainingCost cost =
-      training_cost(session.model(), session.run().checkpoint.parameters, session.optimizer(),
-                    session.corpus().present(), options.batch, session.precision(), session.pool());
+  TrainingWork work = session.work(session.optimizer());
+  if (!session.options().cluster.empty()) work.cluster = Cluster::parse("--cluster", session.options().cluster);
+  const TrainingCost cost = training_cost(work);
   if (cost.parts.empty()) return;
   table.line(session.ranks().size() > 1 ? "speed of one rank" : "speed expected",
              format_count(std::llround(cost.tokens_per_second())) + " target tokens/s, of which:");
   const double tokens = static_cast<double>(cost.target_tokens);
   for (const CostPart& part : cost.parts)
     table.line("  " + part.name, describe(part, cost.seconds * session.threads(), tokens, "target token"));
+  if (!cost.clusters.empty()) print_clusters(cost.clusters, table);
 }
 
 }  // namespace

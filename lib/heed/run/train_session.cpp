@@ -230,10 +230,11 @@ void TrainSession::load(bool resumes) {
   OptimizerOptions optimizer = options_.optimizer;
   // Any learning rate will do, because the learning rate does not change the speed.
   optimizer.set_default_rates(model().width(), 0);
-  speed_ = training_cost(model(), run_->checkpoint.parameters, optimizer.resolve(), corpus_->present(), options_.batch,
-                         precision_, pool_)
-               .tokens_per_second() *
-           ranks_.size();
+  speed_ = training_cost(work(optimizer.resolve())).tokens_per_second() * ranks_.size();
+}
+
+TrainingWork TrainSession::work(const OptimizerSettings& optimizer) {
+  return {model(), run_->checkpoint.parameters, optimizer, corpus_->present(), options_.batch, precision_, pool_};
 }
 
 void TrainSession::agree_on_speed() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/base/threads.h"
+#include "heed/cost/training_cost.h"
 #include "heed/data/encode_corpus.h"
 #include "heed/run/train.h"
 #include "heed/train/resume.h"
@@ -61,6 +62,8 @@ class TrainSession {
   std::string identity() const;
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1; }
+  /// Returns the training on this rank, whose cost can be predicted. Call load() first.
+  TrainingWork work(const OptimizerSettings& optimizer);
   /// Returns the number of bytes of parameters, gradients, moments, activations (the largest so far) and text.
   std::int64_t memory() const;
 

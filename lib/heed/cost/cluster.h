@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace heed {
+
+/// Machines that train together, one rank on each, and the network between them.
+struct Cluster {
+  int nodes = 1;
+  double bandwidth = 0;  ///< bytes a second that a machine sends while it receives as many
+  double latency = 0;    ///< seconds that a short message takes
+
+  /// Reads a description such as "nodes=16,bandwidth=25G,latency=5us": bandwidth in bits a second, with K, M, G or T
+  /// for 10^3 ... 10^12; latency in s, ms, us or ns. Throws UsageError, naming `option`, where one is missing or wrong.
+  static Cluster parse(const std::string& option, const std::string& text);
+
+  /// Returns how many seconds an update waits for the network on `ranks` machines: each rank sends the others their
+  /// slices of `sums` gradient sums of `bytes` bytes, and its slice of the new parameters; and the ranks agree on some
+  /// numbers.
+  double exchange_seconds(int ranks, double sums, double bytes) const;
+};
+
+}  // namespace heed
