@@ -1,11 +1,16 @@
 #include "heed/dist/communicator.h"
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <exception>
 #include <new>
 
 #include "heed/base/error.h"
+#include "heed/base/streams.h"
 
 namespace heed {
 namespace {
@@ -112,6 +117,40 @@ int launched_processes() {
 
 int launched_rank() {
   return launched_processes() > 1 ? number_of({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}, 0) : 0;
+}
+
+namespace {
+
+/// Returns the path of the module mpi.so, which is installed in a folder beside that of the programs.
+std::string module_path() {
+  char program[PATH_MAX] = "";
+  if (::readlink("/proc/self/exe", program, sizeof program - 1) < 0) return HEED_MPI_MODULE;
+  return folder_of(program) + "/" HEED_MPI_MODULE;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_communicator() {
+  const int processes = launched_processes();
+  if (processes == 1) return nullptr;
+  const std::string started = "started " + std::to_string(processes) + " times by a launcher, but ";
+  if (!HEED_HAS_MPI)
+    throw UsageError(started +
+                     "this heed was built without MPI (install an MPI library, such as libopenmpi-dev, and build again "
+                     "with -DHEED_MPI=ON)");
+  // The modules of Open MPI look up the functions of its main library among all global functions.
+  void* const module = ::dlopen(module_path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* const make = module ? ::dlsym(module, "heed_make_mpi_communicator") : nullptr;
+  if (!make) {
+    const char* const reason = ::dlerror();
+    throw UsageError(started + "MPI cannot be loaded: " + (reason ? reason : module_path().c_str()) +
+                     " (install heed with cmake --install, and the MPI library that it was built with)");
+  }
+  std::unique_ptr<Communicator> ranks(reinterpret_cast<Communicator* (*)()>(make)());
+  if (ranks->size() != processes)
+    throw Error("the launcher has started " + std::to_string(processes) + " processes, but MPI knows " +
+                std::to_string(ranks->size()) + " (use the launcher of the MPI library that heed was built with)");
+  return ranks;
 }
 
 }  // namespace heed

@@ -2,16 +2,15 @@
 #include <climits>
 #include <exception>
 
+#include <mpi.h>
+
 #include "heed/base/error.h"
 #include "heed/dist/communicator.h"
 
-#if HEED_HAS_MPI
-#include <mpi.h>
-#endif
+// This file and base/error.cpp are the module mpi.so. make_communicator() loads the module only under a launcher,
+// because MPI's libraries alone take more than a millisecond to load.
 
 namespace heed {
-
-#if HEED_HAS_MPI
 namespace {
 
 /// The most bytes of one message: MPI counts in int.
@@ -33,9 +32,6 @@ class MpiCommunicator final : public Communicator {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    if (size_ != launched_processes())
-      throw Error("the launcher has started " + std::to_string(launched_processes()) + " processes, but MPI knows " +
-                  std::to_string(size_) + " (use the launcher of the MPI library that heed was built with)");
   }
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
@@ -117,22 +113,8 @@ class MpiCommunicator final : public Communicator {
 };
 
 }  // namespace
-
-std::unique_ptr<Communicator> make_communicator() {
-  if (launched_processes() == 1) return nullptr;
-  return std::make_unique<MpiCommunicator>();
-}
-
-#else
-
-std::unique_ptr<Communicator> make_communicator() {
-  if (const int processes = launched_processes(); processes > 1)
-    throw UsageError("started " + std::to_string(processes) +
-                     " times by a launcher, but this heed was built without MPI (install an MPI library, such as "
-                     "libopenmpi-dev, and build again with -DHEED_MPI=ON)");
-  return nullptr;
-}
-
-#endif
-
 }  // namespace heed
+
+extern "C" __attribute__((visibility("default"))) heed::Communicator* heed_make_mpi_communicator() {
+  return new heed::MpiCommunicator;
+}
