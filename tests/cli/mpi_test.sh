@@ -5,16 +5,7 @@ source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 train=$HEED_BIN/train
 data=$HEED_SOURCE/data
 command -v h5diff >/dev/null || { echo "no h5diff (hdf5-tools)"; exit 77; }
-command -v mpirun >/dev/null || { echo "no mpirun (openmpi-bin)"; exit 77; }
-# More ranks than processors, in a container, as root.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export TMPDIR=/tmp # Open MPI's sockets need a short path
-mpirun -n 2 "$train" --help >/dev/null 2>stderr || { echo "mpirun does not work here: $(head -n 3 stderr)"; exit 77; }
-if mpirun -n 2 "$train" 2>&1 | grep -q 'built without MPI'; then
-  echo "built without MPI"
-  exit 77
-fi
+source "$HEED_SOURCE/tests/cli/mpi.sh"
 
 head -n 500 "$data/train.en" >train.en
 head -n 500 "$data/train.fr" >train.fr
@@ -25,15 +16,6 @@ options=(--valid-sets valid.en valid.fr -v vocab --task transformer-tiny --enc-d
   --mini-batch-words 1200 --optimizer-delay 2 --dropout 0.2 --lr-warmup 0 --exponential-smoothing 0.01)
 files=(-t train.en train.fr)
 
-# ranks N COMMAND...: runs COMMAND on N ranks, or without a launcher where N is 0, and leaves out what mpirun says.
-ranks() {
-  local number=$1 code
-  shift
-  if [ "$number" -eq 0 ]; then "$@"; else timeout 60 mpirun -n "$number" "$@" 2>messages; fi
-  code=$?
-  [ "$number" -eq 0 ] || grep -E '^(train|translate):|noticed' messages >&2
-  return "$code"
-}
 same() {
   local group
   for group in parameters training/first_moment training/second_moment training/trained; do

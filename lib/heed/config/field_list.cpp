@@ -35,6 +35,12 @@ double take_suffix(std::string_view& text) {
 
 }  // namespace
 
+std::string text_of(const Field& field) {
+  std::string out;
+  for (const std::string& word : field.get_text()) out += (out.empty() ? "" : " ") + word;
+  return out.empty() ? kNotSet : out;
+}
+
 namespace fields_detail {
 
 std::int64_t parse_integer(const FieldInfo& info, const std::string& text, std::int64_t low, std::int64_t high) {

@@ -119,6 +119,11 @@ struct Field {
   mutable bool given = false;
 };
 
+/// What text_of() returns for a field without a value.
+inline constexpr const char* kNotSet = "not set";
+/// Returns the value of a field as text, or kNotSet.
+std::string text_of(const Field& field);
+
 namespace fields_detail {
 
 /// Returns the whole number that a user has written, such as "1000" or "1.5K". Throws UsageError when the text is no

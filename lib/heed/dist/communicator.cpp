@@ -50,6 +50,13 @@ std::vector<std::string> Communicator::gather(const std::string& text) {
   return out;
 }
 
+void Communicator::broadcast_text(std::string& text) {
+  std::int64_t size = std::ssize(text);
+  broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(static_cast<std::size_t>(size));
+  broadcast(std::as_writable_bytes(std::span(text)));
+}
+
 Communicator& no_other_ranks() {
   static SelfCommunicator self;
   return self;

@@ -19,9 +19,9 @@ struct Message {
   std::span<float> numbers;
 };
 
-/// The processes that work on one training together, which are called ranks. All functions are collective: every rank
-/// must call the same functions in the same order, each from one thread. They throw Error where the connection to
-/// another rank is lost.
+/// The processes that work on one training or translation together, which are called ranks. All functions are
+/// collective: every rank must call the same functions in the same order, each from one thread. They throw Error where
+/// the connection to another rank is lost.
 ///
 /// No function computes sums: floating-point sums depend on the order of their terms, which each caller fixes itself.
 class Communicator {
@@ -47,10 +47,14 @@ class Communicator {
   /// others without a word, and the launcher ends them.
   void end_together() { ends_together_ = true; }
 
+  /// Returns the smallest of the numbers that the ranks give.
+  std::int64_t smallest(std::int64_t number) { return -largest(-number); }
   /// Tells whether any rank says yes.
   bool any(bool yes) { return largest(yes ? 1 : 0) != 0; }
   /// Returns the texts of all ranks.
   std::vector<std::string> gather(const std::string& text);
+  /// Copies the text of rank 0 to all other ranks.
+  void broadcast_text(std::string& text);
 
  protected:
   bool ends_together() const { return ends_together_; }

@@ -1,8 +1,8 @@
+#include <mpi.h>
+
 #include <algorithm>
 #include <climits>
 #include <exception>
-
-#include <mpi.h>
 
 #include "heed/base/error.h"
 #include "heed/dist/communicator.h"

@@ -65,7 +65,8 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
     Log log(common.log.empty() ? std::cerr : log_file, name, verbosity(common),
             common.log.empty() && shows_status_lines(STDERR_FILENO) ? STDERR_FILENO : -1);
     const auto in = open_input("-");
-    const std::string path = output && !output->empty() ? *output : "-";
+    const bool writes = !tool.has_ranks || launched_rank() == 0;
+    const std::string path = output && !output->empty() && writes ? *output : "-";
     OutputFile out(path);
     if (log.terminal() && path == "-" && ::isatty(STDOUT_FILENO) == 1)
       out.watch([&log](std::string_view data) { log.before_data(data); });

@@ -10,10 +10,10 @@
 #include <optional>
 #include <sstream>
 
-#include "heed/base/instruction_set.h"
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
 #include "heed/run/peer_options.h"
+#include "heed/run/ranks.h"
 #include "heed/run/train_report.h"
 #include "heed/run/train_session.h"
 #include "heed/train/model_files.h"
@@ -87,55 +87,6 @@ void check_writable(const std::string& path) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) throw Error(Position{path}, "cannot be written: " + errno_text());
 }
 
-/// Returns the name of this machine, for messages.
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-/// Throws Error on rank 0 where the result of `describe`, which describes this rank's training in lines, is not the
-/// same on all ranks, and says what is different.
-void check_same(Communicator& ranks, const std::function<std::string()>& describe) {
-  if (ranks.size() == 1) return;
-  const std::vector<std::string> all = ranks.gather(describe()), hosts = ranks.gather(host_name());
-  run_on_first(ranks, [&] {
-    for (std::size_t r = 1; r < all.size(); ++r) {
-      const auto [ours, theirs] = std::ranges::mismatch(all[0], all[r]);
-      if (ours == all[0].end() && theirs == all[r].end()) continue;
-      const auto line = [&](const std::string& text, std::string::const_iterator at) {
-        const auto index = static_cast<std::size_t>(at - text.begin());
-        const std::size_t begin = index == 0 ? 0 : text.rfind('\n', index - 1) + 1;
-        return text.substr(begin, text.find('\n', begin) - begin);
-      };
-      throw Error("rank " + std::to_string(r) + " on " + hosts[r] + " trains something else: there, " +
-                  line(all[r], theirs) + "; on rank 0, " + line(all[0], ours) +
-                  " (all ranks need the same program, options and files)");
-    }
-  });
-}
-
-/// Describes the program and all options that ranks must have in common, one on each line.
-std::string describe_options(const TrainOptions& options) {
-  std::string out = "heed's version is " HEED_VERSION "\n";
-  TrainOptions copy = options;
-  const FieldList own = FieldList::of(copy.common), all = FieldList::of(copy);
-  for (const Field& field : all.all()) {
-    if (field.info.name == "threads" || own.find(field.info.name)) continue;
-    out += "--" + std::string(field.info.name) + " is " + text_of(field) + "\n";
-  }
-  return out;
-}
-
-void warn_of_different_processors(Communicator& ranks, Log& log) {
-  const std::string own(instruction_set_name(instruction_set()));
-  const std::vector<std::string> all = ranks.gather(own);
-  const auto other = std::ranges::find_if(all, [&](const std::string& set) { return set != own; });
-  if (other != all.end())
-    log.warn("the ranks have different processors (" + own + ", " + *other +
-             "): the bits of the result depend on which rank computes what");
-}
-
 /// Throws UsageError where one of several ranks would read standard input as one of two files: launchers give it to
 /// rank 0 alone, and shared_input() shares it out where it is the only input.
 void check_input(const TrainOptions& options) {
@@ -150,24 +101,9 @@ void check_input(const TrainOptions& options) {
 std::string shared_input(Communicator& ranks, std::istream& in) {
   std::string text;
   if (ranks.rank() == 0) text.assign(std::istreambuf_iterator<char>(in), {});
-  auto size = static_cast<std::int64_t>(text.size());
-  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  text.resize(static_cast<std::size_t>(size));
-  ranks.broadcast(std::as_writable_bytes(std::span(text)));
+  ranks.broadcast_text(text);
   return text;
 }
-
-/// A process among the ranks: rank 0 has the log and the output, the others are silent.
-struct Rank {
-  Rank(Communicator& all, std::ostream& first_out, Log& first_log)
-      : ranks(all), out(all.rank() == 0 ? first_out : nowhere), log(all.rank() == 0 ? first_log : silent) {}
-
-  Communicator& ranks;
-  std::ofstream nowhere;
-  Log silent{nowhere, "train", Verbosity::quiet};
-  std::ostream& out;
-  Log& log;
-};
 
 /// Trains, as one rank of several or alone.
 int train(const TrainOptions& options, std::istream& in, Rank& self) {
@@ -198,7 +134,7 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
   run_together(ranks, [&] { session.load(!options.check); });
   session.agree_on_speed();
   run_together(ranks, [&] { session.plan(); });
-  check_same(ranks, [&] { return session.identity(); });
+  check_same(ranks, "trains", [&] { return session.identity(); });
   warn_of_different_processors(ranks, log);
   if (options.check) {
     print_check(session, log, self.out);
@@ -230,7 +166,10 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
 int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, Log& log) {
   const std::unique_ptr<Communicator> launched = make_communicator();
   Rank self(launched ? *launched : no_other_ranks(), out, log);
-  check_same(self.ranks, [&] { return describe_options(options); });
+  check_same(self.ranks, "trains", [&] {
+    TrainOptions copy = options;
+    return describe_options(FieldList::of(copy), FieldList::of(copy.common));
+  });
   run_together(self.ranks, [&] {
     check_useless(options);
     if (self.ranks.size() > 1) check_input(options);

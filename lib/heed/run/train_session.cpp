@@ -17,7 +17,6 @@ namespace heed {
 namespace {
 
 constexpr int kNoLengthLimit = 1 << 30;
-constexpr const char* kNotSet = "not set";
 constexpr const char* kWindow = "--shuffle-window";
 
 /// Returns the precision of training. `automatic` chooses bfloat16 on processors that compute bfloat16 fast.
@@ -72,12 +71,6 @@ std::string digits(std::uint64_t hash) {
 }
 
 }  // namespace
-
-std::string text_of(const Field& field) {
-  std::string out;
-  for (const std::string& word : field.get_text()) out += (out.empty() ? "" : " ") + word;
-  return out.empty() ? kNotSet : out;
-}
 
 TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks)
     : options_(options),

@@ -15,9 +15,6 @@
 
 namespace heed {
 
-/// Returns the value of an option as text, or "not set".
-std::string text_of(const Field& field);
-
 /// All objects that `train` works with, made from the options: text models, corpora, model, threads.
 class TrainSession {
  public:

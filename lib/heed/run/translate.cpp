@@ -6,7 +6,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <limits>
 
 #include "heed/base/error.h"
@@ -15,12 +14,14 @@
 #include "heed/base/streams.h"
 #include "heed/base/thread_team.h"
 #include "heed/base/threads.h"
+#include "heed/checkpoint/integrity.h"
 #include "heed/cost/translation_cost.h"
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/translator.h"
-#include "heed/run/line_pipeline.h"
 #include "heed/run/peer_options.h"
+#include "heed/run/ranks.h"
+#include "heed/run/translate_input.h"
 #include "heed/run/translate_output.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/strings/vocabulary.h"
@@ -28,25 +29,16 @@
 namespace heed {
 namespace {
 
-/// One input line with its ids and its output.
-struct Line {
-  std::string text, reference;
-  // The ids of the pieces of `text` and of `reference`, without </s>.
-  std::vector<std::int32_t> source, target;
-  // Whether the line must be translated. If false, `output` is already complete, for example for an empty line.
-  bool translate = true;
-  std::string output;
-};
-
 class TranslateRun {
  public:
-  TranslateRun(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log)
+  TranslateRun(const TranslateOptions& options, std::istream& in, Rank& self)
       : options_(options),
-        out_(out),
-        log_(log),
+        ranks_(self.ranks),
+        out_(self.out),
+        log_(self.log),
         format_(make_format(options)),
-        reader_(open_lines(options.input, in, options.utf8.on_invalid_utf8)),
-        references_(open_references(options)),
+        scoring_(!options.score.empty()),
+        input_(options, in, ranks_, thread_count(options.threads)),
         translator_(options.models, options.precision, thread_count(options.threads), options.shortlist,
                     options.draft_model),
         search_(options.search),
@@ -64,50 +56,44 @@ class TranslateRun {
 
   int run() {
     const auto start = std::chrono::steady_clock::now();
-    if (!reader_.typed())
-      progress_.emplace(log_, options_.score.empty() ? "translating" : "scoring", "lines",
-                        [this] { return share_done(); });
-    while (read_chunk()) {
-      encode_all();
-      const auto begin = std::chrono::steady_clock::now();
-      translate_all();
-      translating_ += seconds_since(begin);
-      if (!counted_.empty()) take_counts();
-      for (const Line& line : lines_) out_ << line.output;
-      out_.flush();
-      done_ += static_cast<std::int64_t>(lines_.size());
-      if (error_) break;
+    if (ranks_.rank() == 0 && !input_.typed())
+      progress_.emplace(log_, scoring_ ? "scoring" : "translating", "lines",
+                        [this] { return input_.share_done(part_done()); });
+    while (input_.read(lines_)) {
+      translate_chunk();
+      write_chunk();
+      done_ += input_.size();
+      if (input_.failed()) break;
     }
     progress_.reset();
-    reader_.report(log_);
-    if (references_) references_->report(log_);
-    if (long_lines_ > 0) warn_of_long_lines();
-    if (error_) std::rethrow_exception(error_);
+    add_up_ranks();
+    input_.report(log_);
+    if (totals_.long_lines > 0) warn_of_long_lines();
+    run_on_first(ranks_, [&] { input_.rethrow(); });
     if (!options_.draft_model.empty()) note_unused_draft();
     if (options_.stats) report(seconds_since(start));
     return 0;
   }
 
  private:
+  using Line = TranslateLine;
+
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-  static constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
-  // The number of lines per thread in the first chunk. A chunk is a group of lines that are translated together.
-  static constexpr std::size_t kFirstLines = 8;
-  // The factor by which the number of lines grows from one chunk to the next.
-  static constexpr std::size_t kGrowth = 4;
+  static constexpr std::int64_t kNoLine = std::numeric_limits<std::int64_t>::max();
+
+  /// What all ranks have done together, or, before add_up_ranks(), this rank.
+  struct Totals {
+    std::int64_t pieces = 0, threads = 0, long_lines = 0;
+    DraftCounts draft;
+  };
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  static std::optional<LineReader> open_references(const TranslateOptions& options) {
-    if (options.score.empty()) return std::nullopt;
-    return std::optional<LineReader>(std::in_place, options.score, options.utf8.on_invalid_utf8);
-  }
-
   /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
-  /// compute the predicted cost. Work is counted only in beam search over the whole vocabulary without a draft model,
-  /// the only search whose cost can be predicted.
+  /// compute the predicted cost. Work is counted only in beam search over the whole vocabulary without a draft model
+  /// and other ranks, the only search whose cost can be predicted.
   std::unique_ptr<StepModel> step_model() {
     if (!options_.draft_model.empty()) {
       auto speculative = translator_.speculative_step_model(options_.draft_length);
@@ -115,7 +101,9 @@ class TranslateRun {
       return speculative;
     }
     std::unique_ptr<StepModel> model = translator_.step_model();
-    if (!options_.stats || references_ || search_.search != SearchKind::beam || translator_.shortlist()) return model;
+    if (!options_.stats || scoring_ || search_.search != SearchKind::beam || translator_.shortlist() ||
+        ranks_.size() > 1)
+      return model;
     auto counted = std::make_unique<CountedStepModel>(std::move(model));
     counted_.push_back(counted.get());
     return counted;
@@ -147,63 +135,66 @@ class TranslateRun {
   void warn_of_long_lines() {
     const char* done = options_.on_long == OverlongLine::copy    ? "copied"
                        : options_.on_long == OverlongLine::empty ? "left empty"
-                       : references_                             ? "only the beginning was scored"
+                       : scoring_                                ? "only the beginning was scored"
                                                                  : "only the beginning was translated";
-    log_.warn(first_long_.text() + ": a line of more than " + std::to_string(longest_) + " pieces, " + done +
-              "; such lines: " + std::to_string(long_lines_) + " (--max-length and --on-long decide)");
-  }
-
-  /// Reads the next chunk of lines, which will be translated together. The first chunk has few lines, so that the first
-  /// translations appear soon; later chunks have up to --maxi-batch lines, or fewer when the input pauses or lines are
-  /// very long. Returns false at the end of the input. An error in the input is kept in error_ until the earlier lines
-  /// have been written.
-  bool read_chunk() {
-    lines_.clear();
-    first_ = reader_.line_number() + 1;
-    const auto most = static_cast<std::size_t>(options_.maxi_batch);
-    look_ahead_ =
-        std::min(most, look_ahead_ == 0 ? kFirstLines * static_cast<std::size_t>(pool_.size()) : kGrowth * look_ahead_);
-    std::size_t bytes = 0;
-    try {
-      Line line;
-      while (lines_.size() < look_ahead_ && bytes < kChunkBytes && (lines_.empty() || reader_.ready()) &&
-             reader_.next(line.text)) {
-        if (references_ && !references_->next(line.reference)) fail_unequal();
-        bytes += line.text.size() + line.reference.size();
-        lines_.push_back(std::move(line));
-      }
-      if (lines_.empty() && references_ && references_->next(line.reference)) fail_unequal();
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-    share_before_ = share_read_;
-    share_read_ = reader_.share();
-    return !lines_.empty();
-  }
-
-  /// Returns which fraction of the input is translated: earlier chunks, and the finished lines of this chunk.
-  std::optional<double> share_done() const {
-    if (!share_read_) return std::nullopt;
-    const double before = share_before_.value_or(0);
-    const double here = lines_.empty() ? 1 : static_cast<double>(finished_) / static_cast<double>(lines_.size());
-    return before + (*share_read_ - before) * here;
+    const Position first{is_reference(first_long_) ? input_.reference_name() : input_.name(), first_long_ / 2};
+    log_.warn(first.text() + ": a line of more than " + std::to_string(longest_) + " pieces, " + done +
+              "; such lines: " + std::to_string(totals_.long_lines) + " (--max-length and --on-long decide)");
   }
 
   /// Draws the progress line. Called on the main thread only, while other threads may translate.
   void show_progress() {
-    if (progress_) progress_->to(done_ + finished_);
+    if (progress_) progress_->to(done_ + std::llround(part_done() * static_cast<double>(input_.size())));
   }
 
-  /// Reads the input and the file of --score to their ends and throws an Error with their numbers of lines.
-  [[noreturn]] void fail_unequal() {
-    std::string rest;
-    while (reader_.next(rest)) continue;
-    while (references_->next(rest)) continue;
-    const auto lines = [](const LineReader& reader) {
-      return std::to_string(reader.line_number()) + (reader.line_number() == 1 ? " line" : " lines");
-    };
-    throw Error(Position{references_->name()}, "has " + lines(*references_) + ", but " + reader_.name() + " has " +
-                                                   lines(reader_) + " (each line needs one translation to score)");
+  /// Returns which fraction of the chunk this rank has translated.
+  double part_done() const {
+    return lines_.empty() ? 1 : static_cast<double>(finished_) / static_cast<double>(lines_.size());
+  }
+
+  /// Translates the lines of the chunk, on all ranks. The output of each line is in lines_ then.
+  void translate_chunk() {
+    run_together(ranks_, [&] { encode_all(); });
+    if (options_.on_long == OverlongLine::fail) fail_at_long_line();
+    const auto begin = std::chrono::steady_clock::now();
+    run_together(ranks_, [&] { translate_all(); });
+    translating_ += seconds_since(begin);
+    if (!counted_.empty()) take_counts();
+  }
+
+  /// Returns the outputs of all lines of the chunk, in order.
+  std::vector<std::string> gather_outputs() {
+    std::string own;
+    for (const Line& line : lines_) {
+      add_part(own, std::to_string(line.number));
+      add_part(own, line.output);
+    }
+    std::vector<std::string> out(static_cast<std::size_t>(input_.size()));
+    for (const std::string& text : ranks_.gather(own))
+      for (std::string_view rest = text; !rest.empty();) {
+        const std::int64_t number = std::stoll(std::string(take_part(rest)));
+        out[static_cast<std::size_t>(number - input_.first())] = take_part(rest);
+      }
+    return out;
+  }
+
+  void write_chunk() {
+    const std::vector<std::string> outputs = gather_outputs();
+    run_on_first(ranks_, [&] {
+      for (const std::string& output : outputs) out_ << output;
+      out_.flush();
+    });
+  }
+
+  /// Adds up what the ranks have done.
+  void add_up_ranks() {
+    DraftCounts& draft = totals_.draft;
+    for (const SpeculativeStepModel* model : speculative_) draft += model->counts();
+    std::int64_t numbers[] = {pieces_,     pool_.size(),   totals_.long_lines, draft.sentences,
+                              draft.steps, draft.proposed, draft.accepted};
+    add_up(ranks_, numbers);
+    totals_ = {numbers[0], numbers[1], numbers[2], {numbers[3], numbers[4], numbers[5], numbers[6]}};
+    first_long_ = ranks_.smallest(first_long_);
   }
 
   std::vector<std::int32_t> encode(const TextModel& model, const std::string& text) const {
@@ -216,54 +207,65 @@ class TranslateRun {
       for (std::size_t i = static_cast<std::size_t>(thread); i < lines_.size();
            i += static_cast<std::size_t>(pool_.size())) {
         lines_[i].source = encode(translator_.source(), lines_[i].text);
-        if (references_) lines_[i].target = encode(translator_.target(), lines_[i].reference);
+        if (scoring_) lines_[i].target = encode(translator_.target(), lines_[i].reference);
       }
     });
-    for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const bool is_long = std::max(lines_[i].source.size(), lines_[i].target.size()) > longest_;
-      if (is_long && options_.on_long == OverlongLine::fail) {
-        error_ = std::make_exception_ptr(too_long(i));
-        lines_.resize(i);
-      } else if (is_long) {
-        shorten(lines_[i], number_of(i));
-      } else if (lines_[i].source.empty() && !references_) {
-        settle(lines_[i], number_of(i), "");
+    for (Line& line : lines_) {
+      if (is_long(line)) {
+        if (options_.on_long != OverlongLine::fail) shorten(line);
+      } else if (line.source.empty() && !scoring_) {
+        settle(line, "");
       }
     }
   }
 
-  std::int64_t number_of(std::size_t i) const { return first_ + static_cast<std::int64_t>(i); }
+  bool is_long(const Line& line) const { return std::max(line.source.size(), line.target.size()) > longest_; }
 
-  /// Returns the error that --on-long fail causes for line i of the chunk, which is too long.
-  Error too_long(std::size_t i) const {
-    const bool source = lines_[i].source.size() > longest_;
-    return Error(Position{source ? reader_.name() : references_->name(), number_of(i)},
-                 "has " + std::to_string((source ? lines_[i].source : lines_[i].target).size()) +
+  /// With --on-long fail: the first line of the chunk that is too long on any rank ends the chunk and the input.
+  void fail_at_long_line() {
+    const auto own = std::ranges::find_if(lines_, [&](const Line& line) { return is_long(line); });
+    const std::int64_t number = ranks_.smallest(own == lines_.end() ? kNoLine : own->number);
+    if (number == kNoLine) return;
+    std::string message;
+    for (const std::string& each :
+         ranks_.gather(own != lines_.end() && own->number == number ? too_long(*own).what() : ""))
+      message += each;
+    input_.end_at(number, Error(message));
+    std::erase_if(lines_, [&](const Line& line) { return line.number >= number; });
+  }
+
+  /// Returns the error that --on-long fail causes for a line.
+  Error too_long(const Line& line) const {
+    const bool source = line.source.size() > longest_;
+    return Error(Position{source ? input_.name() : input_.reference_name(), line.number},
+                 "has " + std::to_string((source ? line.source : line.target).size()) +
                      " pieces, more than the longest that is translated, " + std::to_string(longest_) +
                      " (see --max-length; --on-long crop, copy or empty goes on)");
   }
 
   /// Sets the output of a line that is not translated: `text` takes the place of the translation.
-  void settle(Line& line, std::int64_t number, const std::string& text) {
+  void settle(Line& line, const std::string& text) {
     line.translate = false;
-    line.output = format_->plain(number, text);
+    line.output = format_->plain(line.number, text);
   }
 
-  void shorten(Line& line, std::int64_t number) {
-    if (long_lines_++ == 0)
-      first_long_ = {line.source.size() > longest_ ? reader_.name() : references_->name(), number};
+  void shorten(Line& line) {
+    ++totals_.long_lines;
+    first_long_ = std::min(first_long_, 2 * line.number + (line.source.size() > longest_ ? 0 : 1));
     switch (options_.on_long) {
       case OverlongLine::copy:
-        settle(line, number, line.text);
+        settle(line, line.text);
         break;
       case OverlongLine::empty:
-        settle(line, number, "");
+        settle(line, "");
         break;
       default:
         line.source.resize(std::min(line.source.size(), longest_));
         line.target.resize(std::min(line.target.size(), longest_));
     }
   }
+  /// Returns whether this value of first_long_ is a line of the references.
+  static bool is_reference(std::int64_t first_long) { return first_long % 2 == 1; }
 
   /// Sorts the lines by length, longest first, forms batches, and translates the batches on all threads.
   void translate_all() {
@@ -300,13 +302,13 @@ class TranslateRun {
       before += sum;
     }
     finished_ = std::ssize(lines_) - std::ssize(order_);
-    if (batches_.size() == 1 && !references_) return translate_alone();
+    if (batches_.size() == 1 && !scoring_) return translate_alone();
     std::atomic<std::size_t> next{0};
     pool_.run([&](int thread) {
       for (std::size_t b = next++; b < batches_.size(); b = next++) {
         const std::span<const std::size_t> batch(order_.data() + batches_[b].first,
                                                  batches_[b].second - batches_[b].first);
-        if (references_) {
+        if (scoring_) {
           score(batch);
         } else {
           translate(batch, *models_[static_cast<std::size_t>(thread)]);
@@ -330,7 +332,7 @@ class TranslateRun {
   }
 
   int rows_per_sentence() const {
-    if (references_) return 1;
+    if (scoring_) return 1;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
   /// Returns the length in tokens, with `</s>`, of the line whose index is order_[rank].
@@ -347,7 +349,7 @@ class TranslateRun {
     const auto results = search(model, source, search_);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
-      line.output = format_->lines(translator_, number_of(batch[k]), line.source, results[k]);
+      line.output = format_->lines(translator_, line.number, line.source, results[k]);
       pieces_ += static_cast<std::int64_t>(results[k].front().ids.size());
     }
   }
@@ -368,25 +370,21 @@ class TranslateRun {
   }
 
   void report(double seconds) {
-    char text[160];
-    std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %d threads, %s",
-                  format_count(done_).c_str(), format_count(pieces_).c_str(), format_duration(seconds).c_str(),
-                  static_cast<double>(done_) / seconds, static_cast<double>(pieces_) / seconds, pool_.size(),
+    char text[200];
+    std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %d threads%s, %s",
+                  format_count(done_).c_str(), format_count(totals_.pieces).c_str(), format_duration(seconds).c_str(),
+                  static_cast<double>(done_) / seconds, static_cast<double>(totals_.pieces) / seconds,
+                  static_cast<int>(totals_.threads),
+                  ranks_.size() == 1 ? "" : (" on " + std::to_string(ranks_.size()) + " ranks").c_str(),
                   std::string(instruction_set_name(instruction_set())).c_str());
     log_.info(text);
     if (!options_.draft_model.empty()) report_draft();
     if (!counted_.empty()) report_expected(seconds);
   }
 
-  DraftCounts draft_counts() const {
-    DraftCounts sum;
-    for (const SpeculativeStepModel* model : speculative_) sum += model->counts();
-    return sum;
-  }
-
   /// Logs how many of the draft model's guesses were right.
   void report_draft() {
-    const DraftCounts counts = draft_counts();
+    const DraftCounts& counts = totals_.draft;
     if (counts.sentences == 0) return;
     const auto steps = static_cast<double>(counts.steps);
     char text[200];
@@ -402,8 +400,8 @@ class TranslateRun {
   /// Says so when the draft model was used for less than half of the lines, because the others were translated in
   /// batches of several lines, or are longer than the draft model's learned positions.
   void note_unused_draft() {
-    const std::int64_t used = draft_counts().sentences;
-    if (pieces_ > 0 && 2 * used < done_)
+    const std::int64_t used = totals_.draft.sentences;
+    if (totals_.pieces > 0 && 2 * used < done_)
       log_.info("the draft model was used for " + format_count(used) + " of " + format_count(done_) +
                 " lines: it is for lines that come one at a time and are not longer than it accepts (a file is "
                 "translated fastest without --draft-model, in batches)");
@@ -431,13 +429,15 @@ class TranslateRun {
   }
 
   const TranslateOptions& options_;
+  Communicator& ranks_;
   std::ostream& out_;
   Log& log_;
-  // The order of the members format_, reader_, references_ and translator_ matters: errors in options and inputs are
+  // The order of the members format_, input_ and translator_ matters: errors in options and inputs are
   // reported before the models are read.
   std::unique_ptr<TranslateFormat> format_;
-  LineReader reader_;
-  std::optional<LineReader> references_;
+  // Whether --score asks for the scores of given translations.
+  bool scoring_;
+  TranslateInput input_;
   Translator translator_;
   // The user's search options; the maximal output length is lowered to the length that the models allow.
   SearchOptions search_;
@@ -458,22 +458,19 @@ class TranslateRun {
   std::size_t alone_ = 0;
   // The number of seconds spent in translate_all().
   double translating_ = 0;
+  // This rank's lines of the chunk.
   std::vector<Line> lines_;
-  // The greatest number of lines that this chunk may have; 0 before the first chunk.
-  std::size_t look_ahead_ = 0;
   // The number of lines of lines_ whose output is complete.
   std::atomic<std::int64_t> finished_{0};
-  // The fraction of the input that had been read before this chunk, and after it; nothing when unknown.
-  std::optional<double> share_before_, share_read_;
   std::optional<Progress> progress_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
   std::atomic<std::int64_t> pieces_{0};
-  std::exception_ptr error_;
-  // The line number in the input of lines_.front(), counted from 1.
-  std::int64_t first_ = 1;
-  std::int64_t done_ = 0, long_lines_ = 0;
-  Position first_long_;
+  Totals totals_;
+  // The number of lines of the input that are translated.
+  std::int64_t done_ = 0;
+  // Twice the number of the first line that was too long, plus 1 if only its reference was.
+  std::int64_t first_long_ = kNoLine;
 };
 
 /// Throws UsageError for options with which the draft model could not be used. `length_given`: whether the user has set
@@ -494,6 +491,7 @@ void check_draft(const TranslateOptions& options, bool length_given) {
 
 /// Throws UsageError for options that have no effect together with the other options.
 void check_use(const TranslateOptions& options) {
+  if (options.models.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
   const auto given = [&](std::string_view name) {
     return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
   };
@@ -507,23 +505,53 @@ void check_use(const TranslateOptions& options) {
   if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");
   if (options.search.length_penalty > 0 && given("normalize"))
     throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
-}
-
-}  // namespace
-
-int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log) {
-  if (options.models.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
-  check_use(options);
   options.search.validate();
-  if (!options.score.empty() && options.on_long == OverlongLine::copy)
+  if (scoring && options.on_long == OverlongLine::copy)
     throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");
-  if (!options.score.empty() && !options.shortlist.empty())
+  if (scoring && !options.shortlist.empty())
     throw UsageError("--shortlist: has no use with --score, which asks for pieces that may not be in it");
   for (const std::string& model : options.models)
     if (model != options.models.front() && ::access(model.c_str(), R_OK) == 0 && !looks_like_checkpoint(model))
       throw UsageError("--models: '" + model + "' is not a checkpoint (text to translate is given with -i " + model +
                        " or < " + model + ")");
-  return TranslateRun(options, in, out, log).run();
+}
+
+/// Describes the files that ranks must have in common. A checkpoint ends with its checksum, so that the end tells
+/// checkpoints apart.
+std::string describe_files(const TranslateOptions& options) {
+  std::string out;
+  const auto add = [&](const std::string& path, std::int64_t most) {
+    if (path.empty()) return;
+    const OpenFile file(path);
+    std::vector<char> end(static_cast<std::size_t>(std::min(file.size(), most)));
+    file.read(file.size() - std::ssize(end), end);
+    out += path + " has " + std::to_string(file.size()) + " bytes and the checksum " +
+           std::to_string(Checksum::of(end).crc) + "\n";
+  };
+  constexpr std::int64_t kEnd = 4096, kAll = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& model : options.models) add(model, kEnd);
+  add(options.draft_model, kEnd);
+  add(options.shortlist, kAll);
+  return out;
+}
+
+}  // namespace
+
+int run_translate(const TranslateOptions& options, std::istream& in, std::ostream& out, Log& log) {
+  const std::unique_ptr<Communicator> launched = make_communicator();
+  Rank self(launched ? *launched : no_other_ranks(), out, log);
+  check_same(self.ranks, "translates", [&] {
+    TranslateOptions copy = options;
+    return describe_options(FieldList::of(copy), FieldList::of(copy.common));
+  });
+  std::optional<TranslateRun> run;
+  run_together(self.ranks, [&] {
+    check_use(options);
+    run.emplace(options, in, self);
+  });
+  check_same(self.ranks, "translates", [&] { return describe_files(options); });
+  warn_of_different_processors(self.ranks, self.log);
+  return run->run();
 }
 
 ToolInfo translate_tool_info() {
@@ -533,7 +561,8 @@ ToolInfo translate_tool_info() {
           .examples = {"translate -m model.h5 < test.en > test.fr",
                        "echo \"I'm home.\" | translate -m model.h5 --n-best 3 --alignment",
                        "translate -m model.h5 --score test.fr < test.en"},
-          .peers = translate_peer_options()};
+          .peers = translate_peer_options(),
+          .has_ranks = true};
 }
 
 }  // namespace heed

@@ -1,0 +1,71 @@
+#include "heed/run/ranks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/base/instruction_set.h"
+
+namespace heed {
+namespace {
+
+/// Returns the name of this machine, for messages.
+std::string host_name() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+void check_same(Communicator& ranks, std::string_view does, const std::function<std::string()>& describe) {
+  if (ranks.size() == 1) return;
+  const std::vector<std::string> all = ranks.gather(describe()), hosts = ranks.gather(host_name());
+  run_on_first(ranks, [&] {
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      const auto [ours, theirs] = std::ranges::mismatch(all[0], all[r]);
+      if (ours == all[0].end() && theirs == all[r].end()) continue;
+      const auto line = [&](const std::string& text, std::string::const_iterator at) {
+        const auto index = static_cast<std::size_t>(at - text.begin());
+        const std::size_t begin = index == 0 ? 0 : text.rfind('\n', index - 1) + 1;
+        return text.substr(begin, text.find('\n', begin) - begin);
+      };
+      throw Error("rank " + std::to_string(r) + " on " + hosts[r] + " " + std::string(does) +
+                  " something else: there, " + line(all[r], theirs) + "; on rank 0, " + line(all[0], ours) +
+                  " (all ranks need the same program, options and files)");
+    }
+  });
+}
+
+std::string describe_options(const FieldList& all, const FieldList& common) {
+  std::string out = "heed's version is " HEED_VERSION "\n";
+  for (const Field& field : all.all()) {
+    if (field.info.name == "threads" || common.find(field.info.name)) continue;
+    out += "--" + std::string(field.info.name) + " is " + text_of(field) + "\n";
+  }
+  return out;
+}
+
+void warn_of_different_processors(Communicator& ranks, Log& log) {
+  const std::string own(instruction_set_name(instruction_set()));
+  const std::vector<std::string> all = ranks.gather(own);
+  const auto other = std::ranges::find_if(all, [&](const std::string& set) { return set != own; });
+  if (other != all.end())
+    log.warn("the ranks have different processors (" + own + ", " + *other +
+             "): the bits of the result depend on which rank computes what");
+}
+
+void add_up(Communicator& ranks, std::span<std::int64_t> numbers) {
+  const auto count = std::ssize(numbers);
+  std::vector<std::int64_t> all(numbers.size() * static_cast<std::size_t>(ranks.size()));
+  std::ranges::copy(numbers, all.begin() + ranks.rank() * count);
+  std::vector<Slice> parts;
+  for (std::int64_t r = 0; r < ranks.size(); ++r) parts.push_back({r * count, (r + 1) * count});
+  all_gather_elements(ranks, std::span(all), parts);
+  std::ranges::fill(numbers, 0);
+  for (std::size_t i = 0; i < all.size(); ++i) numbers[i % numbers.size()] += all[i];
+}
+
+}  // namespace heed

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <initializer_list>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heed/base/log.h"
+#include "heed/config/command_line.h"
+#include "heed/dist/communicator.h"
+
+namespace heed {
+
+/// A process among the ranks: rank 0 has the log and the output, the others are silent.
+struct Rank {
+  Rank(Communicator& all, std::ostream& first_out, Log& first_log)
+      : ranks(all), out(all.rank() == 0 ? first_out : nowhere), log(all.rank() == 0 ? first_log : silent) {}
+
+  Communicator& ranks;
+  std::ofstream nowhere;
+  Log silent{nowhere, "", Verbosity::quiet};
+  std::ostream& out;
+  Log& log;
+};
+
+/// Throws Error on rank 0 where the result of `describe`, which describes this rank's work in lines, is not the same on
+/// all ranks, and says what is different. `does` is the work in one word, such as "trains".
+void check_same(Communicator& ranks, std::string_view does, const std::function<std::string()>& describe);
+
+/// Describes the program and all options that ranks must have in common, one on each line. `all` are the tool's options
+/// and `common` those that every tool has, which may differ; so may --threads.
+std::string describe_options(const FieldList& all, const FieldList& common);
+
+/// Warns if the ranks have different instruction sets.
+void warn_of_different_processors(Communicator& ranks, Log& log);
+
+/// Replaces each of the numbers by the sum of this number on all ranks.
+void add_up(Communicator& ranks, std::span<std::int64_t> numbers);
+
+}  // namespace heed

@@ -1,0 +1,140 @@
+#include "heed/run/translate_input.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "heed/base/error.h"
+#include "heed/run/line_pipeline.h"
+
+namespace heed {
+namespace {
+
+/// Returns for each line the rank that translates it. The longest line goes to rank 0, the next to rank 1 and so on to
+/// the last rank and back, so that each rank has about as much work.
+std::vector<int> owners(const std::vector<TranslateLine>& lines, int ranks) {
+  const auto length = [&](std::size_t i) { return lines[i].text.size() + lines[i].reference.size(); };
+  std::vector<std::size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return length(a) > length(b); });
+  std::vector<int> out(lines.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const int turn = static_cast<int>(k % (2 * static_cast<std::size_t>(ranks)));
+    out[order[k]] = turn < ranks ? turn : 2 * ranks - 1 - turn;
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_part(std::string& text, std::string_view part) {
+  const std::uint64_t size = part.size();
+  text.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
+}
+
+std::string_view take_part(std::string_view& text) {
+  std::uint64_t size = 0;
+  std::memcpy(&size, text.data(), sizeof size);
+  const std::string_view part = text.substr(sizeof size, size);
+  text.remove_prefix(sizeof size + part.size());
+  return part;
+}
+
+TranslateInput::TranslateInput(const TranslateOptions& options, std::istream& in, Communicator& ranks, int threads)
+    : ranks_(ranks),
+      input_(options.input),
+      score_(options.score),
+      first_lines_(kFirstLines * static_cast<std::size_t>(threads * ranks.size())),
+      most_lines_(static_cast<std::size_t>(options.maxi_batch) * static_cast<std::size_t>(ranks.size())) {
+  if (ranks_.rank() != 0) return;
+  reader_.emplace(open_lines(options.input, in, options.utf8.on_invalid_utf8));
+  if (!score_.empty()) references_.emplace(score_, options.utf8.on_invalid_utf8);
+}
+
+bool TranslateInput::read(std::vector<TranslateLine>& lines) {
+  lines.clear();
+  if (reader_) read_lines(lines);
+  share_out(lines);
+  return size_ > 0;
+}
+
+void TranslateInput::end_at(std::int64_t number, const Error& error) {
+  size_ = number - first_;
+  failed_ = true;
+  error_ = std::make_exception_ptr(error);
+}
+
+/// Reads the lines of the next chunk, on rank 0.
+void TranslateInput::read_lines(std::vector<TranslateLine>& lines) {
+  look_ahead_ = std::min(most_lines_, look_ahead_ == 0 ? first_lines_ : kGrowth * look_ahead_);
+  first_ = reader_->line_number() + 1;
+  std::size_t bytes = 0;
+  try {
+    TranslateLine line;
+    while (lines.size() < look_ahead_ && bytes < kChunkBytes && (lines.empty() || reader_->ready()) &&
+           reader_->next(line.text)) {
+      if (references_ && !references_->next(line.reference)) fail_unequal();
+      bytes += line.text.size() + line.reference.size();
+      line.number = reader_->line_number();
+      lines.push_back(std::move(line));
+    }
+    if (lines.empty() && references_ && references_->next(line.reference)) fail_unequal();
+  } catch (...) {
+    error_ = std::current_exception();
+    failed_ = true;
+  }
+  share_before_ = share_read_;
+  share_read_ = reader_->share();
+}
+
+/// Copies the lines of rank 0 to all ranks, and leaves each rank the lines that it translates.
+void TranslateInput::share_out(std::vector<TranslateLine>& lines) {
+  size_ = std::ssize(lines);
+  if (ranks_.size() == 1) return;
+  std::string text;
+  add_part(text, failed_ ? "failed" : "");
+  for (const TranslateLine& line : lines) {
+    add_part(text, line.text);
+    add_part(text, line.reference);
+  }
+  ranks_.broadcast(std::as_writable_bytes(std::span(&first_, 1)));
+  ranks_.broadcast_text(text);
+  std::string_view rest = text;
+  failed_ = !take_part(rest).empty();
+  if (!reader_)
+    for (size_ = 0; !rest.empty(); ++size_) {
+      TranslateLine& line = lines.emplace_back();
+      line.number = first_ + size_;
+      line.text = take_part(rest);
+      line.reference = take_part(rest);
+    }
+  const std::vector<int> owner = owners(lines, ranks_.size());
+  std::erase_if(lines, [&](const TranslateLine& line) {
+    return owner[static_cast<std::size_t>(line.number - first_)] != ranks_.rank();
+  });
+}
+
+std::optional<double> TranslateInput::share_done(double part) const {
+  if (!share_read_) return std::nullopt;
+  const double before = share_before_.value_or(0);
+  return before + (*share_read_ - before) * part;
+}
+
+/// Reads the input and the file of --score to their ends and throws an Error with their numbers of lines.
+void TranslateInput::fail_unequal() {
+  std::string rest;
+  while (reader_->next(rest)) continue;
+  while (references_->next(rest)) continue;
+  const auto lines = [](const LineReader& reader) {
+    return std::to_string(reader.line_number()) + (reader.line_number() == 1 ? " line" : " lines");
+  };
+  throw Error(Position{references_->name()}, "has " + lines(*references_) + ", but " + reader_->name() + " has " +
+                                                 lines(*reader_) + " (each line needs one translation to score)");
+}
+
+void TranslateInput::report(Log& log) const {
+  if (reader_) reader_->report(log);
+  if (references_) references_->report(log);
+}
+
+}  // namespace heed
