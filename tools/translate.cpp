@@ -5,9 +5,11 @@
 int main(int argc, char** argv) {
   heed::TranslateOptions options;
   heed::FieldList fields = heed::FieldList::of(options);
-  return heed::tool_main(heed::translate_tool_info(), fields, options.common, &options.output, argc, argv,
-                         [&](std::istream& in, std::ostream& out, heed::Log& log) {
-                           options.given = fields.given();
-                           return heed::run_translate(options, in, out, log);
-                         });
+  return heed::tool_main(
+      heed::translate_tool_info(), fields, options.common, &options.output, argc, argv,
+      [&](std::istream& in, std::ostream& out, heed::Log& log) {
+        options.given = fields.given();
+        return heed::run_translate(options, in, out, log);
+      },
+      &options.resume);
 }

@@ -5,6 +5,7 @@ source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 source "$HEED_SOURCE/tests/cli/mpi.sh"
 translate=$HEED_BIN/translate
 export -f ranks
+export OMPI_MCA_odls_base_sigkill_timeout=0 # mpirun waits no second after an error
 
 head -n 200 "$HEED_SOURCE/data/train.en" >en
 head -n 200 "$HEED_SOURCE/data/train.fr" >fr
@@ -68,16 +69,27 @@ expect 2 '' 'translate: started 2 times by a launcher, but MPI cannot be loaded:
 if ldd "$translate" | grep -q libmpi; then fail "translate is linked to MPI"; fi
 
 # long: a job that takes long enough to be met.
-for _ in $(seq 200); do cat source; done >long
+for _ in $(seq 80); do cat source; done >long
 killed() { # killed COMMAND...: runs COMMAND on three ranks until it is at work, and kills the newest rank
+  rm -f .whole.*.tmp
   timeout 60 mpirun -n 3 "$@" >out 2>messages &
   local launcher=$!
-  sleep 1.5
-  pkill -KILL -n -f "$translate .*-i long"
+  for _ in $(seq 100); do
+    find . -name 'whole.partial' -size +0 -o -name '.whole.*.tmp' -size +0 | grep -q . && break
+    sleep 0.02
+  done
+  pkill -KILL -n -f "^$translate .*-i long" # the launchers' command lines begin otherwise
   wait "$launcher"
 }
 killed "$translate" "${short[@]}" -i long -o whole
 code=$?
 [ "$code" -ne 0 ] && grep -q 'noticed that process rank [0-2] .*Killed' messages || fail "kill -9 of a rank: exit $code, $(tail -n 5 messages)"
 [ -e whole ] && fail "a killed job leaves its output"
+# A killed job goes on, with another number of ranks.
+"$translate" -q "${short[@]}" -i long >expected
+killed "$translate" "${short[@]}" -i long -o whole --resume && fail "the long job ended before it was killed"
+[ -s whole.partial ] || fail "a killed job leaves nothing to go on from"
+expect 0 '' 'translate: whole.partial: goes on after line *' ranks 2 "$translate" "${short[@]}" -i long -o whole --resume
+cmp whole expected || fail "--resume on two ranks: other bytes"
+expect 0 '' 'translate: whole: is complete already' ranks 2 "$translate" "${short[@]}" -i long -o whole --resume
 finish

@@ -14,6 +14,7 @@
 #include <cstdio>
 
 #include "heed/base/error.h"
+#include "heed/base/put_in_place.h"
 
 namespace heed {
 namespace io = boost::iostreams;
@@ -281,12 +282,16 @@ std::string temporary_name(const std::string& target) {
 AtomicPath::AtomicPath(std::string path)
     : path_(std::move(path)), target_(target_of_output(path_)), temporary_(temporary_name(target_)) {}
 
+void put_in_place(const std::string& temporary, const std::string& target, const std::string& name) {
+  flush_to_disk(temporary, name, false);
+  if (std::rename(temporary.c_str(), target.c_str()) != 0)
+    throw Error(Position{name}, "cannot put the finished file in place: " + errno_text());
+  flush_to_disk(folder_of(target), folder_of(target), true);
+}
+
 void AtomicPath::commit() {
-  flush_to_disk(temporary(), path_, false);
-  if (std::rename(temporary().c_str(), target_.c_str()) != 0)
-    throw Error(Position{path_}, "cannot put the finished file in place: " + errno_text());
+  put_in_place(temporary(), target_, path_);
   temporary_.release();
-  flush_to_disk(folder_of(target_), folder_of(target_), true);
 }
 
 OutputFile::OutputFile(const std::string& path) {

@@ -39,7 +39,8 @@ bool shows_status_lines(int fd) {
 }  // namespace
 
 int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& common, const std::string* output, int argc,
-              char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run) {
+              char** argv, const std::function<int(std::istream&, std::ostream&, Log&)>& run,
+              const bool* run_opens_output) {
   const std::string name(tool.name);
   const auto complain = [&](const std::string& what, int code) {
     const int rank = tool.has_ranks ? launched_rank() : 0;
@@ -65,8 +66,8 @@ int tool_main(const ToolInfo& tool, FieldList& fields, const CommonOptions& comm
     Log log(common.log.empty() ? std::cerr : log_file, name, verbosity(common),
             common.log.empty() && shows_status_lines(STDERR_FILENO) ? STDERR_FILENO : -1);
     const auto in = open_input("-");
-    const bool writes = !tool.has_ranks || launched_rank() == 0;
-    const std::string path = output && !output->empty() && writes ? *output : "-";
+    const bool opens = (!tool.has_ranks || launched_rank() == 0) && !(run_opens_output && *run_opens_output);
+    const std::string path = opens && output && !output->empty() ? *output : "-";
     OutputFile out(path);
     if (log.terminal() && path == "-" && ::isatty(STDOUT_FILENO) == 1)
       out.watch([&log](std::string_view data) { log.before_data(data); });

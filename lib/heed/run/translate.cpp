@@ -19,6 +19,7 @@
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/translator.h"
+#include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
 #include "heed/run/translate_input.h"
@@ -31,10 +32,12 @@ namespace {
 
 class TranslateRun {
  public:
-  TranslateRun(const TranslateOptions& options, std::istream& in, Rank& self)
+  /// `partial` is the output with --resume, on rank 0, and otherwise null.
+  TranslateRun(const TranslateOptions& options, std::istream& in, Rank& self, PartialOutput* partial)
       : options_(options),
         ranks_(self.ranks),
-        out_(self.out),
+        partial_(partial),
+        out_(partial ? partial->stream() : self.out),
         log_(self.log),
         format_(make_format(options)),
         scoring_(!options.score.empty()),
@@ -59,6 +62,7 @@ class TranslateRun {
     if (ranks_.rank() == 0 && !input_.typed())
       progress_.emplace(log_, scoring_ ? "scoring" : "translating", "lines",
                         [this] { return input_.share_done(part_done()); });
+    if (options_.resume) go_on();
     while (input_.read(lines_)) {
       translate_chunk();
       write_chunk();
@@ -169,12 +173,15 @@ class TranslateRun {
       add_part(own, std::to_string(line.number));
       add_part(own, line.output);
     }
-    std::vector<std::string> out(static_cast<std::size_t>(input_.size()));
+    std::vector<std::pair<std::int64_t, std::string>> found;
     for (const std::string& text : ranks_.gather(own))
       for (std::string_view rest = text; !rest.empty();) {
         const std::int64_t number = std::stoll(std::string(take_part(rest)));
-        out[static_cast<std::size_t>(number - input_.first())] = take_part(rest);
+        found.emplace_back(number, take_part(rest));
       }
+    std::ranges::sort(found);
+    std::vector<std::string> out;
+    for (auto& [number, output] : found) out.push_back(std::move(output));
     return out;
   }
 
@@ -184,6 +191,31 @@ class TranslateRun {
       for (const std::string& output : outputs) out_ << output;
       out_.flush();
     });
+  }
+
+  /// Goes on after the lines whose translations are in the file of an earlier job. Translates the first and the last of
+  /// these lines again, and throws Error if their translations are others, because the file belongs to another job
+  /// then.
+  void go_on() {
+    const std::int64_t done = partial_ ? partial_->done() : 0;
+    input_.skip(done, partial_ ? partial_->name() : "", lines_);
+    const std::int64_t long_lines = totals_.long_lines;
+    if (input_.size() > 0) translate_chunk();
+    const std::vector<std::string> outputs = gather_outputs();
+    run_on_first(ranks_, [&] {
+      if (done > 0 &&
+          (input_.failed() || outputs.front() != partial_->first_output() || outputs.back() != partial_->last_output()))
+        throw Error(Position{partial_->name()},
+                    "does not have what these options and models write for line " +
+                        std::string(!input_.failed() && outputs.front() == partial_->first_output() ? "" : "1 or ") +
+                        std::to_string(done) + " of " + input_.name() +
+                        " (give the options of the job that was killed, or remove the file to begin again)");
+      partial_->cut();
+    });
+    totals_.long_lines = long_lines;
+    first_long_ = kNoLine;
+    pieces_ = 0;
+    if (done > 0) log_.info(partial_->name() + ": goes on after line " + format_count(done));
   }
 
   /// Adds up what the ranks have done.
@@ -430,6 +462,7 @@ class TranslateRun {
 
   const TranslateOptions& options_;
   Communicator& ranks_;
+  PartialOutput* partial_;
   std::ostream& out_;
   Log& log_;
   // The order of the members format_, input_ and translator_ matters: errors in options and inputs are
@@ -489,6 +522,15 @@ void check_draft(const TranslateOptions& options, bool length_given) {
                      " are given (leave --draft-model or the ensemble out)");
 }
 
+/// Throws UsageError for a job with which --resume cannot go on.
+void check_resume(const TranslateOptions& options) {
+  for (const auto& [name, path] : {std::pair("-i", options.input), std::pair("-o", options.output)})
+    if (path.empty() || path == "-")
+      throw UsageError("--resume: needs a file to go on with (" + std::string(name) + " FILE)");
+  if (has_ending(options.output, ".gz"))
+    throw UsageError("--resume: a compressed output has no end to go on from (-o FILE without .gz)");
+}
+
 /// Throws UsageError for options that have no effect together with the other options.
 void check_use(const TranslateOptions& options) {
   if (options.models.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
@@ -502,6 +544,7 @@ void check_use(const TranslateOptions& options) {
   for (const std::string name : {"temperature", "top-k", "top-p"})
     if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");
   check_draft(options, given("draft-length"));
+  if (options.resume) check_resume(options);
   if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");
   if (options.search.length_penalty > 0 && given("normalize"))
     throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
@@ -544,14 +587,22 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
     TranslateOptions copy = options;
     return describe_options(FieldList::of(copy), FieldList::of(copy.common));
   });
+  run_together(self.ranks, [&] { check_use(options); });
+  std::optional<PartialOutput> partial;
+  if (options.resume) {
+    if (self.ranks.any(self.ranks.rank() == 0 && is_complete(options.output))) {
+      self.log.info(options.output + ": is complete already");
+      return 0;
+    }
+    run_on_first(self.ranks, [&] { partial.emplace(options.output, options.search.n_best > 0); });
+  }
   std::optional<TranslateRun> run;
-  run_together(self.ranks, [&] {
-    check_use(options);
-    run.emplace(options, in, self);
-  });
+  run_together(self.ranks, [&] { run.emplace(options, in, self, partial ? &*partial : nullptr); });
   check_same(self.ranks, "translates", [&] { return describe_files(options); });
   warn_of_different_processors(self.ranks, self.log);
-  return run->run();
+  const int code = run->run();
+  if (options.resume) run_on_first(self.ranks, [&] { partial->commit(); });
+  return code;
 }
 
 ToolInfo translate_tool_info() {

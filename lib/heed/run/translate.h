@@ -37,6 +37,7 @@ struct TranslateOptions {
   std::vector<std::string> models;
   std::string input = "-", output = "-";
   SearchOptions search;
+  bool resume = false;
   std::string score;
   bool scores = false, word_scores = false;
   std::string alignment, shortlist, draft_model;
@@ -66,6 +67,7 @@ struct TranslateOptions {
     visit(
         output,
         {.name = "output", .help = "write to FILE, which appears when it is complete", .value = "FILE", .letter = 'o'});
+    visit(resume, {.name = "resume", .help = "go on with a job of -i and -o that was killed (-o FILE.partial)"});
     visit(scores, {.name = "scores", .help = "print the score of each line after the line"});
     visit(word_scores, {.name = "word-scores", .help = "print the log-probability of each piece after the line"});
     visit(alignment,

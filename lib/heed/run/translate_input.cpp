@@ -58,6 +58,22 @@ bool TranslateInput::read(std::vector<TranslateLine>& lines) {
   return size_ > 0;
 }
 
+void TranslateInput::skip(std::int64_t count, const std::string& done, std::vector<TranslateLine>& lines) {
+  lines.clear();
+  run_on_first(ranks_, [&] {
+    for (TranslateLine line; line.number < count;) {
+      ++line.number;
+      if (!reader_->next(line.text) || (references_ && !references_->next(line.reference)))
+        throw Error(Position{done}, "has the output of " + std::to_string(count) + " lines, but " + reader_->name() +
+                                        " has " + std::to_string(line.number - 1) +
+                                        " lines: it belongs to another job (remove it to begin this one)");
+      if (line.number == 1 || line.number == count) lines.push_back(line);
+    }
+  });
+  if (reader_) share_read_ = reader_->share();
+  share_out(lines);
+}
+
 void TranslateInput::end_at(std::int64_t number, const Error& error) {
   size_ = number - first_;
   failed_ = true;
@@ -67,7 +83,6 @@ void TranslateInput::end_at(std::int64_t number, const Error& error) {
 /// Reads the lines of the next chunk, on rank 0.
 void TranslateInput::read_lines(std::vector<TranslateLine>& lines) {
   look_ahead_ = std::min(most_lines_, look_ahead_ == 0 ? first_lines_ : kGrowth * look_ahead_);
-  first_ = reader_->line_number() + 1;
   std::size_t bytes = 0;
   try {
     TranslateLine line;
@@ -87,31 +102,36 @@ void TranslateInput::read_lines(std::vector<TranslateLine>& lines) {
   share_read_ = reader_->share();
 }
 
-/// Copies the lines of rank 0 to all ranks, and leaves each rank the lines that it translates.
 void TranslateInput::share_out(std::vector<TranslateLine>& lines) {
+  if (ranks_.size() > 1) copy_to_all(lines);
   size_ = std::ssize(lines);
+  first_ = lines.empty() ? 0 : lines.front().number;
   if (ranks_.size() == 1) return;
+  const std::vector<int> owner = owners(lines, ranks_.size());
+  std::vector<TranslateLine> own;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (owner[i] == ranks_.rank()) own.push_back(std::move(lines[i]));
+  lines = std::move(own);
+}
+
+void TranslateInput::copy_to_all(std::vector<TranslateLine>& lines) {
   std::string text;
   add_part(text, failed_ ? "failed" : "");
   for (const TranslateLine& line : lines) {
+    add_part(text, std::to_string(line.number));
     add_part(text, line.text);
     add_part(text, line.reference);
   }
-  ranks_.broadcast(std::as_writable_bytes(std::span(&first_, 1)));
   ranks_.broadcast_text(text);
+  if (reader_) return;
   std::string_view rest = text;
   failed_ = !take_part(rest).empty();
-  if (!reader_)
-    for (size_ = 0; !rest.empty(); ++size_) {
-      TranslateLine& line = lines.emplace_back();
-      line.number = first_ + size_;
-      line.text = take_part(rest);
-      line.reference = take_part(rest);
-    }
-  const std::vector<int> owner = owners(lines, ranks_.size());
-  std::erase_if(lines, [&](const TranslateLine& line) {
-    return owner[static_cast<std::size_t>(line.number - first_)] != ranks_.rank();
-  });
+  while (!rest.empty()) {
+    TranslateLine& line = lines.emplace_back();
+    line.number = std::stoll(std::string(take_part(rest)));
+    line.text = take_part(rest);
+    line.reference = take_part(rest);
+  }
 }
 
 std::optional<double> TranslateInput::share_done(double part) const {

@@ -36,12 +36,15 @@ class TranslateInput {
   /// --maxi-batch lines for each rank, or fewer when the input pauses or lines are very long. Returns false on all
   /// ranks at the end of the input. An error in the input is kept until rethrow(), after the earlier lines.
   bool read(std::vector<TranslateLine>& lines);
+  /// Skips the first `count` lines of the input and its references, but returns the first and the last of them in
+  /// `lines`, as read() does. `count` counts on rank 0. `done` is the file that has their translations, for the Error
+  /// that says that the input has fewer lines.
+  void skip(std::int64_t count, const std::string& done, std::vector<TranslateLine>& lines);
   /// Says that the input ends with an error in line `number`: this line of the chunk and the later ones are not used.
   void end_at(std::int64_t number, const Error& error);
 
-  /// Returns the number of lines of the last chunk on all ranks, and the number of its first line.
+  /// Returns the number of lines of the last chunk on all ranks.
   std::int64_t size() const { return size_; }
-  std::int64_t first() const { return first_; }
   /// Returns whether the last chunk ends with an error.
   bool failed() const { return failed_; }
   /// Throws the error of a chunk that has failed, on rank 0.
@@ -66,7 +69,10 @@ class TranslateInput {
   static constexpr std::size_t kGrowth = 4;
 
   void read_lines(std::vector<TranslateLine>& lines);
+  /// Leaves each rank the lines that it translates, of the lines that rank 0 has.
   void share_out(std::vector<TranslateLine>& lines);
+  /// Copies the lines of rank 0, and whether the input has failed, to all ranks.
+  void copy_to_all(std::vector<TranslateLine>& lines);
   [[noreturn]] void fail_unequal();
 
   Communicator& ranks_;
@@ -75,7 +81,8 @@ class TranslateInput {
   std::optional<LineReader> reader_, references_;
   // The greatest number of lines that this chunk, the first and any chunk may have; 0 before the first chunk.
   std::size_t look_ahead_ = 0, first_lines_, most_lines_;
-  std::int64_t first_ = 1, size_ = 0;
+  // The number of the chunk's first line, and the chunk's number of lines.
+  std::int64_t first_ = 0, size_ = 0;
   // The fraction of the input that had been read before this chunk, and after it; nothing when unknown.
   std::optional<double> share_before_, share_read_;
   bool failed_ = false;

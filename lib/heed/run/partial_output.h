@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "heed/base/streams.h"
+
+namespace heed {
+
+/// The output of a job that can go on after it was killed (--resume): the file FILE.partial beside the output FILE, to
+/// which it is renamed when it is complete.
+///
+/// With n-best lists, each input line has a group of output lines, which begin with the line's number, from 0, and
+/// " ||| ". As nothing says where the last group ends, the last group counts as incomplete.
+class PartialOutput {
+ public:
+  /// Opens FILE.partial, or makes it, and finds out how far it goes. Throws Error if another process writes it, or if
+  /// `n_best` and it is no n-best list.
+  PartialOutput(const std::string& path, bool n_best);
+
+  /// Returns the number of input lines whose output is complete.
+  std::int64_t done() const { return done_; }
+  /// Returns the output of the first and of the last of these lines.
+  const std::string& first_output() const { return first_; }
+  const std::string& last_output() const { return last_; }
+  const std::string& name() const { return name_; }
+
+  /// Cuts off what follows the complete output, and goes on writing there.
+  void cut();
+  /// Returns the stream to write the output to, after cut().
+  std::ostream& stream() { return stream_; }
+  /// Renames the complete file to FILE.
+  void commit();
+
+ private:
+  void measure(bool n_best);
+
+  std::string path_, target_, name_;
+  std::optional<FdStreamBuf> buffer_;
+  std::ostream stream_{nullptr};
+  std::int64_t done_ = 0, size_ = 0;
+  std::string first_, last_;
+};
+
+/// Returns whether the output FILE of such a job is there, complete.
+bool is_complete(const std::string& path);
+
+}  // namespace heed
