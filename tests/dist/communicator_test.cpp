@@ -27,6 +27,25 @@ TEST_CASE("ranks: texts of every length are gathered in order") {
   CHECK(no_other_ranks().gather("alone") == std::vector<std::string>{"alone"});
 }
 
+TEST_CASE("ranks: the text of rank 0 is copied to all") {
+  for (const std::string text : {"", "a", "a longer text"}) {
+    std::vector<std::string> found(3, "own");
+    run_ranks(3, [&](Communicator& ranks) {
+      std::string& own = found[static_cast<std::size_t>(ranks.rank())];
+      if (ranks.rank() == 0) own = text;
+      ranks.broadcast_text(own);
+    });
+    CHECK(found == std::vector<std::string>(3, text));
+  }
+}
+
+TEST_CASE("ranks: the largest and the smallest number") {
+  run_ranks(3, [&](Communicator& ranks) {
+    CHECK(ranks.largest(ranks.rank()) == 2);
+    CHECK(ranks.smallest(5 - ranks.rank()) == 3);
+  });
+}
+
 TEST_CASE("ranks: an error of some is told once by rank 0, and ends all") {
   struct Outcome {
     std::string message;
