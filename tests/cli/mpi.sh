@@ -14,7 +14,7 @@ fi
 ranks() {
   local number=$1 code
   shift
-  if [ "$number" -eq 0 ]; then "$@"; else timeout 60 mpirun -n "$number" "$@" 2>messages; fi
+  if [ "$number" -eq 0 ]; then "$@"; else timeout -k 5 60 mpirun -n "$number" "$@" 2>messages; fi
   code=$?
   [ "$number" -eq 0 ] || grep -E '^(train|translate):|noticed' messages >&2
   return "$code"

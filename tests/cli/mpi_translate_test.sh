@@ -72,7 +72,7 @@ if ldd "$translate" | grep -q libmpi; then fail "translate is linked to MPI"; fi
 for _ in $(seq 80); do cat source; done >long
 killed() { # killed COMMAND...: runs COMMAND on three ranks until it is at work, and kills the newest rank
   rm -f .whole.*.tmp
-  timeout 60 mpirun -n 3 "$@" >out 2>messages &
+  timeout -k 5 60 mpirun -n 3 "$@" >out 2>messages &
   local launcher=$!
   for _ in $(seq 100); do
     find . -name 'whole.partial' -size +0 -o -name '.whole.*.tmp' -size +0 | grep -q . && break

@@ -128,7 +128,8 @@ int launched_rank() {
 
 namespace {
 
-/// Returns the path of the module mpi.so, which is installed in a folder beside that of the programs.
+/// Returns the path of the module mpi.so, which is installed in a folder beside that of the programs. Another program
+/// that uses the library finds it where heed is installed.
 std::string module_path() {
   char program[PATH_MAX] = "";
   if (::readlink("/proc/self/exe", program, sizeof program - 1) < 0) return HEED_MPI_MODULE;
@@ -146,7 +147,8 @@ std::unique_ptr<Communicator> make_communicator() {
                      "this heed was built without MPI (install an MPI library, such as libopenmpi-dev, and build again "
                      "with -DHEED_MPI=ON)");
   // The modules of Open MPI look up the functions of its main library among all global functions.
-  void* const module = ::dlopen(module_path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* module = ::dlopen(module_path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!module) module = ::dlopen(HEED_INSTALLED_MPI_MODULE, RTLD_NOW | RTLD_GLOBAL);
   void* const make = module ? ::dlsym(module, "heed_make_mpi_communicator") : nullptr;
   if (!make) {
     const char* const reason = ::dlerror();
