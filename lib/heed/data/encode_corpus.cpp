@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <sstream>
 
 #include "heed/data/word_alignment.h"
 
@@ -226,29 +225,18 @@ ParallelCorpus encode_corpus(const CorpusText& text, ThreadPool& pool, Log& log,
 }
 
 void CorpusReport::add_up(Communicator& ranks) {
-  const auto first = [](Position& position, const Position& other) {
-    if (other.line > 0 && (position.line == 0 || other.line < position.line)) position = other;
-  };
-  std::int64_t* const sums[] = {&pairs,          &empty,          &too_long,     &source_pieces, &target_pieces,
-                                &source_unknown, &target_unknown, &source_words, &target_words};
-  std::int64_t* const maxima[] = {&longest_source, &longest_target};
-  std::ostringstream own;
-  for (const std::int64_t* number : sums) own << *number << ' ';
-  for (const std::int64_t* number : maxima) own << *number << ' ';
-  for (const Position& position : {first_empty, first_too_long}) own << position.line << ' ' << position.file << '\n';
-  *this = {};
-  for (const std::string& text : ranks.gather(own.str())) {
-    std::istringstream in(text);
-    std::int64_t value = 0;
-    for (std::int64_t* number : sums) in >> value, *number += value;
-    for (std::int64_t* number : maxima) in >> value, *number = std::max(*number, value);
-    for (Position* position : {&first_empty, &first_too_long}) {
-      Position other;
-      in >> other.line;
-      in.get();
-      std::getline(in, other.file);
-      first(*position, other);
-    }
+  std::int64_t* const counts[] = {&pairs,          &empty,          &too_long,     &source_pieces, &target_pieces,
+                                  &source_unknown, &target_unknown, &source_words, &target_words};
+  std::vector<std::int64_t> sums;
+  for (const std::int64_t* count : counts) sums.push_back(*count);
+  heed::add_up(ranks, sums);
+  for (std::size_t i = 0; i < sums.size(); ++i) *counts[i] = sums[i];
+  for (std::int64_t* longest : {&longest_source, &longest_target}) *longest = ranks.largest(*longest);
+  for (Position* first : {&first_empty, &first_too_long}) {
+    const std::vector<std::string> files = ranks.gather(first->file), lines = ranks.gather(std::to_string(first->line));
+    for (std::size_t r = 0; r < files.size(); ++r)
+      if (const std::int64_t line = std::stoll(lines[r]); line > 0 && (first->line == 0 || line < first->line))
+        *first = {files[r], line};
   }
 }
 

@@ -12,33 +12,16 @@ namespace {
 /// The number of blocks that are read, and sent to other ranks, at a time.
 constexpr std::int64_t kBlocksAtOnce = 64;
 
-/// Calls take(text) for each of the texts that were put together by pack().
-template <class Take>
-void unpack(std::string_view packed, Take take) {
-  while (!packed.empty()) {
-    std::int64_t size = 0;
-    std::memcpy(&size, packed.data(), sizeof size);
-    take(packed.substr(sizeof size, static_cast<std::size_t>(size)));
-    packed.remove_prefix(sizeof size + static_cast<std::size_t>(size));
-  }
-}
-
-void pack(std::string& packed, std::string_view text) {
-  const auto size = std::ssize(text);
-  packed.append(reinterpret_cast<const char*>(&size), sizeof size).append(text);
-}
-
 /// Returns the texts of all ranks: element i is element i / size of rank i % size.
 std::vector<std::string> gather_in_turn(Communicator& ranks, const std::string& packed) {
   std::vector<std::string> out;
   const std::vector<std::string> all = ranks.gather(packed);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::size_t i = rank;
-    unpack(all[rank], [&](std::string_view text) {
+    std::string_view rest = all[rank];
+    for (std::size_t i = rank; !rest.empty(); i += all.size()) {
       out.resize(std::max(out.size(), i + 1));
-      out[i] = text;
-      i += all.size();
-    });
+      out[i] = take_part(rest);
+    }
   }
   return out;
 }
@@ -53,7 +36,7 @@ TrainingCorpus::TrainingCorpus(Communicator& ranks, const std::optional<ShuffleW
 void TrainingCorpus::add(const std::vector<ParallelCorpus>& blocks) {
   if (!file_) {
     std::string packed;
-    for (const ParallelCorpus& block : blocks) pack(packed, block.bytes());
+    for (const ParallelCorpus& block : blocks) add_part(packed, block.bytes());
     for (const std::string& bytes : gather_in_turn(ranks_, packed)) present_.append(bytes);
     return;
   }
@@ -75,7 +58,7 @@ void TrainingCorpus::finish() {
     return;
   }
   std::string packed;
-  for (const Block& block : blocks_) pack(packed, {reinterpret_cast<const char*>(&block), sizeof block});
+  for (const Block& block : blocks_) add_part(packed, {reinterpret_cast<const char*>(&block), sizeof block});
   blocks_.clear();
   for (const std::string& bytes : gather_in_turn(ranks_, packed)) {
     Block block;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -55,6 +56,30 @@ void Communicator::broadcast_text(std::string& text) {
   broadcast(std::as_writable_bytes(std::span(&size, 1)));
   text.resize(static_cast<std::size_t>(size));
   broadcast(std::as_writable_bytes(std::span(text)));
+}
+
+void add_up(Communicator& ranks, std::span<std::int64_t> numbers) {
+  const auto count = std::ssize(numbers);
+  std::vector<std::int64_t> all(numbers.size() * static_cast<std::size_t>(ranks.size()));
+  std::ranges::copy(numbers, all.begin() + ranks.rank() * count);
+  std::vector<Slice> parts;
+  for (std::int64_t r = 0; r < ranks.size(); ++r) parts.push_back({r * count, (r + 1) * count});
+  all_gather_elements(ranks, std::span(all), parts);
+  std::ranges::fill(numbers, 0);
+  for (std::size_t i = 0; i < all.size(); ++i) numbers[i % numbers.size()] += all[i];
+}
+
+void add_part(std::string& text, std::string_view part) {
+  const std::uint64_t size = part.size();
+  text.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
+}
+
+std::string_view take_part(std::string_view& text) {
+  std::uint64_t size = 0;
+  std::memcpy(&size, text.data(), sizeof size);
+  const std::string_view part = text.substr(sizeof size, size);
+  text.remove_prefix(sizeof size + part.size());
+  return part;
 }
 
 Communicator& no_other_ranks() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/base/error.h"
@@ -80,6 +81,14 @@ void all_gather_elements(Communicator& ranks, std::span<T> array, std::span<cons
   for (const Slice& each : parts) bytes.push_back({each.begin * size, each.end * size});
   ranks.all_gather(std::as_writable_bytes(array), bytes);
 }
+
+/// Replaces each of the numbers by the sum of this number on all ranks.
+void add_up(Communicator& ranks, std::span<std::int64_t> numbers);
+
+/// Appends `part` to `text` in a form from which take_part() takes it again.
+void add_part(std::string& text, std::string_view part);
+/// Takes the first part away from `text`, which add_part() has made.
+std::string_view take_part(std::string_view& text);
 
 /// Returns the part of `count` pieces of work that a rank does. The parts of all ranks follow one another.
 inline Slice share_of_rank(std::int64_t count, const Communicator& ranks, int rank) {

@@ -57,15 +57,4 @@ void warn_of_different_processors(Communicator& ranks, Log& log) {
              "): the bits of the result depend on which rank computes what");
 }
 
-void add_up(Communicator& ranks, std::span<std::int64_t> numbers) {
-  const auto count = std::ssize(numbers);
-  std::vector<std::int64_t> all(numbers.size() * static_cast<std::size_t>(ranks.size()));
-  std::ranges::copy(numbers, all.begin() + ranks.rank() * count);
-  std::vector<Slice> parts;
-  for (std::int64_t r = 0; r < ranks.size(); ++r) parts.push_back({r * count, (r + 1) * count});
-  all_gather_elements(ranks, std::span(all), parts);
-  std::ranges::fill(numbers, 0);
-  for (std::size_t i = 0; i < all.size(); ++i) numbers[i % numbers.size()] += all[i];
-}
-
 }  // namespace heed

@@ -38,7 +38,4 @@ std::string describe_options(const FieldList& all, const FieldList& common);
 /// Warns if the ranks have different instruction sets.
 void warn_of_different_processors(Communicator& ranks, Log& log);
 
-/// Replaces each of the numbers by the sum of this number on all ranks.
-void add_up(Communicator& ranks, std::span<std::int64_t> numbers);
-
 }  // namespace heed

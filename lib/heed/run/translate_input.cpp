@@ -1,7 +1,6 @@
 #include "heed/run/translate_input.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "heed/base/error.h"
@@ -26,19 +25,6 @@ std::vector<int> owners(const std::vector<TranslateLine>& lines, int ranks) {
 }
 
 }  // namespace
-
-void add_part(std::string& text, std::string_view part) {
-  const std::uint64_t size = part.size();
-  text.append(reinterpret_cast<const char*>(&size), sizeof size).append(part);
-}
-
-std::string_view take_part(std::string_view& text) {
-  std::uint64_t size = 0;
-  std::memcpy(&size, text.data(), sizeof size);
-  const std::string_view part = text.substr(sizeof size, size);
-  text.remove_prefix(sizeof size + part.size());
-  return part;
-}
 
 TranslateInput::TranslateInput(const TranslateOptions& options, std::istream& in, Communicator& ranks, int threads)
     : ranks_(ranks),

@@ -89,9 +89,4 @@ class TranslateInput {
   std::exception_ptr error_;
 };
 
-/// Appends `part` to `text` in a form from which take_part() takes it again.
-void add_part(std::string& text, std::string_view part);
-/// Takes the first part away from `text`, which add_part() has made.
-std::string_view take_part(std::string_view& text);
-
 }  // namespace heed
