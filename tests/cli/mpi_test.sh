@@ -6,6 +6,7 @@ train=$HEED_BIN/train
 data=$HEED_SOURCE/data
 command -v h5diff >/dev/null || { echo "no h5diff (hdf5-tools)"; exit 77; }
 source "$HEED_SOURCE/tests/cli/mpi.sh"
+export -f ranks
 
 head -n 500 "$data/train.en" >train.en
 head -n 500 "$data/train.fr" >train.fr
@@ -33,6 +34,9 @@ for shape in '0 2' '2 1' '2 2' '4 1' '3 1'; do
 done
 paste train.en train.fr | ranks 2 "$train" -q --tsv - "${options[@]}" --valid-freq 2e -j 1 --after 4e -m stdin.h5 || fail "standard input: exit $?"
 same stdin.h5
+# What is read wrong is told once, though all ranks read it.
+printf 'a\tb\nno tabulator\n' >bad.tsv
+expect 1 '' 'train: standard input:2: *' bash -c 'ranks 3 "$@" <bad.tsv' bash "$train" -q --tsv - "${options[@]}" -m new.h5
 
 # A text that is on the disks of all ranks. Its blocks have more than 1,000 lines.
 window=(-t "$data/train.en" "$data/train.fr" "${options[@]}" --shuffle-window 3000 --tempdir . --mini-batch-words 4000 --after 12u)
@@ -48,7 +52,7 @@ ranks 3 "$train" "${files[@]}" "${options[@]}" -j 1 --after 1e -m log.h5 --log-f
 [ "$(grep -c '^event' records)" -eq 1 ] && [ "$(cut -f 1 records | grep -c finished)" -eq 1 ] || fail "the records: $(cat records)"
 
 # Killed and interrupted on four ranks, continued on two and on one. long: a training that takes long enough to be met.
-long=("${files[@]}" "${options[@]}" -j 1 --save-freq 10u --valid-freq 50e --after 300e)
+long=("${files[@]}" "${options[@]}" -j 1 --save-freq 10u --valid-freq 50e --after 200e)
 "$train" -q "${long[@]}" -m whole.h5 || fail "the long training: exit $?"
 interrupt() { # interrupt SIGNAL PROCESS-PATTERN MODEL: prints the exit code of a training that gets the signal
   timeout 60 mpirun -n 4 "$train" "${long[@]}" -m "$3" >out 2>messages &

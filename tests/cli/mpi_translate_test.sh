@@ -5,7 +5,6 @@ source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
 source "$HEED_SOURCE/tests/cli/mpi.sh"
 translate=$HEED_BIN/translate
 export -f ranks
-export OMPI_MCA_odls_base_sigkill_timeout=0 # mpirun waits no second after an error
 
 head -n 200 "$HEED_SOURCE/data/train.en" >en
 head -n 200 "$HEED_SOURCE/data/train.fr" >fr
@@ -72,7 +71,7 @@ if ldd "$translate" | grep -q libmpi; then fail "translate is linked to MPI"; fi
 for _ in $(seq 80); do cat source; done >long
 killed() { # killed COMMAND...: runs COMMAND on three ranks until it is at work, and kills the newest rank
   rm -f .whole.*.tmp
-  timeout -k 5 60 mpirun -n 3 "$@" >out 2>messages &
+  timeout -k 5 60 mpirun --mca odls_base_sigkill_timeout 0 -n 3 "$@" >out 2>messages &
   local launcher=$!
   for _ in $(seq 100); do
     find . -name 'whole.partial' -size +0 -o -name '.whole.*.tmp' -size +0 | grep -q . && break

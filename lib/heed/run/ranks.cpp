@@ -48,6 +48,24 @@ std::string describe_options(const FieldList& all, const FieldList& common) {
   return out;
 }
 
+SharedInput::int_type SharedInput::underflow() {
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
+  // The first letter says whether text follows, or the message of an error.
+  constexpr char kText = 't', kError = 'e';
+  if (ranks_.rank() == 0) try {
+      block_.resize(1 + kBlock);
+      const std::streamsize read = in_.rdbuf()->sgetn(block_.data() + 1, kBlock);
+      block_.resize(1 + static_cast<std::size_t>(read));
+      block_[0] = kText;
+    } catch (const Error& error) {
+      block_ = kError + std::string(error.what());
+    }
+  ranks_.broadcast_text(block_);
+  if (block_[0] == kError) throw Error(block_.substr(1));
+  setg(block_.data(), block_.data() + 1, block_.data() + block_.size());
+  return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
+}
+
 void warn_of_different_processors(Communicator& ranks, Log& log) {
   const std::string own(instruction_set_name(instruction_set()));
   const std::vector<std::string> all = ranks.gather(own);

@@ -4,8 +4,9 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <istream>
 #include <ostream>
-#include <span>
+#include <streambuf>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,23 @@ void check_same(Communicator& ranks, std::string_view does, const std::function<
 /// Describes the program and all options that ranks must have in common, one on each line. `all` are the tool's options
 /// and `common` those that every tool has, which may differ; so may --threads.
 std::string describe_options(const FieldList& all, const FieldList& common);
+
+/// What rank 0 reads from a stream, on all ranks: launchers give standard input to rank 0 alone. The text is handed out
+/// in blocks, when the ranks have read the block before, so that no rank holds more of it. All ranks must read alike,
+/// as they call the functions of Communicator. An error of the stream is thrown on all ranks.
+class SharedInput : public std::streambuf {
+ public:
+  /// `in` is read on rank 0 only.
+  SharedInput(Communicator& ranks, std::istream& in) : ranks_(ranks), in_(in) {}
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  Communicator& ranks_;
+  std::istream& in_;
+  std::string block_;
+};
 
 /// Warns if the ranks have different instruction sets.
 void warn_of_different_processors(Communicator& ranks, Log& log);

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <fstream>
 #include <functional>
+#include <istream>
 #include <optional>
-#include <sstream>
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
@@ -88,21 +88,13 @@ void check_writable(const std::string& path) {
 }
 
 /// Throws UsageError where one of several ranks would read standard input as one of two files: launchers give it to
-/// rank 0 alone, and shared_input() shares it out where it is the only input.
+/// rank 0 alone, and SharedInput hands it out where it is the only input.
 void check_input(const TrainOptions& options) {
   const auto reads = [](const std::vector<std::string>& files) {
     return files.size() == 2 && std::ranges::find(files, "-") != files.end();
   };
   if (reads(options.train_sets) || reads(options.valid_sets) || options.guided_alignment == "-")
     throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
-}
-
-/// Returns what rank 0 reads from standard input, on all ranks: launchers give it to rank 0 alone.
-std::string shared_input(Communicator& ranks, std::istream& in) {
-  std::string text;
-  if (ranks.rank() == 0) text.assign(std::istreambuf_iterator<char>(in), {});
-  ranks.broadcast_text(text);
-  return text;
 }
 
 /// Trains, as one rank of several or alone.
@@ -123,14 +115,13 @@ int train(const TrainOptions& options, std::istream& in, Rank& self) {
     if (left > 0) log.detail("removed " + format_count(left) + " temporary files of killed trainings");
   });
   if (!options.check && !options.dry_run) interrupts.emplace(is_first ? notice : "");
-  std::istringstream shared;
-  const bool shares = ranks.size() > 1 && (options.tsv == "-" || options.valid_sets == std::vector<std::string>{"-"});
-  if (shares) shared.str(shared_input(ranks, in));
+  SharedInput shared(ranks, in);
+  std::istream input(ranks.size() > 1 ? &shared : in.rdbuf());
   std::optional<TrainSession> made;
-  run_together(ranks, [&] { made.emplace(options, shares ? shared : in, log, ranks); });
+  run_together(ranks, [&] { made.emplace(options, input, log, ranks); });
   TrainSession& session = *made;
   session.read_texts();
-  run_together(ranks, [&] { session.read_validation(shares ? shared : in); });
+  run_together(ranks, [&] { session.read_validation(input); });
   run_together(ranks, [&] { session.load(!options.check); });
   session.agree_on_speed();
   run_together(ranks, [&] { session.plan(); });
