@@ -3,32 +3,31 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/decode/hypothesis_tree.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {
 
-/// One token of a hypothesis, and the node of the preceding token (-1: none). Hypotheses that begin alike share nodes.
-struct Node {
-  std::int32_t parent, token;
-  float log_probability;
-};
-
-/// An unfinished hypothesis: the node of its last token (-1: no token yet) and the sum of its log-probabilities.
+/// An unfinished hypothesis: the node of its last token and the sum of its log-probabilities.
 struct Alive {
-  std::int32_t node = -1;
+  std::int32_t node = HypothesisTree::kRoot;
   double sum = 0;
 };
 
-struct Sentence {
-  int index = 0;
+/// The unfinished hypotheses of a sentence, or of one of the sentence's groups.
+struct Beam {
+  int sentence = 0;
+  int group = 0;
   int longest = 0;
   std::vector<Alive> alive;
+  std::size_t finished = 0;  ///< the number of its hypotheses that are finished
 };
 
-/// A continuation of the hypothesis in `row` by `token`; `sum` includes the log-probability of `token`.
+/// A continuation of the hypothesis in `row` by `token`; `sum` includes the log-probability of `token`. `rank` is `sum`
+/// without what the token costs because earlier groups have it.
 struct Candidate {
-  double sum;
+  double rank, sum;
   std::int32_t row, token;
   float log_probability;
 };
@@ -36,16 +35,28 @@ struct Candidate {
 class BeamSearch {
  public:
   BeamSearch(StepModel& model, const PackedIds& source, const SearchOptions& options)
-      : model_(model), options_(options), finished_(static_cast<std::size_t>(source.sequences())), device_{arena_} {
+      : model_(model),
+        options_(options),
+        size_(static_cast<std::size_t>(options.beam_size / options.beam_groups)),
+        finished_(static_cast<std::size_t>(source.sequences())),
+        device_{arena_} {
     model.start(source);
     for (int s = 0; s < source.sequences(); ++s)
-      sentences_.push_back({s, options.longest(source.packed().length(s)), {Alive()}});
-    tokens_.assign(sentences_.size(), kStartId);
+      for (int group = 0; group < options.beam_groups; ++group) {
+        beams_.push_back({s, group, options.longest(source.packed().length(s)), {Alive()}});
+        parents_.push_back(s);
+      }
+    if (options.beam_groups > 1) model.reorder(parents_);
+    tokens_.assign(beams_.size(), kStartId);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
-    for (length_ = 1; !sentences_.empty(); ++length_) step();
-    for (auto& hypotheses : finished_) keep_best(hypotheses, options_.results());
+    for (length_ = 1; !beams_.empty(); ++length_) step();
+    for (auto& hypotheses : finished_) {
+      if (hypotheses.empty()) hypotheses.push_back({});  // no continuation was possible: the translation is empty
+      if (options_.beam_groups > 1) drop_repeated(hypotheses);
+      keep_best(hypotheses, options_.results());
+    }
     return std::move(finished_);
   }
 
@@ -63,14 +74,28 @@ class BeamSearch {
     parents_.clear();
     tokens_.clear();
     std::int32_t row = 0;
-    for (Sentence& sentence : sentences_) {
-      const auto rows = static_cast<std::int32_t>(sentence.alive.size());
-      rank(sentence, row, values, ids);
-      advance(sentence, row);
+    int sentence = -1;
+    std::size_t first_token = 0;  // where the tokens of the sentence's groups begin in tokens_
+    for (Beam& beam : beams_) {
+      if (beam.sentence != sentence) first_token = tokens_.size();
+      sentence = beam.sentence;
+      const auto rows = static_cast<std::int32_t>(beam.alive.size());
+      rank(beam, row, values, ids, std::span(tokens_).subspan(first_token));
+      advance(beam, row);
       row += rows;
     }
-    std::erase_if(sentences_, [](const Sentence& sentence) { return sentence.alive.empty(); });
-    if (!sentences_.empty() && !unmoved(row)) model_.reorder(parents_);
+    std::erase_if(beams_, [](const Beam& beam) { return beam.alive.empty(); });
+    if (!beams_.empty() && !unmoved(row)) model_.reorder(parents_);
+  }
+
+  /// Removes hypotheses that are equal to an earlier one.
+  static void drop_repeated(std::vector<Hypothesis>& hypotheses) {
+    for (std::size_t i = 0; i < hypotheses.size(); ++i)
+      hypotheses.erase(std::remove_if(hypotheses.begin() + static_cast<std::ptrdiff_t>(i) + 1, hypotheses.end(),
+                                      [&](const Hypothesis& other) {
+                                        return other.ids == hypotheses[i].ids && other.sum == hypotheses[i].sum;
+                                      }),
+                       hypotheses.end());
   }
 
   /// Returns whether each of the `rows` hypotheses continues in its own row of the model, so that the model's rows need
@@ -82,11 +107,13 @@ class BeamSearch {
     return true;
   }
 
-  /// Sets candidates_ to the best 2K continuations of a sentence's hypotheses, best first (K is the beam size). When
-  /// sums are equal, the continuation with the lower row comes first, then the one with the lower token id.
-  void rank(const Sentence& sentence, std::int32_t first_row, Tensor<float> values, Tensor<std::int32_t> ids) {
+  /// Sets candidates_ to the best 2K continuations of a beam's hypotheses, best first (K is the beam's size). When they
+  /// rank the same, the continuation with the lower row comes first, then the one with the lower token id. `earlier`
+  /// are the tokens by which earlier groups of the sentence go on.
+  void rank(const Beam& beam, std::int32_t first_row, Tensor<float> values, Tensor<std::int32_t> ids,
+            std::span<const std::int32_t> earlier) {
     candidates_.clear();
-    for (std::size_t i = 0; i < sentence.alive.size(); ++i) {
+    for (std::size_t i = 0; i < beam.alive.size(); ++i) {
       const std::int32_t row = first_row + static_cast<std::int32_t>(i);
       if (std::isnan(values.row(row)[0])) fail_not_a_number();
       for (std::int64_t j = 0; j < values.columns(); ++j) {
@@ -94,73 +121,65 @@ class BeamSearch {
         if (is_forbidden(token) || (token == kEndId && length_ <= options_.min_output_length)) continue;
         const float log_probability = values.row(row)[j];
         if (!std::isfinite(log_probability)) continue;
-        candidates_.push_back(
-            {sentence.alive[i].sum + static_cast<double>(log_probability), row, token, log_probability});
+        const double sum = beam.alive[i].sum + static_cast<double>(log_probability);
+        const auto same = static_cast<double>(std::ranges::count(earlier, token));
+        candidates_.push_back({sum - options_.diversity_strength * same, sum, row, token, log_probability});
       }
     }
-    const auto count = std::min(candidates_.size(), static_cast<std::size_t>(2 * options_.beam_size));
+    const auto count = std::min(candidates_.size(), 2 * size_);
     std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(count), candidates_.end(),
                       [](const Candidate& a, const Candidate& b) {
-                        if (a.sum != b.sum) return a.sum > b.sum;
+                        if (a.rank != b.rank) return a.rank > b.rank;
                         if (a.row != b.row) return a.row < b.row;
                         return a.token < b.token;
                       });
     candidates_.resize(count);
   }
 
-  /// Finishes those of the sentence's K best continuations that end with </s>. The K best continuations without </s>
-  /// become the sentence's next hypotheses (K is the beam size).
-  void advance(Sentence& sentence, std::int32_t first_row) {
-    auto& finished = finished_[static_cast<std::size_t>(sentence.index)];
-    const auto beam = static_cast<std::size_t>(options_.beam_size);
+  /// Finishes those of the beam's K best continuations that end with </s>. The K best continuations without </s> become
+  /// the beam's next hypotheses (K is the beam's size).
+  void advance(Beam& beam, std::int32_t first_row) {
     std::vector<Alive> next;
     const std::size_t rows_before = parents_.size();
-    for (std::size_t i = 0; i < candidates_.size() && next.size() < beam; ++i) {
+    for (std::size_t i = 0; i < candidates_.size() && next.size() < size_; ++i) {
       const Candidate& candidate = candidates_[i];
-      const std::int32_t parent = sentence.alive[static_cast<std::size_t>(candidate.row - first_row)].node;
+      const std::int32_t parent = beam.alive[static_cast<std::size_t>(candidate.row - first_row)].node;
       if (candidate.token == kEndId) {
-        if (i < beam) finish(finished, parent, candidate.sum, &candidate.log_probability);
+        if (i < size_) finish(beam, parent, candidate.sum, &candidate.log_probability);
         continue;
       }
-      nodes_.push_back({parent, candidate.token, candidate.log_probability});
-      next.push_back({static_cast<std::int32_t>(nodes_.size()) - 1, candidate.sum});
+      next.push_back({tree_.add(parent, candidate.token, candidate.log_probability), candidate.sum});
       parents_.push_back(candidate.row);
       tokens_.push_back(candidate.token);
     }
-    const bool at_limit = length_ >= sentence.longest;
+    const bool at_limit = length_ >= beam.longest;
     if (at_limit)
-      for (const Alive& alive : next) finish(finished, alive.node, alive.sum, nullptr);
-    sentence.alive = std::move(next);
-    if (at_limit || finished.size() >= beam || sentence.alive.empty()) {
-      if (finished.empty()) finished.push_back({});  // no continuation is possible: the translation is empty
-      sentence.alive.clear();
+      for (const Alive& alive : next) finish(beam, alive.node, alive.sum, nullptr);
+    beam.alive = std::move(next);
+    if (at_limit || beam.finished >= size_ || beam.alive.empty()) {
+      beam.alive.clear();
       parents_.resize(rows_before);
       tokens_.resize(rows_before);
     }
   }
 
-  /// Adds the hypothesis that ends at `node` to `finished`. `end` is the log-probability of </s>, or null when the
+  /// Finishes the hypothesis of a beam that ends at `node`. `end` is the log-probability of </s>, or null when the
   /// hypothesis ended at the length limit.
-  void finish(std::vector<Hypothesis>& finished, std::int32_t node, double sum, const float* end) {
-    Hypothesis hypothesis;
-    for (; node >= 0; node = nodes_[static_cast<std::size_t>(node)].parent) {
-      hypothesis.ids.push_back(nodes_[static_cast<std::size_t>(node)].token);
-      hypothesis.log_probabilities.push_back(nodes_[static_cast<std::size_t>(node)].log_probability);
-    }
-    std::reverse(hypothesis.ids.begin(), hypothesis.ids.end());
-    std::reverse(hypothesis.log_probabilities.begin(), hypothesis.log_probabilities.end());
-    if (end) hypothesis.log_probabilities.push_back(*end);
-    hypothesis.sum = sum;
+  void finish(Beam& beam, std::int32_t node, double sum, const float* end) {
+    Hypothesis hypothesis = tree_.hypothesis(node, sum, end);
     hypothesis.score = options_.final_score(sum, static_cast<int>(hypothesis.log_probabilities.size()));
-    finished.push_back(std::move(hypothesis));
+    finished_[static_cast<std::size_t>(beam.sentence)].push_back(std::move(hypothesis));
+    ++beam.finished;
   }
 
   StepModel& model_;
   const SearchOptions& options_;
+  // The number of hypotheses in a beam.
+  std::size_t size_;
   std::vector<std::vector<Hypothesis>> finished_;
-  // Sentences with unfinished hypotheses. The model's rows hold the hypotheses sentence by sentence, in this order.
-  std::vector<Sentence> sentences_;
-  std::vector<Node> nodes_;
+  // The beams with unfinished hypotheses. The model's rows hold the hypotheses beam by beam, in this order.
+  std::vector<Beam> beams_;
+  HypothesisTree tree_;
   std::vector<std::int32_t> tokens_, parents_;
   std::vector<Candidate> candidates_;
   Arena arena_;

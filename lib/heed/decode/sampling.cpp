@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heed/base/random.h"
+#include "heed/decode/beam_search.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -46,12 +47,11 @@ class Sampler {
       return x != y ? x > y : a < b;
     };
     if (order_.empty()) return {kEndId, 0};  // no token is possible: the translation ends
-    const bool greedy = options_.temperature == 0;
     const bool cut = options_.top_k > 0 && static_cast<std::size_t>(options_.top_k) < order_.size();
-    const std::size_t keep = greedy ? 1 : cut ? static_cast<std::size_t>(options_.top_k) : order_.size();
+    const std::size_t keep = cut ? static_cast<std::size_t>(options_.top_k) : order_.size();
     std::partial_sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(keep), order_.end(), better);
     order_.resize(keep);
-    const std::int32_t token = greedy ? order_[0] : pick(scores, uniform);
+    const std::int32_t token = pick(scores, uniform);
     return {token, static_cast<float>(static_cast<double>(scores[static_cast<std::size_t>(token)]) - log_total)};
   }
 
@@ -88,9 +88,19 @@ struct Row {
   std::size_t sentence, result;
 };
 
+/// Returns the translations of a temperature of 0: all are that of greedy search.
+std::vector<std::vector<Hypothesis>> repeat_greedy(StepModel& model, const PackedIds& source, SearchOptions options) {
+  const auto results = static_cast<std::size_t>(options.results());
+  options.beam_size = 1;
+  std::vector<std::vector<Hypothesis>> out = beam_search(model, source, options);
+  for (std::vector<Hypothesis>& hypotheses : out) hypotheses.resize(results, Hypothesis(hypotheses.front()));
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::vector<Hypothesis>> sample(StepModel& model, const PackedIds& source, const SearchOptions& options) {
+  if (options.temperature == 0) return repeat_greedy(model, source, options);
   const auto sentences = static_cast<std::size_t>(source.sequences());
   const auto results = static_cast<std::size_t>(options.results());
   std::vector<std::vector<Hypothesis>> out(sentences, std::vector<Hypothesis>(results));

@@ -5,7 +5,9 @@
 
 #include "heed/base/error.h"
 #include "heed/decode/beam_search.h"
+#include "heed/decode/exhaustive_search.h"
 #include "heed/decode/sampling.h"
+#include "heed/decode/score_rules.h"
 
 namespace heed {
 
@@ -13,6 +15,9 @@ void SearchOptions::validate() const {
   if (search == SearchKind::beam && n_best > beam_size)
     throw UsageError("--n-best " + std::to_string(n_best) + " is more than --beam-size " + std::to_string(beam_size) +
                      " (raise --beam-size)");
+  if (beam_size % beam_groups != 0)
+    throw UsageError("--beam-groups " + std::to_string(beam_groups) + " does not divide --beam-size " +
+                     std::to_string(beam_size) + " (give a multiple of " + std::to_string(beam_groups) + " with -b)");
   if (min_output_length > max_output_length)
     throw UsageError("--min-output-length " + std::to_string(min_output_length) + " is more than --max-output-length " +
                      std::to_string(max_output_length));
@@ -30,7 +35,18 @@ double SearchOptions::final_score(double sum, int length) const {
 
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options) {
   if (source.sequences() == 0) return {};
-  return options.search == SearchKind::sample ? sample(model, source, options) : beam_search(model, source, options);
+  const std::vector<std::unique_ptr<ScoreRule>> rules = score_rules(options);
+  RuledStepModel ruled(model, rules);
+  StepModel& used = rules.empty() ? model : ruled;
+  switch (options.search) {
+    case SearchKind::exhaustive:
+      return exhaustive_search(used, source, options);
+    case SearchKind::sample:
+      return sample(used, source, options);
+    case SearchKind::beam:
+      break;
+  }
+  return beam_search(used, source, options);
 }
 
 }  // namespace heed

@@ -1,22 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/config/fields.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/step_model.h"
 
 namespace heed {
 
-enum class SearchKind { beam, sample };
+enum class SearchKind { beam, exhaustive, sample };
 
 template <>
 struct EnumNames<SearchKind> {
-  static constexpr std::pair<SearchKind, std::string_view> values[] = {{SearchKind::beam, "beam"},
-                                                                       {SearchKind::sample, "sample"}};
+  static constexpr std::pair<SearchKind, std::string_view> values[] = {
+      {SearchKind::beam, "beam"}, {SearchKind::exhaustive, "exhaustive"}, {SearchKind::sample, "sample"}};
 };
 
 /// The options of a search for translations.
@@ -27,11 +29,23 @@ struct SearchOptions {
   double normalize = 1;
   /// The exponent A of --length-penalty: if not 0, scores are divided by ((5 + length) / 6)^A (GNMT), not by length^A.
   double length_penalty = 0;
+  /// The weight B of the coverage penalty (GNMT), see decode/coverage.h; 0: none.
+  double coverage_penalty = 0;
   /// The number of translations to print for each line. With 0, the best one is printed as plain text.
   int n_best = 0;
   double max_length_factor = 3;
   int max_output_length = 1000;
   int min_output_length = 0;
+  /// No N pieces in a row occur twice in a translation; 0: no such rule.
+  int no_repeat_ngram_size = 0;
+  /// The log-probability of a piece that the translation has already is multiplied by this factor, at least 1.
+  double repetition_penalty = 1;
+  /// The number of groups of diverse beam search, which divides beam_size; 1 is ordinary beam search.
+  int beam_groups = 1;
+  /// What a group of hypotheses loses for a piece, each time that an earlier group has it in the same place.
+  double diversity_strength = 0.5;
+  /// The most beginnings of a translation that exhaustive search continues.
+  int max_expansions = 100000;
   double temperature = 1;
   /// Sampling draws from the top_k likeliest pieces only; 0: from all pieces.
   int top_k = 0;
@@ -43,7 +57,7 @@ struct SearchOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Search");
-    visit(search, {.name = "search", .help = "beam search, or random sampling from the model"});
+    visit(search, {.name = "search", .help = "beam search, exact (exhaustive) search, or random samples of the model"});
     visit(beam_size, {.name = "beam-size",
                       .help = "number of hypotheses kept in each step; 1 is greedy search",
                       .value = "N",
@@ -62,6 +76,12 @@ struct SearchOptions {
                            .value = "A",
                            .min = 0,
                            .max = 10});
+    visit(coverage_penalty, {.name = "coverage-penalty",
+                             .help = "add B times GNMT's coverage penalty to scores, for words that nothing translates",
+                             .value = "B",
+                             .min = 0,
+                             .max = 100,
+                             .implicit = "0.2"});
     visit(n_best, {.name = "n-best",
                    .help = "print the N best translations of each line, with number and score",
                    .value = "N",
@@ -77,8 +97,33 @@ struct SearchOptions {
           {.name = "max-output-length", .help = "longest output, in pieces", .value = "N", .min = 1, .max = 100000});
     visit(min_output_length,
           {.name = "min-output-length", .help = "shortest output, in pieces", .value = "N", .min = 0, .max = 100000});
+    visit(no_repeat_ngram_size, {.name = "no-repeat-ngram-size",
+                                 .help = "let no N pieces in a row occur twice in a translation; 0: allow it",
+                                 .value = "N",
+                                 .min = 0,
+                                 .max = 1000});
+    visit(repetition_penalty, {.name = "repetition-penalty",
+                               .help = "multiply the log-probability of pieces that a translation has already",
+                               .value = "F",
+                               .min = 1,
+                               .max = 100});
+    visit(beam_groups, {.name = "beam-groups",
+                        .help = "diverse beam search: the beam is G groups that avoid each other's pieces",
+                        .value = "G",
+                        .min = 1,
+                        .max = 1000});
+    visit(diversity_strength, {.name = "diversity-strength",
+                               .help = "what a piece costs that an earlier group has in the same place",
+                               .value = "L",
+                               .min = 0,
+                               .max = 100});
+    visit(max_expansions, {.name = "max-expansions",
+                           .help = "most beginnings that --search exhaustive continues, for each line",
+                           .value = "N",
+                           .min = 1,
+                           .max = 100000000});
     visit(temperature, {.name = "temperature",
-                        .help = "temperature of --search sample; 0 takes the likeliest piece",
+                        .help = "temperature of --search sample; 0 is greedy search",
                         .value = "T",
                         .min = 0,
                         .max = 100});
@@ -107,9 +152,20 @@ struct SearchOptions {
   double final_score(double sum, int length) const;
 };
 
+/// The error of exhaustive search when it has passed SearchOptions::max_expansions.
+class SearchTooLong : public Error {
+ public:
+  SearchTooLong(int sentence, const std::string& what) : Error(what), sentence_(sentence) {}
+  /// Returns the index of the source in the batch.
+  int sentence() const { return sentence_; }
+
+ private:
+  int sentence_;
+};
+
 /// Translates a batch of sources that end with `</s>`. Returns for each source at most options.results() hypotheses,
 /// best first. The hypotheses of a source do not depend on the other sources of the batch, and never contain `<pad>`,
-/// `<unk>` or `<s>`. Throws Error when the model computes NaN scores.
+/// `<unk>` or `<s>`. Throws Error when the model computes NaN scores, and SearchTooLong.
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options);
 
 }  // namespace heed

@@ -16,8 +16,10 @@
 #include "heed/base/threads.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/cost/translation_cost.h"
+#include "heed/decode/coverage.h"
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
+#include "heed/decode/score_rules.h"
 #include "heed/decode/translator.h"
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
@@ -48,9 +50,11 @@ class TranslateRun {
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)) {
     const Model<float>& first = *translator_.checkpoint(0).model;
-    if (!options.alignment.empty() && last_cross_attention(first) < 0)
-      throw UsageError("--alignment: " + options.models.front() + " is a model of the task " +
-                       std::string(architecture(first.config())) + ", which has no attention to the source");
+    const bool covers = search_.coverage_penalty > 0;
+    if ((covers || !options.alignment.empty()) && last_cross_attention(first) < 0)
+      throw UsageError((covers ? "--coverage-penalty: " : "--alignment: ") + options.models.front() +
+                       " is a model of the task " + std::string(architecture(first.config())) +
+                       ", which has no attention to the source");
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
@@ -96,8 +100,8 @@ class TranslateRun {
   }
 
   /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
-  /// compute the predicted cost. Work is counted only in beam search over the whole vocabulary without a draft model
-  /// and other ranks, the only search whose cost can be predicted.
+  /// compute the predicted cost. Work is counted only in plain beam search over the whole vocabulary without a draft
+  /// model and other ranks, the only search whose cost can be predicted.
   std::unique_ptr<StepModel> step_model() {
     if (!options_.draft_model.empty()) {
       auto speculative = translator_.speculative_step_model(options_.draft_length);
@@ -105,9 +109,9 @@ class TranslateRun {
       return speculative;
     }
     std::unique_ptr<StepModel> model = translator_.step_model();
-    if (!options_.stats || scoring_ || search_.search != SearchKind::beam || translator_.shortlist() ||
-        ranks_.size() > 1)
-      return model;
+    const bool plain = search_.search == SearchKind::beam && search_.beam_groups == 1 &&
+                       search_.coverage_penalty == 0 && score_rules(search_).empty() && !translator_.shortlist();
+    if (!options_.stats || scoring_ || !plain || ranks_.size() > 1) return model;
     auto counted = std::make_unique<CountedStepModel>(std::move(model));
     counted_.push_back(counted.get());
     return counted;
@@ -378,11 +382,25 @@ class TranslateRun {
       ids.push_back(kEndId);
       source.append(ids);
     }
-    const auto results = search(model, source, search_);
+    const auto results = hypotheses(batch, source, model);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
       line.output = format_->lines(translator_, line.number, line.source, results[k]);
       pieces_ += static_cast<std::int64_t>(results[k].front().ids.size());
+    }
+  }
+
+  std::vector<std::vector<Hypothesis>> hypotheses(std::span<const std::size_t> batch, const PackedIds& source,
+                                                  StepModel& model) {
+    try {
+      if (search_.coverage_penalty == 0) return search(model, source, search_);
+      SearchOptions all = search_;
+      all.n_best = search_.beam_size;
+      std::vector<std::vector<Hypothesis>> results = search(model, source, all);
+      rank_by_coverage(translator_, source, search_, results);
+      return results;
+    } catch (const SearchTooLong& error) {
+      throw Error({input_.name(), lines_[batch[static_cast<std::size_t>(error.sentence())]].number}, error.what());
     }
   }
 
@@ -514,6 +532,12 @@ void check_draft(const TranslateOptions& options, bool length_given) {
     return;
   }
   if (!options.score.empty()) throw UsageError("--draft-model: has no use with --score, which translates nothing");
+  if (options.search.search == SearchKind::exhaustive)
+    throw UsageError("--draft-model: has no use with --search exhaustive (leave one of them out)");
+  if (!score_rules(options.search).empty())
+    throw UsageError(
+        "--draft-model: has no use with --no-repeat-ngram-size and --repetition-penalty, for which all "
+        "scores are needed (leave one of them out)");
   if (options.search.search == SearchKind::sample)
     throw UsageError("--draft-model: has no use with --search sample (leave --search sample out and add -b 1)");
   if (options.search.beam_size != 1) throw UsageError("--draft-model: needs greedy search (add -b 1)");
@@ -538,11 +562,20 @@ void check_use(const TranslateOptions& options) {
     return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
   };
   const bool sampling = options.search.search == SearchKind::sample, scoring = !options.score.empty();
-  for (const std::string name : {"search", "beam-size", "n-best", "max-length-factor", "max-output-length",
-                                 "min-output-length", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
+  for (const std::string name :
+       {"search", "beam-size", "n-best", "coverage-penalty", "max-length-factor", "max-output-length",
+        "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups", "diversity-strength",
+        "max-expansions", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
     if (scoring && given(name)) throw UsageError("--" + name + ": has no use with --score, which translates nothing");
   for (const std::string name : {"temperature", "top-k", "top-p"})
     if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");
+  for (const std::string name : {"beam-groups", "coverage-penalty"})
+    if (options.search.search != SearchKind::beam && given(name))
+      throw UsageError("--" + name + ": needs beam search (leave --search out)");
+  if (options.search.beam_groups == 1 && given("diversity-strength"))
+    throw UsageError("--diversity-strength: needs groups (--beam-groups G)");
+  if (options.search.search != SearchKind::exhaustive && given("max-expansions"))
+    throw UsageError("--max-expansions: needs --search exhaustive");
   check_draft(options, given("draft-length"));
   if (options.resume) check_resume(options);
   if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");

@@ -1,0 +1,75 @@
+#include "heed/decode/score_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "heed/ops/top_k.h"
+#include "heed/text/strings/vocabulary.h"
+
+namespace heed {
+
+void NextTokens::lower(std::int32_t token, float log_probability) {
+  float& score = scores_[static_cast<std::size_t>(token)];
+  lost_ += std::exp(static_cast<double>(score - normalizer_)) - std::exp(static_cast<double>(log_probability));
+  score = log_probability + normalizer_;
+}
+
+void NextTokens::finish() {
+  float& pad = scores_[kPadId];
+  pad = normalizer_ + static_cast<float>(std::log(std::exp(static_cast<double>(pad - normalizer_)) + lost_));
+}
+
+void NoRepeatedNgram::apply(std::span<const std::int32_t> history, NextTokens& next) const {
+  const std::size_t before = size_ - 1;  // the tokens of an n-gram before its last one
+  if (history.size() < size_) return;
+  const std::span<const std::int32_t> last = history.last(before);
+  for (std::size_t i = 0; i + before < history.size(); ++i)
+    if (std::ranges::equal(history.subspan(i, before), last))
+      next.lower(history[i + before], -std::numeric_limits<float>::infinity());
+}
+
+void RepetitionPenalty::apply(std::span<const std::int32_t> history, NextTokens& next) const {
+  for (std::size_t i = 0; i < history.size(); ++i)
+    if (std::ranges::count(history.first(i), history[i]) == 0)
+      next.lower(history[i], factor_ * next.log_probability(history[i]));
+}
+
+std::vector<std::unique_ptr<ScoreRule>> score_rules(const SearchOptions& options) {
+  std::vector<std::unique_ptr<ScoreRule>> rules;
+  if (options.repetition_penalty > 1) rules.push_back(std::make_unique<RepetitionPenalty>(options.repetition_penalty));
+  if (options.no_repeat_ngram_size > 0)
+    rules.push_back(std::make_unique<NoRepeatedNgram>(options.no_repeat_ngram_size));
+  return rules;
+}
+
+void RuledStepModel::start(const PackedIds& source) {
+  model_.start(source);
+  histories_.assign(static_cast<std::size_t>(source.sequences()), {});
+}
+
+Tensor<float> RuledStepModel::step(std::span<const std::int32_t> tokens) {
+  const Tensor<float> scores = model_.step(tokens);
+  arena_.reset();
+  const Tensor<float> best = arena_.tensor<float>({scores.rows(), 1});
+  const Tensor<std::int32_t> ids = arena_.tensor<std::int32_t>({scores.rows(), 1});
+  log_softmax_top_k(device_, scores, 1, best.data(), ids.data());
+  for (std::int64_t r = 0; r < scores.rows(); ++r) {
+    std::vector<std::int32_t>& history = histories_[static_cast<std::size_t>(r)];
+    if (const std::int32_t token = tokens[static_cast<std::size_t>(r)]; token != kStartId) history.push_back(token);
+    float* const row = scores.row(r);
+    NextTokens next({row, static_cast<std::size_t>(scores.columns())}, row[ids.data()[r]] - best.data()[r]);
+    for (const auto& rule : rules_) rule->apply(history, next);
+    next.finish();
+  }
+  return scores;
+}
+
+void RuledStepModel::reorder(std::span<const std::int32_t> parents) {
+  model_.reorder(parents);
+  std::vector<std::vector<std::int32_t>> next;
+  for (const std::int32_t parent : parents) next.push_back(histories_[static_cast<std::size_t>(parent)]);
+  histories_ = std::move(next);
+}
+
+}  // namespace heed

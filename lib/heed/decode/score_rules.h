@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "heed/decode/search.h"
+#include "heed/decode/step_model.h"
+#include "heed/tensor/arena.h"
+
+namespace heed {
+
+/// The log-probabilities of the tokens that may follow a hypothesis, which rules lower.
+class NextTokens {
+ public:
+  /// `scores` are the scores of all tokens, of which `normalizer` is log(sum(exp(score))).
+  NextTokens(std::span<float> scores, float normalizer) : scores_(scores), normalizer_(normalizer) {}
+
+  float log_probability(std::int32_t token) const { return scores_[static_cast<std::size_t>(token)] - normalizer_; }
+  /// Lowers the log-probability of a token; minus infinity forbids it.
+  void lower(std::int32_t token, float log_probability);
+  /// Gives the probability that the tokens have lost to <pad>, which no search produces. So the log-probabilities of
+  /// all other tokens remain those of the model.
+  void finish();
+
+ private:
+  std::span<float> scores_;
+  float normalizer_;
+  double lost_ = 0;
+};
+
+/// A rule about the tokens that may follow a hypothesis ("logits processor"). As a rule only lowers log-probabilities,
+/// the sum of a hypothesis never rises with its length, on which exhaustive search relies.
+class ScoreRule {
+ public:
+  virtual ~ScoreRule() = default;
+  /// `history` are the tokens of the hypothesis so far.
+  virtual void apply(std::span<const std::int32_t> history, NextTokens& next) const = 0;
+};
+
+/// Forbids each token that would make the last `size` tokens of a hypothesis equal to earlier ones (Paulus et al.
+/// 2018).
+class NoRepeatedNgram : public ScoreRule {
+ public:
+  explicit NoRepeatedNgram(int size) : size_(static_cast<std::size_t>(size)) {}
+  void apply(std::span<const std::int32_t> history, NextTokens& next) const override;
+
+ private:
+  std::size_t size_;
+};
+
+/// Multiplies the log-probabilities of all tokens that a hypothesis has already by `factor`, at least 1: the penalty of
+/// CTRL (Keskar et al. 2019), for log-probabilities instead of logits, whose sign would matter.
+class RepetitionPenalty : public ScoreRule {
+ public:
+  explicit RepetitionPenalty(double factor) : factor_(static_cast<float>(factor)) {}
+  void apply(std::span<const std::int32_t> history, NextTokens& next) const override;
+
+ private:
+  float factor_;
+};
+
+/// Returns the rules that the options ask for, in the order in which they apply.
+std::vector<std::unique_ptr<ScoreRule>> score_rules(const SearchOptions& options);
+
+/// A StepModel whose scores follow rules. It may be used wherever the model may, at the price of computing all scores.
+class RuledStepModel : public StepModel {
+ public:
+  /// `model` and `rules` must outlive this object.
+  RuledStepModel(StepModel& model, std::span<const std::unique_ptr<ScoreRule>> rules)
+      : model_(model), rules_(rules), device_{arena_} {}
+  using StepModel::step;
+
+  std::int64_t vocabulary() const override { return model_.vocabulary(); }
+  void start(const PackedIds& source) override;
+  Tensor<float> step(std::span<const std::int32_t> tokens) override;
+  void reorder(std::span<const std::int32_t> parents) override;
+  void share_with(ThreadTeam* team) override { model_.share_with(team); }
+
+ private:
+  StepModel& model_;
+  std::span<const std::unique_ptr<ScoreRule>> rules_;
+  Arena arena_;
+  CpuContext device_;
+  // [row]: the tokens of the row's hypothesis, without <s>.
+  std::vector<std::vector<std::int32_t>> histories_;
+};
+
+}  // namespace heed
