@@ -44,6 +44,57 @@ expect 0 '' '' "$inspect" -m m.h5 -i src -t ref -o map.SVG
 [[ $(head -c 5 map.SVG) == '<?xml' ]] || fail "map.SVG is no SVG"
 expect 2 '' 'inspect-attention: -o map.pdf: there is no format for .pdf files (*' "$inspect" -m m.h5 -i src -t ref -o map.pdf
 
+# Summaries of all lines. The links that pharaoh writes are right by themselves.
+expect 0 $'kind\tlayer\thead\tsentences\tqueries\tentropy\tdistance\tlargest\tfirst\tend\nencoder\t1\t1\t2\t*\nencoder\t1\t2\t2\t*' '' \
+  "$inspect" -m m.h5 -i src --stats --kind encoder
+[ "$("$inspect" -m m.h5 -i src --stats --kind all | wc -l)" -eq 11 ] || fail "--stats does not show 2 heads of 1 + 2 + 2 layers"
+for head in 1 2 mean; do
+  "$inspect" -m m.h5 -i src -t ref -f pharaoh --layer 1 --head $head >gold
+  expect 0 $'kind\tlayer\thead\tlinks\tprecision\trecall\taer\ncross\t1\t'$head$'\t*\t1.0000\t1.0000\t0.0000' '' \
+    "$inspect" -m m.h5 -i src -t ref --gold gold --layer 1 --head $head
+done
+tr -- - p <gold >possible
+expect 0 $'*\ncross\t1\tmean\t*\t1.0000\t0.0000\t0.0000' '' "$inspect" -m m.h5 -i src -t ref --gold possible --layer 1 --head mean
+expect 0 '*lowest alignment error rate: 0.0000, layer 1, mean of heads' '' \
+  bash -c "'$inspect' -m m.h5 -i src -t ref --gold - --layer 1 --head mean -f table <gold"
+head -n 1 gold >short
+expect 1 '' 'inspect-attention: short: has 1 line, but src has 2 lines (each source line needs its alignment, if only an empty line)' \
+  "$inspect" -m m.h5 -i src -t ref --gold short
+cat gold gold >longer
+expect 1 '' 'inspect-attention: src: has 2 lines, but longer has 4 lines (*' "$inspect" -m m.h5 -i src -t ref --gold longer
+printf '0-0\n0-0 9p0\n' >outside
+expect 1 '' "inspect-attention: outside:2:5: '9p0' leads out of the sentences of * and * words (align the same two texts)" \
+  "$inspect" -m m.h5 -i src -t ref --gold outside
+printf '0-0\n0:0\n' >broken
+expect 1 '' "inspect-attention: broken:2:1: '0:0' is no link, source-target from 0 (such as 0-0 1-2, or 0p0 for a possible one)" \
+  "$inspect" -m m.h5 -i src -t ref --gold broken
+expect 1 '' 'inspect-attention: missing: *No such file or directory*' "$inspect" -m m.h5 -i src -t ref --gold missing
+expect 2 '' 'inspect-attention: --gold: the alignments are those of given targets (-t TARGET or --tsv)' "$inspect" -m m.h5 -i src --gold gold
+expect 2 '' 'inspect-attention: --gold - reads standard input, and so does another option (give files)' "$inspect" -m m.h5 -t ref --gold -
+expect 2 '' 'inspect-attention: --layer 3: the model has 2 such layers' "$inspect" -m m.h5 -i src --stats --layer 3
+expect 2 '' 'inspect-attention: --head 3: the model has 2 heads a layer' "$inspect" -m m.h5 -i src --stats --head 3
+
+# HTML and HDF5.
+expect 0 '' '' "$inspect" -m m.h5 -i src -t ref --kind all --layer all --head all -o map.html
+[[ $(head -n 1 map.html) == '<!DOCTYPE html>' && $(tail -n 1 map.html) == '</html>' ]] || fail "map.html is no whole page"
+expect 0 '' '' "$inspect" -m m.h5 -i src -t ref --kind all --layer all --head all -o map.h5
+if command -v h5dump >/dev/null; then
+  h5dump -d /lines/2/cross/layer_2 map.h5 >dump || fail "map.h5 is no HDF5 file"
+  grep -q 'DATASPACE *SIMPLE { ( 2, [0-9]*, [0-9]* )' dump || fail "map.h5: $(head -n 5 dump)"
+  "$inspect" -m m.h5 -i src -t ref --lines 2 --head 1 | awk -F '\t' 'NR > 1 { print $9 }' >weights
+  h5dump -y -w 1 -d /lines/2/cross/layer_2 map.h5 | sed -nE '/DATA \{/,$s/^ *([0-9.e-]+),?$/\1/p' | head -n "$(wc -l <weights)" | paste - weights |
+    awk '{ d = $1 - $2; if (d > 1e-5 || d < -1e-5) bad = 1; ++n } END { exit bad || n < 10 }' || fail "map.h5 has other weights than TSV"
+fi
+find . -name '*.maps.tmp' | grep -q . && fail "a temporary file is left"
+expect 1 '' '*' "$inspect" -m m.h5 -i src -t missing -o none.h5
+[ -e none.h5 ] && fail "a failed run leaves none.h5"
+find . -name '*.maps.tmp' | grep -q . && fail "a failed run leaves a temporary file"
+expect 1 '' 'inspect-attention: nowhere/x.h5: *No such file or directory*' "$inspect" -m m.h5 -i src -o nowhere/x.h5
+# A model with one attention: the recurrent one.
+"$HEED_BIN/train" -q -j 1 -t en fr -v vocab -m r.h5 --task rnn-attention --dim-emb 16 --dim-rnn 16 --after 2u || fail "train failed"
+expect 0 $'kind*\ncross\t1\t1\t2\t*' '' "$inspect" -m r.h5 -i src --stats
+expect 0 '' '' "$inspect" -m r.h5 -i src -o r.html
+
 # Wrong input.
 expect 1 '' 'inspect-attention: missing.h5: cannot open*' "$inspect" -m missing.h5 -i src
 head -c 3000 m.h5 >cut.h5

@@ -118,11 +118,12 @@ TEST_CASE("the output's name tells the format") {
   CHECK(report({}, kPipe, "a.SVG").starts_with("<?xml"));
   CHECK(report({}, kPipe, "a.Svg.GZ").starts_with("<?xml"));
   CHECK(report({}, kPipe, "a.txt").starts_with("line\tkind"));
-  for (const std::string name : {"a.pdf", "a.PDF", "a.html", "a.jpg.gz"})
+  for (const std::string name : {"a.pdf", "a.PDF", "a.json", "a.jpg.gz"})
     CHECK_THROWS_AS(report({}, kPipe, name), UsageError);
   CHECK_THROWS_WITH_AS(
       report({}, kPipe, "a.PDF"),
-      "-o a.PDF: there is no format for .pdf files (.svg, .png, .tsv and .jsonl name one, or --format)", UsageError);
+      "-o a.PDF: there is no format for .pdf files (.svg, .png, .html, .h5, .tsv and .jsonl name one, or --format)",
+      UsageError);
 }
 
 TEST_CASE("pharaoh links words, never </s>") {
@@ -183,6 +184,54 @@ TEST_CASE("kinds, heads and tables") {
         "perdu  0.50   1.00\n");
 }
 
+TEST_CASE("summaries of all heads") {
+  // All layers and heads are chosen if the user chooses none.
+  const std::string stats = report({.stats = true});
+  CHECK(
+      stats.starts_with("kind\tlayer\thead\tsentences\tqueries\tentropy\tdistance\tlargest\tfirst\tend\n"
+                        "cross\t1\t1\t1\t2\t1.2500\t1.125\t0.5000\t0.2500\t0.2500\n"
+                        "cross\t1\t2\t1\t2\t0.7500\t"));
+  CHECK(std::count(stats.begin(), stats.end(), '\n') == 3);
+  CHECK(report({.kind = AttentionChoice::decoder, .stats = true}, kTerminal).starts_with("kind     layer  head  "));
+  // The words are "lost", "." and "perdu". Head 1 links perdu to lost; head 2 looks at "." and "lost" alike, but most
+  // at
+  // </s>, and links the first of them.
+  const std::string gold = report({.gold = "gold"});
+  CHECK(gold ==
+        "kind\tlayer\thead\tlinks\tprecision\trecall\taer\n"
+        "cross\t1\t1\t1\t0.0000\t0.0000\t1.0000\n"
+        "cross\t1\t2\t1\t0.0000\t0.0000\t1.0000\n");
+  SentenceAttention sentence = example();
+  sentence.gold = {{{0, 0}}, {{1, 0}}};
+  std::ostringstream out;
+  AttentionReport both({.stats = true, .gold = "gold", .alignment = {"threshold", "0.25"}}, "-", out, kPipe, 80);
+  both.check_model(kTransformer);
+  both.add(sentence);
+  both.finish();
+  CHECK(out.str() ==
+        "kind\tlayer\thead\tsentences\tqueries\tentropy\tdistance\tlargest\tfirst\tend\tlinks\tprecision\trecall\taer\n"
+        "cross\t1\t1\t1\t2\t0.9056\t0.375\t0.6250\t0.3750\t0.2500\t2\t1.0000\t1.0000\t0.0000\n"
+        "cross\t1\t2\t1\t2\t0.7500\t1.125\t0.7500\t0.1250\t0.7500\t2\t1.0000\t1.0000\t0.0000\n");
+}
+
+TEST_CASE("the strongest keys of each query") {
+  CHECK(report({.head = "2", .top = 2, .format = AttentionFormat::table}) ==
+        "line 1: lost . → perdu\n"
+        "cross attention, layer 1, head 2\n"
+        "perdu  </s> 0.50  st 0.25\n"
+        "</s>   </s> 1.00  lo@@ 0.00\n");
+  CHECK(report({.head = "1", .top = 1}) ==
+        "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n"
+        "1\tcross\t1\t1\t0\tperdu\t0\tlo@@\t0.500000\n"
+        "1\tcross\t1\t1\t1\t</s>\t2\t.\t0.500000\n");
+}
+
+TEST_CASE("a page of HTML") {
+  const std::string page = report({.layer = "all", .head = "all"}, kPipe, "a.html");
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  CHECK(page.find("\"title\":\"cross attention, layer 1, head 2\"") != std::string::npos);
+}
+
 TEST_CASE("no sentence still gives a TSV header and a picture") {
   std::ostringstream out;
   AttentionReport(AttentionReportOptions{}, "-", out, kPipe, 80).finish();
@@ -202,6 +251,16 @@ TEST_CASE("what cannot be is said before any work") {
         "--format pharaoh writes one line for each input line (choose one --kind)");
   CHECK(complaint({.format = AttentionFormat::tsv, .alignment = {"argmax"}}) ==
         "--alignment makes links, which --format tsv does not show (leave one of them out)");
+  CHECK(complaint({.stats = true, .format = AttentionFormat::svg}) ==
+        "--stats: has no use with --format svg (a summary is a table, tsv or jsonl)");
+  CHECK(complaint({.head = "max", .stats = true}) ==
+        "--head max: has no use with --stats because the greatest weights of several heads do not sum to 1");
+  CHECK(complaint({.eos = false, .stats = true}) == "--no-eos: has no use with --stats, which tells the share of </s>");
+  CHECK(complaint({.kind = AttentionChoice::encoder, .gold = "gold"}) ==
+        "--gold: word alignments are compared with cross attention (leave --kind out)");
+  CHECK(complaint({.top = 3, .format = AttentionFormat::jsonl}) ==
+        "--top: has no use with --format jsonl (table and tsv list weights)");
+  CHECK(complaint({.format = AttentionFormat::hdf5}) == "--format hdf5: needs a file (-o FILE.h5)");
   CHECK(complaint({.alignment = {"threshold", "2"}}) == "--alignment threshold '2': must be a number from 0 to 1");
   CHECK(complaint({.alignment = {"hard"}}) ==
         "--alignment 'hard': must be argmax, or threshold and a number from 0 to 1");

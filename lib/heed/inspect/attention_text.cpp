@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "heed/base/terminal.h"
 #include "heed/base/utf8.h"
@@ -40,20 +41,46 @@ std::string head_name(const AttentionMap& map) {
   return map.head > 0 ? std::to_string(map.head) : map.reduction;
 }
 
+/// Returns the columns of a row: all in order or, with `top`, those of the greatest weights, the greatest first. Of
+/// equal weights, the first comes first.
+std::vector<std::size_t> columns_of(const AttentionMap& map, std::size_t row, std::optional<int> top) {
+  std::vector<std::size_t> out(map.columns.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  if (!top) return out;
+  std::ranges::stable_sort(out, [&](std::size_t a, std::size_t b) { return map.at(row, a) > map.at(row, b); });
+  out.resize(std::min(out.size(), static_cast<std::size_t>(*top)));
+  return out;
+}
+
 }  // namespace
+
+std::string attention_list(const AttentionMap& map, int top) {
+  map.check();
+  int width = 0;
+  for (const std::string& row : map.rows) width = std::max(width, display_width(visible_token(row)));
+  std::string out = map.title() + '\n';
+  for (std::size_t r = 0; r < map.rows.size(); ++r) {
+    const std::string query = visible_token(map.rows[r]);
+    out += query + std::string(static_cast<std::size_t>(width - display_width(query)), ' ');
+    for (const std::size_t c : columns_of(map, r, top))
+      out += "  " + visible_token(map.columns[c]) + ' ' + fixed(map.at(r, c), 2);
+    out += '\n';
+  }
+  return out;
+}
 
 std::string attention_tsv_header() {
   return "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n";
 }
 
-std::string attention_tsv(std::int64_t line, const AttentionMap& map) {
+std::string attention_tsv(std::int64_t line, const AttentionMap& map, std::optional<int> top) {
   map.check();
   const std::string start =
       std::to_string(line) + '\t' + map.kind + '\t' + std::to_string(map.layer) + '\t' + head_name(map) + '\t';
   std::string out;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     const std::string query = start + std::to_string(r) + '\t' + escaped(map.rows[r]) + '\t';
-    for (std::size_t c = 0; c < map.columns.size(); ++c)
+    for (const std::size_t c : columns_of(map, r, top))
       out += query + std::to_string(c) + '\t' + escaped(map.columns[c]) + '\t' + fixed(map.at(r, c), 6) + '\n';
   }
   return out;

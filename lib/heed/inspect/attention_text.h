@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "heed/inspect/attention_map.h"
@@ -13,8 +14,13 @@ std::string attention_tsv_header();
 
 /// Returns an attention map as TSV, with one line for each weight. `line` is the number of the sentence. The columns
 /// `query` and `key` are the indices of the two tokens, from 0; the column `head` is a number, "mean" or "max". A tab
-/// or line end inside a token is written as \t, \n or \r.
-std::string attention_tsv(std::int64_t line, const AttentionMap& map);
+/// or line end inside a token is written as \t, \n or \r. With `top`, only the `top` greatest weights of each query are
+/// written, the greatest first.
+std::string attention_tsv(std::int64_t line, const AttentionMap& map, std::optional<int> top = {});
+
+/// Returns a line for each query of a map with the `top` keys that have the greatest weights, the greatest first:
+/// "calme  calm 0.71  he 0.12".
+std::string attention_list(const AttentionMap& map, int top);
 
 /// Returns an attention map as one line with a JSON object: {"line", "kind", "layer", "head", "rows", "columns",
 /// "weights"}. "line" is the number of the sentence; "weights" has one list of numbers for each row.

@@ -6,6 +6,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/streams.h"
+#include "heed/inspect/attention_html.h"
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/terminal_heatmap.h"
 #include "heed/run/number_ranges.h"
@@ -27,12 +28,17 @@ constexpr int kPositionLabels = 6;
 /// ending fits no kind of file. Throws UsageError for the ending of a format that heed does not write, such as .pdf.
 std::optional<AttentionFormat> format_of_name(const std::string& output) {
   using enum AttentionFormat;
-  constexpr std::array<std::pair<std::string_view, AttentionFormat>, 4> endings{
-      {{".svg", svg}, {".png", png}, {".jsonl", jsonl}, {".tsv", tsv}}};
+  constexpr std::array<std::pair<std::string_view, AttentionFormat>, 8> endings{{{".svg", svg},
+                                                                                 {".png", png},
+                                                                                 {".html", html},
+                                                                                 {".htm", html},
+                                                                                 {".hdf5", hdf5},
+                                                                                 {".h5", hdf5},
+                                                                                 {".jsonl", jsonl},
+                                                                                 {".tsv", tsv}}};
   // The endings of file formats that heed does not write.
-  constexpr std::array<std::string_view, 16> foreign{".pdf",  ".eps",  ".ps",   ".jpg", ".jpeg", ".gif",
-                                                     ".webp", ".bmp",  ".tiff", ".tif", ".htm",  ".html",
-                                                     ".json", ".hdf5", ".h5",   ".csv"};
+  constexpr std::array<std::string_view, 12> foreign{".pdf",  ".eps", ".ps",   ".jpg", ".jpeg", ".gif",
+                                                     ".webp", ".bmp", ".tiff", ".tif", ".json", ".csv"};
   constexpr std::string_view kGzip = ".gz";
   std::string_view name = output;
   if (has_ending(name, kGzip)) name.remove_suffix(kGzip.size());
@@ -41,7 +47,7 @@ std::optional<AttentionFormat> format_of_name(const std::string& output) {
   for (const std::string_view ending : foreign)
     if (has_ending(name, ending))
       throw UsageError("-o " + output + ": there is no format for " + std::string(ending) +
-                       " files (.svg, .png, .tsv and .jsonl name one, or --format)");
+                       " files (.svg, .png, .html, .h5, .tsv and .jsonl name one, or --format)");
   return std::nullopt;
 }
 
@@ -90,7 +96,13 @@ void check_position_options(const AttentionReportOptions& options, AttentionForm
   refuse(options.pieces, "--pieces");
   refuse(!options.eos, "--no-eos");
   refuse(!options.alignment.empty(), "--alignment");
-  refuse(format == AttentionFormat::pharaoh, "--format pharaoh");
+  refuse(options.stats, "--stats");
+  refuse(!options.gold.empty(), "--gold");
+  refuse(options.top.has_value(), "--top");
+  for (const AttentionFormat each : {AttentionFormat::pharaoh, AttentionFormat::html, AttentionFormat::hdf5})
+    refuse(format == each, format == AttentionFormat::pharaoh ? "--format pharaoh"
+                           : format == AttentionFormat::html  ? "--format html"
+                                                              : "--format hdf5");
 }
 
 }  // namespace
@@ -102,13 +114,15 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
       out_(out),
       shading_(options.terminal.shading(environment)) {
   using enum AttentionFormat;
-  const bool links_wanted = !options.alignment.empty();
+  const bool links_wanted = !options.alignment.empty() && options.gold.empty();
+  if (options_.layer.empty()) options_.layer = summarizes() ? "all" : "last";
+  if (options_.head.empty()) options_.head = summarizes() ? "all" : "mean";
   if (options.format)
     format_ = *options.format;
   else if (links_wanted)
     format_ = pharaoh;
   else
-    format_ = format_of_name(output).value_or(environment.terminal ? heatmap : tsv);
+    format_ = format_of_name(output).value_or(!environment.terminal ? tsv : summarizes() ? table : heatmap);
   check_position_options(options, format_);
   if (links_wanted && format_ != pharaoh)
     throw UsageError("--alignment makes links, which --format " + std::string(enum_name(format_)) +
@@ -118,17 +132,35 @@ AttentionReport::AttentionReport(const AttentionReportOptions& options, const st
     if (given && std::find(formats.begin(), formats.end(), format_) == formats.end())
       throw UsageError(option + ": has no use with --format " + std::string(enum_name(format_)) + " (" + what + ")");
   };
+  needs(options.top.has_value(), {table, tsv}, "--top", "table and tsv list weights");
+  if (summarizes()) {
+    const char* const option = options.stats ? "--stats" : "--gold";
+    needs(true, {table, tsv, jsonl}, option, "a summary is a table, tsv or jsonl");
+    const auto refuse = [&](bool given, const std::string& other, const std::string& why) {
+      if (given) throw UsageError(other + ": has no use with " + option + why);
+    };
+    refuse(options.top.has_value(), "--top", ", which adds up all weights");
+    refuse(!options.eos, "--no-eos", ", which tells the share of </s>");
+    refuse(options.terminal.width.has_value(), "--width", ", whose table is not broken");
+    refuse(options_.head == "max", "--head max", " because the greatest weights of several heads do not sum to 1");
+    if (!options.gold.empty() && options.kind != AttentionChoice::cross)
+      throw UsageError("--gold: word alignments are compared with cross attention (leave --kind out)");
+    if (!options.gold.empty() && options.pieces) throw UsageError("--pieces: --gold compares words");
+  }
   needs(options.terminal.width.has_value(), {heatmap, table}, "--width", "heatmap and table have columns");
   needs(options.terminal.ascii, {heatmap}, "--ascii", "a heatmap is drawn with characters");
   needs(options.terminal.color != ColorChoice::automatic, {heatmap}, "--color", "a heatmap has colours");
   options.terminal.validate();
+  if (format_ == hdf5 && (output.empty() || output == "-"))
+    throw UsageError("--format hdf5: needs a file (-o FILE.h5)");
   if (options.words && options.pieces) throw UsageError("--words and --pieces exclude each other");
   if (format_ == png && environment.terminal)
     throw UsageError("--format png is not text for a terminal (give -o FILE.png, or a pipe)");
-  words_ = options.words || (format_ == pharaoh && !options.pieces);
+  words_ = options.words || !options.gold.empty() || (format_ == pharaoh && !options.pieces);
+  if (format_ == hdf5) file_.emplace(output);
   width_ = options.terminal.width.value_or(format_ == table && !environment.terminal ? 0 : terminal_columns);
-  if (options.layer != "last" && options.layer != "all") NumberRanges::parse("layer", options.layer);
-  if (!is_reduced(options.head) && options.head != "all") NumberRanges::parse("head", options.head);
+  if (options_.layer != "last" && options_.layer != "all") NumberRanges::parse("layer", options_.layer);
+  if (!is_reduced(options_.head) && options_.head != "all") NumberRanges::parse("head", options_.head);
   if (format_ == pharaoh && options.kind == AttentionChoice::all)
     throw UsageError("--format pharaoh writes one line for each input line (choose one --kind)");
 }
@@ -263,11 +295,24 @@ void AttentionReport::add_positions(std::vector<PositionTable> tables) {
       sections_.push_back({"Positions", position_maps(tables, kMostPositionColumns)});
       break;
     case pharaoh:
+    case html:
+    case hdf5:
       break;  // the constructor refuses it
   }
 }
 
+/// Adds a sentence to the summary of all.
+void AttentionReport::summarize(const SentenceAttention& sentence) {
+  for (const AttentionMap& map : select(sentence)) {
+    if (options_.stats) statistics_.add(map);
+    if (options_.gold.empty()) continue;
+    const AttentionMap words = drop_end_of_sentence(map);
+    statistics_.add_links(map, threshold_ ? align_threshold(words, *threshold_) : align_argmax(words), sentence.gold);
+  }
+}
+
 void AttentionReport::add(const SentenceAttention& sentence) {
+  if (summarizes()) return summarize(sentence);
   std::vector<AttentionMap> maps = select(sentence);
   using enum AttentionFormat;
   if (format_ == tsv && !begun_) out_ << attention_tsv_header();
@@ -281,13 +326,14 @@ void AttentionReport::add(const SentenceAttention& sentence) {
       break;
     case table:
       out_ << (width_ > 0 ? fit_width(heading(sentence), width_) : heading(sentence)) << '\n';
-      for (const AttentionMap& map : maps) out_ << attention_table(map, width_);
+      for (const AttentionMap& map : maps)
+        out_ << (options_.top ? attention_list(map, *options_.top) : attention_table(map, width_));
       break;
     case pharaoh:
       out_ << links(maps);
       break;
     case tsv:
-      for (const AttentionMap& map : maps) out_ << attention_tsv(sentence.line, map);
+      for (const AttentionMap& map : maps) out_ << attention_tsv(sentence.line, map, options_.top);
       break;
     case jsonl:
       for (const AttentionMap& map : maps) out_ << attention_jsonl(sentence.line, map);
@@ -296,13 +342,29 @@ void AttentionReport::add(const SentenceAttention& sentence) {
     case png:
       sections_.push_back({fit_width(heading(sentence), kLongestHeading), std::move(maps)});
       break;
+    case html:
+      sections_.push_back({heading(sentence), std::move(maps)});
+      break;
+    case hdf5:
+      file_->add(sentence.line, sentence.source_text, sentence.target_text, maps);
+      break;
   }
 }
 
 void AttentionReport::finish() {
+  if (summarizes()) {
+    const HeadColumns columns{options_.stats, !options_.gold.empty()};
+    const auto write = format_ == AttentionFormat::table ? head_table
+                       : format_ == AttentionFormat::tsv ? head_tsv
+                                                         : head_jsonl;
+    out_ << write(statistics_.heads(), columns);
+    return;
+  }
   if (format_ == AttentionFormat::tsv && !begun_) out_ << attention_tsv_header();
   if (format_ == AttentionFormat::svg) out_ << attention_svg(sections_);
   if (format_ == AttentionFormat::png) out_ << attention_png(sections_);
+  if (format_ == AttentionFormat::html) out_ << attention_html(sections_);
+  if (file_) file_->write_to(out_);
 }
 
 }  // namespace heed

@@ -10,14 +10,16 @@
 #include "heed/config/fields.h"
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
+#include "heed/inspect/head_statistics.h"
 #include "heed/model/model.h"
+#include "heed/run/attention_file.h"
 #include "heed/run/terminal_options.h"
 
 namespace heed {
 
 /// What the user wants to see: a kind of attention, all kinds, or how the model encodes positions.
 enum class AttentionChoice { cross, encoder, decoder, all, positions };
-enum class AttentionFormat { heatmap, table, pharaoh, tsv, jsonl, svg, png };
+enum class AttentionFormat { heatmap, table, pharaoh, tsv, jsonl, svg, png, html, hdf5 };
 
 template <>
 struct EnumNames<AttentionChoice> {
@@ -39,17 +41,20 @@ struct EnumNames<AttentionFormat> {
   static constexpr std::pair<AttentionFormat, std::string_view> values[] = {
       {AttentionFormat::heatmap, "heatmap"}, {AttentionFormat::table, "table"}, {AttentionFormat::pharaoh, "pharaoh"},
       {AttentionFormat::tsv, "tsv"},         {AttentionFormat::jsonl, "jsonl"}, {AttentionFormat::svg, "svg"},
-      {AttentionFormat::png, "png"}};
+      {AttentionFormat::png, "png"},         {AttentionFormat::html, "html"},   {AttentionFormat::hdf5, "hdf5"}};
 };
 
 /// The options that choose attention weights and their presentation.
 struct AttentionReportOptions {
   AttentionChoice kind = AttentionChoice::cross;
   std::optional<int> positions = {};
-  std::string layer = "last";
-  std::string head = "mean";
+  /// Empty: the last layer, and the mean of its heads; with `stats` or `gold`, all layers and all heads.
+  std::string layer = {}, head = {};
   bool words = false, pieces = false;
   bool eos = true;
+  bool stats = false;
+  std::string gold = {};
+  std::optional<int> top = {};
   std::optional<AttentionFormat> format = {};
   std::vector<std::string> alignment = {};
   TerminalOptions terminal = {};
@@ -64,13 +69,28 @@ struct AttentionReportOptions {
                       .min = 1,
                       .max = 10000});
     visit(layer,
-          {.name = "layer", .help = "layers to show: numbers from 1 (2 or 1,3-4), last or all", .value = "N|last|all"});
-    visit(head, {.name = "head",
-                 .help = "heads to show: numbers from 1, all, or the mean or max over the heads",
-                 .value = "N|mean|max|all"});
+          {.name = "layer",
+           .help = "layers to show: numbers from 1 (2 or 1,3-4), last (default) or all (with --stats and --gold)",
+           .value = "N|last|all"});
+    visit(head,
+          {.name = "head",
+           .help = "heads to show: numbers from 1, all (with --stats and --gold), or the mean (default) or max over "
+                   "the heads",
+           .value = "N|mean|max|all"});
     visit(words, {.name = "words", .help = "merge the pieces of each word (default for pharaoh)"});
     visit(pieces, {.name = "pieces", .help = "show pieces (default for the other formats)"});
     visit(eos, {.name = "eos", .help = "show </s>, except in pharaoh"});
+    visit(top, {.name = "top",
+                .help = "show only the N keys with the greatest weights of each query (table, tsv)",
+                .value = "N",
+                .min = 1,
+                .max = 1000000});
+    visit.section("Summary of all lines");
+    visit(stats,
+          {.name = "stats", .help = "how sharp each head is over all lines, how far it looks, and its share on </s>"});
+    visit(gold, {.name = "gold",
+                 .help = "compare each head's links with the word alignments in FILE: alignment error rate",
+                 .value = "FILE"});
     visit.section("Presentation");
     visit(
         format,
@@ -108,11 +128,13 @@ struct SentenceAttention {
     /// The attention weights of this head: [queries, keys] in row-major order.
     std::vector<float> weights;
   };
+  /// The word alignment that people have made, with --gold.
+  GoldAlignment gold = {};
   /// The attention weights of each head; empty when source and target are empty lines.
   std::vector<Head> heads = {};
 };
 
-/// Writes the attention of sentences in the format that the user chose.
+/// Writes the attention of sentences in the format that the user chose; with --stats or --gold, a summary of all.
 class AttentionReport {
  public:
   /// `output` is the name of the output file; its ending may choose the format. `environment` describes the terminal,
@@ -130,14 +152,16 @@ class AttentionReport {
   /// Writes the tables by which the model encodes positions, of which --layer chooses some. Throws UsageError where
   /// there are no such tables.
   void add_positions(std::vector<PositionTable> tables);
-  /// Writes the attention maps of a sentence. For SVG and PNG, keeps the maps instead, for the picture of all sentences
-  /// that finish() writes.
+  /// Writes the attention maps of a sentence. For SVG, PNG and HTML, keeps the maps instead, for the picture or page of
+  /// all sentences that finish() writes, and for HDF5 adds them to the file.
   void add(const SentenceAttention& sentence);
-  /// Writes the SVG or PNG picture of all sentences. For TSV, writes the header line if add() was never called; for
-  /// other formats, writes nothing.
+  /// Writes the picture, page, file or summary of all sentences. For TSV, writes the header line if add() was never
+  /// called; for other formats, writes nothing.
   void finish();
 
  private:
+  bool summarizes() const { return options_.stats || !options_.gold.empty(); }
+  void summarize(const SentenceAttention& sentence);
   std::vector<AttentionMap> select(const SentenceAttention& sentence) const;
   std::vector<int> layers(AttentionKind kind) const;
   int depth(AttentionKind kind) const;
@@ -153,6 +177,8 @@ class AttentionReport {
   std::vector<AttentionLayers> attention_;  // of the model
   bool begun_ = false;
   std::vector<AttentionSection> sections_;
+  HeadStatistics statistics_;
+  std::optional<AttentionFile> file_;
 };
 
 }  // namespace heed

@@ -13,6 +13,7 @@
 #include "heed/decode/search.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
+#include "heed/text/lexicon/alignment_links.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -31,6 +32,7 @@ class SentenceReader {
   SentenceReader(const InspectAttentionOptions& options, std::istream& in)
       : tsv_(options.tsv), source_(open(options.input, in, options.utf8.on_invalid_utf8)) {
     if (!options.target.empty()) target_.emplace(open(options.target, in, options.utf8.on_invalid_utf8));
+    if (!options.report.gold.empty()) gold_.emplace(open(options.report.gold, in, InvalidUtf8::replace));
   }
 
   bool has_target() const { return tsv_ || target_; }
@@ -39,11 +41,16 @@ class SentenceReader {
   /// does not have two columns.
   bool next(std::string& source, std::string& target) {
     const bool more = source_.next(source);
-    if (target_ && target_->next(target) != more) fail_unequal();
+    if (target_ && target_->next(target) != more) fail_unequal(*target_, "each source line needs its target line");
+    if (gold_ && gold_->next(links_) != more)
+      fail_unequal(*gold_, "each source line needs its alignment, if only an empty line");
     if (more && tsv_) split(source, target);
     return more;
   }
   bool ready() { return source_.ready(); }
+  /// Returns the line of --gold about the sentence, and its place.
+  const std::string& links() const { return links_; }
+  Position links_position() const { return gold_->position(); }
 
   std::int64_t line() const { return source_.line_number(); }
   Position source_position() const { return source_.position(); }
@@ -58,14 +65,13 @@ class SentenceReader {
     return path == "-" ? LineReader(in, input_name(path), policy) : LineReader(path, policy);
   }
 
-  [[noreturn]] void fail_unequal() {
-    LineReader& longer = source_.line_number() > target_->line_number() ? source_ : *target_;
-    const LineReader& shorter = &longer == &source_ ? *target_ : source_;
+  [[noreturn]] void fail_unequal(LineReader& other, const char* rule) {
+    LineReader& longer = source_.line_number() > other.line_number() ? source_ : other;
+    const LineReader& shorter = &longer == &source_ ? other : source_;
     for (std::string line; longer.next(line);) {
     }
     throw Error(Position{shorter.name()}, "has " + line_count(shorter.line_number()) + ", but " + longer.name() +
-                                              " has " + line_count(longer.line_number()) +
-                                              " (each source line needs its target line)");
+                                              " has " + line_count(longer.line_number()) + " (" + rule + ")");
   }
 
   /// Splits a TSV line at its TAB. An empty line gives two empty sentences.
@@ -84,7 +90,8 @@ class SentenceReader {
 
   bool tsv_;
   LineReader source_;
-  std::optional<LineReader> target_;
+  std::optional<LineReader> target_, gold_;
+  std::string links_;
 };
 
 /// Copies the attention weights that the report needs for one sentence.
@@ -227,11 +234,24 @@ class InspectRun {
     sentence.source = tokens_of(checkpoint_.source, source.pieces, false, true);
     sentence.fed = tokens_of(checkpoint_.target, target.pieces, true, false);
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
+    if (!options_.report.gold.empty()) read_gold(sentence);
     if (source.ids.empty() && target.ids.empty()) return;
     Batch pair;
     pair.add(source.ids, target.ids);
     TraceCopy trace(report_, sentence.heads);
     force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, &trace);
+  }
+
+  /// Reads the links of --gold between the words of a sentence.
+  void read_gold(SentenceAttention& sentence) const {
+    sentence.gold = {};
+    const auto count = [](const AttentionTokens& tokens) { return std::ssize(tokens.words.words) - 1; };  // no </s>
+    for (const AlignmentLink& link : read_links(reader_.links(), count(sentence.source), count(sentence.produced),
+                                                "words", reader_.links_position(), LinkMarks::possible)) {
+      Alignment& links = link.possible ? sentence.gold.possible : sentence.gold.sure;
+      const std::pair pair(static_cast<int>(link.source), static_cast<int>(link.target));
+      if (std::ranges::find(links, pair) == links.end()) links.push_back(pair);
+    }
   }
 
   const InspectAttentionOptions& options_;
@@ -272,6 +292,10 @@ void check_options(const InspectAttentionOptions& options) {
     refuse(!options.lines.empty(), "--lines");
     refuse(options.beam_size.has_value(), "--beam-size");
   }
+  if (!options.report.gold.empty() && options.target.empty() && !options.tsv)
+    throw UsageError("--gold: the alignments are those of given targets (-t TARGET or --tsv)");
+  if (options.report.gold == "-" && (options.input == "-" || options.target == "-"))
+    throw UsageError("--gold - reads standard input, and so does another option (give files)");
   if (options.tsv && !options.target.empty())
     throw UsageError("--tsv and --target exclude each other: the targets are in one place");
   if (options.target == "-" && options.input == "-")
@@ -301,6 +325,8 @@ ToolInfo inspect_attention_tool_info() {
           .examples = {"echo \"i'm home .\" | inspect-attention -m model.h5",
                        "inspect-attention -m model.h5 -t test.fr --lines 3 --head all -o heads.svg < test.en",
                        "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align",
+                       "inspect-attention -m model.h5 -t test.fr --stats --gold test.align < test.en",
+                       "inspect-attention -m model.h5 -t test.fr --layer all --head all -o heads.html < test.en",
                        "inspect-attention -m model.h5 --kind positions -o positions.svg"},
           .peers = inspect_attention_peer_options()};
 }

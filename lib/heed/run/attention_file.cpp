@@ -1,0 +1,58 @@
+#include "heed/run/attention_file.h"
+
+#include <unistd.h>
+
+#include <vector>
+
+#include "heed/base/streams.h"
+
+namespace heed {
+namespace {
+
+std::string temporary_path(const std::string& output) {
+  const std::size_t slash = output.rfind('/');
+  const std::string name = slash == std::string::npos ? output : output.substr(slash + 1);
+  return folder_of(output) + "/." + name + "." + std::to_string(::getpid()) + ".maps.tmp";
+}
+
+}  // namespace
+
+AttentionFile::AttentionFile(const std::string& output)
+    : name_(std::make_unique<TemporaryName>(temporary_path(output))), file_(h5::File::create(name_->path(), output)) {}
+
+void AttentionFile::add(std::int64_t line, const std::string& source, const std::string& target,
+                        std::span<const AttentionMap> maps) {
+  const std::string group = "lines/" + std::to_string(line);
+  file_.make_group(group);
+  file_.write_attribute(group, "source", source);
+  file_.write_attribute(group, "target", target);
+  while (!maps.empty()) {
+    const AttentionMap& first = maps.front();
+    const std::string kind = group + '/' + first.kind;
+    if (!file_.exists(kind)) {
+      file_.write_strings(kind + "/queries", first.rows);
+      file_.write_strings(kind + "/keys", first.columns);
+    }
+    std::vector<float> weights;
+    std::string heads;
+    std::int64_t count = 0;
+    for (const AttentionMap& map : maps) {
+      if (map.kind != first.kind || map.layer != first.layer) break;
+      weights.insert(weights.end(), map.weights.begin(), map.weights.end());
+      heads += (heads.empty() ? "" : " ") + (map.head > 0 ? std::to_string(map.head) : map.reduction);
+      ++count;
+    }
+    const std::string dataset = kind + "/layer_" + std::to_string(first.layer);
+    const std::int64_t shape[] = {count, std::ssize(first.rows), std::ssize(first.columns)};
+    file_.write_floats(dataset, weights, shape);
+    file_.write_attribute(dataset, "heads", heads);
+    maps = maps.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AttentionFile::write_to(std::ostream& out) {
+  file_.close();
+  out << open_input(name_->path())->rdbuf();
+}
+
+}  // namespace heed
