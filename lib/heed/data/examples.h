@@ -36,6 +36,8 @@ class ExampleWindows {
 
   /// Returns the number of windows of an epoch, at least 1.
   virtual std::int64_t windows() const = 0;
+  /// Returns whether a window may have other examples in another epoch.
+  virtual bool varies() const { return windows() > 1; }
   /// Loads a window of an epoch, both counted from 0, and returns its examples. Windows that were loaded before become
   /// invalid. All ranks must call load() alike. Throws Error if this fails.
   virtual const Examples& load(std::int64_t epoch, std::int64_t window) = 0;

@@ -83,4 +83,10 @@ class ParallelCorpus final : public Examples {
   std::vector<std::int32_t> lines_;  // for each sentence pair, the number of the line from which the pair was read
 };
 
+/// Windows of sentence pairs.
+class ParallelWindows : public ExampleWindows {
+ public:
+  const ParallelCorpus& load(std::int64_t epoch, std::int64_t window) override = 0;
+};
+
 }  // namespace heed

@@ -26,7 +26,7 @@ struct ShuffleWindow {
 /// windows, so that a window has blocks from everywhere in the text; the ranks send each other the blocks of the window
 /// that they load. The pairs of a window are in the order of the text: if all pairs fit in one window, it is the window
 /// that a corpus in memory has.
-class TrainingCorpus final : public ExampleWindows {
+class TrainingCorpus final : public ParallelWindows {
  public:
   static constexpr std::int64_t kBlockLines = 1024;
 

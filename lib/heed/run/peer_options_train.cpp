@@ -37,7 +37,7 @@ std::span<const PeerOption> train_peer_options() {
       {"num-words", "", "Sockeye", "build-vocab --max-size N limits a vocabulary"},
       {"word-min-count", "", "Sockeye", "build-vocab --min-frequency N leaves out rare words"},
       {"sentencepiece-options", "", "Marian", "build-vocab --type unigram learns the pieces"},
-      {"sentencepiece-alphas", "", "Marian", "tokenize --sample-alpha A draws pieces for --pretokenized"},
+      {"sentencepiece-alphas", "sample-alpha", "Marian"},
       {"transforms", "", "OpenNMT-py", "the vocabulary holds all text steps"},
       {"tsv-fields", "", "Marian", "a line of a TSV is source TAB target"},
       {"pretrained-model", "", "Marian", "starting from another model is not built"},

@@ -90,6 +90,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
   tell_of_byte_order_mark(options.vocabularies.front(), log);
   if (options.vocabularies.back() != options.vocabularies.front())
     tell_of_byte_order_mark(options.vocabularies.back(), log);
+  check_sampling();
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than --max-positions " +
                      std::to_string(*longest));
@@ -100,6 +101,30 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
                        " has no attention to guide (rnn-attention and the Transformers have some)");
     alignments_.emplace(options.guided_alignment);
+  }
+}
+
+/// Throws UsageError where pieces are to be drawn and cannot be.
+void TrainSession::check_sampling() const {
+  const bool dropout = options_.batch.bpe_dropout.has_value(), alpha = options_.batch.sample_alpha.has_value();
+  if (!dropout && !alpha) return;
+  const char* const option = dropout ? "--bpe-dropout" : "--sample-alpha";
+  if (dropout && alpha)
+    throw UsageError(
+        "--bpe-dropout and --sample-alpha exclude each other: one is for BPE, the other for unigram models");
+  if (!options_.guided_alignment.empty())
+    throw UsageError(std::string(option) +
+                     ": has no use with --guided-alignment, whose links are between fixed pieces");
+  for (std::size_t i = 0; i < options_.vocabularies.size(); ++i) {
+    const Subwords& subwords = (i == 0 ? source_ : target_).subwords();
+    const bool unigram = subwords.sentencepiece() && subwords.sentencepiece()->unigram();
+    if (dropout && subwords.type() != SubwordType::bpe)
+      throw UsageError("--bpe-dropout: " + options_.vocabularies[i] +
+                       " has no merges that can be left out (build-vocab "
+                       "--type bpe makes some)");
+    if (alpha && !unigram)
+      throw UsageError("--sample-alpha: " + options_.vocabularies[i] +
+                       " is no unigram model (build-vocab --type unigram makes one)");
   }
 }
 
@@ -114,6 +139,11 @@ void TrainSession::read_texts() {
   reader_.reset();
   alignments_.reset();
   report_.tell(log_, encode);
+  const BatchOptions& batch = options_.batch;
+  if (!batch.bpe_dropout && !batch.sample_alpha) return;
+  const SubwordSampling sampling{batch.bpe_dropout.value_or(0), batch.sample_alpha.value_or(0),
+                                 static_cast<std::uint64_t>(batch.seed), batch.max_length};
+  sampled_.emplace(*corpus_, source_, target_, sampling, pool_);
 }
 
 void TrainSession::read_validation(std::istream& in) {
@@ -266,7 +296,8 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
     validator_.emplace(valid_corpus_, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
-  return Trainer({options_.model, *run_, *corpus_, *workers_, validator(), pool_, reporter, log_}, options_.batch,
+  ExampleWindows& windows = sampled_ ? static_cast<ExampleWindows&>(*sampled_) : *corpus_;
+  return Trainer({options_.model, *run_, windows, *workers_, validator(), pool_, reporter, log_}, options_.batch,
                  options_.run, optimizer_);
 }
 

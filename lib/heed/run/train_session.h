@@ -9,6 +9,7 @@
 #include "heed/base/threads.h"
 #include "heed/cost/training_cost.h"
 #include "heed/data/encode_corpus.h"
+#include "heed/data/sampled_corpus.h"
 #include "heed/run/train.h"
 #include "heed/train/resume.h"
 #include "heed/train/trainer.h"
@@ -67,6 +68,7 @@ class TrainSession {
  private:
   Checkpoint new_checkpoint() const;
   std::vector<RunSetting> settings() const;
+  void check_sampling() const;
   void take_rates_from(TrainingState& state);
   void set_rates();
 
@@ -90,6 +92,8 @@ class TrainSession {
   std::optional<PairReader> reader_;
   std::optional<LineReader> alignments_;
   std::optional<TrainingCorpus> corpus_;
+  // What is learnt from with --bpe-dropout or --sample-alpha, instead of corpus_.
+  std::optional<SampledCorpus> sampled_;
   std::uint64_t text_hash_ = 0;
   ParallelCorpus valid_corpus_;
   std::vector<std::string> valid_lines_;

@@ -92,7 +92,7 @@ std::int64_t Trainer::batches_in_window() {
   if (prepared_ != wanted) {
     const Examples* const before = examples_;
     examples_ = &parts_.windows.load(state().epoch, state().window);
-    if (windows > 1 || examples_ != before)
+    if (parts_.windows.varies() || examples_ != before)
       batches_.emplace(*examples_, batch_options_.limits(), static_cast<std::uint64_t>(batch_options_.seed),
                        state().window);
     batches_->prepare(state().epoch);

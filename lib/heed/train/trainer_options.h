@@ -50,6 +50,7 @@ struct BatchOptions {
   int optimizer_delay = 1;
   int max_length = 256;
   OnLong on_long = OnLong::skip;
+  std::optional<double> bpe_dropout = {}, sample_alpha = {};
   double label_smoothing = 0.1;
   std::optional<double> guided_alignment_weight = {};
   double exponential_smoothing = 0;
@@ -77,6 +78,17 @@ struct BatchOptions {
                        .min = 2,
                        .max = 1 << 20});
     visit(on_long, {.name = "on-long", .help = "what to do with a longer pair: leave it out, cut it off, or stop"});
+    visit(bpe_dropout, {.name = "bpe-dropout",
+                        .help = "cut words into pieces anew in each epoch, each merge left out with probability P",
+                        .value = "P",
+                        .min = 0,
+                        .max = 1});
+    visit(sample_alpha,
+          {.name = "sample-alpha",
+           .help = "unigram models: draw the pieces anew in each epoch, by their probability to the power A",
+           .value = "A",
+           .min = 0,
+           .max = 1000});
     visit(label_smoothing, {.name = "label-smoothing",
                             .help = "share of the target's probability that is spread over the vocabulary",
                             .value = "P",

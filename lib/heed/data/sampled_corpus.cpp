@@ -1,0 +1,41 @@
+#include "heed/data/sampled_corpus.h"
+
+#include <algorithm>
+
+#include "heed/base/random.h"
+#include "heed/text/bpe/bpe.h"
+#include "heed/text/strings/vocabulary.h"
+
+namespace heed {
+
+const ParallelCorpus& SampledCorpus::load(std::int64_t epoch, std::int64_t window) {
+  const ParallelCorpus& pairs = corpus_.load(epoch, window);
+  std::vector<ParallelCorpus> parts(static_cast<std::size_t>(pool_.size()));
+  pool_.run([&](int thread) {
+    const Slice own = slice_of(pairs.size(), pool_.size(), thread);
+    ParallelCorpus& part = parts[static_cast<std::size_t>(thread)];
+    for (std::int64_t i = own.begin; i < own.end; ++i)
+      part.add(cut_again(source_, pairs.source(i), epoch, pairs.line(i), false),
+               cut_again(target_, pairs.target(i), epoch, pairs.line(i), true), pairs.line(i));
+  });
+  present_.clear();
+  for (const ParallelCorpus& part : parts) present_.append(part.bytes());
+  return present_;
+}
+
+std::vector<std::int32_t> SampledCorpus::cut_again(const TextModel& model, std::span<const std::int32_t> ids,
+                                                   std::int64_t epoch, std::int64_t line, bool is_target) const {
+  const auto is_unknown = [](std::int32_t id) { return id == kUnknownId; };
+  if (std::ranges::any_of(ids, is_unknown)) return {ids.begin(), ids.end()};
+  // Lines are below 2^31.
+  const std::uint64_t which = static_cast<std::uint64_t>(epoch) << 32 | static_cast<std::uint64_t>(line);
+  SubwordSampler sampler{.dropout = sampling_.dropout,
+                         .alpha = sampling_.alpha,
+                         .stream = RandomStream(sampling_.seed, RandomUse::subwords, which, is_target ? 2 : 1)};
+  std::vector<std::int32_t> drawn = model.encode_tokens(model.join(ids), &sampler);
+  if (std::ssize(drawn) >= sampling_.max_length || std::ranges::any_of(drawn, is_unknown))
+    return {ids.begin(), ids.end()};
+  return drawn;
+}
+
+}  // namespace heed

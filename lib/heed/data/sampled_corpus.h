@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "heed/base/threads.h"
+#include "heed/data/parallel_corpus.h"
+#include "heed/text/text_model.h"
+
+namespace heed {
+
+/// How the pieces of a training text are drawn anew in each epoch (subword regularisation).
+struct SubwordSampling {
+  double dropout = 0;  ///< BPE: the probability that a merge is left out (BPE-dropout, Provilkov et al. 2020)
+  double alpha = 0;    ///< unigram models: segmentations are drawn with a probability to the power alpha (Kudo 2018)
+  std::uint64_t seed = 1;
+  int max_length = 256;  ///< the greatest number of tokens of a side, </s> included
+};
+
+/// The sentence pairs of other windows, cut into pieces that are drawn anew in each epoch. How a sentence is cut
+/// depends on the seed, the epoch and the sentence's line alone, so that neither threads nor an interruption change it.
+///
+/// A sentence is cut again from the text that its pieces stand for. It keeps its pieces if the vocabulary lacks one of
+/// them, so that their text is not known, or lacks one of the new pieces, or if the new pieces are too many.
+class SampledCorpus final : public ExampleWindows {
+ public:
+  /// The other objects must outlive this one. The windows are those of `corpus`, which must not be aligned, because an
+  /// alignment is about the old pieces.
+  SampledCorpus(ParallelWindows& corpus, const TextModel& source, const TextModel& target,
+                const SubwordSampling& sampling, ThreadPool& pool)
+      : corpus_(corpus), source_(source), target_(target), sampling_(sampling), pool_(pool) {}
+
+  std::int64_t windows() const override { return corpus_.windows(); }
+  bool varies() const override { return true; }
+  const ParallelCorpus& load(std::int64_t epoch, std::int64_t window) override;
+
+ private:
+  std::vector<std::int32_t> cut_again(const TextModel& model, std::span<const std::int32_t> ids, std::int64_t epoch,
+                                      std::int64_t line, bool is_target) const;
+
+  ParallelWindows& corpus_;
+  const TextModel &source_, &target_;
+  SubwordSampling sampling_;
+  ThreadPool& pool_;
+  ParallelCorpus present_;
+};
+
+}  // namespace heed

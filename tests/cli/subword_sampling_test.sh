@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Checks training with pieces that are drawn anew in each epoch (--bpe-dropout, --sample-alpha).
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+train=$HEED_BIN/train
+command -v h5diff >/dev/null || { echo "no h5diff (hdf5-tools)"; exit 77; }
+head -n 600 "$HEED_SOURCE/data/train.en" >en
+head -n 600 "$HEED_SOURCE/data/train.fr" >fr
+cat en fr | "$HEED_BIN/build-vocab" -q --type bpe -s 500 >bpe || fail "build-vocab failed"
+cat en fr | "$HEED_BIN/build-vocab" -q --type unigram -s 500 >unigram || fail "build-vocab failed"
+options=(-q -t en fr --task transformer-tiny --enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 --mini-batch-words 1500
+  --dropout 0.2 --lr-warmup 0)
+same() {
+  h5diff "$1" "$2" /parameters /parameters >difference || fail "$3: $(head -n 5 difference)"
+}
+for kind in 'bpe --bpe-dropout 0.2' 'unigram --sample-alpha 0.2'; do
+  read -r name option value <<<"$kind"
+  draw=(-v "$name" "$option" "$value")
+  "$train" "${options[@]}" "${draw[@]}" -j 2 --after 3e -m "$name.h5" || fail "$kind: exit $?"
+  # Interrupted within the second epoch, and between epochs; with another number of threads.
+  for after in 1e 5u 2e 3e; do
+    "$train" "${options[@]}" "${draw[@]}" -j 1 --after "$after" -m "$name.parts.h5" || fail "$kind until $after: exit $?"
+  done
+  same "$name.h5" "$name.parts.h5" "$kind, continued"
+  "$train" "${options[@]}" -v "$name" -j 2 --after 3e -m "$name.plain.h5" || fail "$name: exit $?"
+  h5diff "$name.h5" "$name.plain.h5" /parameters /parameters >/dev/null && fail "$kind draws nothing"
+done
+# Without dropout, the pieces are those of a training without the option.
+"$train" "${options[@]}" -v bpe --bpe-dropout 0 -j 2 --after 3e -m zero.h5 || fail "--bpe-dropout 0: exit $?"
+same zero.h5 bpe.plain.h5 "--bpe-dropout 0"
+"$train" "${options[@]}" -v bpe --bpe-dropout 0.2 --shuffle-window 1000 --tempdir . -j 1 --after 3e -m window.h5 || fail "--shuffle-window: exit $?"
+same window.h5 bpe.h5 "a window of all pairs"
+
+expect 2 '' 'train: --bpe-dropout: unigram has no merges that can be left out (build-vocab --type bpe makes some)' \
+  "$train" "${options[@]}" -v unigram --bpe-dropout 0.1 -m m.h5
+expect 2 '' 'train: --sample-alpha: bpe is no unigram model (build-vocab --type unigram makes one)' \
+  "$train" "${options[@]}" -v bpe --sample-alpha 0.1 -m m.h5
+expect 2 '' 'train: --bpe-dropout and --sample-alpha exclude each other: *' "$train" "${options[@]}" -v bpe --sample-alpha 0.1 --bpe-dropout 0.1 -m m.h5
+expect 2 '' 'train: --bpe-dropout*1.5*' "$train" "${options[@]}" -v bpe --bpe-dropout 1.5 -m m.h5
+yes 0-0 | head -n 600 >links
+expect 2 '' 'train: --bpe-dropout: has no use with --guided-alignment, whose links are between fixed pieces' \
+  "$train" "${options[@]}" -v bpe --bpe-dropout 0.1 --guided-alignment links -m m.h5
+expect 0 '' 'train: warning: --bpe-dropout was 0.2 and is now 0.3: *' "$train" "${options[@]}" -v bpe --bpe-dropout 0.3 -j 1 --after 4e -m bpe.h5
+finish
