@@ -7,7 +7,6 @@
 #include "heed/base/log.h"
 #include "heed/decode/beam_search.h"
 #include "heed/decode/hypothesis_tree.h"
-#include "heed/ops/top_k.h"
 #include "heed/tensor/arena.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -115,15 +114,13 @@ class ExhaustiveSearch {
     if (expansions_ > options_.max_expansions) fail();
     const Tensor<float> scores = model_.step(tokens_);
     arena_.reset();
-    const Tensor<float> best = arena_.tensor<float>({scores.rows(), 1});
-    const Tensor<std::int32_t> ids = arena_.tensor<std::int32_t>({scores.rows(), 1});
-    log_softmax_top_k(device_, scores, 1, best.data(), ids.data());
+    const Tensor<float> normalizers = log_normalizers(device_, scores);
     const int length = block.length + 1;
     children_.clear();
     for (std::int64_t r = 0; r < scores.rows(); ++r) {
       const float* const row = scores.row(r);
-      if (std::isnan(best.data()[r])) fail_not_a_number();
-      const float normalizer = row[ids.data()[r]] - best.data()[r];
+      const float normalizer = normalizers.data()[r];
+      if (std::isnan(normalizer)) fail_not_a_number();
       const Beginning& beginning = block.beginnings[static_cast<std::size_t>(r)];
       const double least = least_sum() - beginning.sum;
       for (std::int32_t token = 0; token < scores.columns(); ++token) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "heed/ops/top_k.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -51,14 +50,11 @@ void RuledStepModel::start(const PackedIds& source) {
 Tensor<float> RuledStepModel::step(std::span<const std::int32_t> tokens) {
   const Tensor<float> scores = model_.step(tokens);
   arena_.reset();
-  const Tensor<float> best = arena_.tensor<float>({scores.rows(), 1});
-  const Tensor<std::int32_t> ids = arena_.tensor<std::int32_t>({scores.rows(), 1});
-  log_softmax_top_k(device_, scores, 1, best.data(), ids.data());
+  const Tensor<float> normalizers = log_normalizers(device_, scores);
   for (std::int64_t r = 0; r < scores.rows(); ++r) {
     std::vector<std::int32_t>& history = histories_[static_cast<std::size_t>(r)];
     if (const std::int32_t token = tokens[static_cast<std::size_t>(r)]; token != kStartId) history.push_back(token);
-    float* const row = scores.row(r);
-    NextTokens next({row, static_cast<std::size_t>(scores.columns())}, row[ids.data()[r]] - best.data()[r]);
+    NextTokens next({scores.row(r), static_cast<std::size_t>(scores.columns())}, normalizers.data()[r]);
     for (const auto& rule : rules_) rule->apply(history, next);
     next.finish();
   }

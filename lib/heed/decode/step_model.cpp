@@ -14,6 +14,14 @@ void StepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, s
   log_softmax_top_k(device, step(tokens), k, log_probabilities, ids);
 }
 
+Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores) {
+  const Tensor<float> out = device.arena.tensor<float>({scores.rows()});
+  const Tensor<std::int32_t> best = device.arena.tensor<std::int32_t>({scores.rows()});
+  log_softmax_top_k(device, scores, 1, out.data(), best.data());
+  for (std::int64_t r = 0; r < scores.rows(); ++r) out.data()[r] = scores.row(r)[best.data()[r]] - out.data()[r];
+  return out;
+}
+
 NetworkStepModel::NetworkStepModel(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
                                    std::shared_ptr<PackedParameters<float>> packed,
                                    std::shared_ptr<const Shortlist> shortlist)

@@ -38,6 +38,10 @@ class StepModel {
   virtual void share_with(ThreadTeam* team) = 0;
 };
 
+/// Returns log(sum(exp(score))) of each row of scores, [R] for scores [R, V], in the arena of `device`: the score minus
+/// this number is the log-probability of a token. It is NaN where the largest score is.
+Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores);
+
 /// Computes the k likeliest columns (tokens) of softmax(hidden W^T + b) for each row: their log-probabilities and
 /// indices, both [R, k], likeliest first. Of equally likely columns, the one with the lower index comes first. `device`
 /// provides temporary memory for the rare case in which all columns must be computed at once instead of in blocks.

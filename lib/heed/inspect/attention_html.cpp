@@ -1,7 +1,6 @@
 #include "heed/inspect/attention_html.h"
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/terminal.h"
@@ -190,12 +189,7 @@ std::string attention_html(std::span<const AttentionSection> sections) {
   nlohmann::ordered_json data;
   data["unit"] = kUnit;
   auto& colors = data["colors"] = nlohmann::ordered_json::array();
-  for (int i = 0; i < 256; ++i) {
-    const Rgb rgb = color_of(static_cast<float>(i) / 255);
-    char text[8];
-    std::snprintf(text, sizeof text, "#%02x%02x%02x", unsigned{rgb.red}, unsigned{rgb.green}, unsigned{rgb.blue});
-    colors.push_back(text);
-  }
+  for (int i = 0; i < 256; ++i) colors.push_back(hex_text(color_of(static_cast<float>(i) / 255)));
   auto& sentences = data["sentences"] = nlohmann::ordered_json::array();
   for (const AttentionSection& section : sections) {
     nlohmann::ordered_json sentence{{"heading", section.heading}, {"maps", nlohmann::ordered_json::array()}};

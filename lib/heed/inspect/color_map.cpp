@@ -54,6 +54,16 @@ float rounded_up(float value) {
 
 }  // namespace
 
+std::string hex_text(Rgb color) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out = "#";
+  for (const int part : {color.red, color.green, color.blue}) {
+    out += digits[part / 16];
+    out += digits[part % 16];
+  }
+  return out;
+}
+
 Rgb color_of(float value) {
   static const auto table = [] {
     std::array<Rgb, 256> colors;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace heed {
 
@@ -10,6 +11,9 @@ struct Rgb {
   std::uint8_t red = 0, green = 0, blue = 0;
   bool operator==(const Rgb&) const = default;
 };
+
+/// Returns a colour as SVG and HTML write it, such as "#1f77b4".
+std::string hex_text(Rgb color);
 
 /// Returns the colour in which a heat map shows a weight: dark violet for 0, then blue and green, light yellow for 1.
 /// Values outside of 0..1 are clamped. The lightness grows evenly with the weight, so that equal steps look equal, also

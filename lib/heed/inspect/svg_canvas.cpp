@@ -20,13 +20,7 @@ std::string attribute(std::string_view name, double value) {
 }
 
 std::string color(std::string_view name, Rgb value) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out = ' ' + std::string(name) + "=\"#";
-  for (const int part : {value.red, value.green, value.blue}) {
-    out += digits[part / 16];
-    out += digits[part % 16];
-  }
-  return out + '"';
+  return ' ' + std::string(name) + "=\"" + hex_text(value) + '"';
 }
 
 std::string close(std::string_view element, std::string_view hint) {

@@ -7,18 +7,10 @@
 #include "heed/base/streams.h"
 
 namespace heed {
-namespace {
-
-std::string temporary_path(const std::string& output) {
-  const std::size_t slash = output.rfind('/');
-  const std::string name = slash == std::string::npos ? output : output.substr(slash + 1);
-  return folder_of(output) + "/." + name + "." + std::to_string(::getpid()) + ".maps.tmp";
-}
-
-}  // namespace
 
 AttentionFile::AttentionFile(const std::string& output)
-    : name_(std::make_unique<TemporaryName>(temporary_path(output))), file_(h5::File::create(name_->path(), output)) {}
+    : name_(std::make_unique<TemporaryName>(temporary_stem(output) + "." + std::to_string(::getpid()) + ".maps.tmp")),
+      file_(h5::File::create(name_->path(), output)) {}
 
 void AttentionFile::add(std::int64_t line, const std::string& source, const std::string& target,
                         std::span<const AttentionMap> maps) {

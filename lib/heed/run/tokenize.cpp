@@ -134,8 +134,7 @@ class LineConverter {
       if (options.dropout > 0 && subwords_.type() != SubwordType::bpe)
         throw UsageError("--dropout: the type of the vocabulary, " + std::string(subwords_.type_name()) +
                          ", has no merges that can be left out");
-      const bool unigram = subwords_.sentencepiece() && subwords_.sentencepiece()->unigram();
-      if ((options.n_best > 0 || options.sample_alpha) && !unigram)
+      if ((options.n_best > 0 || options.sample_alpha) && !subwords_.is_unigram())
         throw UsageError(std::string(options.n_best > 0 ? "--n-best" : "--sample-alpha") + ": " + options.model +
                          " is no unigram model (build-vocab --type unigram makes one)");
       if (subwords_.type() == SubwordType::sentencepiece) {

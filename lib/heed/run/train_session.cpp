@@ -117,12 +117,11 @@ void TrainSession::check_sampling() const {
                      ": has no use with --guided-alignment, whose links are between fixed pieces");
   for (std::size_t i = 0; i < options_.vocabularies.size(); ++i) {
     const Subwords& subwords = (i == 0 ? source_ : target_).subwords();
-    const bool unigram = subwords.sentencepiece() && subwords.sentencepiece()->unigram();
     if (dropout && subwords.type() != SubwordType::bpe)
       throw UsageError("--bpe-dropout: " + options_.vocabularies[i] +
                        " has no merges that can be left out (build-vocab "
                        "--type bpe makes some)");
-    if (alpha && !unigram)
+    if (alpha && !subwords.is_unigram())
       throw UsageError("--sample-alpha: " + options_.vocabularies[i] +
                        " is no unigram model (build-vocab --type unigram makes one)");
   }

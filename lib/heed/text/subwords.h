@@ -63,6 +63,9 @@ class Subwords {
   /// other types.
   const SentencePiece* sentencepiece() const { return sentencepiece_.get(); }
 
+  /// Returns whether pieces have probabilities, so that there are n best segmentations, and others can be drawn.
+  bool is_unigram() const { return sentencepiece_ && sentencepiece_->unigram(); }
+
   /// Calls `take(piece, word)` for every piece of `tokens` (a line of tokens separated by spaces), where `word` is the
   /// index of the token that contains the piece. The piece `<space>` counts as part of the token before it. The string
   /// view `piece` is valid until `take` returns. With a `sampler`, the segmentation is drawn at random (subword
