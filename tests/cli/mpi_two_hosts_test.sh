@@ -11,7 +11,8 @@ one=heed-$$-1 two=heed-$$-2
 # shellcheck disable=SC2154
 trap 'ip netns del "$one"; ip netns del "$two"; rm -rf "${work:?}"' EXIT
 ip netns add "$one" 2>stderr && ip netns add "$two" 2>stderr &&
-  ip link add port netns "$one" type veth peer name port netns "$two" 2>stderr ||
+  ip link add port netns "$one" type veth peer name port netns "$two" 2>stderr &&
+  ip netns exec "$one" true 2>stderr && ip netns exec "$two" true 2>stderr ||
   { echo "no network namespaces here: $(cat stderr)"; exit 77; }
 connect() {
   local host number=0
