@@ -102,7 +102,7 @@ TEST_CASE("forced scores are the search's, and do not depend on the batch either
   }
   const auto together = force_decode(*f.model, *f.parameters, Precision::float32, all);
   PackedParameters<float> packed(*f.parameters);
-  CHECK(force_decode(*f.model, *f.parameters, Precision::float32, all, nullptr, &packed) == together);
+  CHECK(force_decode(*f.model, *f.parameters, Precision::float32, all, &packed) == together);
   for (int s = 0; s < 9; ++s) {
     const auto at = static_cast<std::size_t>(s);
     Batch one;

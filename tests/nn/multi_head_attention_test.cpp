@@ -66,7 +66,8 @@ TEST_CASE("MultiHeadAttention: additive scores as AdditiveAttention between the 
     for (std::int64_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
   };
   {
-    const auto y = layer.cross_attention(*net.graph, rows, memory_rows, {queries}, {keys}, {&trace});
+    const auto y = layer.cross_attention(*net.graph, rows, layer.project_memory(*net.graph, memory_rows), {queries},
+                                         {keys}, {&trace});
     const auto expected = plain(*net.graph, x, memory, memory);
     close(expected.output.value, y.value.data());
     close(expected.weights.value, trace.weights.data());
@@ -85,8 +86,8 @@ TEST_CASE("MultiHeadAttention: gradients of all parameters with additive scores 
   const Variable<double> x = net.input({5, 4});
   const Offsets offsets{0, 3, 5};
   const auto loss = [&] {
-    const auto y = layer.cross_attention(*net.graph, x, layer.self_attention(*net.graph, x, {offsets}, true), {offsets},
-                                         {offsets});
+    const auto memory = layer.project_memory(*net.graph, layer.self_attention(*net.graph, x, {offsets}, true));
+    const auto y = layer.cross_attention(*net.graph, x, memory, {offsets}, {offsets});
     return sum(*net.graph, multiply(*net.graph, y, y));
   };
   check_parameter_gradients(net, loss);

@@ -141,7 +141,7 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
   const float share = 1 / static_cast<float>(models_.size());
   for (const auto& each : models_) {
     Checkpoint& one = each->file.checkpoint;
-    auto scores = force_decode(*one.model, one.parameters, precision_, batch, nullptr, each->packed.get());
+    auto scores = force_decode(*one.model, one.parameters, precision_, batch, each->packed.get());
     if (models_.size() == 1) return scores;
     if (mean.empty()) {
       mean = scores;
@@ -158,7 +158,7 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
 std::vector<std::vector<float>> Translator::attention(const Batch& batch) {
   Checkpoint& first = models_.front()->file.checkpoint;
   LastCrossAttention trace(*first.model);
-  force_decode(*first.model, first.parameters, precision_, batch, &trace, models_.front()->packed.get());
+  trace_attention(*first.model, first.parameters, precision_, batch, trace, models_.front()->packed.get());
   return trace.take();
 }
 

@@ -7,42 +7,52 @@ namespace heed {
 
 namespace {
 
-/// Keeps the weights of the last cross-attention.
+/// Keeps the weights of the last cross-attention, and the sequences of its queries.
 template <class T>
 class CrossAttentionWeights : public Trace<T> {
  public:
   explicit CrossAttentionWeights(int layer) : layer_(layer) {}
 
   bool wants(AttentionKind kind, int layer) const override { return kind == AttentionKind::cross && layer == layer_; }
-  void attention(AttentionKind, int, int heads, PackedOffsets, PackedOffsets, const Variable<T>& weights) override {
+  void attention(AttentionKind, int, int heads, PackedOffsets queries, PackedOffsets,
+                 const Variable<T>& weights) override {
     heads_ = heads;
+    queries_ = queries;
     weights_ = weights;
   }
 
   int heads() const { return heads_; }
+  PackedOffsets queries() const { return queries_; }
   const Variable<T>& weights() const { return weights_; }
 
  private:
   int layer_, heads_ = 1;
+  PackedOffsets queries_;
   Variable<T> weights_;
 };
 
 }  // namespace
 
 template <class T>
+Variable<T> Model<T>::cross_entropy(Graph<T>& graph, const Batch& batch, const LossOptions& options,
+                                    CrossEntropySums* sums, Trace<T>* trace) const {
+  return projection_cross_entropy(graph, hidden(graph, batch, trace), output_weight(graph), output_bias(graph),
+                                  batch.target_out,
+                                  {.label_smoothing = options.label_smoothing, .scale = options.scale}, sums);
+}
+
+template <class T>
 Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const {
   const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
   CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
-  const Variable<T> predicted = hidden(graph, batch, guided ? &trace : nullptr);
-  const Variable<T> entropy =
-      projection_cross_entropy(graph, predicted, output_weight(graph), output_bias(graph), batch.target_out,
-                               {.label_smoothing = options.label_smoothing, .scale = options.scale}, sums);
+  const Variable<T> entropy = cross_entropy(graph, batch, options, sums, guided ? &trace : nullptr);
+  if (sums) sums->target_tokens += std::ssize(batch.target_out);
   if (!guided) return entropy;
   if (!trace.weights()) throw Error("internal: guided alignment, but the model has no cross-attention");
   AlignmentSums alignment;
   const Variable<T> guidance =
-      alignment_loss(graph, trace.weights(), trace.heads(), batch.target_in.packed(), batch.source.packed(),
-                     batch.alignment, options.scale * options.alignment_weight, &alignment);
+      alignment_loss(graph, trace.weights(), trace.heads(), trace.queries(), batch.source.packed(), batch.alignment,
+                     options.scale * options.alignment_weight, &alignment);
   if (sums) {
     sums->alignment = alignment;
     sums->loss += options.alignment_weight * alignment.loss;

@@ -43,12 +43,14 @@ struct LossOptions {
 };
 
 /// The sums of a batch from which training and validation report, without LossOptions::scale. `loss` includes
-/// alignment_weight times the loss of the alignment.
+/// alignment_weight times the loss of the alignment. `tokens` counts the tokens that the model had to predict.
 struct LossSums : CrossEntropySums {
+  std::int64_t target_tokens = 0;  ///< the number of all target tokens of the batch, predicted or not
   AlignmentSums alignment = {};
 
   LossSums& operator+=(const LossSums& other) {
     CrossEntropySums::operator+=(other);
+    target_tokens += other.target_tokens;
     alignment.loss += other.alignment.loss;
     alignment.queries += other.alignment.queries;
     return *this;
@@ -111,7 +113,7 @@ class Model {
   virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
   /// Returns the training loss of a batch, a scalar. `sums`, where not null, receives the sums over the batch. Throws
   /// Error if an alignment is to be learnt and the model has no cross-attention.
-  virtual Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const;
+  Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const;
   /// Creates the state of a batch that is to be decoded step by step. The model must outlive the state. `precision` is
   /// the precision of the products, which may also decide how a state stores its numbers.
   virtual std::unique_ptr<DecoderState<T>> make_state(Precision precision) const = 0;
@@ -132,6 +134,11 @@ class Model {
 
  protected:
   explicit Model(const ModelConfig& config) : config_(config) {}
+
+  /// Returns the part of loss() that is not about alignments, a scalar: the cross-entropy of the tokens that the model
+  /// must predict. `trace`, if not null, receives the attention weights.
+  virtual Variable<T> cross_entropy(Graph<T>& graph, const Batch& batch, const LossOptions& options,
+                                    CrossEntropySums* sums, Trace<T>* trace) const;
 
   ModelConfig config_;
   ParameterLayout layout_;

@@ -107,22 +107,34 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
 }
 
 template <class T>
-Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
-                                   const PackedIds& target_in, Trace<T>* trace) const {
-  const PackedOffsets packed = target_in.packed();
+template <class Memory>
+Variable<T> Transformer<T>::run_decoder(Graph<T>& graph, std::span<const std::int32_t> target_in,
+                                        const DecoderOffsets& offsets, Memory memory, Trace<T>* trace) const {
+  const PackedOffsets packed = offsets.target;
   graph.set_rows(packed);
-  ResidualStream<T> stream = decoder_norms_.start(
-      graph, (*target_embedding_)(graph, target_in.ids, positions(graph, packed), packed.longest()));
+  ResidualStream<T> stream =
+      decoder_norms_.start(graph, (*target_embedding_)(graph, target_in, positions(graph, packed), packed.longest()));
   const StackPositions<T> shared = decoder_positions_->shared(graph, packed.longest());
-  for (const DecoderLayer& layer : decoder_layers_)
-    layer.forward(graph, decoder_norms_, stream, shared, encoded, packed, source, trace);
+  for (const DecoderLayer& layer : decoder_layers_) {
+    const InferenceScope scope(graph);
+    layer.forward(graph, decoder_norms_, stream, shared, memory(layer), offsets, trace);
+  }
   return stream.input;
+}
+
+template <class T>
+Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& encoded,
+                                   std::span<const std::int32_t> target_in, const DecoderOffsets& offsets,
+                                   Trace<T>* trace) const {
+  const auto memory = [&](const DecoderLayer& layer) { return layer.project_memory(graph, encoded); };
+  return run_decoder(graph, target_in, offsets, memory, trace);
 }
 
 template <class T>
 Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   const EncoderOutput<T> encoded = encode(graph, batch.source, trace);
-  return decode(graph, encoded, batch.source.packed(), batch.target_in, trace);
+  const PackedOffsets target = batch.target_in.packed();
+  return decode(graph, encoded, batch.target_in.ids, {target, target, batch.source.packed()}, trace);
 }
 
 template <class T>
@@ -171,7 +183,10 @@ template <class T>
 void Transformer<T>::start(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
                            DecoderCache<T>& cache) const {
   cache.begin(source);
-  for (const DecoderLayer& layer : decoder_layers_) layer.start(graph, encoded, cache);
+  for (std::size_t i = 0; i < decoder_layers_.size(); ++i) {
+    const InferenceScope scope(graph);
+    cache.set_memory(static_cast<int>(i), decoder_layers_[i].project_memory(graph, encoded).value);
+  }
 }
 
 template <class T>

@@ -32,11 +32,11 @@ class Transformer : public Model<T> {
 
   /// Runs the encoder on packed source sentences. `trace`, if not null, receives the attention weights.
   EncoderOutput<T> encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace = nullptr) const;
-  /// Runs the decoder on all positions of given target inputs at once (teacher forcing). `encoded` is the output
-  /// of encode(); `source` gives the offsets of the sentences in it. Returns the decoder's output [N, D] for N target
-  /// tokens, the input of the output layer.
-  Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source, const PackedIds& target_in,
-                     Trace<T>* trace = nullptr) const;
+  /// Runs the decoder on all positions of given target inputs at once. `encoded` is the output of encode(), whose
+  /// sentences `offsets` gives together with those of the N target tokens `target_in`, which must stay in memory until
+  /// the backward pass has ended. Returns the decoder's output [N, D], the input of the output layer.
+  Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, std::span<const std::int32_t> target_in,
+                     const DecoderOffsets& offsets, Trace<T>* trace = nullptr) const;
 
   /// Creates an empty cache of keys and values, or of states, for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
@@ -58,6 +58,11 @@ class Transformer : public Model<T> {
                           DecoderCache<T>& cache) const;
 
  private:
+  /// Runs the decoder on all positions at once; `memory(layer)` returns the keys and values of a layer's
+  /// cross-attention.
+  template <class Memory>
+  Variable<T> run_decoder(Graph<T>& graph, std::span<const std::int32_t> target_in, const DecoderOffsets& offsets,
+                          Memory memory, Trace<T>* trace) const;
   template <class Layer>
   void add_layers(std::vector<Layer>& layers, NormChain& norms, int depth);
   std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;

@@ -96,23 +96,23 @@ DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, int inde
 
 template <class T>
 void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream,
-                           const StackPositions<T>& positions, const EncoderOutput<T>& encoded, PackedOffsets target,
-                           PackedOffsets source, Trace<T>* trace) const {
+                           const StackPositions<T>& positions, const Variable<T>& memory, const DecoderOffsets& offsets,
+                           Trace<T>* trace) const {
   {
     const InferenceScope scope(graph);
     if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
       norms.advance(graph, stream,
-                    attention->self_attention(graph, stream.input, target, true,
+                    attention->self_attention(graph, stream.input, offsets.target, true,
                                               {trace, AttentionKind::decoder, index_}, positions));
     else if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
-      norms.advance(graph, stream, (*average)(graph, stream.input, target));
+      norms.advance(graph, stream, (*average)(graph, stream.input, offsets.target));
     else
-      norms.advance(graph, stream, std::get<SimpleRecurrentUnit>(autoregression_)(graph, stream.input, target));
+      norms.advance(graph, stream, std::get<SimpleRecurrentUnit>(autoregression_)(graph, stream.input, offsets.target));
   }
   {
     const InferenceScope scope(graph);
     norms.advance(graph, stream,
-                  cross_attention_.cross_attention(graph, stream.input, memory(graph, encoded), target, source,
+                  cross_attention_.cross_attention(graph, stream.input, memory, offsets.queries, offsets.source,
                                                    {trace, AttentionKind::cross, index_}));
   }
   const InferenceScope scope(graph);
@@ -120,7 +120,7 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
 }
 
 template <class T>
-Variable<T> DecoderLayer::memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const {
+Variable<T> DecoderLayer::memory_of(Graph<T>& graph, const EncoderOutput<T>& encoded) const {
   switch (source_) {
     case CrossAttention::last:
       return encoded.last;
@@ -133,9 +133,8 @@ Variable<T> DecoderLayer::memory(Graph<T>& graph, const EncoderOutput<T>& encode
 }
 
 template <class T>
-void DecoderLayer::start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const {
-  const InferenceScope scope(graph);
-  cache.set_memory(index_, cross_attention_.project_memory(graph, memory(graph, encoded)).value);
+Variable<T> DecoderLayer::project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const {
+  return cross_attention_.project_memory(graph, memory_of(graph, encoded));
 }
 
 template <class T>
@@ -205,8 +204,8 @@ void DecoderLayer::add_products(std::vector<Product>& products) const {
   template void EncoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&, \
                                       PackedOffsets, Trace<T>*) const;                                           \
   template void DecoderLayer::forward(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&, \
-                                      const EncoderOutput<T>&, PackedOffsets, PackedOffsets, Trace<T>*) const;   \
-  template void DecoderLayer::start(Graph<T>&, const EncoderOutput<T>&, DecoderCache<T>&) const;                 \
+                                      const Variable<T>&, const DecoderOffsets&, Trace<T>*) const;               \
+  template Variable<T> DecoderLayer::project_memory(Graph<T>&, const EncoderOutput<T>&) const;                   \
   template void DecoderLayer::step(Graph<T>&, const NormChain&, ResidualStream<T>&, const StackPositions<T>&,    \
                                    DecoderCache<T>&) const;
 HEED_INSTANTIATE(float)

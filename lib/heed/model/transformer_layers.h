@@ -54,6 +54,14 @@ struct EncoderOutput {
   std::span<const Variable<T>> layers = {};
 };
 
+/// The sequences of a decoder that computes all positions at once. A source may have several targets: they follow each
+/// other in `target`, and are one sequence of `queries`.
+struct DecoderOffsets {
+  PackedOffsets target;   ///< the sequences of target tokens, within which self-attention works
+  PackedOffsets queries;  ///< the target tokens of each source: a sequence for each sequence of `source`
+  PackedOffsets source;   ///< the sequences of source tokens
+};
+
 /// The sublayer of a decoder layer that reads the earlier target tokens, an alternative for each DecoderAutoreg.
 using AutoregressiveSublayer = std::variant<MultiHeadAttention, AverageAttention, SimpleRecurrentUnit>;
 
@@ -66,17 +74,15 @@ class DecoderLayer {
   /// Creates a layer that has the parameters of the layer `owner`.
   DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index);
 
-  /// Runs the layer on all target positions at once (teacher forcing). `stream` is the residual stream [N, D] of N
-  /// target tokens, with the sentence offsets `target`; `encoded` is the output of the encoder, with the sentence
-  /// offsets `source`.
+  /// Computes this layer's cross-attention keys and values [S, 2D] from the output of the encoder.
+  template <class T>
+  Variable<T> project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
+
+  /// Runs the layer on all target positions at once. `stream` is the residual stream [N, D] of N target tokens;
+  /// `memory` is what project_memory() returned.
   template <class T>
   void forward(Graph<T>& graph, const NormChain& norms, ResidualStream<T>& stream, const StackPositions<T>& positions,
-               const EncoderOutput<T>& encoded, PackedOffsets target, PackedOffsets source, Trace<T>* trace) const;
-
-  /// Computes this layer's cross-attention keys and values from the output of the encoder, and stores the keys and
-  /// values in the cache.
-  template <class T>
-  void start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const;
+               const Variable<T>& memory, const DecoderOffsets& offsets, Trace<T>* trace) const;
 
   /// Runs the layer on one new position of each of the R rows (hypotheses) of the cache: `stream` is the residual
   /// stream [R, D]. Stores the self-attention keys and values, or the states, of the new positions in the
@@ -96,7 +102,7 @@ class DecoderLayer {
  private:
   /// Returns what the cross-attention of this layer reads, [S, D] for S source tokens and D columns.
   template <class T>
-  Variable<T> memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
+  Variable<T> memory_of(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
   /// Computes the first sublayer for the last position of each of the R rows of the cache. Shapes: x [R, D] -> [R, D].
   template <class T>
   Variable<T> step_autoregression(Graph<T>& graph, const Variable<T>& x, const StackPositions<T>& positions,

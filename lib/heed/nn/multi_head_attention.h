@@ -64,13 +64,13 @@ class MultiHeadAttention {
                                    position_terms(graph, positions)));
   }
 
-  /// Computes the cross-attention of the decoder's positions over the encoder's output `memory`.
-  /// Shapes: x [N, D], memory [S, D] -> [N, D].
+  /// Computes the cross-attention of the decoder's positions over `memory`, which project_memory() has computed from
+  /// the encoder's output. Shapes: x [N, D], memory [S, 2D] -> [N, D].
   template <class T>
   Variable<T> cross_attention(Graph<T>& graph, const Variable<T>& x, const Variable<T>& memory, PackedOffsets queries,
                               PackedOffsets keys, TracePoint<T> point = {}) const {
-    const Variable<T> q = project_query(graph, x), kv = project_memory(graph, memory);
-    return output(graph, attend<T>(graph, {q, 0}, {kv, 0}, {kv, width_}, queries, keys, options_, point));
+    const Variable<T> q = project_query(graph, x);
+    return output(graph, attend<T>(graph, {q, 0}, {memory, 0}, {memory, width_}, queries, keys, options_, point));
   }
 
   /// Projects x [N, D] to query, key and value with one product. The result [N, 3D] holds the three side by side.

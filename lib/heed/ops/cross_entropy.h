@@ -19,7 +19,7 @@ struct CrossEntropyOptions {
 struct CrossEntropySums {
   double loss = 0;                     ///< the sum of the label-smoothed losses, in nats
   double negative_log_likelihood = 0;  ///< the sum of -log p(target), in nats, from which perplexity is computed
-  std::int64_t tokens = 0;             ///< the number of target tokens
+  std::int64_t tokens = 0;             ///< the number of tokens whose target was to be predicted
   std::int64_t correct = 0;            ///< the number of tokens whose target has the highest probability
 
   CrossEntropySums& operator+=(const CrossEntropySums& other) {

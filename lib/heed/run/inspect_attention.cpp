@@ -9,8 +9,8 @@
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
-#include "heed/decode/search.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/lexicon/alignment_links.h"
@@ -169,7 +169,7 @@ class InspectRun {
         lines_(options.lines.empty() ? std::nullopt : std::optional(NumberRanges::parse("lines", options.lines))),
         report_(options.report, options.output, out, environment, columns),
         checkpoint_(load_checkpoint(options.model)),
-        step_model_(*checkpoint_.model, checkpoint_.parameters, Precision::float32),
+        decoder_(*checkpoint_.model, checkpoint_.parameters, Precision::float32),
         longest_(options.max_length),
         reader_(options, in) {
     report_.check_model(checkpoint_.model->attention_layers());
@@ -216,7 +216,7 @@ class InspectRun {
     ids.push_back(kEndId);
     PackedIds batch;
     batch.append(ids);
-    Sentence out = from_ids(checkpoint_.target, search(step_model_, batch, search_).front().front().ids);
+    Sentence out = from_ids(checkpoint_.target, decoder_.translate(batch, search_).front().front().ids);
     text = checkpoint_.target.decode(out.ids);
     return out;
   }
@@ -239,7 +239,7 @@ class InspectRun {
     Batch pair;
     pair.add(source.ids, target.ids);
     TraceCopy trace(report_, sentence.heads);
-    force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, &trace);
+    trace_attention(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, trace);
   }
 
   /// Reads the links of --gold between the words of a sentence.
@@ -261,7 +261,7 @@ class InspectRun {
   std::optional<NumberRanges> lines_;
   AttentionReport report_;
   Checkpoint checkpoint_;
-  NetworkStepModel step_model_;
+  Decoder decoder_;
   SearchOptions search_;
   int longest_;
   SentenceReader reader_;

@@ -17,6 +17,7 @@
 #include "heed/checkpoint/integrity.h"
 #include "heed/cost/translation_cost.h"
 #include "heed/decode/coverage.h"
+#include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/score_rules.h"
@@ -58,7 +59,7 @@ class TranslateRun {
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
-    for (int i = 0; i < pool_.size(); ++i) models_.push_back(step_model());
+    for (int i = 0; i < pool_.size(); ++i) decoders_.emplace_back(step_model());
   }
 
   int run() {
@@ -347,7 +348,7 @@ class TranslateRun {
         if (scoring_) {
           score(batch);
         } else {
-          translate(batch, *models_[static_cast<std::size_t>(thread)]);
+          translate(batch, decoders_[static_cast<std::size_t>(thread)]);
         }
         finished_ += std::ssize(batch);
         if (thread == 0) show_progress();
@@ -359,9 +360,9 @@ class TranslateRun {
   /// product.
   void translate_alone() {
     if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
-    models_.front()->share_with(team_ ? &*team_ : nullptr);
-    translate(order_, *models_.front());
-    models_.front()->share_with(nullptr);
+    decoders_.front().share_with(team_ ? &*team_ : nullptr);
+    translate(order_, decoders_.front());
+    decoders_.front().share_with(nullptr);
     ++alone_;
     finished_ = std::ssize(lines_);
     show_progress();
@@ -375,14 +376,14 @@ class TranslateRun {
   int size_of(std::size_t rank) const { return static_cast<int>(size_of(lines_[order_[rank]])); }
   static std::size_t size_of(const Line& line) { return std::max(line.source.size(), line.target.size()) + 1; }
 
-  void translate(std::span<const std::size_t> batch, StepModel& model) {
+  void translate(std::span<const std::size_t> batch, Decoder& decoder) {
     PackedIds source;
     for (const std::size_t i : batch) {
       std::vector<std::int32_t> ids = lines_[i].source;
       ids.push_back(kEndId);
       source.append(ids);
     }
-    const auto results = hypotheses(batch, source, model);
+    const auto results = hypotheses(batch, source, decoder);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
       line.output = format_->lines(translator_, line.number, line.source, results[k]);
@@ -391,12 +392,12 @@ class TranslateRun {
   }
 
   std::vector<std::vector<Hypothesis>> hypotheses(std::span<const std::size_t> batch, const PackedIds& source,
-                                                  StepModel& model) {
+                                                  Decoder& decoder) {
     try {
-      if (search_.coverage_penalty == 0) return search(model, source, search_);
+      if (search_.coverage_penalty == 0) return decoder.translate(source, search_);
       SearchOptions all = search_;
       all.n_best = search_.beam_size;
-      std::vector<std::vector<Hypothesis>> results = search(model, source, all);
+      std::vector<std::vector<Hypothesis>> results = decoder.translate(source, all);
       rank_by_coverage(translator_, source, search_, results);
       return results;
     } catch (const SearchTooLong& error) {
@@ -498,10 +499,10 @@ class TranslateRun {
   ThreadPool pool_;
   // The threads that share the work of one batch. Created for the first chunk that has only one batch.
   std::optional<ThreadTeam> team_;
-  std::vector<std::unique_ptr<StepModel>> models_;
-  // The step models in models_ as such that use the draft model; empty without --draft-model.
+  std::vector<Decoder> decoders_;  // one for each thread
+  // The step models in decoders_ as such that use the draft model; empty without --draft-model.
   std::vector<SpeculativeStepModel*> speculative_;
-  // Those step models in models_ that count their work for --stats; empty when no work is counted.
+  // Those step models in decoders_ that count their work for --stats; empty when no work is counted.
   std::vector<CountedStepModel*> counted_;
   // The counted work of each thread in each chunk: [chunk][thread].
   std::vector<std::vector<DecodingCounts>> chunks_;

@@ -152,7 +152,7 @@ UpdateStep::Result Trainer::compute_update() {
 void Trainer::count_update(const UpdateStep::Result& result) {
   ++state().optimizer_step;
   state().consecutive_skips = 0;
-  state().target_tokens += result.sums.tokens;
+  state().target_tokens += result.sums.target_tokens;
   for (const Shard& shard : shards_) state().sentences += static_cast<std::int64_t>(shard.examples.size());
   add_to_history(state(), result.sums.negative_log_likelihood, result.sums.tokens, progress().epochs);
   shown_sums_ += result.sums;
@@ -281,7 +281,7 @@ UpdateReport Trainer::make_report(const TrainingProgress& now) {
   report.learning_rate = learning_rate();
   report.gradient_norm = last_norm_;
   const double seconds = now.seconds - shown_progress_.seconds;
-  report.tokens_per_second = seconds > 0 ? static_cast<double>(shown_sums_.tokens) / seconds : 0;
+  report.tokens_per_second = seconds > 0 ? static_cast<double>(shown_sums_.target_tokens) / seconds : 0;
   report.share = after_.share(now);
   const double done = report.share - after_.share(first_progress_);
   report.seconds_left = done > 0 ? (now.seconds - first_progress_.seconds) * (1 - report.share) / done : -1;
@@ -474,7 +474,7 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
 
 double Trainer::measure_speed(int updates) {
   const auto update = [&] {
-    const std::int64_t tokens = compute_update().sums.tokens;
+    const std::int64_t tokens = compute_update().sums.target_tokens;
     next_window_if_done();
     return tokens;
   };

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "heed/decode/search.h"
+#include "heed/decode/decoder.h"
 
 namespace heed {
 namespace {
@@ -30,14 +30,14 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   std::vector<std::string> out(order.size());
   std::atomic<std::size_t> next = first;
   pool.run([&](int) {
-    NetworkStepModel step_model(model, parameters, precision);
+    Decoder decoder(model, parameters, precision);
     const SearchOptions options{.beam_size = 1};
     Batch batch;
     for (std::size_t index; (index = next.fetch_add(stride)) < batches;) {
       const std::size_t begin = index * kSentences;
       const std::size_t end = std::min(order.size(), begin + kSentences);
       examples.fill(std::span(order).subspan(begin, end - begin), batch);
-      const auto found = search(step_model, batch.source, options);
+      const auto found = decoder.translate(batch.source, options);
       for (std::size_t i = begin; i < end; ++i) {
         if (found[i - begin].empty()) continue;
         const auto& ids = found[i - begin].front().ids;
