@@ -8,6 +8,7 @@ usage: make_transformer_reference.py > tests/model/reference/transformer.json
 """
 import json
 import math
+import struct
 
 import torch
 import torch.nn.functional as F
@@ -32,6 +33,14 @@ CASES = {
                             alignment_weight=0.7),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
+    # Decoders that predict all positions at once. The file says which tokens are masked.
+    "parallel": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="none", length_range=2),
+    "parallel t5 mix": dict(norm="pre", positions="t5", activation="relu", tied="decoder", output_bias=True, autoreg="none", length_range=5,
+                            cross="mix"),
+    "parallel relative guided": dict(norm="post", positions="relative", activation="relu", tied="all", output_bias=False, autoreg="none",
+                                     length_range=3, alignment_weight=0.3),
+    "parallel fixed": dict(norm="post", positions="learned", activation="relu", tied="none", output_bias=False, autoreg="none",
+                           length_range=100, fixed_length=7, alignment_weight=0.3),
     "rms geglu pre": dict(norm="pre", positions="sinusoidal", activation="geglu", tied="all", output_bias=False,
                     normalization="rms"),
 }
@@ -43,9 +52,41 @@ TARGET_OUT = [[6, 7, 3], [9, 4, 5, 8, 3], [3]]
 ALIGNMENT = [[0, 0, 2, 0.5], [0, 0, 0, 0.5], [0, 1, 1, 1], [1, 0, 0, 1], [1, 3, 1, 1], [2, 0, 4, 0.25], [2, 0, 1, 0.75]]
 
 
+MASK = 2  # <s>
+
+
+def philox(key, counter):
+    """Returns four random words of 32 bits: Philox4x32 with 10 rounds (Salmon et al. 2011)."""
+    for _ in range(10):
+        a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [b >> 32 ^ counter[1] ^ key[0], b & 0xFFFFFFFF, a >> 32 ^ counter[3] ^ key[1], a & 0xFFFFFFFF]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return counter
+
+
+def masked_places(sequence, length):
+    """Returns which of `length` tokens of a sequence heed masks in update 0 with the seed 0."""
+
+    def below(n, i):  # the random number i of the stream (use 8: masks) is below n
+        words = struct.pack("<4I", *philox([0, 0], [i >> 1, 8 << 24 ^ sequence, 0, 0]))
+        return struct.unpack("<2Q", words)[i & 1] * n >> 64
+
+    count, places = 1 + below(length, 0), list(range(length))
+    for i in range(count):
+        other = i + below(length - i, i + 1)
+        places[i], places[other] = places[other], places[i]
+    return sorted(places[:count])
+
+
 def owner(case, i):
     """Returns the index of the layer whose parameters layer i has."""
     return case.get("tied_layers", range(1, LAYERS + 1))[i] - 1
+
+
+def first_sublayer(case):
+    """Returns the name of the first sublayer of decoder layers."""
+    kind = case.get("autoreg", "self_attention")
+    return "self_attention" if kind == "none" else kind
 
 
 def parameter_names(case):
@@ -81,7 +122,7 @@ def parameter_names(case):
     def autoregression(p):
         """Adds the first sublayer of a decoder layer."""
         kind = case.get("autoreg", "self_attention")
-        if kind == "self_attention":
+        if kind in ("self_attention", "none"):
             attention(p + "/self_attention")
         elif kind == "average":
             for x in ("input_gate", "average_gate"):
@@ -108,7 +149,7 @@ def parameter_names(case):
             feed_forward(p + "/feed_forward")
             if side == "decoder" and case.get("cross") == "mix":
                 names.append((p + "/cross_attention/mix", (LAYERS,)))
-            norm(p + "/" + (case.get("autoreg", "self_attention") if side == "decoder" else "self_attention") + "_norm")
+            norm(f"{p}/{first_sublayer(case) if side == 'decoder' else 'self_attention'}_norm")
             if side == "decoder":
                 norm(p + "/cross_attention_norm")
             norm(p + "/feed_forward_norm")
@@ -119,6 +160,9 @@ def parameter_names(case):
         names.append(("output/weight", (V, D)))
     if case["output_bias"]:
         names.append(("output/bias", (V,)))
+    if case.get("autoreg") == "none" and "fixed_length" not in case:
+        classes = 2 * case["length_range"] + 1
+        names.extend([("length/weight", (classes, D)), ("length/bias", (classes,))])
     return names
 
 
@@ -213,7 +257,7 @@ def run(case):
     def autoregress(x, p):
         """Computes the first sublayer of a decoder layer."""
         if autoreg == "self_attention":
-            return attend(x, x, p + "/self_attention", True)
+            return attend(x, x, p + "/self_attention", case.get("autoreg") != "none")
         if autoreg == "average":
             mean = torch.cumsum(x, 0) / torch.arange(1, len(x) + 1, dtype=torch.float64)[:, None]
             if "dim_aan" in case:
@@ -236,9 +280,9 @@ def run(case):
     source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
     output = w["output/weight"] if case["tied"] == "none" else w[f"embeddings/{target_name}/weight"]
     cross = case.get("cross", "last")
-    autoreg = case.get("autoreg", "self_attention")
-    memories, hiddens, logits, guided = [], [], [], []
-    for s, t in zip(SOURCE, TARGET_IN):
+    autoreg, parallel = first_sublayer(case), case.get("autoreg") == "none"
+    memories, hiddens, logits, guided, losses, wanted = [], [], [], [], [], []
+    for b, (s, t, correct) in enumerate(zip(SOURCE, TARGET_IN, TARGET_OUT)):
         x = embed(s, source_name)
         sums = []  # what each encoder layer leaves in the residual stream
         for i in range(LAYERS):
@@ -254,30 +298,49 @@ def run(case):
             "layerwise": lambda i: outputs[i],
             "mix": lambda i: sum(p * y for p, y in zip(torch.softmax(w[f"decoder/layers/{i}/cross_attention/mix"], 0), outputs)),
         }[cross]
-        x = embed(t, target_name)
-        for i in range(LAYERS):
-            p = f"decoder/layers/{owner(case, i)}"
-            x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))
-            x = sublayer(x, p + "/cross_attention_norm",
-                         lambda y: attend(y, memory_of(i), p + "/cross_attention", False, guided if i == LAYERS - 1 else None))
-            x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
-        x = norm(x, "decoder/norm") if pre else x
+
+        def decode(t, guided):
+            x = embed(t, target_name)
+            for i in range(LAYERS):
+                p = f"decoder/layers/{owner(case, i)}"
+                x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))
+                x = sublayer(x, p + "/cross_attention_norm",
+                             lambda y: attend(y, memory_of(i), p + "/cross_attention", False, guided if i == LAYERS - 1 else None))
+                x = sublayer(x, p + "/feed_forward_norm", lambda y: feed_forward(y, p + "/feed_forward"))
+            return norm(x, "decoder/norm") if pre else x
+
+        memories.append(outputs[-1])
+        if parallel:
+            hiddens.append(decode(correct, []))
+            fixed = case.get("fixed_length", 0)
+            # The last token, </s>, is given where the length is predicted.
+            places = masked_places(b, len(correct) - (0 if fixed else 1)) if fixed or len(correct) > 1 else []
+            masked = [MASK if i in places else id for i, id in enumerate(correct)] + [MASK] * (fixed - len(correct))
+            x = decode(masked, guided)[places]
+            wanted.extend(correct[i] for i in places)
+            if not fixed:
+                most = case["length_range"]
+                difference = max(-most, min(most, len(correct) - len(s)))
+                losses.append(F.cross_entropy(linear(outputs[-1][-1:], "length"), torch.tensor([difference + most])))
+        else:
+            x = decode(t, guided)
+            hiddens.append(x)
+            wanted.extend(correct)
         z = x @ output.T
         if case["output_bias"]:
             z = z + w["output/bias"]
-        memories.append(outputs[-1])
-        hiddens.append(x)
         logits.append(z)
-    y = torch.tensor(sum(TARGET_OUT, []))
+    y = torch.tensor(wanted)
     loss = F.cross_entropy(torch.cat(logits), y, label_smoothing=0.1, reduction="sum")
     nll = F.cross_entropy(torch.cat(logits), y, reduction="sum")
     if "alignment_weight" in case:
         loss = loss - case["alignment_weight"] * sum(share * torch.log(guided[b][t, s] + 1e-6) for b, t, s, share in ALIGNMENT)
+    loss = loss + sum(losses)
     loss.backward()
     flat = lambda t: [float(f"{v:.12g}") for v in t.detach().reshape(-1).tolist()]
     return dict(
         case, vocabulary=V, dim=D, heads=H, ffn=FF, layers=LAYERS, max_positions=MAX,
-        memory=flat(torch.cat(memories)), hidden=flat(torch.cat(hiddens)), loss=loss.item(), nll=nll.item(),
+        memory=flat(torch.cat(memories)), hidden=flat(torch.cat(hiddens)), loss=loss.item(), nll=nll.item(), tokens=len(wanted),
         # for each parameter: the norm of its gradient, and the gradient's first elements
         gradients={name: dict(norm=p.grad.norm().item(), first=flat(p.grad.reshape(-1)[:6])) for name, p in w.items()})
 

@@ -20,7 +20,11 @@ inline TransformerConfig tiny_config() {
 /// Returns the config of a tiny model of any task for tests: one layer, 16 columns.
 inline ModelConfig tiny_config(Task task) {
   ModelConfig config = preset(task);
-  if (std::holds_alternative<TransformerConfig>(config)) return tiny_config();
+  if (const auto* const transformer = std::get_if<TransformerConfig>(&config)) {
+    TransformerConfig out = tiny_config();
+    out.decoder_autoreg = transformer->decoder_autoreg;
+    return out;
+  }
   std::visit(
       [](auto& c) {
         if constexpr (requires { c.dim_rnn; }) {

@@ -209,7 +209,10 @@ TEST_CASE("sampling follows the distribution, and its cuts") {
 TEST_CASE("options that do not fit together are named") {
   SearchOptions options;
   options.n_best = 9;
-  CHECK_THROWS_WITH_AS(options.validate(), "--n-best 9 is more than --beam-size 4 (raise --beam-size)", UsageError);
+  CHECK_THROWS_WITH_AS(options.validate(),
+                       "--n-best 9 is more than --beam-size 4 (raise --beam-size, or --length-candidates for a "
+                       "model of --task nat)",
+                       UsageError);
   options.n_best = 0;
   options.beam_groups = 3;
   CHECK_THROWS_WITH_AS(options.validate(),

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "../checkpoint/random_checkpoint.h"
+#include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
 #include "random_model.h"
 #include "same_hypotheses.h"
@@ -25,6 +26,10 @@ TextModel pieces(int size) {
   std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
   for (int i = 4; i < size; ++i) pieces.push_back("p" + std::to_string(i));
   return TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(pieces));
+}
+
+Decoder decoder_of(Translator& translator) {
+  return translator.is_parallel() ? Decoder(translator.parallel_model()) : Decoder(translator.step_model());
 }
 
 }  // namespace
@@ -45,7 +50,10 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
   RnnAttentionConfig dot = std::get<RnnAttentionConfig>(tiny_config(Task::rnn_attention));
   dot.attention = AttentionScoring::dot;
   dot.encoder = RnnEncoder::forward;
-  configs.insert(configs.end(), {transformer, rnn, dot});
+  TransformerConfig fixed = tiny_config();
+  fixed.decoder_autoreg = DecoderAutoreg::none;
+  fixed.fixed_length = 13;
+  configs.insert(configs.end(), {transformer, rnn, dot, fixed});
   for (const auto& [name, choose] : kinds_of_transformer) {
     TransformerConfig kind = tiny_config();
     kind.enc_depth = kind.dec_depth = 2;
@@ -66,25 +74,26 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
     for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
       CAPTURE(static_cast<int>(precision));
       Translator translator({path}, precision);
-      NetworkStepModel expected(*memory.model, memory.parameters, precision);
       const SearchOptions options{.beam_size = 3, .max_output_length = 12};
-      const auto found = search(*translator.step_model(), source, options), wanted = search(expected, source, options);
+      Decoder in_memory(*memory.model, memory.parameters, precision), from_file = decoder_of(translator);
+      const auto found = from_file.translate(source, options), wanted = in_memory.translate(source, options);
       for (std::size_t s = 0; s < wanted.size(); ++s) check_same(found[s], wanted[s]);
       CHECK(translator.force(pairs) == force_decode(*memory.model, memory.parameters, precision, pairs));
       // A sentence alone gives the same, and so does a draft model of the same task.
       for (int s = 0; s < source.sequences(); ++s) {
         PackedIds one;
         one.append(source.sequence(s));
-        const auto alone = search(*translator.step_model(), one, options);
+        const auto alone = from_file.translate(one, options);
         check_same(alone.front(), wanted[static_cast<std::size_t>(s)]);
       }
+      if (translator.is_parallel()) continue;
       const SearchOptions greedy{.beam_size = 1, .max_output_length = 12};
       Translator with_draft({path}, precision, 1, {}, path);
       const std::unique_ptr<SpeculativeStepModel> speculative = with_draft.speculative_step_model(3);
       for (int s = 0; s < source.sequences(); ++s) {
         PackedIds one;
         one.append(source.sequence(s));
-        check_same(search(*speculative, one, greedy).front(), search(expected, one, greedy).front());
+        check_same(search(*speculative, one, greedy).front(), in_memory.translate(one, greedy).front());
       }
     }
   }

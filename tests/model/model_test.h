@@ -83,7 +83,9 @@ void check_loss_and_gradients(const Model<T>& model, ParameterValues<T>& values,
   const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .alignment_weight = weight}, &sums);
   CHECK(loss.value[0] == doctest::Approx(number(c["loss"])).epsilon(tolerance));
   CHECK(sums.negative_log_likelihood == doctest::Approx(number(c["nll"])).epsilon(tolerance));
-  CHECK(sums.tokens == static_cast<double>(batch.target_out.size()));
+  const std::int64_t targets = std::ssize(batch.target_out);
+  CHECK(sums.tokens == c.value("tokens", targets));
+  CHECK(sums.target_tokens == targets);
   graph.backward(loss);
   CHECK(model.layout().all().size() == c["gradients"].size());
   for (const auto& [parameter, expected] : c["gradients"].items()) {

@@ -323,7 +323,7 @@ TEST_CASE("inspect-attention: bad lines are named") {
         "standard input:2: has 4 pieces, more than 3 (--max-length N allows more, but memory grows with its square)");
   const Folder learned(PositionEncoding::learned);
   CHECK(complaint(learned, "a a a a a a\n") ==
-        "standard input:1: has 6 pieces, more than 5 (this model has learned positions for no more; --lines leaves "
+        "standard input:1: has 6 pieces, more than 5 (this model has positions for no more; --lines leaves "
         "lines out)");
   CHECK(complaint(learned, "a a a a a\n").starts_with("none; line\tkind"));
 }

@@ -209,8 +209,10 @@ TEST_CASE("translate: n-best lists are Moses', scores add up, the best is what i
     if (i % 4 != 0) CHECK(score <= last);
     last = score;
   }
-  CHECK_THROWS_WITH_AS(translate(model + Words{"--n-best", "5"}, ""),
-                       "--n-best 5 is more than --beam-size 4 (raise --beam-size)", UsageError);
+  CHECK_THROWS_WITH_AS(
+      translate(model + Words{"--n-best", "5"}, ""),
+      "--n-best 5 is more than --beam-size 4 (raise --beam-size, or --length-candidates for a model of --task nat)",
+      UsageError);
 }
 
 TEST_CASE("translate: hard and threshold alignments are what the soft one says") {
@@ -328,7 +330,7 @@ TEST_CASE("translate: learned positions end, lines and translations with them") 
   CHECK(found.log.find("a line of more than 5 pieces, only the beginning was translated") != std::string::npos);
   for (const std::string& line : lines_of(found.out)) CHECK(split(split(line, " ||| ").at(0), " ").size() == 5);
   CHECK_THROWS_WITH_AS(translate(model + Words{"--min-output-length", "9"}, ""),
-                       "--min-output-length 9 is more than the model's 6 learned positions allow", UsageError);
+                       "--min-output-length 9 is more than the model's 6 positions allow", UsageError);
 }
 
 TEST_CASE("translate: tokens in, tokens out") {

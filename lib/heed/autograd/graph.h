@@ -189,6 +189,9 @@ class Graph {
     ++dropout_.op;
     return out;
   }
+  /// Returns the key of this computation's random numbers, and the number within the update of its first sequence.
+  const DropoutKey& dropout_key() const { return dropout_.key; }
+  std::uint32_t first_sequence() const { return dropout_.first_sequence; }
   /// Returns the number of the next dropout op.
   std::uint32_t dropout_op() const { return dropout_.op; }
   /// Numbers the dropout ops of a step of a loop: `op` is the number of the loop's first op, in every step. Because the

@@ -20,7 +20,8 @@ enum class RandomUse : std::uint32_t {
   sampling = 4,
   subwords = 5,
   examples = 6,
-  windows = 7
+  windows = 7,
+  masks = 8
 };
 
 /// A sequence of random numbers in which element i is computed directly from i, without computing the elements before

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 #include <vector>
 
+#include "heed/decode/mask_predict.h"
 #include "heed/decode/search.h"
 
 namespace heed {
@@ -12,20 +14,29 @@ namespace heed {
 class Decoder {
  public:
   explicit Decoder(std::unique_ptr<StepModel> model) : model_(std::move(model)) {}
+  explicit Decoder(std::unique_ptr<ParallelModel> model) : model_(std::move(model)) {}
   /// Creates a decoder of one model. The model and the parameters must outlive this object.
-  Decoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision)
-      : Decoder(std::make_unique<NetworkStepModel>(model, parameters, precision)) {}
+  Decoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision) {
+    if (model.is_parallel())
+      model_ = std::make_unique<NetworkParallelModel>(model, parameters, precision);
+    else
+      model_ = std::make_unique<NetworkStepModel>(model, parameters, precision);
+  }
 
-  /// Translates a batch of sources that end with `</s>`, as search() says.
+  /// Translates a batch of sources that end with `</s>`, as search() and mask_predict() say.
   std::vector<std::vector<Hypothesis>> translate(const PackedIds& source, const SearchOptions& options) {
-    return search(*model_, source, options);
+    if (auto* const parallel = std::get_if<std::unique_ptr<ParallelModel>>(&model_))
+      return mask_predict(**parallel, source, options);
+    return search(*std::get<std::unique_ptr<StepModel>>(model_), source, options);
   }
   /// Lets the threads of `team` share the work of the following batches; with null, one thread does all work. The
   /// results are the same, bit for bit.
-  void share_with(ThreadTeam* team) { model_->share_with(team); }
+  void share_with(ThreadTeam* team) {
+    std::visit([&](const auto& model) { model->share_with(team); }, model_);
+  }
 
  private:
-  std::unique_ptr<StepModel> model_;
+  std::variant<std::unique_ptr<StepModel>, std::unique_ptr<ParallelModel>> model_;
 };
 
 }  // namespace heed

@@ -46,6 +46,11 @@ struct SearchOptions {
   double diversity_strength = 0.5;
   /// The most beginnings of a translation that exhaustive search continues.
   int max_expansions = 100000;
+  /// The number of iterations of mask-predict (see decode/mask_predict.h), for models that predict all positions at
+  /// once.
+  int iterations = 4;
+  /// The number of lengths with which mask-predict tries to translate a source.
+  int length_candidates = 3;
   double temperature = 1;
   /// Sampling draws from the top_k likeliest pieces only; 0: from all pieces.
   int top_k = 0;
@@ -122,6 +127,17 @@ struct SearchOptions {
                            .value = "N",
                            .min = 1,
                            .max = 100000000});
+    visit(iterations,
+          {.name = "iterations",
+           .help = "how often a model that predicts all at once (--task nat) corrects a translation, plus 1",
+           .value = "N",
+           .min = 1,
+           .max = 1000});
+    visit(length_candidates, {.name = "length-candidates",
+                              .help = "number of lengths with which such a model tries to translate a line",
+                              .value = "N",
+                              .min = 1,
+                              .max = 1000});
     visit(temperature, {.name = "temperature",
                         .help = "temperature of --search sample; 0 is greedy search",
                         .value = "T",

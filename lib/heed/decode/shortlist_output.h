@@ -26,6 +26,8 @@ class ShortlistOutput {
              Tensor<float> bias);
   /// Reorders the rows, one for each hypothesis: new row i belongs to the same sentence as old row parents[i].
   void select(std::span<const std::int32_t> parents);
+  /// Says which sentence each row belongs to.
+  void set_rows(std::span<const std::int32_t> sentences) { rows_.assign(sentences.begin(), sentences.end()); }
 
   /// Returns the scores [R, V] of all pieces, computed from the hidden states `hidden` [R, D], in the graph's arena. A
   /// piece that the shortlist does not allow for a row's sentence has the score minus infinity.

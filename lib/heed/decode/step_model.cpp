@@ -126,18 +126,21 @@ float log_sum_exp(std::span<const float> x) {
 
 }  // namespace
 
+void add_probabilities(Tensor<float> scores, float share, std::span<float> sum) {
+  for (std::int64_t r = 0; r < scores.rows(); ++r) {
+    const std::span<const float> row(scores.row(r), static_cast<std::size_t>(scores.columns()));
+    const float total = log_sum_exp(row);
+    float* const out = sum.data() + r * scores.columns();
+    for (std::size_t v = 0; v < row.size(); ++v) out[v] += share * std::exp(row[v] - total);
+  }
+}
+
 Tensor<float> EnsembleStepModel::step(std::span<const std::int32_t> tokens) {
   const auto size = tokens.size() * static_cast<std::size_t>(vocabulary());
   mean_.assign(size, 0);
   const float share = 1 / static_cast<float>(models_.size());
   for (auto& model : models_) {
-    const Tensor<float> scores = model->step(tokens);
-    for (std::int64_t r = 0; r < scores.rows(); ++r) {
-      const std::span<const float> row(scores.row(r), static_cast<std::size_t>(scores.columns()));
-      const float total = log_sum_exp(row);
-      float* mean = mean_.data() + r * scores.columns();
-      for (std::size_t v = 0; v < row.size(); ++v) mean[v] += share * std::exp(row[v] - total);
-    }
+    add_probabilities(model->step(tokens), share, mean_);
   }
   for (float& p : mean_) p = std::log(p);
   return {mean_.data(), {static_cast<std::int64_t>(tokens.size()), vocabulary()}};

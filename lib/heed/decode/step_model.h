@@ -42,6 +42,9 @@ class StepModel {
 /// this number is the log-probability of a token. It is NaN where the largest score is.
 Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores);
 
+/// Adds `share` times the probabilities that the softmax of each row of scores [R, V] gives to `sum` [R, V].
+void add_probabilities(Tensor<float> scores, float share, std::span<float> sum);
+
 /// Computes the k likeliest columns (tokens) of softmax(hidden W^T + b) for each row: their log-probabilities and
 /// indices, both [R, k], likeliest first. Of equally likely columns, the one with the lower index comes first. `device`
 /// provides temporary memory for the rare case in which all columns must be computed at once instead of in blocks.

@@ -68,6 +68,7 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
     if (models_.size() > 1) {
       check_same_texts(paths.front(), checkpoint(0), path, models_.back()->file.checkpoint,
                        "an ensemble's models must be trained with the same vocabularies");
+      check_kind(path, *models_.back()->file.checkpoint.model);
     } else if (!shortlist.empty()) {
       shortlist_ =
           std::make_shared<Shortlist>(Shortlist::read(shortlist, source().vocabulary(), target().vocabulary()));
@@ -78,7 +79,21 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
   draft_ = std::make_unique<Loaded>(Loaded{open_unread_checkpoint(draft), nullptr});
   check_same_texts(paths.front(), checkpoint(0), draft, draft_->file.checkpoint,
                    "train the draft model with the same vocabularies");
+  check_kind(draft, *draft_->file.checkpoint.model);
   pack(*draft_, team);
+}
+
+/// Throws Error if a model does not predict a target in the way of the first model.
+void Translator::check_kind(const std::string& path, const Model<float>& model) const {
+  const Model<float>& first = *checkpoint(0).model;
+  const auto way = [](const Model<float>& each) {
+    return !each.is_parallel()   ? "predicts one position after the other"
+           : each.predicts_end() ? "predicts all positions at once, with a fixed length"
+                                 : "predicts all positions at once";
+  };
+  if (way(model) != way(first))
+    throw Error(Position{path},
+                std::string(way(model)) + ", but the first model " + way(first) + " (give models of one kind)");
 }
 
 /// Packs the weights of a model while reading them from the file. For this purpose, one decoding step asks for each
@@ -88,16 +103,25 @@ void Translator::pack(Loaded& model, ThreadTeam& team) {
   auto& [checkpoint, reader] = model.file;
   model.packed = std::make_shared<PackedParameters<float>>(
       checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); });
-  const auto steps = step_model(model);
-  steps->share_with(&team);
   PackedIds source;
   source.append(std::vector<std::int32_t>{kEndId});
-  steps->start(source);
   Arena arena;
   CpuContext device{arena, precision_};
   float log_probability = 0;
   std::int32_t id = 0;
-  steps->step(std::vector<std::int32_t>{kStartId}, device, 1, &log_probability, &id);
+  if (checkpoint.model->is_parallel()) {
+    const auto all = parallel_model(model);
+    all->share_with(&team);
+    all->start(source);
+    MaskedBatch batch{{}, {0}, {0}};
+    batch.targets.append(std::vector<std::int32_t>{kStartId});
+    all->predict(batch, device, 1, &log_probability, &id);
+  } else {
+    const auto steps = step_model(model);
+    steps->share_with(&team);
+    steps->start(source);
+    steps->step(std::vector<std::int32_t>{kStartId}, device, 1, &log_probability, &id);
+  }
   // Only the weights that the model lists as products are read in packed form alone.
   const ParameterLayout& layout = checkpoint.model->layout();
   const std::vector<Product> products = checkpoint.model->products();
@@ -128,6 +152,18 @@ std::unique_ptr<StepModel> Translator::step_model() {
   for (const auto& each : models_) models.push_back(step_model(*each));
   if (models.size() == 1) return std::move(models.front());
   return std::make_unique<EnsembleStepModel>(std::move(models));
+}
+
+std::unique_ptr<NetworkParallelModel> Translator::parallel_model(Loaded& model) {
+  Checkpoint& one = model.file.checkpoint;
+  return std::make_unique<NetworkParallelModel>(*one.model, one.parameters, precision_, model.packed, shortlist_);
+}
+
+std::unique_ptr<ParallelModel> Translator::parallel_model() {
+  std::vector<std::unique_ptr<ParallelModel>> models;
+  for (const auto& each : models_) models.push_back(parallel_model(*each));
+  if (models.size() == 1) return std::move(models.front());
+  return std::make_unique<EnsembleParallelModel>(std::move(models));
 }
 
 std::unique_ptr<SpeculativeStepModel> Translator::speculative_step_model(int length) {

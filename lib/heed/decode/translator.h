@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/decode/parallel_model.h"
 #include "heed/decode/search.h"
 #include "heed/decode/speculative_model.h"
 
@@ -46,8 +47,13 @@ class Translator {
     return {*one.model, one.parameters, *models_[i]->packed};
   }
 
-  /// Returns a step model for one thread, which must not outlive the Translator.
+  /// Returns whether the models predict all positions of a target at once.
+  bool is_parallel() const { return checkpoint(0).model->is_parallel(); }
+  /// Returns a step model for one thread, which must not outlive the Translator. Only unless is_parallel().
   std::unique_ptr<StepModel> step_model();
+  /// Returns a model for one thread that predicts all positions at once, which must not outlive the Translator. Only if
+  /// is_parallel().
+  std::unique_ptr<ParallelModel> parallel_model();
   /// Returns a step model of the first model for one thread, whose draft model proposes at most `length` tokens in a
   /// step. The step model must not outlive the Translator, which must have a draft model.
   std::unique_ptr<SpeculativeStepModel> speculative_step_model(int length);
@@ -66,8 +72,10 @@ class Translator {
     std::shared_ptr<PackedParameters<float>> packed;
   };
 
+  void check_kind(const std::string& path, const Model<float>& model) const;
   void pack(Loaded& model, ThreadTeam& team);
   std::unique_ptr<NetworkStepModel> step_model(Loaded& model);
+  std::unique_ptr<NetworkParallelModel> parallel_model(Loaded& model);
 
   std::vector<std::unique_ptr<Loaded>> models_;
   std::unique_ptr<Loaded> draft_;

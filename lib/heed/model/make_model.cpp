@@ -1,5 +1,6 @@
 #include "heed/model/make_model.h"
 
+#include "heed/model/parallel_transformer.h"
 #include "heed/model/rnn.h"
 #include "heed/model/transformer.h"
 
@@ -9,6 +10,7 @@ namespace {
 // One function for each architecture: a config without one does not compile.
 template <class T>
 std::unique_ptr<const Model<T>> make(const TransformerConfig& config) {
+  if (config.is_parallel()) return std::make_unique<ParallelTransformer<T>>(config);
   return std::make_unique<Transformer<T>>(config);
 }
 

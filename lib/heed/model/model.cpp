@@ -61,6 +61,11 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
 }
 
 template <class T>
+std::unique_ptr<ParallelState<T>> Model<T>::make_parallel_state() const {
+  throw Error("internal: the model predicts one position after the other");
+}
+
+template <class T>
 std::vector<PositionTable> Model<T>::position_tables(Graph<T>&, std::int64_t) const {
   return {};
 }

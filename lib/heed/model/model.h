@@ -82,9 +82,32 @@ class DecoderState {
   virtual void truncate(std::span<const std::int32_t> lengths) = 0;
 };
 
-/// A model that reads a source and produces a target, token by token. The model holds the names and shapes of
-/// parameters; a Graph holds their values. One model object can therefore serve any number of threads, in training,
-/// scoring and step-by-step decoding. `T` is float, or double for gradient checks.
+/// A number of target tokens, `</s>` included, and its log-probability.
+struct TargetLength {
+  int tokens = 0;
+  float log_probability = 0;
+};
+
+/// A batch of sequences whose targets a model predicts at all positions at once. A position that is to be predicted has
+/// the token `<s>`, which no target has.
+template <class T>
+class ParallelState {
+ public:
+  virtual ~ParallelState() = default;
+
+  /// Encodes the sources of a batch.
+  virtual void start(Graph<T>& graph, const PackedIds& source) = 0;
+  /// Returns for each source the lengths that its target may have, in ascending order. A target of any other length has
+  /// the probability 0.
+  virtual std::vector<std::vector<TargetLength>> lengths() const = 0;
+  /// Reads whole targets, target i one of the source sentences[i], in ascending order of the sources. Returns the
+  /// hidden states [N, D] of all N target tokens, the inputs of the output layer.
+  virtual Variable<T> predict(Graph<T>& graph, const PackedIds& targets, std::span<const std::int32_t> sentences) = 0;
+};
+
+/// A model that reads a source and produces a target, token by token or all tokens at once. It holds the names and
+/// shapes of parameters; a Graph holds their values. One model object can therefore serve any number of threads, in
+/// training, scoring and step-by-step decoding. `T` is float, or double for gradient checks.
 ///
 /// Shapes: N target tokens of a packed batch, D the model's width, V the target vocabulary.
 template <class T>
@@ -108,15 +131,24 @@ class Model {
     return output_bias_ ? graph.parameter(output_bias_) : Variable<T>();
   }
 
-  /// Computes the hidden states of all target positions at once from the given target inputs (teacher forcing). Returns
+  /// Computes the hidden states of all target positions at once from the given target (teacher forcing). Returns
   /// [N, D], one row for each element of batch.target_out. `trace`, if not null, receives the attention weights.
   virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
   /// Returns the training loss of a batch, a scalar. `sums`, where not null, receives the sums over the batch. Throws
   /// Error if an alignment is to be learnt and the model has no cross-attention.
   Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const;
+  /// Returns whether the model predicts all positions of a target at once.
+  bool is_parallel() const { return heed::is_parallel(config_); }
   /// Creates the state of a batch that is to be decoded step by step. The model must outlive the state. `precision` is
-  /// the precision of the products, which may also decide how a state stores its numbers.
+  /// the precision of the products, which may also decide how a state stores its numbers. Throws Error if
+  /// is_parallel().
   virtual std::unique_ptr<DecoderState<T>> make_state(Precision precision) const = 0;
+  /// Creates the state of a batch whose targets are to be predicted at all positions at once. The model must outlive
+  /// the state. Throws Error unless is_parallel().
+  virtual std::unique_ptr<ParallelState<T>> make_parallel_state() const;
+  /// Returns whether the model predicts where a target ends, by `</s>` among its tokens, instead of predicting the
+  /// number of tokens beforehand.
+  virtual bool predicts_end() const { return true; }
 
   /// Returns the matrix products of all layers in the order of the forward pass, without the product of the output
   /// layer. Inference reads the weights of these products by linear() alone, so that they may exist in packed form

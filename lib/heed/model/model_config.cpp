@@ -35,6 +35,11 @@ ModelConfig preset(Task task) {
       return RnnConfig();
     case Task::rnn_attention:
       return RnnAttentionConfig();
+    case Task::nat: {
+      TransformerConfig config(TransformerSize::base);
+      config.decoder_autoreg = DecoderAutoreg::none;
+      return config;
+    }
   }
   throw Error("internal: unknown task");
 }
@@ -75,6 +80,10 @@ std::string unmet_need(const ModelConfig& config, std::string_view option) {
 
 std::optional<int> longest_sequence(const ModelConfig& config) {
   return std::visit([](const auto& c) { return c.longest_sequence(); }, config);
+}
+
+bool is_parallel(const ModelConfig& config) {
+  return std::visit([](const auto& c) { return c.is_parallel(); }, config);
 }
 
 std::string describe(const ModelConfig& config, std::int64_t parameters) {

@@ -38,7 +38,8 @@ enum class Task {
   transformer_base,
   transformer_big,
   rnn,
-  rnn_attention
+  rnn_attention,
+  nat
 };
 constexpr Task kDefaultTask = Task::transformer_base;
 
@@ -48,7 +49,7 @@ struct EnumNames<Task> {
       {Task::transformer_tiny, "transformer-tiny"},   {Task::transformer_mini, "transformer-mini"},
       {Task::transformer_small, "transformer-small"}, {Task::transformer_base, "transformer-base"},
       {Task::transformer_big, "transformer-big"},     {Task::rnn, "rnn"},
-      {Task::rnn_attention, "rnn-attention"}};
+      {Task::rnn_attention, "rnn-attention"},         {Task::nat, "nat"}};
 };
 
 /// Returns the config that a task stands for, without vocabulary sizes.
@@ -71,6 +72,8 @@ const VocabularySizes& vocabulary_sizes(const ModelConfig& config);
 std::string unmet_need(const ModelConfig& config, std::string_view option);
 /// Returns the greatest number of tokens in a sequence that the model accepts; nothing when it accepts any number.
 std::optional<int> longest_sequence(const ModelConfig& config);
+/// Returns whether the model predicts all positions of a target at once.
+bool is_parallel(const ModelConfig& config);
 /// Describes a model with this number of parameters: "Transformer with 12,345,678 parameters (3 + 3 layers, width
 /// 128, ...)".
 std::string describe(const ModelConfig& config, std::int64_t parameters);

@@ -65,6 +65,7 @@ struct RnnFields : VocabularySizes {
   }
 
   std::optional<int> longest_sequence() const { return {}; }
+  bool is_parallel() const { return false; }
   std::string unmet_need(std::string_view) const { return {}; }
   /// Describes the sizes: "2 + 2 layers, embeddings 512, bidirectional gru 512".
   std::string describe() const;

@@ -42,9 +42,9 @@ Transformer<T>::Transformer(const TransformerConfig& c)
   target_embedding_ = std::make_unique<TokenEmbedding<T>>(target, positions, sinusoids, c.dim_emb, c.dropout);
 
   encoder_positions_.emplace(layout_, "encoder", c.positions, c.dim_emb, c.heads, false);
-  const bool attends = c.decoder_autoreg == DecoderAutoreg::self_attention;
+  const bool attends = c.decoder_autoreg == DecoderAutoreg::self_attention || c.is_parallel();
   decoder_positions_.emplace(layout_, "decoder", attends ? c.positions : PositionEncoding::none, c.dim_emb, c.heads,
-                             true);
+                             !c.is_parallel());
   add_layers(encoder_layers_, encoder_norms_, c.enc_depth);
   add_layers(decoder_layers_, decoder_norms_, c.dec_depth);
   if (c.norm == NormPlacement::pre) {
@@ -55,6 +55,7 @@ Transformer<T>::Transformer(const TransformerConfig& c)
                              ? layout_.add("output/weight", {c.target_vocabulary, c.dim_emb}, Initialiser::xavier())
                              : target;
   if (c.output_bias) this->output_bias_ = layout_.add("output/bias", {c.target_vocabulary}, Initialiser::zeros());
+  if (c.is_parallel() && c.fixed_length == 0) lengths_.emplace(layout_, c.dim_emb, c.length_range);
   encoder_norms_.add_running(layout_);
   decoder_norms_.add_running(layout_);
 }
@@ -79,9 +80,9 @@ void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, in
 template <class T>
 std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
   const int length = packed.longest();
-  if (const auto most = config_.longest_sequence(); most && length > *most)
+  if (config_.positions == PositionEncoding::learned && length > config_.max_positions)
     throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
-                std::to_string(*most) + " learned positions (cut it with --max-length)");
+                std::to_string(config_.max_positions) + " learned positions (cut it with --max-length)");
   const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
   for (int b = 0; b < packed.sequences(); ++b)
     for (int t = 0; t < packed.length(b); ++t) out[packed.begin(b) + t] = t;
@@ -131,6 +132,28 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& enco
 }
 
 template <class T>
+std::vector<std::vector<T>> Transformer<T>::project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const {
+  std::vector<std::vector<T>> out;
+  for (const DecoderLayer& layer : decoder_layers_) {
+    const InferenceScope scope(graph);
+    const auto memory = layer.project_memory(graph, encoded).value.span();
+    out.emplace_back(memory.begin(), memory.end());
+  }
+  return out;
+}
+
+template <class T>
+Variable<T> Transformer<T>::decode(Graph<T>& graph, std::span<std::vector<T>> memory,
+                                   std::span<const std::int32_t> target_in, const DecoderOffsets& offsets) const {
+  auto next = memory.begin();
+  const auto stored = [&](const DecoderLayer&) {
+    std::vector<T>& layer = *next++;
+    return graph.input({layer.data(), {offsets.source.tokens(), 2 * config_.dim_emb}});
+  };
+  return run_decoder(graph, target_in, offsets, stored, nullptr);
+}
+
+template <class T>
 Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   const EncoderOutput<T> encoded = encode(graph, batch.source, trace);
   const PackedOffsets target = batch.target_in.packed();
@@ -151,7 +174,7 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
     return AttentionLayers{kind, number, config_.heads, config_.dim_emb, config_.attention_dropout};
   };
   std::vector<AttentionLayers> out{layers(AttentionKind::encoder, config_.enc_depth)};
-  if (config_.decoder_autoreg == DecoderAutoreg::self_attention)
+  if (config_.decoder_autoreg == DecoderAutoreg::self_attention || config_.is_parallel())
     out.push_back(layers(AttentionKind::decoder, config_.dec_depth));
   out.push_back(layers(AttentionKind::cross, config_.dec_depth));
   return out;
@@ -162,8 +185,8 @@ std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std:
   std::vector<PositionTable> out;
   source_embedding_->add_tables(graph, positions, out);
   // Rotations are the same in both stacks, which other terms are not.
-  const bool same =
-      config_.positions == PositionEncoding::rotary && config_.decoder_autoreg == DecoderAutoreg::self_attention;
+  const bool attends = config_.decoder_autoreg == DecoderAutoreg::self_attention || config_.is_parallel();
+  const bool same = config_.positions == PositionEncoding::rotary && attends;
   using enum PositionTable::Stack;
   encoder_positions_->add_tables(graph, same ? both : encoder, positions, out);
   if (!same) decoder_positions_->add_tables(graph, decoder, positions, out);
@@ -175,7 +198,9 @@ std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std:
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
   // The cost models time the attention of dot products without terms of positions only.
+  // They know nothing of a loss of some positions only.
   if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions)) return {};
+  if (config_.is_parallel()) return {};
   return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 

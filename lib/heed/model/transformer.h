@@ -8,11 +8,13 @@
 #include "heed/model/decoder_cache.h"
 #include "heed/model/model.h"
 #include "heed/model/transformer_layers.h"
+#include "heed/nn/length_predictor.h"
 #include "heed/nn/token_embedding.h"
 
 namespace heed {
 
-/// The encoder-decoder Transformer (Vaswani et al. 2017).
+/// The encoder-decoder Transformer (Vaswani et al. 2017), which decodes step by step. See also
+/// model/parallel_transformer.h.
 ///
 /// Shapes: S source tokens and N target tokens of a packed batch, D model width, V target vocabulary, R decoder rows
 /// (hypotheses).
@@ -38,6 +40,12 @@ class Transformer : public Model<T> {
   Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, std::span<const std::int32_t> target_in,
                      const DecoderOffsets& offsets, Trace<T>* trace = nullptr) const;
 
+  /// Computes the keys and values of each decoder layer's cross-attention, [S, 2D] for S source tokens.
+  std::vector<std::vector<T>> project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
+  /// Runs the decoder as above. `memory` is what project_memory() returned.
+  Variable<T> decode(Graph<T>& graph, std::span<std::vector<T>> memory, std::span<const std::int32_t> target_in,
+                     const DecoderOffsets& offsets) const;
+
   /// Creates an empty cache of keys and values, or of states, for step-by-step decoding with this model.
   DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
     return {config_.dec_depth, config_.dim_emb, config_.heads, precision,
@@ -57,6 +65,11 @@ class Transformer : public Model<T> {
   Variable<T> step_chains(Graph<T>& graph, std::span<const std::int32_t> tokens, std::span<const std::int32_t> counts,
                           DecoderCache<T>& cache) const;
 
+ protected:
+  using Model<T>::layout_;
+  const TransformerConfig& config_;         // the config in the base class
+  std::optional<LengthPredictor> lengths_;  // where the model predicts the lengths of targets
+
  private:
   /// Runs the decoder on all positions at once; `memory(layer)` returns the keys and values of a layer's
   /// cross-attention.
@@ -68,8 +81,6 @@ class Transformer : public Model<T> {
   std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
   Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
-  using Model<T>::layout_;
-  const TransformerConfig& config_;  // the config in the base class
   std::unique_ptr<TokenEmbedding<T>> source_embedding_, target_embedding_;
   std::optional<SelfAttentionPositions> encoder_positions_, decoder_positions_;
   NormChain encoder_norms_, decoder_norms_;

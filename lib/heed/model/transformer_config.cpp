@@ -1,5 +1,7 @@
 #include "heed/model/transformer_config.h"
 
+#include <algorithm>
+
 #include "heed/base/error.h"
 
 namespace heed {
@@ -50,6 +52,9 @@ void TransformerConfig::validate() const {
   if (is_sinusoidal(positions) && dim_emb % 2 != 0)
     throw UsageError("--dim-emb " + number(dim_emb) + " is odd: sinusoidal positions need an even width");
   check_tied_embeddings(tied_embeddings, *this);
+  if (fixed_length > 0 && positions == PositionEncoding::learned && fixed_length > max_positions)
+    throw UsageError("--fixed-length " + number(fixed_length) + " is more than --max-positions " +
+                     number(max_positions));
   if (cross_attention == CrossAttention::layerwise && enc_depth != dec_depth)
     throw UsageError("--cross-attention layerwise needs as many encoder layers as decoder layers, but --enc-depth is " +
                      number(enc_depth) + " and --dec-depth " + number(dec_depth) +
@@ -73,14 +78,25 @@ void TransformerConfig::validate() const {
   }
 }
 
+std::optional<int> TransformerConfig::longest_sequence() const {
+  std::optional<int> longest;
+  if (positions == PositionEncoding::learned) longest = max_positions;
+  if (fixed_length > 0) longest = std::min(longest.value_or(fixed_length), fixed_length);
+  return longest;
+}
+
 std::string TransformerConfig::describe() const {
   return std::to_string(enc_depth) + " + " + std::to_string(dec_depth) + " layers, width " + std::to_string(dim_emb) +
-         ", " + std::to_string(heads) + " heads, feed-forward " + std::to_string(dim_ffn);
+         ", " + std::to_string(heads) + " heads, feed-forward " + std::to_string(dim_ffn) +
+         (is_parallel() ? ", all positions at once" : "");
 }
 
 std::string TransformerConfig::unmet_need(std::string_view option) const {
   if (option == "transformer-dim-aan" && decoder_autoreg != DecoderAutoreg::average)
     return "--transformer-decoder-autoreg average";
+  if ((option == "length-range" || option == "fixed-length") && !is_parallel())
+    return "--transformer-decoder-autoreg none (as --task nat has it)";
+  if (option == "length-range" && fixed_length > 0) return "predicted lengths (--fixed-length 0)";
   if (option == "max-positions" && positions != PositionEncoding::learned) return "--transformer-positions learned";
   return {};
 }

@@ -24,10 +24,11 @@ enum class NormPlacement { post, pre };
 /// `layerwise`: decoder layer i reads the output of encoder layer i (He et al. 2018). `mix`: each decoder layer reads a
 /// sum of the outputs of all encoder layers, with learned weights that are a softmax (Bapna et al. 2018).
 enum class CrossAttention { last, layerwise, mix };
-/// How a decoder layer reads the earlier target tokens. `self_attention`: causal self-attention (Vaswani et al. 2017).
-/// `average`: an average attention network (Zhang et al. 2018). `rnn`: a simpler simple recurrent unit, SSRU (Kim et
-/// al. 2019).
-enum class DecoderAutoreg { self_attention, average, rnn };
+/// How a decoder layer reads the other target tokens. `self_attention`: those before a position, by causal
+/// self-attention (Vaswani et al. 2017). `average`: by an average attention network (Zhang et al. 2018). `rnn`: by a
+/// simpler simple recurrent unit, SSRU (Kim et al. 2019). `none`: not in their order: self-attention reads all
+/// positions, and the decoder predicts any of them at once (Ghazvininejad et al. 2019).
+enum class DecoderAutoreg { self_attention, average, rnn, none };
 
 template <>
 struct EnumNames<CrossAttention> {
@@ -39,7 +40,8 @@ struct EnumNames<DecoderAutoreg> {
   static constexpr std::pair<DecoderAutoreg, std::string_view> values[] = {
       {DecoderAutoreg::self_attention, "self-attention"},
       {DecoderAutoreg::average, "average"},
-      {DecoderAutoreg::rnn, "rnn"}};
+      {DecoderAutoreg::rnn, "rnn"},
+      {DecoderAutoreg::none, "none"}};
 };
 template <>
 struct EnumNames<NormPlacement> {
@@ -95,6 +97,11 @@ struct TransformerConfig : VocabularySizes {
   std::vector<int> tied_layers;
   DecoderAutoreg decoder_autoreg = DecoderAutoreg::self_attention;
   std::int64_t dim_aan = 0;  ///< width of the feed-forward network in DecoderAutoreg::average; 0: none
+  /// DecoderAutoreg::none: the largest difference of the numbers of target and source tokens that is predicted.
+  int length_range = 100;
+  /// DecoderAutoreg::none: the number of positions of every target, which ends at its first `</s>`. 0: the number is
+  /// predicted.
+  int fixed_length = 0;
 
   double norm_epsilon = 1e-5;
 
@@ -164,7 +171,7 @@ struct TransformerConfig : VocabularySizes {
                         .max = 1024,
                         .later = true});
     visit(decoder_autoreg, {.name = "transformer-decoder-autoreg",
-                            .help = "how a decoder layer reads the earlier target tokens",
+                            .help = "how a decoder layer reads earlier target tokens; none: it predicts all at once",
                             .later = true});
     visit(dim_aan, {.name = "transformer-dim-aan",
                     .help = "width of the feed-forward layer in average attention; 0: none",
@@ -172,6 +179,19 @@ struct TransformerConfig : VocabularySizes {
                     .min = 0,
                     .max = kMostWidth,
                     .later = true});
+    visit(length_range,
+          {.name = "length-range",
+           .help = "largest difference of target and source lengths that a decoder of all at once predicts",
+           .value = "N",
+           .min = 1,
+           .max = 100000,
+           .later = true});
+    visit(fixed_length, {.name = "fixed-length",
+                         .help = "give every target N positions, and cut it at its </s>; 0: predict its length",
+                         .value = "N",
+                         .min = 0,
+                         .max = 1 << 20,
+                         .later = true});
   }
 
   template <class Visitor>
@@ -185,11 +205,11 @@ struct TransformerConfig : VocabularySizes {
                          .max = 1});
   }
 
+  /// Returns whether the model predicts all positions of a target at once.
+  bool is_parallel() const { return decoder_autoreg == DecoderAutoreg::none; }
   /// Returns the greatest number of tokens in a sequence that the model accepts, which is the number of learned
-  /// positions; nothing when it accepts any number.
-  std::optional<int> longest_sequence() const {
-    return positions == PositionEncoding::learned ? std::optional(max_positions) : std::nullopt;
-  }
+  /// positions or of fixed ones; nothing when it accepts any number.
+  std::optional<int> longest_sequence() const;
 
   /// Returns the index, from 0, of the layer whose parameters the layer `index` of the encoder or decoder has.
   int parameters_of_layer(int index) const {

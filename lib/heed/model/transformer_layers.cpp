@@ -14,7 +14,8 @@ std::string layer_name(const char* side, int index) {
 
 /// Returns the name of the first sublayer of decoder layers, which is part of the names of its parameters.
 std::string autoregression_name(DecoderAutoreg kind) {
-  return kind == DecoderAutoreg::self_attention ? "self_attention" : std::string(enum_name(kind));
+  const bool attends = kind == DecoderAutoreg::self_attention || kind == DecoderAutoreg::none;
+  return attends ? "self_attention" : std::string(enum_name(kind));
 }
 
 /// Returns the distance at which the relative vectors of self-attention layers are clipped; 0 if they have none.
@@ -26,6 +27,7 @@ AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const Transf
   const std::string name = layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg);
   switch (c.decoder_autoreg) {
     case DecoderAutoreg::self_attention:
+    case DecoderAutoreg::none:
       return MultiHeadAttention(layout, name, c.dim_emb, c.heads, c.attention_dropout, c.attention,
                                 relative_distance(c));
     case DecoderAutoreg::average:
@@ -75,6 +77,7 @@ void EncoderLayer::add_products(std::vector<Product>& products) const {
 
 DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
+      causal_(!c.is_parallel()),
       source_(c.cross_attention),
       autoregression_(make_autoregression(layout, c, index)),
       cross_attention_(layout, layer_name("decoder", index) + "/cross_attention", c.dim_emb, c.heads,
@@ -102,7 +105,7 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
     const InferenceScope scope(graph);
     if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
       norms.advance(graph, stream,
-                    attention->self_attention(graph, stream.input, offsets.target, true,
+                    attention->self_attention(graph, stream.input, offsets.target, causal_,
                                               {trace, AttentionKind::decoder, index_}, positions));
     else if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
       norms.advance(graph, stream, (*average)(graph, stream.input, offsets.target));

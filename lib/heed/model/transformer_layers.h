@@ -65,9 +65,9 @@ struct DecoderOffsets {
 /// The sublayer of a decoder layer that reads the earlier target tokens, an alternative for each DecoderAutoreg.
 using AutoregressiveSublayer = std::variant<MultiHeadAttention, AverageAttention, SimpleRecurrentUnit>;
 
-/// One decoder layer: causal self-attention or what takes its place (DecoderAutoreg), cross-attention over the
-/// encoder's output, and feed-forward (Vaswani et al. 2017, section 3.1). The constructor adds the layer normalisations
-/// of the layer to `norms`, the NormChain of the whole decoder.
+/// One decoder layer: self-attention, which is causal unless the decoder predicts all at once, or what takes its place
+/// (DecoderAutoreg), cross-attention over the encoder's output, and feed-forward (Vaswani et al. 2017, section 3.1).
+/// The constructor adds the layer normalisations of the layer to `norms`, the NormChain of the whole decoder.
 class DecoderLayer {
  public:
   DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
@@ -96,7 +96,7 @@ class DecoderLayer {
   template <class T>
   void add_tables(Graph<T>& graph, std::vector<PositionTable>& tables) const {
     if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
-      attention->add_tables(graph, PositionTable::Stack::decoder, index_ + 1, true, tables);
+      attention->add_tables(graph, PositionTable::Stack::decoder, index_ + 1, causal_, tables);
   }
 
  private:
@@ -109,6 +109,7 @@ class DecoderLayer {
                                   DecoderCache<T>& cache) const;
 
   int index_;
+  bool causal_;
   CrossAttention source_;
   ParameterId mix_;  // [encoder layers]: the logits of the weights of CrossAttention::mix
   AutoregressiveSublayer autoregression_;

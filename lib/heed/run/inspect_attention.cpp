@@ -173,6 +173,9 @@ class InspectRun {
         longest_(options.max_length),
         reader_(options, in) {
     report_.check_model(checkpoint_.model->attention_layers());
+    if (options.beam_size && checkpoint_.model->is_parallel())
+      throw UsageError("--beam-size: is for models that predict one position after the other; " + options.model +
+                       " predicts all at once");
     if (const auto longest = longest_sequence(checkpoint_.model->config())) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
@@ -206,7 +209,7 @@ class InspectRun {
     const std::string what =
         "has " + std::to_string(sentence.pieces.size()) + " pieces, more than " + std::to_string(longest);
     throw Error(where, longest_ < options_.max_length
-                           ? what + " (this model has learned positions for no more; --lines leaves lines out)"
+                           ? what + " (this model has positions for no more; --lines leaves lines out)"
                            : what + " (--max-length N allows more, but memory grows with its square)");
   }
 
@@ -232,8 +235,10 @@ class InspectRun {
                                                  : translate(source, sentence.target_text);
     check_length(target, reader_.target_position());
     sentence.source = tokens_of(checkpoint_.source, source.pieces, false, true);
-    sentence.fed = tokens_of(checkpoint_.target, target.pieces, true, false);
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
+    // A decoder that predicts all positions at once reads its own tokens.
+    sentence.fed = checkpoint_.model->is_parallel() ? sentence.produced
+                                                    : tokens_of(checkpoint_.target, target.pieces, true, false);
     if (!options_.report.gold.empty()) read_gold(sentence);
     if (source.ids.empty() && target.ids.empty()) return;
     Batch pair;

@@ -92,8 +92,9 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
     tell_of_byte_order_mark(options.vocabularies.back(), log);
   check_sampling();
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
-    throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than --max-positions " +
-                     std::to_string(*longest));
+    throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than the " +
+                     std::to_string(*longest) +
+                     " positions of the model (lower --max-length, or raise --max-positions or --fixed-length)");
   reader_.emplace(open_pairs(options.tsv.empty() ? options.train_sets : std::vector{options.tsv}, in,
                              options.utf8.on_invalid_utf8));
   if (!options.guided_alignment.empty()) {

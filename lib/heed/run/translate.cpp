@@ -56,10 +56,11 @@ class TranslateRun {
       throw UsageError((covers ? "--coverage-penalty: " : "--alignment: ") + options.models.front() +
                        " is a model of the task " + std::string(architecture(first.config())) +
                        ", which has no attention to the source");
+    check_kind();
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
-    for (int i = 0; i < pool_.size(); ++i) decoders_.emplace_back(step_model());
+    for (int i = 0; i < pool_.size(); ++i) decoders_.push_back(make_decoder());
   }
 
   int run() {
@@ -87,6 +88,7 @@ class TranslateRun {
  private:
   using Line = TranslateLine;
 
+  static constexpr const char* kNoPrediction = "expected: no prediction for this kind of model";
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::int64_t kNoLine = std::numeric_limits<std::int64_t>::max();
 
@@ -98,6 +100,39 @@ class TranslateRun {
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  /// Throws UsageError for options that have no effect on models of this kind: those that predict all positions at
+  /// once, or those that predict one after the other.
+  void check_kind() const {
+    const auto given = [&](std::string_view name) {
+      return std::ranges::find(options_.given, name) != options_.given.end();
+    };
+    if (!translator_.is_parallel()) {
+      for (const std::string name : {"iterations", "length-candidates"})
+        if (given(name))
+          throw UsageError("--" + name + ": is for models that predict all positions at once (train --task nat); " +
+                           options_.models.front() + " predicts one after the other");
+      return;
+    }
+    for (const std::string name : {"draft-model", "search", "beam-size", "beam-groups", "coverage-penalty",
+                                   "no-repeat-ngram-size", "repetition-penalty"})
+      if (given(name))
+        throw UsageError("--" + name + ": is for models that predict one position after the other; " +
+                         options_.models.front() + " predicts all at once (see --iterations and --length-candidates)");
+    const bool fixed = translator_.checkpoint(0).model->predicts_end();
+    if (fixed && given("length-candidates"))
+      throw UsageError("--length-candidates: " + options_.models.front() +
+                       " has a fixed length (train --fixed-length)");
+    if (const int candidates = fixed ? 1 : search_.length_candidates; !scoring_ && search_.n_best > candidates)
+      throw UsageError("--n-best " + std::to_string(search_.n_best) + " is more than the " +
+                       std::to_string(candidates) +
+                       (fixed ? " translation of a model with a fixed length"
+                              : " of --length-candidates (raise --length-candidates)"));
+  }
+
+  Decoder make_decoder() {
+    return translator_.is_parallel() ? Decoder(translator_.parallel_model()) : Decoder(step_model());
   }
 
   /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
@@ -125,14 +160,14 @@ class TranslateRun {
     for (std::size_t i = 0; i < counted_.size(); ++i) chunks_.back()[i] += counted_[i]->take();
   }
 
-  /// Limits the lengths of source lines and translations for models with learned positions: no sequence may have more
-  /// than `most` tokens, `</s>` included.
+  /// Limits the lengths of source lines and translations for models with learned or fixed positions: no sequence may
+  /// have more than `most` tokens, `</s>` included.
   void limit_lengths(int most) {
     longest_ = std::min(longest_, static_cast<std::size_t>(most - 1));
     search_.max_output_length = std::min(search_.max_output_length, std::max(1, most - 1));
     if (search_.min_output_length > search_.max_output_length)
       throw UsageError("--min-output-length " + std::to_string(search_.min_output_length) +
-                       " is more than the model's " + std::to_string(most) + " learned positions allow");
+                       " is more than the model's " + std::to_string(most) + " positions allow");
   }
 
   void warn_of_foreign_lines(const Shortlist& list) {
@@ -370,6 +405,7 @@ class TranslateRun {
 
   int rows_per_sentence() const {
     if (scoring_) return 1;
+    if (translator_.is_parallel()) return search_.length_candidates;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
   /// Returns the length in tokens, with `</s>`, of the line whose index is order_[rank].
@@ -431,6 +467,7 @@ class TranslateRun {
     log_.info(text);
     if (!options_.draft_model.empty()) report_draft();
     if (!counted_.empty()) report_expected(seconds);
+    if (translator_.is_parallel() && !scoring_) log_.info(kNoPrediction);
   }
 
   /// Logs how many of the draft model's guesses were right.
@@ -464,7 +501,7 @@ class TranslateRun {
     const bool alone = team_ && chunks_.size() <= alone_ * 2;
     TranslationCost cost = translation_cost(translator_, chunks_, pool_, alone ? &*team_ : nullptr);
     if (cost.parts.empty()) {
-      if (pieces_ > 0) log_.info("expected: no prediction for this kind of model");
+      if (pieces_ > 0) log_.info(kNoPrediction);
       return;
     }
     const double text = seconds - translating_, threads = alone ? 1 : pool_.size();
@@ -563,10 +600,10 @@ void check_use(const TranslateOptions& options) {
     return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
   };
   const bool sampling = options.search.search == SearchKind::sample, scoring = !options.score.empty();
-  for (const std::string name :
-       {"search", "beam-size", "n-best", "coverage-penalty", "max-length-factor", "max-output-length",
-        "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups", "diversity-strength",
-        "max-expansions", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
+  for (const std::string name : {"search", "beam-size", "n-best", "coverage-penalty", "max-length-factor",
+                                 "max-output-length", "min-output-length", "no-repeat-ngram-size", "repetition-penalty",
+                                 "beam-groups", "diversity-strength", "max-expansions", "iterations",
+                                 "length-candidates", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
     if (scoring && given(name)) throw UsageError("--" + name + ": has no use with --score, which translates nothing");
   for (const std::string name : {"temperature", "top-k", "top-p"})
     if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");

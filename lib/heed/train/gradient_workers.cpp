@@ -108,6 +108,7 @@ LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Exa
       examples.fill(shards[index].examples, worker.batch);
       worker.arena.reset();
       Graph<float> graph(worker.device, parameters);
+      graph.set_dropout({}, static_cast<std::uint32_t>(shards[index].first));
       loss_(graph, worker.batch, {}, &sums_[index]);
     }
   });

@@ -1,0 +1,74 @@
+# Trains a model that translates all words of a line at once (train --task nat) with a larger model as its teacher
+# (knowledge distillation, Kim and Rush 2016), and compares both. Every step is a command of heed:
+#   1. the teacher, an ordinary Transformer, is trained on the corpus;
+#   2. the teacher translates the sources of the corpus, with a beam of 5: the distilled corpus;
+#   3. the student is trained on the distilled corpus;
+#   4. both translate the test part, line by line as for a user who waits: the table has BLEU and milliseconds.
+#
+# usage: make -f scripts/distillation.mk [VARIABLE=VALUE...]
+# Without variables it works on heed's data/, for some minutes. For Multi30k English-German, where it takes hours:
+#   make -f scripts/distillation.mk FOLDER=../shared/corpora/multi30k TEST=test_2016_flickr GZ=.gz VALID=val T=de \
+#     WORK=build/multi30k-nat PIECES='--merges 10000' TEACHER_LENGTH=3000u STUDENT_LENGTH=16000u TEACHER='$(MULTI30K_TEACHER)' STUDENT='$(MULTI30K_STUDENT)'
+# After an interruption, the same command goes on. The programs are those of build/release/bin, or of the search path.
+
+S = en
+T = fr
+# The corpus: FOLDER/{TRAIN,VALID,TEST}.{S,T}GZ
+FOLDER = data
+TRAIN = train
+VALID = valid
+TEST = test
+GZ =
+# All files that are made.
+WORK = build/distillation
+PIECES = --max-size 2000
+COMMON = --tied-embeddings-all --label-smoothing 0.1 --save-freq 1e --average-last 8 --valid-metrics perplexity bleu
+TEACHER = --task transformer-tiny --dropout 0.1 --mini-batch-words 2000
+TEACHER_LENGTH = 20e
+STUDENT = --task transformer-tiny --transformer-decoder-autoreg none --dropout 0.1 --mini-batch-words 2000
+STUDENT_LENGTH = 60e
+# What the comparison uses.
+PRECISION = float32
+ITERATIONS = 4
+CANDIDATES = 1 3
+
+MULTI30K = --dropout 0.3 --mini-batch-words 4096 --optimizer-params 0.9 0.98 1e-8
+MULTI30K_TEACHER = --task transformer-mini $(MULTI30K) --learn-rate 0.0035 --lr-warmup 1000
+MULTI30K_STUDENT = --task transformer-tiny --transformer-decoder-autoreg none $(MULTI30K) --learn-rate 0.005 --lr-warmup 2000
+
+export PATH := $(CURDIR)/build/release/bin:$(PATH)
+train = $(FOLDER)/$(TRAIN)
+valid = $(FOLDER)/$(VALID).$(S)$(GZ) $(FOLDER)/$(VALID).$(T)$(GZ)
+source = $(FOLDER)/$(TEST).$(S)$(GZ)
+reference = $(FOLDER)/$(TEST).$(T)$(GZ)
+
+.DELETE_ON_ERROR:
+.PHONY: compare
+compare: $(WORK)/teacher $(WORK)/student
+	@printf '%-36s %6s %8s\n' model BLEU ms/line
+	@measure() { \
+	  name=$$1; shift; \
+	  translate -i $(source) -o $(WORK)/found --precision $(PRECISION) -j 1 --maxi-batch 1 --stats "$$@" 2> $(WORK)/stats || { cat $(WORK)/stats >&2; exit 1; }; \
+	  printf '%-36s %6s %8s\n' "$$name" "$$(bleu $(reference) --lowercase -b < $(WORK)/found)" \
+	    "$$(sed -nE 's|.* ([0-9.]+) lines/s.*|\1|p' $(WORK)/stats | awk '{ printf "%.2f", 1000 / $$1 }')"; \
+	}; \
+	measure 'teacher, beam of 5' -m $(WORK)/teacher.h5 -b 5; \
+	for n in $(CANDIDATES); do \
+	  measure "student, $(ITERATIONS) iterations, $$n lengths" -m $(WORK)/student.h5 --iterations $(ITERATIONS) --length-candidates $$n; \
+	done
+
+$(WORK)/vocab:
+	mkdir -p $(WORK)
+	build-vocab --type bpe $(PIECES) --lowercase --normalize-punctuation --language $(S),$(T) $(train).$(S)$(GZ) $(train).$(T)$(GZ) -o $@
+
+# The empty files teacher and student say that a training is finished; the model file exists before.
+$(WORK)/teacher: $(WORK)/vocab
+	train -t $(train).$(S)$(GZ) $(train).$(T)$(GZ) --valid-sets $(valid) -v $< -m $@.h5 $(COMMON) $(TEACHER) --after $(TEACHER_LENGTH)
+	touch $@
+
+$(WORK)/distilled.$(T): $(WORK)/teacher
+	translate -m $<.h5 -b 5 -i $(train).$(S)$(GZ) -o $@ --resume
+
+$(WORK)/student: $(WORK)/distilled.$(T)
+	train -t $(train).$(S)$(GZ) $< --valid-sets $(valid) -v $(WORK)/vocab -m $@.h5 $(COMMON) $(STUDENT) --after $(STUDENT_LENGTH)
+	touch $@
