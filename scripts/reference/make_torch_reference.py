@@ -295,11 +295,27 @@ def cross_entropy(g):
                    {"targets": targets, "label_smoothing": smoothing})
 
 
+def consistent_cross_entropy(g):
+    targets = [4, 0, 6, 4]
+    for smoothing, consistency in ((0.0, 0.0), (0.1, 5.0)):
+
+        def function(first, second, weight, bias, s=smoothing, alpha=consistency):
+            z, y = [F.linear(x, weight, bias) for x in (first, second)], torch.tensor(targets)
+            entropy = sum(F.cross_entropy(x, y, reduction="sum", label_smoothing=s) for x in z)
+            p, q = (F.log_softmax(x, -1) for x in z)
+            agreement = sum(F.kl_div(a, b, reduction="sum", log_target=True) for a, b in ((p, q), (q, p)))
+            return {"y": entropy / 2 + alpha / 4 * agreement}
+
+        inputs = {"first": draw(g, 4, 5), "second": draw(g, 4, 5), "weight": draw(g, 7, 5), "bias": draw(g, 7)}
+        yield case(f"label smoothing {smoothing}, consistency {consistency}", inputs, function, g,
+                   {"targets": targets, "label_smoothing": smoothing, "consistency": consistency})
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for make in (linear, layer_norm, rms_norm, batch_norm, gated_unit, embedding, softmax, masked_softmax, matmul, adam,
-                 attention, additive_attention, cross_entropy, rotary, position_bias):
+                 attention, additive_attention, cross_entropy, consistent_cross_entropy, rotary, position_bias):
         cases = list(make(torch.Generator().manual_seed(1)))
         text = {"made_by": "scripts/reference/make_torch_reference.py", "torch": torch.__version__.split("+")[0]}
         lines = ",\n".join(json.dumps(c, allow_nan=False) for c in cases)

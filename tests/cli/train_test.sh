@@ -27,6 +27,20 @@ expect 0 '*pairs read*duplicates*one side 3 times longer*unknown: 0*of them in t
 expect 0 '' 'train: wrote c.h5, the average of 2 models' "$train" --average m.h5 n.h5 -o c.h5
 expect 0 '' 'train: wrote one.h5, the average of 1 model' "$train" --average m.h5 -o one.h5
 
+# R-Drop: the number of threads changes no bit; the speed is measured; another value goes on with a warning.
+for threads in 1 2; do
+  "$train" "${small[@]}" -q -j $threads -t a.en a.fr -v vocab -m r$threads.h5 --after 2e --r-drop || fail "train --r-drop: exit $?"
+  "$HEED_BIN/translate" -q -m r$threads.h5 --score a.fr <a.en >r$threads
+done
+cmp r1 r2 || fail "--r-drop: the number of threads changes the training"
+"$HEED_BIN/translate" -q -m m.h5 --score a.fr <a.en | cmp -s - r1 && fail "--r-drop changes nothing"
+expect 0 '*speed expected*' '' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --after 9e --r-drop 3 --dry-run
+expect 0 '' 'train: warning: --r-drop was 5 and is now 3: *' "$train" "${small[@]}" -q -t a.en a.fr -v vocab -m r1.h5 --after 9e --r-drop 3
+expect 2 '' 'train: --r-drop: needs dropout, without which both passes are the same (--dropout P)' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --r-drop --dropout 0
+expect 2 '' 'train: --cluster: the speed of a training with --r-drop is measured, not predicted, so that nothing is known of other machines' \
+  "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --after 9e --r-drop --dry-run --cluster nodes=4,bandwidth=25G,latency=5us
+
 # train names the instruction set, and HEED_ISA can choose one; a wrong name is an error before any file is read.
 if [ "$(uname -m)" = x86_64 ]; then
   expect 0 '*, float32 on 2 threads with sse2 and *' '' env HEED_ISA=sse2 \

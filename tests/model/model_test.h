@@ -116,14 +116,16 @@ inline Batch part_of(const Batch& batch, int begin, int end) {
 
 /// Checks that dropout depends on the sequence and not on the cut of a batch: the gradient of a batch is the sum of the
 /// gradients of its sequences.
-inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<double>& values, const Batch& batch) {
+inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
+                                   double consistency = 0) {
   Arena arena;
   CpuContext device{arena};
   ParameterValues<double> whole(model.layout()), sum(model.layout());
   const auto add = [&](ParameterValues<double>& gradients, int begin, int end) {
     Graph<double> graph(device, values, gradients);
     graph.set_dropout({.seed = 3, .update = 5}, static_cast<std::uint32_t>(begin));
-    graph.backward(model.loss(graph, part_of(batch, begin, end), {.label_smoothing = 0.1}, nullptr));
+    graph.backward(
+        model.loss(graph, part_of(batch, begin, end), {.label_smoothing = 0.1, .consistency = consistency}, nullptr));
   };
   add(whole, 0, batch.sequences());
   for (int b = 0; b < batch.sequences(); ++b) add(sum, b, b + 1);
@@ -137,9 +139,10 @@ inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<d
 }
 
 /// Checks the gradients of the loss against finite differences: for each parameter, the element with the largest
-/// gradient and four random ones. The model may have dropout. Where the batch has alignments, the loss includes them.
+/// gradient and four random ones. The model may have dropout, and two passes that should agree (`consistency`). Where
+/// the batch has alignments, the loss includes them.
 inline void check_finite_differences(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
-                                     bool has_dropout) {
+                                     bool has_dropout, double consistency = 0) {
   ParameterValues<double> gradients(model.layout());
   Arena arena;
   CpuContext device{arena};
@@ -150,7 +153,8 @@ inline void check_finite_differences(const Model<double>& model, ParameterValues
     graph.set_dropout(key);
     LossSums sums;
     const Variable<double> loss =
-        model.loss(graph, batch, {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3}, &sums);
+        model.loss(graph, batch,
+                   {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency}, &sums);
     const double value = loss.value[0];
     if (backward) graph.backward(loss);
     return value;

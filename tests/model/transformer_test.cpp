@@ -89,6 +89,48 @@ TEST_CASE("transformer: gradients with every kind of dropout are those of finite
   }
 }
 
+TEST_CASE("transformer: the gradients of two passes that should agree are those of finite differences") {
+  const json all = reference("transformer.json");
+  const Batch batch = batch_of(all);
+  for (const char* const name : {"post", "guided", "parallel relative guided", "parallel fixed"}) {
+    CAPTURE(name);
+    TransformerConfig config = config_of_case(all["cases"][name]);
+    config.dropout = 0.2;
+    const auto model = transformer<double>(config);
+    ParameterValues<double> values(model->layout());
+    fill(values);
+    check_finite_differences(*model, values, batch, true, 4);
+    check_dropout_of_parts(*model, values, batch, 4);
+  }
+}
+
+TEST_CASE("transformer: two passes that should agree differ by their dropout, and only in training") {
+  const json all = reference("transformer.json");
+  const Batch batch = batch_of(all);
+  TransformerConfig config = config_of_case(all["cases"]["post"]);
+  const auto losses = [&](double dropout) {
+    config.dropout = dropout;
+    const auto model = transformer<double>(config);
+    ParameterValues<double> values(model->layout()), gradients(model->layout());
+    fill(values);
+    Arena arena, other_arena;
+    CpuContext device{arena}, other_device{other_arena};
+    Graph<double> training(device, values, gradients), inference(other_device, values);
+    std::vector<double> out;
+    for (const double consistency : {0.0, 4.0}) {
+      training.reset();
+      out.push_back(model->loss(training, batch, {.consistency = consistency}, nullptr).value[0]);
+      inference.reset();
+      out.push_back(model->loss(inference, batch, {.consistency = consistency}, nullptr).value[0]);
+    }
+    return out;
+  };
+  const std::vector<double> without = losses(0), with = losses(0.2);
+  for (const double loss : without) CHECK(loss == doctest::Approx(without[0]).epsilon(1e-12));
+  CHECK(with[2] > with[0] + 0.01);
+  CHECK(with[3] == with[1]);
+}
+
 TEST_CASE(
     "transformer: with batch normalisation, training reads the statistics of its batch, and inference the averages") {
   const json all = reference("transformer.json");

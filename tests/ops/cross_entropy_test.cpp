@@ -35,6 +35,59 @@ TEST_CASE("cross-entropy: gradients, with and without bias and smoothing, an arr
   }
 }
 
+TEST_CASE(
+    "consistent cross-entropy: gradients, with and without bias and smoothing, an arriving gradient that is not 1") {
+  static const Targets targets{3, 0, 6, 3, 1};
+  for (const double smoothing : {0.0, 0.1})
+    for (const double consistency : {0.0, 3.0}) {
+      const CrossEntropyOptions options{smoothing, 0.25};
+      require_gradients({{5, 4}, {5, 4}, {7, 4}, {7}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+        return consistent_cross_entropy(graph, in[0], in[1], in[2], in[3], targets, options, consistency);
+      });
+      require_gradients({{5, 4}, {5, 4}, {7, 4}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+        return consistent_cross_entropy(graph, in[0], in[1], in[2], {}, targets, options, consistency);
+      });
+    }
+}
+
+TEST_CASE("consistent cross-entropy: as PyTorch") {
+  for_each_torch_case("consistent_cross_entropy", [](auto& test, const auto& data) {
+    const auto targets = data["options"]["targets"].template get<Targets>();
+    const auto first = test.input("first"), second = test.input("second"), weight = test.input("weight"),
+               bias = test.input("bias");
+    test.check(consistent_cross_entropy(test.graph(), first, second, weight, bias, targets,
+                                        {data["options"]["label_smoothing"].template get<double>(), 1},
+                                        data["options"]["consistency"].template get<double>()));
+  });
+}
+
+TEST_CASE_TEMPLATE("consistent cross-entropy: two equal passes are one pass, in several chunks", T, float, double) {
+  const std::int64_t rows = 150, width = 6, vocabulary = 53;
+  Training<T> t, one;
+  const auto h = t.normal({rows, width}), w = t.normal({vocabulary, width}), b = t.normal({vocabulary});
+  const auto h1 = one.normal({rows, width}), w1 = one.normal({vocabulary, width}), b1 = one.normal({vocabulary});
+  const Targets targets = some_targets(rows, vocabulary);
+  CrossEntropySums sums, expected;
+  const auto loss = consistent_cross_entropy(t.graph, h, h, w, b, targets, {0.1, 0.5}, 5, &sums);
+  t.graph.backward(loss);
+  const auto plain = projection_cross_entropy(one.graph, h1, w1, b1, targets, {0.1, 0.5}, &expected);
+  one.graph.backward(plain);
+  const double bound = sizeof(T) == 4 ? 1e-4 : 1e-12;
+  CHECK(double(loss.value[0]) == doctest::Approx(double(plain.value[0])).epsilon(bound));
+  CHECK(sums.loss == doctest::Approx(expected.loss).epsilon(bound));
+  CHECK(sums.negative_log_likelihood == doctest::Approx(expected.negative_log_likelihood).epsilon(bound));
+  CHECK(sums.correct == expected.correct);
+  CHECK(sums.tokens == rows);
+  const auto same = [&](const Variable<T>& x, const Variable<T>& y) {
+    const Tensor<T> dx = x.gradient.sum(), dy = y.gradient.sum();
+    for (std::int64_t i = 0; i < dx.size(); ++i)
+      CHECK(double(dx[i]) == doctest::Approx(double(dy[i])).epsilon(bound).scale(1));
+  };
+  same(h, h1);
+  same(w, w1);
+  same(b, b1);
+}
+
 TEST_CASE("cross-entropy: as PyTorch") {
   for_each_torch_case("cross_entropy", [](auto& test, const auto& data) {
     const auto targets = data["options"]["targets"].template get<Targets>();

@@ -470,7 +470,12 @@ TrainingCost training_cost(const TrainingWork& work) {
   const Plan plan(work.examples, work.batch);
   if (plan.updates.empty()) return {};
   const Model<float>& model = work.model;
-  if (!model.residual_norms()) {
+  const bool twice = work.batch.r_drop > 0;  // which no kernel is timed for
+  if (twice || !model.residual_norms()) {
+    if (work.cluster && twice)
+      throw UsageError(
+          "--cluster: the speed of a training with --r-drop is measured, not predicted, so that nothing is "
+          "known of other machines");
     if (work.cluster)
       throw UsageError(
           "--cluster: the speed of --task " + std::string(architecture(model.config())) +

@@ -34,19 +34,34 @@ class CrossAttentionWeights : public Trace<T> {
 }  // namespace
 
 template <class T>
-Variable<T> Model<T>::cross_entropy(Graph<T>& graph, const Batch& batch, const LossOptions& options,
-                                    CrossEntropySums* sums, Trace<T>* trace) const {
-  return projection_cross_entropy(graph, hidden(graph, batch, trace), output_weight(graph), output_bias(graph),
-                                  batch.target_out,
-                                  {.label_smoothing = options.label_smoothing, .scale = options.scale}, sums);
+Predictions<T> Model<T>::predictions(Graph<T>& graph, const Batch& batch, double, Trace<T>* trace) const {
+  return {hidden(graph, batch, trace), batch.target_out};
 }
 
 template <class T>
 Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const {
   const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
+  const bool twice = options.consistency > 0 && graph.recording();
   CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
-  const Variable<T> entropy = cross_entropy(graph, batch, options, sums, guided ? &trace : nullptr);
-  if (sums) sums->target_tokens += std::ssize(batch.target_out);
+  const CrossEntropyOptions entropy_options{.label_smoothing = options.label_smoothing, .scale = options.scale};
+  const double scale = twice ? options.scale / 2 : options.scale;
+  const Predictions<T> first = predictions(graph, batch, scale, guided ? &trace : nullptr);
+  const Variable<T> weight = output_weight(graph), bias = output_bias(graph);
+  Variable<T> entropy;
+  if (twice) {
+    // The ops of the second pass have other numbers, and thus other dropout masks.
+    const Predictions<T> second = predictions(graph, batch, scale, nullptr);
+    entropy = consistent_cross_entropy(graph, first.hidden, second.hidden, weight, bias, first.tokens, entropy_options,
+                                       options.consistency, sums);
+    if (second.loss) entropy = add(graph, entropy, second.loss);
+  } else {
+    entropy = projection_cross_entropy(graph, first.hidden, weight, bias, first.tokens, entropy_options, sums);
+  }
+  if (first.loss) entropy = add(graph, entropy, first.loss);
+  if (sums) {
+    sums->loss += first.loss_sum;
+    sums->target_tokens += std::ssize(batch.target_out);
+  }
   if (!guided) return entropy;
   if (!trace.weights()) throw Error("internal: guided alignment, but the model has no cross-attention");
   AlignmentSums alignment;

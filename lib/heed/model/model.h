@@ -35,11 +35,13 @@ struct ResidualNorms {
 
 /// What a training loss is: the cross-entropy with label smoothing and, where the batch has alignments,
 /// alignment_weight times the loss of guided alignment (see ops/cross_entropy.h and ops/alignment_loss.h); both are
-/// multiplied by `scale`.
+/// multiplied by `scale`. With `consistency` above 0, a training graph computes R-Drop: two passes with different
+/// dropout, which should agree (see consistent_cross_entropy() in ops/cross_entropy.h).
 struct LossOptions {
   double label_smoothing = 0;
   double scale = 1;
   double alignment_weight = 0;
+  double consistency = 0;
 };
 
 /// The sums of a batch from which training and validation report, without LossOptions::scale. `loss` includes
@@ -55,6 +57,15 @@ struct LossSums : CrossEntropySums {
     alignment.queries += other.alignment.queries;
     return *this;
   }
+};
+
+/// What a model predicts of a batch in training.
+template <class T>
+struct Predictions {
+  Variable<T> hidden;                    ///< [R, D]: a row for each token that is to be predicted
+  std::span<const std::int32_t> tokens;  ///< [R]: these tokens
+  Variable<T> loss = {};                 ///< the loss of what else is predicted, a scalar, or absent
+  double loss_sum = 0;                   ///< this loss without LossOptions::scale
 };
 
 /// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each
@@ -167,10 +178,9 @@ class Model {
  protected:
   explicit Model(const ModelConfig& config) : config_(config) {}
 
-  /// Returns the part of loss() that is not about alignments, a scalar: the cross-entropy of the tokens that the model
-  /// must predict. `trace`, if not null, receives the attention weights.
-  virtual Variable<T> cross_entropy(Graph<T>& graph, const Batch& batch, const LossOptions& options,
-                                    CrossEntropySums* sums, Trace<T>* trace) const;
+  /// Returns what loss() compares with the batch. `scale` is the factor of Predictions::loss. `trace`, if not null,
+  /// receives the attention weights.
+  virtual Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace) const;
 
   ModelConfig config_;
   ParameterLayout layout_;

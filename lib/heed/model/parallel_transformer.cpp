@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "heed/base/error.h"
-#include "heed/ops/arithmetic.h"
 
 namespace heed {
 namespace {
@@ -97,21 +96,18 @@ Variable<T> ParallelTransformer<T>::hidden(Graph<T>& graph, const Batch& batch, 
 }
 
 template <class T>
-Variable<T> ParallelTransformer<T>::cross_entropy(Graph<T>& graph, const Batch& batch, const LossOptions& options,
-                                                  CrossEntropySums* sums, Trace<T>* trace) const {
+Predictions<T> ParallelTransformer<T>::predictions(Graph<T>& graph, const Batch& batch, double scale,
+                                                   Trace<T>* trace) const {
   const MaskedTargets masked = mask(graph, batch, this->config_.fixed_length);
   const EncoderOutput<T> encoded = this->encode(graph, batch.source, trace);
   const Variable<T> all =
       this->decode(graph, encoded, masked.ids, {masked.offsets, masked.offsets, batch.source.packed()}, trace);
-  const Variable<T> entropy = projection_cross_entropy(
-      graph, gather_rows<T>(graph, all, masked.rows), this->output_weight(graph), this->output_bias(graph),
-      masked.tokens, {.label_smoothing = options.label_smoothing, .scale = options.scale}, sums);
-  if (!this->lengths_) return entropy;
-  CrossEntropySums of_lengths;
-  const Variable<T> lengths = this->lengths_->loss(graph, encoded.last, batch.source.packed(), batch.target_in.packed(),
-                                                   options.scale, &of_lengths);
-  if (sums) sums->loss += of_lengths.loss;
-  return add(graph, entropy, lengths);
+  Predictions<T> out{gather_rows<T>(graph, all, masked.rows), masked.tokens};
+  if (!this->lengths_) return out;
+  CrossEntropySums sums;
+  out.loss = this->lengths_->loss(graph, encoded.last, batch.source.packed(), batch.target_in.packed(), scale, &sums);
+  out.loss_sum = sums.loss;
+  return out;
 }
 
 template <class T>

@@ -31,8 +31,7 @@ class ParallelTransformer : public Transformer<T> {
                                                  PackedOffsets source) const;
 
  protected:
-  Variable<T> cross_entropy(Graph<T>& graph, const Batch& batch, const LossOptions& options, CrossEntropySums* sums,
-                            Trace<T>* trace) const override;
+  Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace) const override;
 };
 
 extern template class ParallelTransformer<float>;

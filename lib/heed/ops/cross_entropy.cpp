@@ -3,41 +3,79 @@
 #include "heed/ops/check.h"
 
 namespace heed {
+namespace {
 
 template <class T>
-Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden, const Variable<T>& weight,
-                                     const Variable<T>& bias, std::span<const std::int32_t> targets,
-                                     const CrossEntropyOptions& options, CrossEntropySums* sums) {
+void check_output_layer(const Variable<T>& hidden, const Variable<T>& weight, const Variable<T>& bias,
+                        std::span<const std::int32_t> targets) {
   const std::int64_t vocabulary = weight.value.dim(0);
-  check_shape("cross-entropy", "hidden", hidden.shape(),
-              {static_cast<std::int64_t>(targets.size()), weight.value.columns()});
+  check_shape("cross-entropy", "hidden", hidden.shape(), {std::ssize(targets), weight.value.columns()});
   if (bias) check_shape("cross-entropy", "bias", bias.shape(), {vocabulary});
   for (const std::int32_t target : targets)
     if (target < 0 || target >= vocabulary)
       throw Error("internal: cross-entropy: target " + std::to_string(target) + " is outside a vocabulary of " +
                   std::to_string(vocabulary));
+}
+
+/// Returns a scalar loss, which compute(options) computes and, in training, adds the gradients of. `compute` must be
+/// trivially destructible.
+template <class T, class Compute>
+Variable<T> loss_with_gradients(Graph<T>& graph, const CrossEntropyOptions& options, CrossEntropySums* sums,
+                                Compute compute) {
   const Variable<T> loss = graph.result({});
-  const CrossEntropySums found =
-      cross_entropy_cpu(graph.device(), hidden.value, weight.value, bias.value, targets, options, hidden.gradient.sum(),
-                        weight.gradient.sum(), bias.gradient.sum());
+  const CrossEntropySums found = compute(options);
   loss.value[0] = static_cast<T>(options.scale * found.loss);
   if (sums) *sums = found;
-  graph.record([&device = graph.device(), hidden, weight, bias, targets, options, loss] {
+  graph.record([options, loss, compute] {
     const T arrived = loss.gradient.sum()[0];
     if (arrived == 1) return;
     CrossEntropyOptions rest = options;
     rest.scale *= static_cast<double>(arrived) - 1;
-    cross_entropy_cpu(device, hidden.value, weight.value, bias.value, targets, rest, hidden.gradient.sum(),
-                      weight.gradient.sum(), bias.gradient.sum());
+    compute(rest);
   });
   return loss;
 }
 
-template Variable<float> projection_cross_entropy(Graph<float>&, const Variable<float>&, const Variable<float>&,
-                                                  const Variable<float>&, std::span<const std::int32_t>,
-                                                  const CrossEntropyOptions&, CrossEntropySums*);
-template Variable<double> projection_cross_entropy(Graph<double>&, const Variable<double>&, const Variable<double>&,
-                                                   const Variable<double>&, std::span<const std::int32_t>,
-                                                   const CrossEntropyOptions&, CrossEntropySums*);
+}  // namespace
+
+template <class T>
+Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden, const Variable<T>& weight,
+                                     const Variable<T>& bias, std::span<const std::int32_t> targets,
+                                     const CrossEntropyOptions& options, CrossEntropySums* sums) {
+  check_output_layer(hidden, weight, bias, targets);
+  return loss_with_gradients(
+      graph, options, sums,
+      [&device = graph.device(), hidden, weight, bias, targets](const CrossEntropyOptions& scaled) {
+        return cross_entropy_cpu(device, hidden.value, weight.value, bias.value, targets, scaled, hidden.gradient.sum(),
+                                 weight.gradient.sum(), bias.gradient.sum());
+      });
+}
+
+template <class T>
+Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, const Variable<T>& second,
+                                     const Variable<T>& weight, const Variable<T>& bias,
+                                     std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                                     double consistency, CrossEntropySums* sums) {
+  check_output_layer(first, weight, bias, targets);
+  check_output_layer(second, weight, bias, targets);
+  return loss_with_gradients(
+      graph, options, sums,
+      [&device = graph.device(), first, second, weight, bias, targets, consistency](const CrossEntropyOptions& scaled) {
+        return consistent_cross_entropy_cpu<T>(device, {first.value, first.gradient.sum()},
+                                               {second.value, second.gradient.sum()}, weight.value, bias.value, targets,
+                                               scaled, consistency, weight.gradient.sum(), bias.gradient.sum());
+      });
+}
+
+#define HEED_INSTANTIATE(T)                                                                                            \
+  template Variable<T> projection_cross_entropy(Graph<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&, \
+                                                std::span<const std::int32_t>, const CrossEntropyOptions&,             \
+                                                CrossEntropySums*);                                                    \
+  template Variable<T> consistent_cross_entropy(Graph<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&, \
+                                                const Variable<T>&, std::span<const std::int32_t>,                     \
+                                                const CrossEntropyOptions&, double, CrossEntropySums*);
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(double)
+#undef HEED_INSTANTIATE
 
 }  // namespace heed

@@ -49,12 +49,47 @@ Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,
                                      const CrossEntropyOptions& options, CrossEntropySums* sums = nullptr);
 
+/// Computes the output layer and the loss of R-Drop (Liang et al. 2021): two passes of a model over the same tokens,
+/// whose dropout masks differ, should predict the targets and agree with each other. With the losses L1 and L2 of
+/// projection_cross_entropy() and the predicted distributions p and q of each token, the result is (L1 + L2) / 2 plus
+/// scale consistency / 4 times the sum over all tokens of KL(p || q) + KL(q || p), which is half of the paper's loss
+/// with consistency = alpha. The shapes, the gradients and the options are those of projection_cross_entropy(). `sums`
+/// receives the means of both passes; `correct` is that of the first.
+template <class T>
+Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, const Variable<T>& second,
+                                     const Variable<T>& weight, const Variable<T>& bias,
+                                     std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                                     double consistency, CrossEntropySums* sums = nullptr);
+
 /// Computes the output layer and the loss of one batch (see projection_cross_entropy()) and returns the sums. Adds the
 /// gradients of options.scale * loss to dhidden, dweight and dbias; an empty gradient tensor is skipped.
 template <class T>
 CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                                    std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
                                    Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias);
+
+/// Numbers of two rows of logits, the passes of consistent_cross_entropy() over a token, with the softmaxes p and q.
+template <class T>
+struct RowPairTerms {
+  T normaliser_x = 0, normaliser_y = 0;  ///< log(sum of exp(logit)) of each row
+  T pq = 0, qp = 0;                      ///< KL(p || q) and KL(q || p)
+  /// The gradients of the rows are factor p - offset and factor q - offset, plus the gradient of agreement (KL(p || q)
+  /// + KL(q || p)); what is at the target comes afterwards.
+  T factor = 0, offset = 0, agreement = 0;
+};
+
+/// The hidden states [N, D] of one of the passes of consistent_cross_entropy(), and their gradient, which may be empty.
+template <class T>
+struct PassStates {
+  Tensor<T> hidden, dhidden;
+};
+
+/// Does for consistent_cross_entropy() what cross_entropy_cpu() does for projection_cross_entropy().
+template <class T>
+CrossEntropySums consistent_cross_entropy_cpu(CpuContext& device, const PassStates<T>& first,
+                                              const PassStates<T>& second, Tensor<T> weight, Tensor<T> bias,
+                                              std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                                              double consistency, Tensor<T> dweight, Tensor<T> dbias);
 
 /// Computes the log-probabilities of all tokens of the vocabulary: out = log softmax(h W^T + b).
 /// Shapes: hidden [R, D], weight [V, D], bias [V] or absent -> out [R, V]. A row's result does not depend on the other

@@ -73,6 +73,54 @@ void scale_and_shift(T* HWY_RESTRICT x, std::int64_t n, T factor, T offset, T* H
   });
 }
 
+/// Computes the divergences terms->pq and terms->qp of the softmaxes of two rows of n logits, from the normalisers.
+template <class T>
+void add_divergences(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, std::int64_t n, RowPairTerms<T>* terms) {
+  const hn::ScalableTag<T> d;
+  auto pq = hn::Zero(d), qp = hn::Zero(d);
+  T pq_rest = 0, qp_rest = 0;
+  for_each_vector<T>(n, [&](auto tag, std::int64_t i, auto load, auto) HWY_ATTR {
+    const auto log_p = hn::Sub(load(tag, x + i), hn::Set(tag, terms->normaliser_x)),
+               log_q = hn::Sub(load(tag, y + i), hn::Set(tag, terms->normaliser_y));
+    const auto ratio = hn::Sub(log_p, log_q);
+    const auto of_p = hn::Mul(exp_nonpositive(tag, log_p), ratio), of_q = hn::Mul(exp_nonpositive(tag, log_q), ratio);
+    if constexpr (std::is_same_v<decltype(tag), hn::ScalableTag<T>>) {
+      pq = hn::Add(pq, of_p);
+      qp = hn::Sub(qp, of_q);
+    } else {
+      pq_rest += hn::GetLane(of_p);
+      qp_rest -= hn::GetLane(of_q);
+    }
+  });
+  terms->pq = pq_rest + hn::GetLane(hn::SumOfLanes(d, pq));
+  terms->qp = qp_rest + hn::GetLane(hn::SumOfLanes(d, qp));
+}
+
+/// Replaces two rows x and y of n logits by their gradients, and adds these to `dbias`, if not null.
+template <class T>
+void replace_by_gradients(T* HWY_RESTRICT x, T* HWY_RESTRICT y, std::int64_t n, const RowPairTerms<T>* terms,
+                          T* HWY_RESTRICT dbias) {
+  for_each_vector<T>(n, [&](auto d, std::int64_t i, auto load, auto store) HWY_ATTR {
+    const auto log_p = hn::Sub(load(d, x + i), hn::Set(d, terms->normaliser_x)),
+               log_q = hn::Sub(load(d, y + i), hn::Set(d, terms->normaliser_y));
+    const auto p = exp_nonpositive(d, log_p), q = exp_nonpositive(d, log_q), ratio = hn::Sub(log_p, log_q);
+    const auto factor = hn::Set(d, terms->factor), offset = hn::Set(d, terms->offset),
+               agreement = hn::Set(d, terms->agreement);
+    const auto of_p = hn::MulSub(p, hn::Add(ratio, hn::Set(d, 1 - terms->pq)), q),
+               of_q = hn::MulSub(q, hn::Sub(hn::Set(d, 1 - terms->qp), ratio), p);
+    const auto dx = hn::MulAdd(agreement, of_p, hn::MulSub(factor, p, offset)),
+               dy = hn::MulAdd(agreement, of_q, hn::MulSub(factor, q, offset));
+    store(dx, d, x + i);
+    store(dy, d, y + i);
+    if (dbias) store(hn::Add(load(d, dbias + i), hn::Add(dx, dy)), d, dbias + i);
+  });
+}
+
+HEED_INSTANTIATE_SIMD(add_divergences, (const float* x, const float* y, std::int64_t n, RowPairTerms<float>* t),
+                      (const double* x, const double* y, std::int64_t n, RowPairTerms<double>* t), (x, y, n, t))
+HEED_INSTANTIATE_SIMD(replace_by_gradients,
+                      (float* x, float* y, std::int64_t n, const RowPairTerms<float>* t, float* b),
+                      (double* x, double* y, std::int64_t n, const RowPairTerms<double>* t, double* b), (x, y, n, t, b))
 HEED_INSTANTIATE_SIMD(add_bias_and_scan, (float* x, const float* b, std::int64_t n, float* m, float* s),
                       (double* x, const double* b, std::int64_t n, double* m, double* s), (x, b, n, m, s))
 HEED_INSTANTIATE_SIMD(sum_exponentials, (float* e, const float* x, std::int64_t n, float m, float* s),
@@ -89,6 +137,8 @@ namespace heed {
 HEED_EXPORT_SIMD(add_bias_and_scan)
 HEED_EXPORT_SIMD(sum_exponentials)
 HEED_EXPORT_SIMD(scale_and_shift)
+HEED_EXPORT_SIMD(add_divergences)
+HEED_EXPORT_SIMD(replace_by_gradients)
 
 namespace {
 
@@ -97,25 +147,44 @@ namespace {
 /// and each chunk reads and writes the whole gradient of the weight once.
 constexpr std::int64_t kChunk = 128;
 
+/// What add_row_loss() has found out of a row of logits.
+template <class T>
+struct RowLoss {
+  T largest, exponentials;  // the largest logit; the sum of exp(logit - largest)
+  T normaliser;             // log(sum of exp(logit))
+};
+
+/// Adds the bias to a row x of logits, and the loss of the row to `sums`. Where `exponentials` is not null, it receives
+/// exp(x - the largest logit); it may be x.
+template <class T>
+RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, std::int64_t target, double smoothing,
+                        CrossEntropySums& sums, T* exponentials = nullptr) {
+  RowLoss<T> row;
+  T total;
+  simd::add_bias_and_scan(x, bias, vocabulary, &row.largest, &total);
+  const T target_logit = x[target];
+  // Where several words have the highest probability, the word with the lowest id counts as the prediction.
+  const bool correct = target_logit == row.largest && std::find(x, x + target, row.largest) == x + target;
+  simd::sum_exponentials(exponentials, static_cast<const T*>(x), vocabulary, row.largest, &row.exponentials);
+  const double normaliser = static_cast<double>(row.largest) + std::log(static_cast<double>(row.exponentials));
+  const double likelihood = normaliser - static_cast<double>(target_logit);
+  sums.loss += (1 - smoothing) * likelihood +
+               smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
+  sums.negative_log_likelihood += likelihood;
+  sums.correct += correct;
+  row.normaliser = static_cast<T>(normaliser);
+  return row;
+}
+
 /// Adds the loss of one row x of logits to `sums`. Where `gradient` is true, replaces x by the gradient of
 /// options.scale * loss with respect to the logits, and adds that gradient to `dbias`, if not null.
 template <class T>
 void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, std::int64_t target,
                        const CrossEntropyOptions& options, bool gradient, T* dbias, CrossEntropySums& sums) {
   const double smoothing = options.label_smoothing, words = static_cast<double>(vocabulary);
-  T largest, total, exponentials;
-  simd::add_bias_and_scan(x, bias, vocabulary, &largest, &total);
-  const T target_logit = x[target];
-  // Where several words have the highest probability, the word with the lowest id counts as the prediction.
-  const bool correct = target_logit == largest && std::find(x, x + target, largest) == x + target;
-  simd::sum_exponentials(gradient ? x : nullptr, static_cast<const T*>(x), vocabulary, largest, &exponentials);
-  const double normaliser = static_cast<double>(largest) + std::log(static_cast<double>(exponentials));
-  const double likelihood = normaliser - static_cast<double>(target_logit);
-  sums.loss += (1 - smoothing) * likelihood + smoothing * (normaliser - static_cast<double>(total) / words);
-  sums.negative_log_likelihood += likelihood;
-  sums.correct += correct;
+  const RowLoss<T> row = add_row_loss(x, bias, vocabulary, target, smoothing, sums, gradient ? x : nullptr);
   if (!gradient) return;
-  simd::scale_and_shift(x, vocabulary, static_cast<T>(options.scale / static_cast<double>(exponentials)),
+  simd::scale_and_shift(x, vocabulary, static_cast<T>(options.scale / static_cast<double>(row.exponentials)),
                         static_cast<T>(options.scale * smoothing / words), dbias);
   const T at_target = static_cast<T>(options.scale * (1 - smoothing));
   x[target] -= at_target;
@@ -138,6 +207,95 @@ T add_bias_and_normalise(T* x, Tensor<T> bias, std::int64_t vocabulary) {
   return largest + std::log(exponentials);
 }
 
+/// The matrix products of the output layer before and after a loss, which are computed chunk by chunk.
+template <class T>
+class OutputProducts {
+ public:
+  /// `backward` tells whether the gradient of hidden states will be asked for. An empty `dweight` is skipped.
+  OutputProducts(CpuContext& device, Tensor<T> weight, Tensor<T> dweight, bool backward)
+      : device_(device), dweight_(dweight), vocabulary_(weight.dim(0)), width_(weight.columns()) {
+    forward_ = prepare_right_operand(device, width_, vocabulary_, {weight.data(), width_, true});
+    if (backward) backward_ = prepare_right_operand(device, vocabulary_, width_, {weight.data(), width_});
+  }
+
+  /// Returns memory for the logits of a chunk of rows and then their gradients (`full`), and for these gradients in
+  /// bfloat16 (`rounded`), if only matrix products in bfloat16 read them.
+  MaybeRounded<T> make_logits(std::int64_t rows, bool gradient) const {
+    const Shape chunk{std::min(rows, kChunk), vocabulary_};
+    MaybeRounded<T> logits{device_.arena.template tensor<T>(chunk)};
+    if (gradient && std::is_same_v<T, float> && takes_bfloat16(device_))
+      logits.rounded = device_.arena.template tensor<Bfloat16>(chunk);
+    return logits;
+  }
+
+  /// Computes the logits of a chunk of rows, without the bias.
+  void project(Tensor<T> hidden, const MaybeRounded<T>& logits) const {
+    gemm(device_, hidden.rows(), T(1), {hidden.data(), width_}, forward_, T(0), logits.full.data(), vocabulary_);
+  }
+
+  /// Rounds row r of the gradients of the logits, where they are needed in bfloat16.
+  void round(const MaybeRounded<T>& logits, std::int64_t r) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (logits.rounded) convert_to_bfloat16(logits.full.row(r), vocabulary_, logits.rounded.row(r));
+  }
+
+  /// Adds the gradients of a chunk of rows to dhidden, which may be empty, and to the gradient of the weight.
+  void propagate(Tensor<T> hidden, MaybeRounded<T>& logits, Tensor<T> dhidden) const {
+    const std::int64_t count = hidden.rows();
+    if (dhidden)
+      logits.with_operand(0, false, [&](auto gradients) {
+        gemm(device_, count, T(1), gradients, backward_, T(1), dhidden.data(), width_);
+      });
+    if (dweight_)
+      logits.with_operand(0, true, [&](auto gradients) {
+        const ArenaScope product(device_.arena);
+        const RightOperand<T> right =
+            prepare_right_operand(device_, count, width_, GemmOperand<T>{hidden.data(), width_});
+        gemm(device_, vocabulary_, T(1), gradients, right, T(1), dweight_.data(), width_);
+      });
+  }
+
+ private:
+  CpuContext& device_;
+  Tensor<T> dweight_;
+  std::int64_t vocabulary_, width_;
+  RightOperand<T> forward_, backward_;
+};
+
+/// Returns rows begin ... begin + count - 1, or an empty tensor where x is empty.
+template <class T>
+Tensor<T> rows_of(Tensor<T> x, std::int64_t begin, std::int64_t count) {
+  return x ? x.row_block(begin, count) : x;
+}
+
+/// Adds the loss of a pair of rows x and y of logits, the two passes over a token, to `sums`. Where `gradient` is true,
+/// replaces them by their gradients and adds these to `dbias`, if not null. See consistent_cross_entropy().
+template <class T>
+void consistent_row(T* x, T* y, const T* bias, std::int64_t vocabulary, std::int64_t target,
+                    const CrossEntropyOptions& options, double consistency, bool gradient, T* dbias,
+                    CrossEntropySums& sums) {
+  // The losses of both passes, without gradients, which leaves the logits with the bias in place.
+  CrossEntropySums of_x, of_y;
+  RowPairTerms<T> terms;
+  terms.normaliser_x = add_row_loss(x, bias, vocabulary, target, options.label_smoothing, of_x).normaliser;
+  terms.normaliser_y = add_row_loss(y, bias, vocabulary, target, options.label_smoothing, of_y).normaliser;
+  simd::add_divergences(static_cast<const T*>(x), static_cast<const T*>(y), vocabulary, &terms);
+  sums.loss +=
+      (of_x.loss + of_y.loss) / 2 + consistency / 4 * (static_cast<double>(terms.pq) + static_cast<double>(terms.qp));
+  sums.negative_log_likelihood += (of_x.negative_log_likelihood + of_y.negative_log_likelihood) / 2;
+  sums.correct += of_x.correct;
+  if (!gradient) return;
+  const double half = options.scale / 2, smoothing = options.label_smoothing;
+  terms.factor = static_cast<T>(half);
+  terms.offset = static_cast<T>(half * smoothing / static_cast<double>(vocabulary));
+  terms.agreement = static_cast<T>(options.scale * consistency / 4);
+  simd::replace_by_gradients(x, y, vocabulary, static_cast<const RowPairTerms<T>*>(&terms), dbias);
+  const T at_target = static_cast<T>(half * (1 - smoothing));
+  x[target] -= at_target;
+  y[target] -= at_target;
+  if (dbias) dbias[target] -= 2 * at_target;
+}
+
 }  // namespace
 
 template <class T>
@@ -145,40 +303,51 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
                                    std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
                                    Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias) {
   const ArenaScope scope(device.arena);
-  const std::int64_t rows = hidden.rows(), width = hidden.columns(), vocabulary = weight.dim(0);
+  const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0);
   const bool gradient = dhidden || dweight || dbias;
-  const Shape chunk{std::min(rows, kChunk), vocabulary};
-  // `logits.full` holds the logits of a chunk of rows and then the gradients of these logits. `logits.rounded` holds
-  // the gradients as bfloat16, because only two matrix products read them.
-  MaybeRounded<T> logits{device.arena.tensor<T>(chunk)};
-  if (gradient && std::is_same_v<T, float> && takes_bfloat16(device))
-    logits.rounded = device.arena.tensor<Bfloat16>(chunk);
-  const RightOperand<T> forward = prepare_right_operand(device, width, vocabulary, {weight.data(), width, true});
-  const RightOperand<T> backward =
-      dhidden ? prepare_right_operand(device, vocabulary, width, {weight.data(), width}) : RightOperand<T>();
+  const OutputProducts<T> products(device, weight, dweight, static_cast<bool>(dhidden));
+  MaybeRounded<T> logits = products.make_logits(rows, gradient);
   CrossEntropySums sums;
   sums.tokens = rows;
   for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
     const std::int64_t count = std::min(kChunk, rows - begin);
-    gemm(device, count, T(1), {hidden.row(begin), width}, forward, T(0), logits.full.data(), vocabulary);
+    const Tensor<T> chunk = hidden.row_block(begin, count);
+    products.project(chunk, logits);
     for (std::int64_t r = 0; r < count; ++r) {
-      T* const x = logits.full.row(r);
-      cross_entropy_row(x, static_cast<const T*>(bias.data()), vocabulary, targets[static_cast<std::size_t>(begin + r)],
-                        options, gradient, dbias.data(), sums);
-      if constexpr (std::is_same_v<T, float>)
-        if (logits.rounded) convert_to_bfloat16(x, vocabulary, logits.rounded.row(r));
+      cross_entropy_row(logits.full.row(r), static_cast<const T*>(bias.data()), vocabulary,
+                        targets[static_cast<std::size_t>(begin + r)], options, gradient, dbias.data(), sums);
+      products.round(logits, r);
     }
-    if (dhidden)
-      logits.with_operand(0, false, [&](auto gradients) {
-        gemm(device, count, T(1), gradients, backward, T(1), dhidden.row(begin), width);
-      });
-    if (dweight)
-      logits.with_operand(0, true, [&](auto gradients) {
-        const ArenaScope product(device.arena);
-        const RightOperand<T> right =
-            prepare_right_operand(device, count, width, GemmOperand<T>{hidden.row(begin), width});
-        gemm(device, vocabulary, T(1), gradients, right, T(1), dweight.data(), width);
-      });
+    products.propagate(chunk, logits, rows_of(dhidden, begin, count));
+  }
+  return sums;
+}
+
+template <class T>
+CrossEntropySums consistent_cross_entropy_cpu(CpuContext& device, const PassStates<T>& first,
+                                              const PassStates<T>& second, Tensor<T> weight, Tensor<T> bias,
+                                              std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
+                                              double consistency, Tensor<T> dweight, Tensor<T> dbias) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t rows = first.hidden.rows(), vocabulary = weight.dim(0);
+  const bool backward = first.dhidden || second.dhidden, gradient = backward || dweight || dbias;
+  const OutputProducts<T> products(device, weight, dweight, backward);
+  MaybeRounded<T> x = products.make_logits(rows, gradient), y = products.make_logits(rows, gradient);
+  CrossEntropySums sums;
+  sums.tokens = rows;
+  for (std::int64_t begin = 0; begin < rows; begin += kChunk) {
+    const std::int64_t count = std::min(kChunk, rows - begin);
+    const Tensor<T> of_first = first.hidden.row_block(begin, count), of_second = second.hidden.row_block(begin, count);
+    products.project(of_first, x);
+    products.project(of_second, y);
+    for (std::int64_t r = 0; r < count; ++r) {
+      consistent_row(x.full.row(r), y.full.row(r), static_cast<const T*>(bias.data()), vocabulary,
+                     targets[static_cast<std::size_t>(begin + r)], options, consistency, gradient, dbias.data(), sums);
+      products.round(x, r);
+      products.round(y, r);
+    }
+    products.propagate(of_first, x, rows_of(first.dhidden, begin, count));
+    products.propagate(of_second, y, rows_of(second.dhidden, begin, count));
   }
   return sums;
 }
@@ -215,6 +384,14 @@ template CrossEntropySums cross_entropy_cpu(CpuContext&, Tensor<float>, Tensor<f
 template CrossEntropySums cross_entropy_cpu(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>,
                                             std::span<const std::int32_t>, const CrossEntropyOptions&, Tensor<double>,
                                             Tensor<double>, Tensor<double>);
+template CrossEntropySums consistent_cross_entropy_cpu(CpuContext&, const PassStates<float>&, const PassStates<float>&,
+                                                       Tensor<float>, Tensor<float>, std::span<const std::int32_t>,
+                                                       const CrossEntropyOptions&, double, Tensor<float>,
+                                                       Tensor<float>);
+template CrossEntropySums consistent_cross_entropy_cpu(CpuContext&, const PassStates<double>&,
+                                                       const PassStates<double>&, Tensor<double>, Tensor<double>,
+                                                       std::span<const std::int32_t>, const CrossEntropyOptions&,
+                                                       double, Tensor<double>, Tensor<double>);
 template void projection_log_probabilities(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>);
 template void projection_log_probabilities(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>);
 template void token_log_probabilities(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>,

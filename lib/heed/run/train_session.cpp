@@ -91,6 +91,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
   if (options.vocabularies.back() != options.vocabularies.front())
     tell_of_byte_order_mark(options.vocabularies.back(), log);
   check_sampling();
+  check_consistency();
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than the " +
                      std::to_string(*longest) +
@@ -103,6 +104,18 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
                        " has no attention to guide (rnn-attention and the Transformers have some)");
     alignments_.emplace(options.guided_alignment);
   }
+}
+
+/// Throws UsageError where two passes would always agree.
+void TrainSession::check_consistency() const {
+  const auto has_dropout = [](const auto& config) {
+    double most = config.dropout;
+    if constexpr (requires { config.attention_dropout; }) most = std::max(most, config.attention_dropout);
+    if constexpr (requires { config.ffn_dropout; }) most = std::max(most, config.ffn_dropout);
+    return most > 0;
+  };
+  if (options_.batch.r_drop > 0 && !std::visit(has_dropout, config_))
+    throw UsageError("--r-drop: needs dropout, without which both passes are the same (--dropout P)");
 }
 
 /// Throws UsageError where pieces are to be drawn and cannot be.

@@ -69,6 +69,7 @@ class TrainSession {
   Checkpoint new_checkpoint() const;
   std::vector<RunSetting> settings() const;
   void check_sampling() const;
+  void check_consistency() const;
   void take_rates_from(TrainingState& state);
   void set_rates();
 

@@ -52,6 +52,7 @@ struct BatchOptions {
   OnLong on_long = OnLong::skip;
   std::optional<double> bpe_dropout = {}, sample_alpha = {};
   double label_smoothing = 0.1;
+  double r_drop = 0;
   std::optional<double> guided_alignment_weight = {};
   double exponential_smoothing = 0;
   PrecisionChoice precision = PrecisionChoice::automatic;
@@ -94,6 +95,12 @@ struct BatchOptions {
                             .value = "P",
                             .min = 0,
                             .max = 0.99});
+    visit(r_drop, {.name = "r-drop",
+                   .help = "compute each batch twice, and let the predictions agree despite the dropout; 0: off",
+                   .value = "A",
+                   .min = 0,
+                   .max = 1000,
+                   .implicit = "5"});
     visit(guided_alignment_weight, {.name = "guided-alignment-weight",
                                     .help = "weight of the loss of --guided-alignment (0.1)",
                                     .value = "W",
@@ -118,7 +125,9 @@ struct BatchOptions {
   }
 
   LossOptions loss() const {
-    return {.label_smoothing = label_smoothing, .alignment_weight = guided_alignment_weight.value_or(0.1)};
+    return {.label_smoothing = label_smoothing,
+            .alignment_weight = guided_alignment_weight.value_or(0.1),
+            .consistency = r_drop};
   }
   BatchLimits limits() const {
     BatchLimits out;
