@@ -9,7 +9,8 @@
 # Without variables it works on heed's data/, for some minutes. For Multi30k English-German, where it takes hours:
 #   make -f scripts/distillation.mk FOLDER=../shared/corpora/multi30k TEST=test_2016_flickr GZ=.gz VALID=val T=de \
 #     WORK=build/multi30k-nat PIECES='--merges 10000' TEACHER_LENGTH=3000u STUDENT_LENGTH=16000u TEACHER='$(MULTI30K_TEACHER)' STUDENT='$(MULTI30K_STUDENT)'
-# After an interruption, the same command goes on. The programs are those of build/release/bin, or of the search path.
+# After an interruption, the same command goes on. The programs are those of HEED_BIN (build/release/bin), or of the
+# search path.
 
 S = en
 T = fr
@@ -36,7 +37,8 @@ MULTI30K = --dropout 0.3 --mini-batch-words 4096 --optimizer-params 0.9 0.98 1e-
 MULTI30K_TEACHER = --task transformer-mini $(MULTI30K) --learn-rate 0.0035 --lr-warmup 1000
 MULTI30K_STUDENT = --task transformer-tiny --transformer-decoder-autoreg none $(MULTI30K) --learn-rate 0.005 --lr-warmup 2000
 
-export PATH := $(CURDIR)/build/release/bin:$(PATH)
+HEED_BIN ?= $(CURDIR)/build/release/bin
+export PATH := $(HEED_BIN):$(PATH)
 train = $(FOLDER)/$(TRAIN)
 valid = $(FOLDER)/$(VALID).$(S)$(GZ) $(FOLDER)/$(VALID).$(T)$(GZ)
 source = $(FOLDER)/$(TEST).$(S)$(GZ)

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Tests scripts/distillation.mk with very short trainings: every file is made once, and the table compares the models.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+command -v make >/dev/null || { echo "no make"; exit 77; }
+export HEED_BIN
+
+for part in train:300 valid:20 test:20; do
+  for side in en fr; do head -n "${part#*:}" "$HEED_SOURCE/data/${part%:*}.$side" | gzip >"${part%:*}.$side.gz"; done
+done
+small='--enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 -j 2 --mini-batch-words 500 -q'
+run() {
+  make -s -f "$HEED_SOURCE/scripts/distillation.mk" FOLDER=. GZ=.gz WORK=work PIECES='--max-size 300' TEACHER_LENGTH=4u STUDENT_LENGTH=4u \
+    TEACHER="--task transformer-tiny $small" STUDENT="--task transformer-tiny --transformer-decoder-autoreg none $small" CANDIDATES='1 2' >out 2>err
+}
+run || fail "make: exit $?, $(cat err)"
+grep -qE '^model +BLEU +ms/line$' out || fail "no table: $(cat out)"
+for name in 'teacher, beam of 5' 'student, 4 iterations, 1 lengths' 'student, 4 iterations, 2 lengths'; do
+  grep -qE "^$name +[0-9.]+ +[0-9.]+$" out || fail "no line '$name': $(cat out err)"
+done
+[ "$(wc -l <work/distilled.fr)" -eq 300 ] || fail "the distilled corpus has $(wc -l <work/distilled.fr) lines"
+# Again, only the comparison is done.
+touch -d '2000-01-01' mark
+cp -p work/student.h5 before.h5
+run || fail "make again: exit $?, $(cat err)"
+[ work/student.h5 -nt before.h5 ] && fail "the student was trained again"
+# Without the mark of its end, a training goes on: it is finished at once.
+rm work/student
+run || fail "make after an interruption: exit $?, $(cat err)"
+[ -e work/student ] || fail "the student's training was not finished: $(cat err)"
+finish
