@@ -86,14 +86,13 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
 /// Throws Error if a model does not predict a target in the way of the first model.
 void Translator::check_kind(const std::string& path, const Model<float>& model) const {
   const Model<float>& first = *checkpoint(0).model;
-  const auto way = [](const Model<float>& each) {
+  const auto way = [](const Model<float>& each) -> std::string {
     return !each.is_parallel()   ? "predicts one position after the other"
            : each.predicts_end() ? "predicts all positions at once, with a fixed length"
                                  : "predicts all positions at once";
   };
   if (way(model) != way(first))
-    throw Error(Position{path},
-                std::string(way(model)) + ", but the first model " + way(first) + " (give models of one kind)");
+    throw Error(Position{path}, way(model) + ", but the first model " + way(first) + " (give models of one kind)");
 }
 
 /// Packs the weights of a model while reading them from the file. For this purpose, one decoding step asks for each

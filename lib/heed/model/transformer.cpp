@@ -42,9 +42,8 @@ Transformer<T>::Transformer(const TransformerConfig& c)
   target_embedding_ = std::make_unique<TokenEmbedding<T>>(target, positions, sinusoids, c.dim_emb, c.dropout);
 
   encoder_positions_.emplace(layout_, "encoder", c.positions, c.dim_emb, c.heads, false);
-  const bool attends = c.decoder_autoreg == DecoderAutoreg::self_attention || c.is_parallel();
-  decoder_positions_.emplace(layout_, "decoder", attends ? c.positions : PositionEncoding::none, c.dim_emb, c.heads,
-                             !c.is_parallel());
+  decoder_positions_.emplace(layout_, "decoder", c.decoder_attends() ? c.positions : PositionEncoding::none, c.dim_emb,
+                             c.heads, !c.is_parallel());
   add_layers(encoder_layers_, encoder_norms_, c.enc_depth);
   add_layers(decoder_layers_, decoder_norms_, c.dec_depth);
   if (c.norm == NormPlacement::pre) {
@@ -174,8 +173,7 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
     return AttentionLayers{kind, number, config_.heads, config_.dim_emb, config_.attention_dropout};
   };
   std::vector<AttentionLayers> out{layers(AttentionKind::encoder, config_.enc_depth)};
-  if (config_.decoder_autoreg == DecoderAutoreg::self_attention || config_.is_parallel())
-    out.push_back(layers(AttentionKind::decoder, config_.dec_depth));
+  if (config_.decoder_attends()) out.push_back(layers(AttentionKind::decoder, config_.dec_depth));
   out.push_back(layers(AttentionKind::cross, config_.dec_depth));
   return out;
 }
@@ -185,8 +183,7 @@ std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std:
   std::vector<PositionTable> out;
   source_embedding_->add_tables(graph, positions, out);
   // Rotations are the same in both stacks, which other terms are not.
-  const bool attends = config_.decoder_autoreg == DecoderAutoreg::self_attention || config_.is_parallel();
-  const bool same = config_.positions == PositionEncoding::rotary && attends;
+  const bool same = config_.positions == PositionEncoding::rotary && config_.decoder_attends();
   using enum PositionTable::Stack;
   encoder_positions_->add_tables(graph, same ? both : encoder, positions, out);
   if (!same) decoder_positions_->add_tables(graph, decoder, positions, out);
@@ -197,10 +194,9 @@ std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std:
 
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
-  // The cost models time the attention of dot products without terms of positions only.
-  // They know nothing of a loss of some positions only.
-  if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions)) return {};
-  if (config_.is_parallel()) return {};
+  // The cost models time the attention of dot products without terms of positions only, and a loss of all positions.
+  if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions) || config_.is_parallel())
+    return {};
   return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
 

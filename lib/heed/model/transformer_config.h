@@ -207,6 +207,8 @@ struct TransformerConfig : VocabularySizes {
 
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return decoder_autoreg == DecoderAutoreg::none; }
+  /// Returns whether the decoder has self-attention.
+  bool decoder_attends() const { return decoder_autoreg == DecoderAutoreg::self_attention || is_parallel(); }
   /// Returns the greatest number of tokens in a sequence that the model accepts, which is the number of learned
   /// positions or of fixed ones; nothing when it accepts any number.
   std::optional<int> longest_sequence() const;

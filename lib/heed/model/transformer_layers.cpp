@@ -13,9 +13,8 @@ std::string layer_name(const char* side, int index) {
 }
 
 /// Returns the name of the first sublayer of decoder layers, which is part of the names of its parameters.
-std::string autoregression_name(DecoderAutoreg kind) {
-  const bool attends = kind == DecoderAutoreg::self_attention || kind == DecoderAutoreg::none;
-  return attends ? "self_attention" : std::string(enum_name(kind));
+std::string autoregression_name(const TransformerConfig& config) {
+  return config.decoder_attends() ? "self_attention" : std::string(enum_name(config.decoder_autoreg));
 }
 
 /// Returns the distance at which the relative vectors of self-attention layers are clipped; 0 if they have none.
@@ -24,7 +23,7 @@ int relative_distance(const TransformerConfig& c) {
 }
 
 AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const TransformerConfig& c, int index) {
-  const std::string name = layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg);
+  const std::string name = layer_name("decoder", index) + "/" + autoregression_name(c);
   switch (c.decoder_autoreg) {
     case DecoderAutoreg::self_attention:
     case DecoderAutoreg::none:
@@ -86,7 +85,7 @@ DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
                     c.ffn_dropout) {
   if (source_ == CrossAttention::mix)
     mix_ = layout.add(layer_name("decoder", index) + "/cross_attention/mix", {c.enc_depth}, Initialiser::zeros());
-  norms.add(layout, layer_name("decoder", index) + "/" + autoregression_name(c.decoder_autoreg) + "_norm");
+  norms.add(layout, layer_name("decoder", index) + "/" + autoregression_name(c) + "_norm");
   norms.add(layout, layer_name("decoder", index) + "/cross_attention_norm");
   norms.add(layout, layer_name("decoder", index) + "/feed_forward_norm");
 }
