@@ -8,7 +8,7 @@
 # usage: make -f scripts/distillation.mk [VARIABLE=VALUE...]
 # Without variables it works on heed's data/, for some minutes. For Multi30k English-German, where it takes hours:
 #   make -f scripts/distillation.mk FOLDER=../shared/corpora/multi30k TEST=test_2016_flickr GZ=.gz VALID=val T=de \
-#     WORK=build/multi30k-nat PIECES='--merges 10000' TEACHER_LENGTH=3000u STUDENT_LENGTH=16000u TEACHER='$(MULTI30K_TEACHER)' STUDENT='$(MULTI30K_STUDENT)'
+#     WORK=build/multi30k-nat PIECES='--merges 10000' TEACHER_LENGTH=3000u STUDENT_LENGTH=12000u TEACHER='$(MULTI30K_TEACHER)' STUDENT='$(MULTI30K_STUDENT)'
 # After an interruption, the same command goes on. The programs are those of HEED_BIN (build/release/bin), or of the
 # search path.
 

@@ -108,7 +108,13 @@ class MaskPredict {
     if (count == 0) return;
     order_.resize(candidate.size);
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::ranges::stable_sort(order_, std::less(), [&](std::size_t i) { return candidate.log_probabilities[i]; });
+    // Repetitions come before all other tokens.
+    repeats_.assign(candidate.size, false);
+    for (std::size_t i = 1; i < candidate.size; ++i)
+      if (candidate.ids[i] == candidate.ids[i - 1])
+        repeats_[candidate.log_probabilities[i] < candidate.log_probabilities[i - 1] ? i : i - 1] = true;
+    std::ranges::stable_sort(order_, std::less(),
+                             [&](std::size_t i) { return std::pair(!repeats_[i], candidate.log_probabilities[i]); });
     order_.resize(static_cast<std::size_t>(count));
     std::ranges::sort(order_);
     const bool end_is_masked = model_.predicts_end() && order_.back() + 1 == candidate.size;
@@ -163,6 +169,7 @@ class MaskPredict {
   // The candidate and the place in it of each element of batch_.rows.
   std::vector<std::pair<Candidate*, std::size_t>> places_;
   std::vector<std::size_t> order_;
+  std::vector<bool> repeats_;
   std::vector<float> best_log_probabilities_;
   std::vector<std::int32_t> best_ids_;
 };

@@ -13,8 +13,10 @@ namespace heed {
 ///
 /// For each of the options.length_candidates likeliest lengths, the first iteration predicts all N tokens, each on its
 /// own. Iteration t of T, counted from 0, masks the floor(N (T - t) / T) tokens with the lowest log-probability, of
-/// equally likely ones the first, and predicts them anew; the others keep their log-probability. The log-probability of
-/// a hypothesis is the sum of those of its tokens and of its length, which Hypothesis reports as that of `</s>`.
+/// equally likely ones the first, and predicts them anew; the others keep their log-probability. Of two equal tokens
+/// side by side, the less likely one is masked before all others: they were often predicted at once, without knowing of
+/// each other. The paper does not do this. The log-probability of a hypothesis is the sum of those of its tokens and of
+/// its length, which Hypothesis reports as that of `</s>`.
 ///
 /// If the model predicts the end, all targets have the same positions. Each iteration cuts a target at its first
 /// `</s>`: the tokens after it are masked again and count for nothing. The log-probability of `</s>` is then that of
