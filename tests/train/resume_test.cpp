@@ -53,6 +53,15 @@ TEST_CASE("a saved run goes on only with the same model, text and optimiser") {
   CHECK(messages.str() ==
         "train: warning: --seed was 1 and is now 2: the result will differ from that of an uninterrupted run\n");
   CHECK(saved.state.settings[1].second == "2");
+
+  // The file of an older heed, which did not have --r-drop yet.
+  messages.str({});
+  check_resumable("m.h5", saved, checkpoint(small_config()), {{"--seed", "2"}, {"--r-drop", "0", false, "0"}}, log);
+  CHECK(messages.str().empty());
+  saved.state.settings.clear();
+  check_resumable("m.h5", saved, checkpoint(small_config()), {{"--r-drop", "5", false, "0"}}, log);
+  CHECK(messages.str() ==
+        "train: warning: --r-drop was 0 and is now 5: the result will differ from that of an uninterrupted run\n");
 }
 
 TEST_CASE("a place in an epoch, where its batches become more or fewer") {

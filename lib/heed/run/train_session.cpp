@@ -185,14 +185,17 @@ std::vector<RunSetting> TrainSession::settings() const {
       {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
-  const auto add = [&](const FieldList& fields) {
-    for (const Field& field : fields.all())
+  const auto add = [&](const FieldList& fields, const FieldList& defaults) {
+    for (std::size_t i = 0; i < fields.all().size(); ++i) {
+      const Field& field = fields.all()[i];
       if (const std::string name = "--" + std::string(field.info.name); name != "--precision" && name != kWindow)
-        out.push_back({name, text_of(field), name == "--optimizer"});
+        out.push_back({name, text_of(field), name == "--optimizer", text_of(defaults.all()[i])});
+    }
   };
-  add(FieldList::of(copy.batch));
+  TrainOptions defaults;
+  add(FieldList::of(copy.batch), FieldList::of(defaults.batch));
   copy.optimizer = optimizer_options_;
-  add(FieldList::of(copy.optimizer));
+  add(FieldList::of(copy.optimizer), FieldList::of(defaults.optimizer));
   if (optimizer_.schedule.needs_end()) out.push_back({"--after", options_.run.after});
   return out;
 }

@@ -58,7 +58,7 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
   for (const RunSetting& setting : settings) {
     const auto found =
         std::find_if(stored.begin(), stored.end(), [&](const auto& s) { return s.first == setting.name; });
-    const std::string before = found == stored.end() ? "not set" : found->second;
+    const std::string before = found == stored.end() ? setting.default_value : found->second;
     if (before == setting.value) continue;
     if (setting.required) fail(setting.name + " is " + before + " there, " + setting.value + " here");
     log.warn(setting.name + " was " + before + " and is now " + setting.value +

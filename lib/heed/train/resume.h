@@ -6,6 +6,7 @@
 
 #include "heed/base/log.h"
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/config/fields.h"
 
 namespace heed {
 
@@ -16,10 +17,12 @@ std::string describe_difference(const Checkpoint& here, const Checkpoint& there)
 /// One setting that decides the result of a training, such as the value of an option. TrainingState::settings stores
 /// the settings, so that they can be compared when an interrupted training goes on. A changed `required` setting (the
 /// training text, the optimiser) is an error. Any other setting may change, but training then ends with another model
-/// than an uninterrupted training would.
+/// than an uninterrupted training would. A file of an older heed lacks the settings that came later; it was trained
+/// with their defaults.
 struct RunSetting {
   std::string name, value;
   bool required = false;
+  std::string default_value = kNotSet;
 };
 
 /// Compares a saved training with the present one. Throws Error naming `path` when the configs, the text models or a
