@@ -48,6 +48,38 @@ print(suite.getAttribute("tests"), suite.getAttribute("failures"), len(cases), l
   [ "$parsed" = "4 2 4 2 'a&b<\"\\ufffd\\ufffd\\ufffd>.txt' TER" ] || fail "--format junit: $parsed"
 fi
 
+# Trees by evalb's rules, and labels by the share of equal lines.
+printf '( (S (NP-SBJ (DT a) (NN dog)) (VP (VBZ barks)) (. .)) )\n(S (NP (PRP it)) (VP (VBZ rains)))\n' >gold
+printf '(TOP (S (NP (DT a)) (VP (NN dog) (VBZ barks)) (. .)))\n(TOP (S (NP (PRP it)) (VP (VBZ rains))))\n' >trees
+expect 0 66.67 '' "$bleu" gold -m evalb -b -w 2 -i trees
+expect 0 'evalb|nrefs:1|params:COLLINS|labels:yes|version:heed.* = 66.7 66.67/66.67/50.00/100.00 (recall/precision/exact/tags; sentences = 2 errors = 0 skipped = 0)' \
+  '' "$bleu" gold -m evalb -f text -i trees
+expect 0 $'33.3\n100.0' '' "$bleu" gold -m evalb -sl -b -i trees
+expect 0 $'  Sent.*\n   1    4    0   33.33  33.33     1      3    3      1      3     3   100.00\n*Bracketing FMeasure       =  66.67\n*' \
+  '' "$bleu" gold -m evalb --evalb-table -i trees
+printf 'LABELED 0\nDELETE_LABEL TOP\n' >prm
+expect 0 '*|params:prm|labels:no|*' '' "$bleu" gold -m evalb -f text --evalb-params prm -i trees
+printf 'a\nb\n' >labels
+printf 'a\nc\n' >guesses
+expect 0 'exact|nrefs:1|case:mixed|version:heed.* = 50.0 (1 of 2 lines)' '' "$bleu" labels -m exact -f text -i guesses
+expect 3 50.0 'bleu: warning: exact 50.00 is below --fail-under 60.0' "$bleu" labels -m exact -b --fail-under 60 -i guesses
+
+# Trees that are broken, or have other words.
+printf '(S (NN größe)\n\n' >broken
+expect 1 '' 'bleu: broken:1:1: this bracket is never closed (--on-bad-tree skip leaves such trees out and counts them)' \
+  "$bleu" gold -m evalb -i broken
+expect 1 '' 'bleu: broken:1:1: this bracket is never closed' "$bleu" broken -m evalb -i gold
+printf '(S (NN größe) x)\n\n' >broken
+expect 1 '' 'bleu: broken:1:15: this word stands beside brackets (*' "$bleu" gold -m evalb -i broken
+expect 0 '*sentences = 2 errors = 1 skipped = 1)' '' "$bleu" gold -m evalb -f text -i broken --on-bad-tree skip
+expect 1 '' "bleu: trees:2:32: the word 'rains' is 'snows' in the gold tree (--on-bad-tree *)" \
+  bash -c "sed 's/rains/snows/' gold | '$bleu' - -m evalb -i trees"
+expect 1 '' 'bleu: prm:1: evalb has no parameter *' bash -c "echo DELETE x >prm; '$bleu' gold -m evalb --evalb-params prm -i trees"
+expect 2 '' 'bleu: evalb compares with one gold tree (give one REF)' "$bleu" gold gold -m evalb -i trees
+expect 2 '' 'bleu: --evalb-table needs -m evalb' "$bleu" gold --evalb-table -i trees
+expect 2 '' 'bleu: --by-length counts words of text (for trees, see --evalb-cutoff)' "$bleu" gold -m evalb --by-length -i trees
+expect 0 '*' 'bleu: warning: --on-bad-tree does nothing without -m evalb' "$bleu" ref -i hyp -b --on-bad-tree skip
+
 # --fail-under and --fail-drop as a check in continuous integration: exit 3.
 expect 0 53.9 '' "$bleu" ref -i hyp -b --fail-under 53.8
 expect 3 53.9 'bleu: warning: BLEU 53.90 is below --fail-under 54.0' "$bleu" ref -i hyp -b --fail-under 54
@@ -69,7 +101,7 @@ expect 1 '' 'bleu: cut.gz*' "$bleu" cut.gz -i hyp
 # Wrong usage: exit 2.
 expect 2 '' 'bleu: no reference (*)' "$bleu"
 expect 2 '' 'bleu: unknown option --tokenise: did you mean --tokenize?' "$bleu" ref --tokenise 13a
-expect 2 '' "bleu: --metrics 'blue': must be one of bleu, chrf, ter" "$bleu" ref --metrics blue
+expect 2 '' "bleu: --metrics 'blue': must be one of bleu, chrf, ter, exact, evalb" "$bleu" ref --metrics blue
 expect 2 '' 'bleu: unknown option --ignore-case: did you mean --lowercase? (fairseq)' "$bleu" ref --ignore-case
 expect 2 '' "bleu: --tokenize 'moses': must be one of 13a, intl, char, zh, none" "$bleu" ref -tok moses
 expect 2 '' "bleu: --fail-under 'high': *" "$bleu" ref --fail-under high

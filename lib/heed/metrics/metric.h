@@ -9,27 +9,41 @@
 #include <string_view>
 #include <utility>
 
+#include "heed/base/error.h"
 #include "heed/config/fields.h"
 
 namespace heed {
 
-/// The names of all metrics. The tool `bleu` computes the first three from translations; the tool `train` can also
-/// validate a model with the cross-entropy per word (ce_mean_words) and the perplexity.
-enum class Metric { bleu, chrf, ter, ce_mean_words, perplexity };
+/// The names of all metrics. The tool `bleu` computes the first five from the output of a model; the tool `train` can
+/// validate a model with the first three, and with the cross-entropy per word (ce_mean_words) and the perplexity.
+enum class Metric { bleu, chrf, ter, exact, evalb, ce_mean_words, perplexity };
 
 template <>
 struct EnumNames<Metric> {
   static constexpr std::pair<Metric, std::string_view> values[] = {{Metric::bleu, "bleu"},
                                                                    {Metric::chrf, "chrf"},
                                                                    {Metric::ter, "ter"},
+                                                                   {Metric::exact, "exact"},
+                                                                   {Metric::evalb, "evalb"},
                                                                    {Metric::ce_mean_words, "ce-mean-words"},
                                                                    {Metric::perplexity, "perplexity"}};
 };
 
 /// Returns whether a larger score of the metric is a better score.
 inline bool larger_is_better(Metric metric) {
-  return metric == Metric::bleu || metric == Metric::chrf;
+  return metric != Metric::ter && metric != Metric::ce_mean_words && metric != Metric::perplexity;
 }
+
+/// The exception for a line that a metric cannot read, such as a tree with a bracket too many. It says which side the
+/// line is of; the caller knows the names of the files.
+class SegmentError : public Error {
+ public:
+  SegmentError(bool of_reference, std::size_t at, const std::string& message)
+      : Error(message), in_reference(of_reference), column(at) {}
+
+  bool in_reference;
+  std::size_t column;  ///< the column of the mistake in bytes, from 1; 0 if it has none
+};
 
 /// Computes, for one metric, the statistics of one segment (usually a sentence) after another. A counter reuses its
 /// allocated memory for the next segment, and each thread has a counter of its own.
@@ -39,10 +53,10 @@ class SegmentCounter {
 
   /// Sets the reference translations of the segment whose hypotheses the next calls of count() get. At least one
   /// reference is needed; an empty line is a reference too. The lines must exist until the next call of
-  /// set_references().
+  /// set_references(). Throws SegmentError for a line that the metric cannot read.
   virtual void set_references(std::span<const std::string_view> references) = 0;
   /// Computes the statistics of a hypothesis of the present segment and writes them into `row`, which has
-  /// TranslationMetric::width() elements.
+  /// TranslationMetric::width() elements. Throws SegmentError for a line that the metric cannot read.
   virtual void count(std::string_view hypothesis, std::span<double> row) = 0;
 };
 

@@ -4,6 +4,8 @@
 
 #include "heed/base/streams.h"
 #include "heed/base/threads.h"
+#include "heed/base/utf8.h"
+#include "heed/metrics/exact_match.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
 #include "heed/run/peer_options.h"
@@ -26,7 +28,7 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
   const bool tested = options.confidence || plan.test;
   const bool junit = plan.format == BleuFormat::junit;
   const int modes = (options.sentence_level ? 1 : 0) + (options.d2l ? 1 : 0) + (options.multi_bleu ? 1 : 0) +
-                    (options.worst ? 1 : 0) + (options.by_length ? 1 : 0);
+                    (options.worst ? 1 : 0) + (options.by_length ? 1 : 0) + (options.evalb_table ? 1 : 0);
   if (options.d2l) {
     const bool smoothed = options.smooth_method != BleuSmoothing::exp || options.smooth_value;
     refuse(smoothed || options.effective_order || options.max_order != BleuOptions{}.max_order ||
@@ -35,23 +37,30 @@ void check_modes(const BleuToolOptions& options, const BleuPlan& plan) {
            "--effective-order, --sentence-level and --signature)");
     refuse(plan.references > 1, "--d2l compares with one reference (give one REF)");
   }
-  refuse(modes > 1, "give one of --sentence-level, --d2l, --multi-bleu, --worst and --by-length");
+  refuse(modes > 1, "give one of --sentence-level, --d2l, --multi-bleu, --worst, --by-length and --evalb-table");
   refuse(lines && plan.systems.size() > 1, "scores of single lines are for one system (give one HYP to -i)");
   refuse(modes > 0 && plan.systems.size() > 1,
-         "--multi-bleu, --worst and --by-length are for one system (give one HYP to -i)");
+         "--multi-bleu, --worst, --by-length and --evalb-table are for one system (give one HYP to -i)");
   refuse((lines || options.worst) && plan.metrics.size() > 1, "lines have one score (give one metric to -m)");
   refuse((options.d2l || options.multi_bleu) && options.metrics != std::vector{Metric::bleu},
          "--d2l and --multi-bleu are kinds of BLEU (leave out -m)");
   refuse(modes > 0 && tested,
          "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, "
-         "--worst and --by-length)");
+         "--worst, --by-length and --evalb-table)");
   refuse(modes > 0 && junit, "--format junit is for a corpus");
   refuse(options.d2l && plan.format == BleuFormat::tsv, "--d2l gives text or json");
   refuse(options.multi_bleu &&
              (options.format || options.score_only || options.width || options.signature || options.tokenize),
          "--multi-bleu prints its own line of tokenised text (leave out --format, --score-only, --width, --signature "
          "and --tokenize)");
-  refuse((options.multi_bleu || options.worst || options.by_length) && (options.fail_under || options.fail_drop),
+  const bool trees = std::find(options.metrics.begin(), options.metrics.end(), Metric::evalb) != options.metrics.end();
+  refuse(trees && plan.references > 1, "evalb compares with one gold tree (give one REF)");
+  refuse(trees && options.by_length, "--by-length counts words of text (for trees, see --evalb-cutoff)");
+  refuse(options.evalb_table && options.metrics != std::vector{Metric::evalb}, "--evalb-table needs -m evalb");
+  refuse(options.evalb_table && (options.format || options.score_only || options.width || options.signature),
+         "--evalb-table prints what evalb prints (leave out --format, --score-only, --width and --signature)");
+  refuse((options.multi_bleu || options.worst || options.by_length || options.evalb_table) &&
+             (options.fail_under || options.fail_drop),
          "--fail-under and --fail-drop are for a corpus or for --sentence-level");
   refuse((options.worst || options.by_length) && options.score_only, "--score-only is for scores alone");
 }
@@ -87,7 +96,17 @@ std::vector<std::string> systems_of(const BleuToolOptions& options, bool paired,
   return systems;
 }
 
-TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOptions& bleu) {
+/// Returns the parameters of evalb that the options ask for.
+EvalbOptions evalb_options(const BleuToolOptions& options) {
+  EvalbOptions evalb;
+  if (!options.evalb_params.empty()) evalb = read_evalb_parameters(options.evalb_params);
+  if (options.evalb_unlabelled) evalb.labelled = false;
+  evalb.cutoff = options.evalb_cutoff.value_or(evalb.cutoff);
+  evalb.on_bad_tree = options.on_bad_tree;
+  return evalb;
+}
+
+TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOptions& bleu, const EvalbOptions& evalb) {
   TranslationMetrics metrics;
   std::vector<Metric> seen;
   for (const Metric kind : options.metrics) {
@@ -96,10 +115,12 @@ TranslationMetrics make_metrics(const BleuToolOptions& options, const BleuOption
     if (kind == Metric::bleu) metrics.push_back(std::make_unique<BleuMetric>(bleu));
     if (kind == Metric::chrf) metrics.push_back(std::make_unique<ChrfMetric>(options.chrf));
     if (kind == Metric::ter) metrics.push_back(std::make_unique<TerMetric>(options.ter));
+    if (kind == Metric::exact) metrics.push_back(std::make_unique<ExactMatchMetric>());
+    if (kind == Metric::evalb) metrics.push_back(std::make_unique<EvalbMetric>(evalb));
     refuse(kind == Metric::chrf && options.chrf.char_order + options.chrf.word_order == 0,
            "chrF needs n-grams (--chrf-char-order or --chrf-word-order above 0)");
   }
-  refuse(metrics.empty(), "no metric (-m bleu, chrf or ter)");
+  refuse(metrics.empty(), "no metric (-m bleu, chrf, ter, exact or evalb)");
   return metrics;
 }
 
@@ -126,6 +147,8 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
     if (of_bleu && !has(Metric::bleu)) return "-m bleu";
     if (name.starts_with("chrf-") && !has(Metric::chrf)) return "-m chrf";
     if (name.starts_with("ter-") && !has(Metric::ter)) return "-m ter";
+    if ((name.starts_with("evalb-") || name == "on-bad-tree") && !has(Metric::evalb)) return "-m evalb";
+    if (name == "evalb-cutoff" && !options.evalb_table) return "--evalb-table";
     if (name == "confidence-n" && !options.confidence) return "--confidence";
     if (name == "paired-bs-n" && !(plan.test && plan.test->test == "bs")) return "--paired-bs";
     if (name == "paired-ar-n" && !options.paired_ar) return "--paired-ar";
@@ -139,7 +162,7 @@ void warn_of_useless(const BleuToolOptions& options, const BleuPlan& plan, Log& 
 
 /// Checks the options and fills in the defaults that depend on other options.
 BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
-  BleuPlan plan{options, {}, {}, 1, {}, {}};
+  BleuPlan plan{options, {}, evalb_options(options), {}, 1, {}, {}};
   const bool lines = options.sentence_level || options.worst || options.by_length || options.d2l;
   plan.bleu = {.tokenize = options.tokenize.value_or(options.d2l ? MtevalMode::none : MtevalMode::v13a),
                .lowercase = options.lowercase,
@@ -165,7 +188,7 @@ BleuPlan make_plan(const BleuToolOptions& options, Log& log) {
                           std::count_if(plan.systems.begin(), plan.systems.end(), is_stdin);
   if (stdin_uses > 1 && !options.signature)
     throw UsageError("standard input can be read only once (name a file for the other side: -i HYP)");
-  plan.metrics = make_metrics(options, plan.bleu);
+  plan.metrics = make_metrics(options, plan.bleu, plan.evalb);
   sort_metrics(plan);
   check_modes(options, plan);
   check_tests(options, plan);
@@ -185,6 +208,15 @@ std::string BleuPlan::signature(const TranslationMetric& metric) const {
   const std::string out = heed::signature(metric, references, resampling);
   const bool is_part_of_json = format == BleuFormat::json && !options.signature;
   return options.short_signature && !is_part_of_json ? heed::short_signature(out) : out;
+}
+
+Error BleuPlan::locate(const SegmentError& error, const SegmentBlock& block, std::size_t segment,
+                       std::size_t system) const {
+  const std::string& path = error.in_reference ? options.references[0] : systems[system];
+  const std::string_view line = error.in_reference ? block.references(segment)[0] : block.hypotheses(segment)[system];
+  const std::int64_t column =
+      error.column == 0 ? 0 : 1 + static_cast<std::int64_t>(count_code_points(line.substr(0, error.column - 1)));
+  return Error({is_stdin(path) ? "standard input" : path, block.line_number(segment), column}, error.what());
 }
 
 std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {
@@ -228,6 +260,8 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
     score_worst(plan, segments, out);
   else if (options.by_length)
     score_by_length(plan, segments, out);
+  else if (options.evalb_table)
+    score_evalb_table(plan, segments, out);
   else if (options.multi_bleu)
     code = score_multi_bleu(plan, segments, out);
   else
@@ -239,15 +273,17 @@ int run_bleu(const BleuToolOptions& options, std::istream& in, std::ostream& out
 }
 
 ToolInfo bleu_tool_info() {
-  return {.name = "bleu",
-          .purpose = "score translations by BLEU, chrF and TER, with the numbers that sacreBLEU prints",
-          .usage = {"bleu [options] REF... < HYP", "bleu [options] REF... -i HYP [HYP...]"},
-          .examples = {"bleu test.ref < test.hyp", "bleu test.ref.gz -b -w 2 < test.hyp",
-                       "bleu test.ref -m bleu chrf ter -f text < test.hyp",
-                       "bleu ref.1 ref.2 -i baseline.txt new.txt --paired-bs -f text",
-                       "bleu test.ref --fail-under 35 < test.hyp",
-                       "bleu test.ref --baseline old.txt --fail-drop 0.5 < new.txt"},
-          .peers = bleu_peer_options()};
+  return {
+      .name = "bleu",
+      .purpose =
+          "score translations by BLEU, chrF and TER, with the numbers that sacreBLEU prints, and parse trees by evalb",
+      .usage = {"bleu [options] REF... < HYP", "bleu [options] REF... -i HYP [HYP...]"},
+      .examples = {"bleu test.ref < test.hyp", "bleu test.ref.gz -b -w 2 < test.hyp",
+                   "bleu test.ref -m bleu chrf ter -f text < test.hyp",
+                   "bleu ref.1 ref.2 -i baseline.txt new.txt --paired-bs -f text",
+                   "bleu test.ref --fail-under 35 < test.hyp", "bleu gold.trees -m evalb < parsed.trees",
+                   "bleu test.ref --baseline old.txt --fail-drop 0.5 < new.txt"},
+      .peers = bleu_peer_options()};
 }
 
 }  // namespace heed

@@ -11,13 +11,14 @@
 #include "heed/config/command_line.h"
 #include "heed/metrics/bleu.h"
 #include "heed/metrics/chrf.h"
+#include "heed/metrics/evalb.h"
 #include "heed/metrics/metric.h"
 #include "heed/metrics/ter.h"
 
 namespace heed {
 
 /// The metrics that the program `bleu` computes.
-constexpr auto kTranslationMetrics = enum_names(Metric::bleu, Metric::chrf, Metric::ter);
+constexpr auto kTranslationMetrics = enum_names(Metric::bleu, Metric::chrf, Metric::ter, Metric::exact, Metric::evalb);
 
 enum class BleuFormat { text, json, tsv, junit };
 
@@ -51,6 +52,11 @@ struct BleuToolOptions {
   bool multi_bleu = false;
   ChrfOptions chrf;
   TercomOptions ter;
+  std::string evalb_params;
+  bool evalb_unlabelled = false;
+  std::optional<int> evalb_cutoff;
+  bool evalb_table = false;
+  BadTree on_bad_tree = BadTree::fail;
   bool confidence = false;
   std::int64_t confidence_n = 1000;
   bool paired_bs = false, paired_ar = false;
@@ -147,6 +153,20 @@ struct BleuToolOptions {
     visit(ter.asian_support, {.name = "ter-asian-support",
                               .help = "apply the two options above to Chinese characters and Asian marks, too"});
     visit(ter.case_sensitive, {.name = "ter-case-sensitive", .help = "do not lower-case"});
+    visit.section("Trees");
+    visit(evalb_params, {.name = "evalb-params",
+                         .help = "evalb's parameter file (the parameters of COLLINS.prm if not given)",
+                         .value = "FILE"});
+    visit(evalb_unlabelled, {.name = "evalb-unlabelled", .help = "a bracket is right also with another label"});
+    visit(evalb_cutoff,
+          {.name = "evalb-cutoff",
+           .help = "the second part of --evalb-table is of sentences of at most N words (40 if not given)",
+           .value = "N",
+           .min = 0,
+           .max = 1000000});
+    visit(evalb_table, {.name = "evalb-table", .help = "print the table and the summary that evalb prints"});
+    visit(on_bad_tree, {.name = "on-bad-tree",
+                        .help = "what to do with a tree that is broken or has other words than the gold tree"});
     visit.section("Significance");
     visit(confidence, {.name = "confidence",
                        .help = "show the 95 % confidence interval of one system, by bootstrap resampling",

@@ -152,9 +152,14 @@ void CorpusCounter::count(CountedBlock& block, int thread) {
     const auto row = std::span(block.rows).subspan(i * width(), width());
     for (std::size_t m = 0; m < plan_.metrics.size(); ++m) {
       SegmentCounter& counter = *counters_[static_cast<std::size_t>(thread)][m];
-      counter.set_references(block.references(i));
-      for (std::size_t s = 0; s < statistics_.systems(); ++s)
-        counter.count(block.hypotheses(i)[s], row.subspan(statistics_.offset(s, m), plan_.metrics[m]->width()));
+      std::size_t s = 0;
+      try {
+        counter.set_references(block.references(i));
+        for (; s < statistics_.systems(); ++s)
+          counter.count(block.hypotheses(i)[s], row.subspan(statistics_.offset(s, m), plan_.metrics[m]->width()));
+      } catch (const SegmentError& error) {
+        throw plan_.locate(error, block, i, s);
+      }
     }
   }
 }

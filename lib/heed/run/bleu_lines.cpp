@@ -78,8 +78,12 @@ void score_sentences(const BleuPlan& plan, Segments& segments, std::ostream& out
   if (plan.format == BleuFormat::tsv && !plan.options.score_only) out << "line\t" << metric.name() << '\n';
   const auto line = [&](const SegmentBlock& block, std::size_t segment, std::size_t thread, std::string& report) {
     auto& [counter, row, score] = workers[thread];
-    counter->set_references(block.references(segment));
-    counter->count(block.hypotheses(segment)[0], row);
+    try {
+      counter->set_references(block.references(segment));
+      counter->count(block.hypotheses(segment)[0], row);
+    } catch (const SegmentError& error) {
+      throw plan.locate(error, block, segment, 0);
+    }
     score.score = metric.score(row);
     if (plan.options.score_only) {
       report += format_fixed(score.score, plan.width);
@@ -183,6 +187,22 @@ void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out) {
       for (const std::string& reference : line.references) out << "  reference:  " << reference << '\n';
     }
   }
+}
+
+void score_evalb_table(const BleuPlan& plan, Segments& segments, std::ostream& out) {
+  CorpusCounter counter(plan);
+  std::vector<double> sums(counter.width());
+  out << evalb_table_head();
+  run_segment_pipeline<CountedBlock>(
+      plan, segments, [&](CountedBlock& block, int thread) { counter.count(block, thread); },
+      [&](CountedBlock& block) {
+        for (std::size_t i = 0; i < block.size(); ++i) {
+          const auto row = std::span<const double>(block.rows).subspan(i * sums.size(), sums.size());
+          out << evalb_table_row(block.line_number(i), EvalbMetric::statistics(row));
+          for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += row[k];
+        }
+      });
+  out << evalb_table_summary(EvalbMetric::statistics(sums), plan.evalb.cutoff);
 }
 
 int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out) {

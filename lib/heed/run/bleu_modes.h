@@ -23,6 +23,7 @@ constexpr int kBelowThreshold = 3;
 struct BleuPlan {
   const BleuToolOptions& options;
   BleuOptions bleu;
+  EvalbOptions evalb;
   /// The metrics in the order of the report; each metric occurs once.
   TranslationMetrics metrics;
   /// The number of references for each segment (line of the corpus).
@@ -41,6 +42,9 @@ struct BleuPlan {
   bool is_worse(double score, double limit) const {
     return metrics[0]->lower_is_better() ? score > limit : score < limit;
   }
+  /// Returns a mistake in a segment with the file, the line and the column where it is. `system` is the number of the
+  /// system whose hypothesis was counted.
+  Error locate(const SegmentError& error, const SegmentBlock& block, std::size_t segment, std::size_t system) const;
 };
 
 /// Counts the scores that --fail-under or --fail-drop does not allow, and decides the exit code of `bleu`.
@@ -105,6 +109,8 @@ void score_by_length(const BleuPlan& plan, Segments& segments, std::ostream& out
 void score_sentences(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold);
 void score_d2l(const BleuPlan& plan, Segments& segments, std::ostream& out, Threshold& threshold);
 void score_worst(const BleuPlan& plan, Segments& segments, std::ostream& out);
+/// Writes the table that evalb writes: a line for each sentence, the sums and a summary.
+void score_evalb_table(const BleuPlan& plan, Segments& segments, std::ostream& out);
 /// Writes the line that multi-bleu.perl writes. Returns the exit code: 1, like multi-bleu.perl, without reference text.
 int score_multi_bleu(const BleuPlan& plan, Segments& segments, std::ostream& out);
 

@@ -44,6 +44,8 @@ std::string format_score(Metric metric, double score) {
     case Metric::bleu:
     case Metric::chrf:
     case Metric::ter:
+    case Metric::exact:
+    case Metric::evalb:
       return number("%.2f", score);
     case Metric::perplexity:
       return number("%.4g", score);

@@ -47,6 +47,8 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
         return std::exp(cross_entropy);
       case Metric::chrf:
       case Metric::ter:
+      case Metric::exact:
+      case Metric::evalb:
         break;
     }
     throw Error("internal: a validation does not compute " + std::string(enum_name(metric)));
