@@ -27,12 +27,13 @@ std::string counted(std::string_view gold, std::string_view test, const EvalbOpt
   return out;
 }
 
-/// Returns the error of comparing two trees as "SIDE:COLUMN: MESSAGE", or nothing.
+/// Returns the error of comparing two trees as "SIDE:LINE:COLUMN: MESSAGE", or nothing.
 std::string mistake(std::string_view gold, std::string_view test) {
   try {
     compare({}, gold, test);
   } catch (const SegmentError& error) {
-    return (error.in_reference ? "gold:" : "test:") + std::to_string(error.column) + ": " + error.what();
+    return (error.in_reference ? "gold" : "test") +
+           std::string(error.at("", 1, error.in_reference ? gold : test).what());
   }
   return {};
 }
@@ -138,12 +139,12 @@ TEST_CASE("the length of a sentence counts punctuation, and decides on the secon
 TEST_CASE("a tree that cannot be compared is an error, or is counted as one") {
   const std::string gold = "(S (NN a) (, ,) (NN b))";
   const std::string advice = " (--on-bad-tree skip leaves such trees out and counts them)";
-  CHECK(mistake("(S (NN a)", gold) == "gold:1: this bracket is never closed");
-  CHECK(mistake("", gold) == "gold:1: no tree");
-  CHECK(mistake(gold, "(S (NN a)") == "test:1: this bracket is never closed" + advice);
-  CHECK(mistake(gold, "(S (NN a) (NN c))") == "test:15: the word 'c' is 'b' in the gold tree" + advice);
+  CHECK(mistake("(S (NN a)", gold) == "gold:1:1: this bracket is never closed");
+  CHECK(mistake("", gold) == "gold:1:1: no tree");
+  CHECK(mistake(gold, "(S (NN a)") == "test:1:1: this bracket is never closed" + advice);
+  CHECK(mistake(gold, "(S (NN a) (NN c))") == "test:1:15: the word 'c' is 'b' in the gold tree" + advice);
   CHECK(mistake(gold, "(S (NN a))") ==
-        "test:0: the tree has 1 words, but the gold tree has 2, not counting the parts "
+        "test:1: the tree has 1 words, but the gold tree has 2, not counting the parts "
         "of speech that the parameters delete" +
             advice);
   EvalbOptions options;

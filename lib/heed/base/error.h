@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace heed {
 
@@ -25,6 +27,21 @@ class Error : public std::runtime_error {
   Error(const Position& where, const std::string& message);
 
   static constexpr int exit_code = 1;
+};
+
+/// The exception for a mistake within a line of text, thrown where only the line is known. The caller, who knows the
+/// file and the number of the line, throws at() in its place.
+class LineError : public Error {
+ public:
+  /// `column` is the place of the mistake in bytes, from 1; 0: the mistake has no place.
+  LineError(std::size_t column, const std::string& message) : Error(message), column_(column) {}
+
+  /// Returns the error with its position. `file` and `number` say where `line` was read; `line` must be the line that
+  /// the mistake is in.
+  Error at(const std::string& file, std::int64_t number, std::string_view line) const;
+
+ private:
+  std::size_t column_;
 };
 
 /// The exception for a wrong command line, such as an unknown option: the tool ends with exit status 2.

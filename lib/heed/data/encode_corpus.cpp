@@ -169,14 +169,23 @@ class BlockEncoder {
   }
 
   void encode(EncodedPair& pair) const {
-    const bool ready = text_.options.pretokenized;
-    const std::string from = ready ? pair.text.source : text_.source.tokens_of(pair.text.source);
-    const std::string to = ready ? pair.text.target : text_.target.tokens_of(pair.text.target);
+    const std::string from = tokens_of(text_.source, pair.text.source, text_.reader.source_position(), pair.line);
+    const std::string to = tokens_of(text_.target, pair.text.target, text_.reader.target_position(), pair.line);
     pair.source = text_.source.encode_tokens(from);
     pair.target = text_.target.encode_tokens(to);
     if (!text_.alignments) return;
     pair.links = piece_links(pair.alignment, words_of_pieces(text_.source, from), words_of_pieces(text_.target, to),
                              {text_.alignments->name(), pair.line});
+  }
+
+  std::string tokens_of(const TextModel& model, const std::string& line, const Position& where,
+                        std::int64_t number) const {
+    if (text_.options.pretokenized) return line;
+    try {
+      return model.tokens_of(line);
+    } catch (const LineError& error) {
+      throw error.at(where.file, number, line);
+    }
   }
 
   const CorpusText& text_;

@@ -36,13 +36,12 @@ inline bool larger_is_better(Metric metric) {
 
 /// The exception for a line that a metric cannot read, such as a tree with a bracket too many. It says which side the
 /// line is of; the caller knows the names of the files.
-class SegmentError : public Error {
+class SegmentError : public LineError {
  public:
-  SegmentError(bool of_reference, std::size_t at, const std::string& message)
-      : Error(message), in_reference(of_reference), column(at) {}
+  SegmentError(bool of_reference, std::size_t column, const std::string& message)
+      : LineError(column, message), in_reference(of_reference) {}
 
   bool in_reference;
-  std::size_t column;  ///< the column of the mistake in bytes, from 1; 0 if it has none
 };
 
 /// Computes, for one metric, the statistics of one segment (usually a sentence) after another. A counter reuses its

@@ -4,7 +4,6 @@
 
 #include "heed/base/streams.h"
 #include "heed/base/threads.h"
-#include "heed/base/utf8.h"
 #include "heed/metrics/exact_match.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
@@ -214,9 +213,7 @@ Error BleuPlan::locate(const SegmentError& error, const SegmentBlock& block, std
                        std::size_t system) const {
   const std::string& path = error.in_reference ? options.references[0] : systems[system];
   const std::string_view line = error.in_reference ? block.references(segment)[0] : block.hypotheses(segment)[system];
-  const std::int64_t column =
-      error.column == 0 ? 0 : 1 + static_cast<std::int64_t>(count_code_points(line.substr(0, error.column - 1)));
-  return Error({is_stdin(path) ? "standard input" : path, block.line_number(segment), column}, error.what());
+  return error.at(is_stdin(path) ? "standard input" : path, block.line_number(segment), line);
 }
 
 std::optional<std::string> Threshold::check(double score, const std::function<std::string()>& whose) {

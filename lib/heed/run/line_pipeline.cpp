@@ -52,7 +52,12 @@ void run_line_pipeline(LineReader& reader, int threads, const LineStages& job) {
             std::size_t& i = chunk.worked = 0;
             for (std::size_t begin = 0; i < chunk.ends.size(); begin = chunk.ends[i++]) {
               line.assign(chunk.text, begin, chunk.ends[i] - begin);
-              job.work(line, chunk.first + static_cast<std::int64_t>(i), chunk.out);
+              const std::int64_t number = chunk.first + static_cast<std::int64_t>(i);
+              try {
+                job.work(line, number, chunk.out);
+              } catch (const LineError& error) {
+                throw error.at(reader.name(), number, line);
+              }
             }
           },
       .take = [&](Chunk& chunk) { job.take(chunk.out, static_cast<std::int64_t>(chunk.worked)); },

@@ -18,7 +18,7 @@ LineReader open_lines(const std::string& path, std::istream& in, InvalidUtf8 pol
 /// The functions that run_line_pipeline() calls.
 struct LineStages {
   /// Appends the output for one input line to `out`. `number` is the line number, from 1. Called on several threads at
-  /// once.
+  /// once. A LineError gets the file and the number of the line.
   std::function<void(const std::string& line, std::int64_t number, std::string& out)> work;
   /// Receives the output of `lines` input lines, in input order, on the thread that called run_line_pipeline(), while
   /// other threads may work on later lines.
