@@ -22,7 +22,7 @@ std::vector<float> apply(const ScoreRule& rule, const Ids& history) {
   std::vector<float> scores(8, 5.0F);
   const auto normalizer = static_cast<float>(5 + std::log(8.0));
   NextTokens next(scores, normalizer);
-  rule.apply(history, next);
+  rule.apply(0, history, next);
   next.finish();
   double sum = 0;
   for (float& each : scores) sum += std::exp(static_cast<double>(each -= normalizer));

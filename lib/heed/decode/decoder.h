@@ -23,11 +23,13 @@ class Decoder {
       model_ = std::make_unique<NetworkStepModel>(model, parameters, precision);
   }
 
-  /// Translates a batch of sources that end with `</s>`, as search() and mask_predict() say.
-  std::vector<std::vector<Hypothesis>> translate(const PackedIds& source, const SearchOptions& options) {
+  /// Translates a batch of sources that end with `</s>`, as search() and mask_predict() say; a rule is for search()
+  /// alone.
+  std::vector<std::vector<Hypothesis>> translate(const PackedIds& source, const SearchOptions& options,
+                                                 const ScoreRule* rule = nullptr) {
     if (auto* const parallel = std::get_if<std::unique_ptr<ParallelModel>>(&model_))
       return mask_predict(**parallel, source, options);
-    return search(*std::get<std::unique_ptr<StepModel>>(model_), source, options);
+    return search(*std::get<std::unique_ptr<StepModel>>(model_), source, options, rule);
   }
   /// Lets the threads of `team` share the work of the following batches; with null, one thread does all work. The
   /// results are the same, bit for bit.

@@ -19,7 +19,7 @@ void NextTokens::finish() {
   pad = normalizer_ + static_cast<float>(std::log(std::exp(static_cast<double>(pad - normalizer_)) + lost_));
 }
 
-void NoRepeatedNgram::apply(std::span<const std::int32_t> history, NextTokens& next) const {
+void NoRepeatedNgram::apply(int, std::span<const std::int32_t> history, NextTokens& next) const {
   const std::size_t before = size_ - 1;  // the tokens of an n-gram before its last one
   if (history.size() < size_) return;
   const std::span<const std::int32_t> last = history.last(before);
@@ -28,14 +28,14 @@ void NoRepeatedNgram::apply(std::span<const std::int32_t> history, NextTokens& n
       next.lower(history[i + before], -std::numeric_limits<float>::infinity());
 }
 
-void RepetitionPenalty::apply(std::span<const std::int32_t> history, NextTokens& next) const {
+void RepetitionPenalty::apply(int, std::span<const std::int32_t> history, NextTokens& next) const {
   for (std::size_t i = 0; i < history.size(); ++i)
     if (std::ranges::count(history.first(i), history[i]) == 0)
       next.lower(history[i], factor_ * next.log_probability(history[i]));
 }
 
-std::vector<std::unique_ptr<ScoreRule>> score_rules(const SearchOptions& options) {
-  std::vector<std::unique_ptr<ScoreRule>> rules;
+ScoreRules score_rules(const SearchOptions& options) {
+  ScoreRules rules;
   if (options.repetition_penalty > 1) rules.push_back(std::make_unique<RepetitionPenalty>(options.repetition_penalty));
   if (options.no_repeat_ngram_size > 0)
     rules.push_back(std::make_unique<NoRepeatedNgram>(options.no_repeat_ngram_size));
@@ -44,7 +44,8 @@ std::vector<std::unique_ptr<ScoreRule>> score_rules(const SearchOptions& options
 
 void RuledStepModel::start(const PackedIds& source) {
   model_.start(source);
-  histories_.assign(static_cast<std::size_t>(source.sequences()), {});
+  hypotheses_.clear();
+  for (int s = 0; s < source.sequences(); ++s) hypotheses_.push_back({s, {}});
 }
 
 Tensor<float> RuledStepModel::step(std::span<const std::int32_t> tokens) {
@@ -52,10 +53,10 @@ Tensor<float> RuledStepModel::step(std::span<const std::int32_t> tokens) {
   arena_.reset();
   const Tensor<float> normalizers = log_normalizers(device_, scores);
   for (std::int64_t r = 0; r < scores.rows(); ++r) {
-    std::vector<std::int32_t>& history = histories_[static_cast<std::size_t>(r)];
+    auto& [sentence, history] = hypotheses_[static_cast<std::size_t>(r)];
     if (const std::int32_t token = tokens[static_cast<std::size_t>(r)]; token != kStartId) history.push_back(token);
     NextTokens next({scores.row(r), static_cast<std::size_t>(scores.columns())}, normalizers.data()[r]);
-    for (const auto& rule : rules_) rule->apply(history, next);
+    for (const ScoreRule* rule : rules_) rule->apply(sentence, history, next);
     next.finish();
   }
   return scores;
@@ -63,9 +64,9 @@ Tensor<float> RuledStepModel::step(std::span<const std::int32_t> tokens) {
 
 void RuledStepModel::reorder(std::span<const std::int32_t> parents) {
   model_.reorder(parents);
-  std::vector<std::vector<std::int32_t>> next;
-  for (const std::int32_t parent : parents) next.push_back(histories_[static_cast<std::size_t>(parent)]);
-  histories_ = std::move(next);
+  std::vector<Row> next;
+  for (const std::int32_t parent : parents) next.push_back(hypotheses_[static_cast<std::size_t>(parent)]);
+  hypotheses_ = std::move(next);
 }
 
 }  // namespace heed

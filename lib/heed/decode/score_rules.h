@@ -35,16 +35,18 @@ class NextTokens {
 class ScoreRule {
  public:
   virtual ~ScoreRule() = default;
-  /// `history` are the tokens of the hypothesis so far.
-  virtual void apply(std::span<const std::int32_t> history, NextTokens& next) const = 0;
+  /// `sentence` is the index of the source in its batch, and `history` are the tokens of the hypothesis so far.
+  virtual void apply(int sentence, std::span<const std::int32_t> history, NextTokens& next) const = 0;
 };
+
+using ScoreRules = std::vector<std::unique_ptr<ScoreRule>>;
 
 /// Forbids each token that would make the last `size` tokens of a hypothesis equal to earlier ones (Paulus et al.
 /// 2018).
 class NoRepeatedNgram : public ScoreRule {
  public:
   explicit NoRepeatedNgram(int size) : size_(static_cast<std::size_t>(size)) {}
-  void apply(std::span<const std::int32_t> history, NextTokens& next) const override;
+  void apply(int sentence, std::span<const std::int32_t> history, NextTokens& next) const override;
 
  private:
   std::size_t size_;
@@ -55,20 +57,21 @@ class NoRepeatedNgram : public ScoreRule {
 class RepetitionPenalty : public ScoreRule {
  public:
   explicit RepetitionPenalty(double factor) : factor_(static_cast<float>(factor)) {}
-  void apply(std::span<const std::int32_t> history, NextTokens& next) const override;
+  void apply(int sentence, std::span<const std::int32_t> history, NextTokens& next) const override;
 
  private:
   float factor_;
 };
 
 /// Returns the rules that the options ask for, in the order in which they apply.
-std::vector<std::unique_ptr<ScoreRule>> score_rules(const SearchOptions& options);
+ScoreRules score_rules(const SearchOptions& options);
 
-/// A StepModel whose scores follow rules. It may be used wherever the model may, at the price of computing all scores.
+/// A StepModel whose scores follow rules, one after the other. It may be used wherever the model may, at the price of
+/// computing all scores.
 class RuledStepModel : public StepModel {
  public:
   /// `model` and `rules` must outlive this object.
-  RuledStepModel(StepModel& model, std::span<const std::unique_ptr<ScoreRule>> rules)
+  RuledStepModel(StepModel& model, const std::vector<const ScoreRule*>& rules)
       : model_(model), rules_(rules), device_{arena_} {}
   using StepModel::step;
 
@@ -80,11 +83,15 @@ class RuledStepModel : public StepModel {
 
  private:
   StepModel& model_;
-  std::span<const std::unique_ptr<ScoreRule>> rules_;
+  std::vector<const ScoreRule*> rules_;
   Arena arena_;
   CpuContext device_;
-  // [row]: the tokens of the row's hypothesis, without <s>.
-  std::vector<std::vector<std::int32_t>> histories_;
+  /// A hypothesis: the index of its source, and its tokens without <s>.
+  struct Row {
+    int sentence = 0;
+    std::vector<std::int32_t> history;
+  };
+  std::vector<Row> hypotheses_;
 };
 
 }  // namespace heed

@@ -33,9 +33,13 @@ double SearchOptions::final_score(double sum, int length) const {
   return normalize > 0 ? sum / std::pow(static_cast<double>(length), normalize) : sum;
 }
 
-std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options) {
+std::vector<std::vector<Hypothesis>> search(StepModel& model, const PackedIds& source, const SearchOptions& options,
+                                            const ScoreRule* first) {
   if (source.sequences() == 0) return {};
-  const std::vector<std::unique_ptr<ScoreRule>> rules = score_rules(options);
+  const ScoreRules others = score_rules(options);
+  std::vector<const ScoreRule*> rules;
+  if (first) rules.push_back(first);
+  for (const auto& rule : others) rules.push_back(rule.get());
   RuledStepModel ruled(model, rules);
   StepModel& used = rules.empty() ? model : ruled;
   switch (options.search) {
