@@ -9,7 +9,7 @@ for part in train:300 valid:20 test:20; do
 done
 small='--enc-depth 1 --dec-depth 1 --dim-emb 16 --transformer-dim-ffn 16 -j 2 --mini-batch-words 500 -q'
 run() {
-  make -s -f "$HEED_SOURCE/scripts/distillation.mk" FOLDER=. GZ=.gz WORK=work PIECES='--max-size 300' TEACHER_LENGTH=4u STUDENT_LENGTH=4u \
+  make -s -f "$HEED_SOURCE/scripts/distillation.mk" FOLDER=. GZ=.gz WORK=work PIECES='--max-size 300' TEACHER_LENGTH=4u STUDENT_LENGTH=4u SAMPLES=2 \
     TEACHER="--task transformer-tiny $small" STUDENT="--task transformer-tiny --transformer-decoder-autoreg none $small" CANDIDATES='1 2' >out 2>err
 }
 run || fail "make: exit $?, $(cat err)"
@@ -18,6 +18,10 @@ for name in 'teacher, beam of 5' 'student, 4 iterations, 1 lengths' 'student, 4 
   grep -qE "^$name +[0-9.]+ +[0-9.]+$" out || fail "no line '$name': $(cat out err)"
 done
 [ "$(wc -l <work/distilled.fr)" -eq 300 ] || fail "the distilled corpus has $(wc -l <work/distilled.fr) lines"
+# The student learns from the corpus and two samples of each line, all translated by the teacher.
+for part in en fr; do [ "$(wc -l <work/lesson.$part)" -eq 900 ] || fail "lesson.$part has $(wc -l <work/lesson.$part) lines"; done
+cmp -s <(tail -n 300 work/lesson.en) work/sampled2.en || fail "the samples are not at the end of the lesson"
+cmp -s work/sampled1.en work/sampled2.en && fail "both samples are the same"
 # Again, only the comparison is done.
 touch -d '2000-01-01' mark
 cp -p work/student.h5 before.h5
