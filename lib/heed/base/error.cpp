@@ -1,9 +1,8 @@
 #include "heed/base/error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
-
-#include "heed/base/utf8.h"
 
 namespace heed {
 
@@ -17,8 +16,10 @@ std::string Position::text() const {
 Error::Error(const Position& where, const std::string& message) : std::runtime_error(where.text() + ": " + message) {}
 
 Error LineError::at(const std::string& file, std::int64_t number, std::string_view line) const {
-  const std::size_t before = column_ == 0 ? 0 : count_code_points(line.substr(0, column_ - 1)) + 1;
-  return Error({file, number, static_cast<std::int64_t>(before)}, what());
+  if (column_ == 0) return Error({file, number}, what());
+  // The bytes that begin a character are those that do not continue one.
+  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+  return Error({file, number, 1 + std::ranges::count_if(line.substr(0, column_ - 1), begins)}, what());
 }
 
 std::string errno_text() {
