@@ -72,7 +72,7 @@ expect 2 '' 'build-vocab: --dev: varies --max-size*' "$build_vocab" --dev "$en" 
 expect 2 '' 'build-vocab: --total-symbols: needs --merges' "$build_vocab" --total-symbols "$en"
 expect 2 '' 'build-vocab: --dict-input: does not say where sentences end*' "$build_vocab" --dict-input --type char "$en"
 expect 1 '' 'build-vocab: nowhere: cannot open: No such file or directory' "$build_vocab" -q --dev nowhere "$en"
-expect 2 '' "build-vocab: --type 'subword': must be one of words, bpe, unigram, char" "$build_vocab" --type subword
+expect 2 '' "build-vocab: --type 'subword': must be one of words, bpe, unigram, char, trees" "$build_vocab" --type subword
 expect 2 '' "build-vocab: --max-size 'big': *" "$build_vocab" -s big
 expect 2 '' 'build-vocab: --language lists 2 codes for 1 texts (*' "$build_vocab" -l en,fr "$en"
 

@@ -20,14 +20,14 @@ completes() {
 completes '--detokenize' tokenize --deto
 completes '--uppercase-first' tokenize -d --up
 completes '--no-detokenize' tokenize --no-deto
-completes 'moses 13a intl char words none' tokenize --mode ''
+completes 'moses 13a intl char words none trees leaves' tokenize --mode ''
 completes 'moses' tokenize --mode mo
 completes 'moses' tokenize --mode = mo
-completes 'words bpe unigram char' build-vocab --type =
+completes 'words bpe unigram char trees' build-vocab --type =
 completes 'replace keep fail' tokenize -q --on_invalid_utf8 ''
 completes 'text.en' tokenize -i text.e
 completes 'text.de' train -t text.en text.d
-completes 'bleu chrf ter' bleu -m ''
+completes 'bleu chrf ter exact evalb' bleu -m ''
 completes 'chrf' bleu -m bleu c
 completes 'hard soft' translate --alignment ''
 completes 'last all' inspect-attention --layer ''

@@ -23,6 +23,7 @@ for name in old.txt new.txt ref.1 ref.2 test.hyp; do cp test.fr $name; done
 paste train.en train.fr >train.tsv
 printf '0.5\t2\n1\t3.5\n2.5\t1\n' >pairs.tsv
 printf '0\n1.5\n' >queries.txt
+for name in train gold parsed; do printf '(S (NP (DT a) (NN dog)) (VP (VBZ barks)))\n' >$name.trees; done
 build-vocab -q -s 300 -l en,fr train.en train.fr >joint.vocab || fail "build-vocab failed"
 build-vocab -q -s 300 -l en train.en >vocab || fail "build-vocab failed"
 train -q -t train.en train.fr -v joint.vocab -m model.h5 --task transformer-tiny --dim-emb 16 --transformer-heads 2 \
@@ -36,7 +37,7 @@ for page in "$HEED_SOURCE"/man/*.1; do
   [ -s "$tool-example-1" ] || fail "man/$tool.1 has no example between .EX and .EE"
 done
 for example in *-example-*; do
-  rm -rf try && mkdir try && cp -- *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.model *.h5 joint.vocab vocab try
+  rm -rf try && mkdir try && cp -- *.trees *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.model *.h5 joint.vocab vocab try
   case $example in train-*) rm try/model.h5 ;; esac
   if grep -q $'^\t' "$example"; then
     (cd try && make -s -f "../$example") >out 2>err

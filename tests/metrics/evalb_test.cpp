@@ -125,6 +125,21 @@ TEST_CASE("evalb's rules") {
   }
 }
 
+TEST_CASE("the gold tree's parts of speech can decide for both trees which words are deleted") {
+  const std::string gold = "(S (NP (NN a) (, ,)) (NN b))", test = "(S (NP (NN a) (NN ,)) (, b))";
+  EvalbOptions options;
+  options.gold_tags = true;
+  CHECK(counted(gold, test, options) == "2 2 2 0 2 1");
+  CHECK(counted(gold, gold, options) == counted(gold, gold));
+  CHECK(counted("(S (-NONE- *) (NP (NN a) (, ,)) (X (-NONE- 0)) (NN b))", test, options) == "2 2 2 0 2 1");
+  // evalb itself compares "a b" with "a ,".
+  CHECK(mistake(gold, test).starts_with("test:1:19: the word ',' is 'b' in the gold tree"));
+  options.on_bad_tree = BadTree::skip;
+  CHECK(compare(options, gold, "(S (NN a) (NN b))").all.errors == 1);
+  CHECK(compare(options, gold, "(S (NN a) (, ,) (NN b) (NN c))").all.errors == 1);
+  CHECK(EvalbMetric(options).settings() == "params:COLLINS|tags:gold|labels:yes");
+}
+
 TEST_CASE("the length of a sentence counts punctuation, and decides on the second part of the summary") {
   EvalbOptions options;
   options.cutoff = 3;

@@ -276,15 +276,16 @@ TEST_CASE("options that contradict each other are refused") {
           "--d2l is a formula of its own (leave out --smooth-method, --smooth-value, --max-order, --effective-order, "
           "--sentence-level and --signature)");
   }
-  usage({"r", "-m", "blue"}, "--metrics 'blue': must be one of bleu, chrf, ter");
+  usage({"r", "-m", "blue"}, "--metrics 'blue': must be one of bleu, chrf, ter, exact, evalb");
   usage({"r", "-sl", "-m", "bleu", "chrf"}, "lines have one score (give one metric to -m)");
-  usage({"r", "-sl", "--worst", "3"}, "give one of --sentence-level, --d2l, --multi-bleu, --worst and --by-length");
+  usage({"r", "-sl", "--worst", "3"},
+        "give one of --sentence-level, --d2l, --multi-bleu, --worst, --by-length and --evalb-table");
   usage({"r", "--worst", "3", "-i", "a", "b"},
-        "--multi-bleu, --worst and --by-length are for one system (give one HYP to -i)");
+        "--multi-bleu, --worst, --by-length and --evalb-table are for one system (give one HYP to -i)");
   usage({"r", "--d2l", "2", "-m", "chrf"}, "--d2l and --multi-bleu are kinds of BLEU (leave out -m)");
   usage({"r", "-sl", "-ci"},
-        "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, --worst and "
-        "--by-length)");
+        "tests of significance are for a corpus (leave out --sentence-level, --d2l, --multi-bleu, --worst, "
+        "--by-length and --evalb-table)");
   usage({"r", "-sl", "-f", "junit"}, "--format junit is for a corpus");
   usage({"r", "--multi-bleu", "-b"},
         "--multi-bleu prints its own line of tokenised text (leave out --format, --score-only, --width, --signature "

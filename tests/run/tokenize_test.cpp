@@ -270,7 +270,7 @@ TEST_CASE("build-vocab: what cannot be is said") {
   CHECK(vocab_error({"-l", "en,"}).starts_with("--language 'en,': must be a code such as en"));
   CHECK(vocab_error({"-i", "-", "-i", "-"}) == "standard input (-) is named twice");
   CHECK(vocab_error({"--write-vocabulary", "a", "b"}).starts_with("--write-vocabulary names 2 files for 1 texts"));
-  CHECK(vocab_error({"--type", "subword"}) == "--type 'subword': must be one of words, bpe, unigram, char");
+  CHECK(vocab_error({"--type", "subword"}) == "--type 'subword': must be one of words, bpe, unigram, char, trees");
   CHECK(vocab_error({"--max-size", "4"}) == "--max-size 4: must be at least 5");
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "heed/data/word_alignment.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -45,6 +46,20 @@ std::int64_t count_words(std::string_view text) {
     inside = !space;
   }
   return words;
+}
+
+/// Throws Error if the words of a sentence are not those of its tree. `where` is the place of the tree.
+void check_words(const std::string& sentence, const std::string& tree, const Position& where) {
+  std::string leaves;
+  tree_leaves(tree, leaves);
+  const std::vector<std::string_view> words = words_of_line(sentence), in_tree = words_of_line(leaves);
+  for (std::size_t i = 0; i < std::min(words.size(), in_tree.size()); ++i)
+    if (words[i] != in_tree[i] && word_in_tree(words[i]) != in_tree[i])
+      throw Error(where, "word " + std::to_string(i + 1) + " of the tree is '" + std::string(in_tree[i]) + "', but '" +
+                             std::string(words[i]) + "' in the sentence (both need the same words)");
+  if (words.size() != in_tree.size())
+    throw Error(where, "the tree has " + format_count(std::ssize(in_tree)) + " words, but the sentence has " +
+                           format_count(std::ssize(words)) + " (both need the same words)");
 }
 
 std::int64_t count_unknown(const std::vector<std::int32_t>& ids) {
@@ -171,6 +186,8 @@ class BlockEncoder {
   void encode(EncodedPair& pair) const {
     const std::string from = tokens_of(text_.source, pair.text.source, text_.reader.source_position(), pair.line);
     const std::string to = tokens_of(text_.target, pair.text.target, text_.reader.target_position(), pair.line);
+    if (text_.target.steps().mode == TokenMode::trees && !text_.options.pretokenized)
+      check_words(pair.text.source, pair.text.target, {text_.reader.target_position().file, pair.line});
     pair.source = text_.source.encode_tokens(from);
     pair.target = text_.target.encode_tokens(to);
     if (!text_.alignments) return;

@@ -1,5 +1,7 @@
 #include "heed/data/parallel_text.h"
 
+#include "heed/text/trees/linear_tree.h"
+
 namespace heed {
 
 PairReader::PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy)
@@ -9,6 +11,12 @@ PairReader::PairReader(const std::string& source_path, const std::string& target
 PairReader::PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy)
     : source_(tsv_path == "-" ? std::make_unique<LineReader>(in, "standard input", policy)
                               : std::make_unique<LineReader>(tsv_path, policy)) {}
+
+PairReader PairReader::of_trees(const std::string& path, std::istream& in, InvalidUtf8 policy) {
+  PairReader reader(path, in, policy);
+  reader.trees_ = true;
+  return reader;
+}
 
 std::string PairReader::name() const {
   return target_ ? source_->name() + " + " + target_->name() : source_->name();
@@ -30,6 +38,15 @@ bool PairReader::next(TextPair& pair) {
     const bool source = source_->next(pair.source), target = target_->next(pair.target);
     if (source != target) fail_unequal(!source);
     return source;
+  }
+  if (trees_) {
+    if (!source_->next(pair.target)) return false;
+    try {
+      tree_leaves(pair.target, pair.source);
+    } catch (const LineError& error) {
+      throw error.at(source_->name(), source_->line_number(), pair.target);
+    }
+    return true;
   }
   if (!source_->next(pair.source)) return false;
   const std::size_t tab = pair.source.find('\t');

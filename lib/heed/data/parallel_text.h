@@ -16,16 +16,20 @@ struct TextPair {
 };
 
 /// Reads sentence pairs from two files, in which line i of the target file is the translation of line i of the source
-/// file, or from one TSV file or stream, in which each line is "source TAB target".
+/// file, or from one TSV file or stream, in which each line is "source TAB target"; or reads constituency trees in
+/// brackets, whose words are the source and which are the target.
 class PairReader {
  public:
   /// Opens a source and a target file. Files named *.gz are decompressed. Throws Error if a file cannot be read.
   PairReader(const std::string& source_path, const std::string& target_path, InvalidUtf8 policy);
   /// Opens a TSV file; the path "-" means that the lines come from `in`.
   PairReader(const std::string& tsv_path, std::istream& in, InvalidUtf8 policy);
+  /// Opens a file of trees, one on each line; the path "-" means that the lines come from `in`.
+  static PairReader of_trees(const std::string& path, std::istream& in, InvalidUtf8 policy);
 
   /// Reads the next sentence pair. Returns false at the end of the input. Throws Error if one of the two files has more
-  /// lines (the message gives both counts), or if a line of a TSV file does not have exactly two columns.
+  /// lines (the message gives both counts), or if a line of a TSV file does not have exactly two columns,
+  /// or if a line is no tree.
   bool next(TextPair& pair);
 
   /// Returns the number of the line, counted from 1, from which next() read the last sentence pair.
@@ -53,6 +57,7 @@ class PairReader {
 
   // The readers of the source and the target file. For a TSV file, source_ reads both columns and target_ is null.
   std::unique_ptr<LineReader> source_, target_;
+  bool trees_ = false;
 };
 
 }  // namespace heed

@@ -54,11 +54,12 @@ struct Quote {
 /// A tree as evalb sees it: words and brackets without the deleted words.
 class Sentence {
  public:
-  void set(const Tree& tree, const EvalbOptions& options) {
+  /// `deciding` has the parts of speech by which words are deleted; null: those of the tree.
+  void set(const Tree& tree, const EvalbOptions& options, const std::vector<std::string_view>* deciding = nullptr) {
     words.clear();
     brackets.clear();
     quotes.clear();
-    length = 0;
+    labels.clear();
     std::vector<std::pair<std::size_t, std::size_t>> open;  // of each open bracket: where its subtree ends, its number
     for (std::size_t i = 0; i <= tree.nodes.size(); ++i) {
       for (; !open.empty() && open.back().first == i; open.pop_back()) brackets[open.back().second].end = words.size();
@@ -69,12 +70,16 @@ class Sentence {
         brackets.push_back({words.size(), 0, node.label});
         continue;
       }
-      if (!contains(options.deleted_for_length, node.label)) ++length;
-      if (contains(options.quotes, node.label) && (node.word == "'" || node.word == "\"" || node.word == "/")) {
+      const bool is_trace = contains(options.deleted_for_length, node.label);
+      if (!is_trace) labels.push_back(node.label);
+      const bool is_known = !is_trace && deciding && labels.size() <= deciding->size();
+      const std::string_view label = is_known ? (*deciding)[labels.size() - 1] : node.label;
+      if (!deciding && contains(options.quotes, node.label) &&
+          (node.word == "'" || node.word == "\"" || node.word == "/")) {
         quotes.push_back({{node.label, node.word}, words.size(), brackets.size(), {}});
         for (const auto& [end, number] : open) quotes.back().open.push_back(number);
       }
-      if (!contains(options.deleted, node.label)) words.push_back({node.label, node.word});
+      if (!contains(options.deleted, label)) words.push_back({node.label, node.word});
     }
   }
 
@@ -105,9 +110,11 @@ class Sentence {
   }
 
   std::vector<Word> words;
+  /// The parts of speech of all words but traces, also of the deleted ones.
+  std::vector<std::string_view> labels;
   std::vector<Bracket> brackets;
   std::vector<Quote> quotes;
-  std::size_t length = 0;
+  std::size_t length() const { return labels.size(); }
 };
 
 bool cross(const Bracket& a, const Bracket& b) {
@@ -143,14 +150,14 @@ class EvalbCounter : public SegmentCounter {
     EvalbStatistics out;
     gold_.set(gold_tree_, options_);
     out.all.sentences = 1;
-    out.length = static_cast<double>(gold_.length);
+    out.length = static_cast<double>(gold_.length());
     if (const auto mistake = compare(hypothesis, out.all)) {
       if (options_.on_bad_tree == BadTree::fail)
         throw SegmentError(false, mistake->column,
                            mistake->message + " (--on-bad-tree skip leaves such trees out and counts them)");
       out.all = {.sentences = 1, .errors = 1};
     }
-    if (gold_.length <= static_cast<std::size_t>(options_.cutoff)) out.shorter = out.all;
+    if (gold_.length() <= static_cast<std::size_t>(options_.cutoff)) out.shorter = out.all;
     const auto numbers = std::bit_cast<Row>(out);
     std::copy(numbers.begin(), numbers.end(), row.begin());
   }
@@ -163,13 +170,13 @@ class EvalbCounter : public SegmentCounter {
       return {};
     }
     if (auto mistake = parse_tree(hypothesis, test_tree_)) return mistake;
-    test_.set(test_tree_, options_);
+    test_.set(test_tree_, options_, options_.gold_tags ? &gold_.labels : nullptr);
     if (test_.words.empty()) {
       counts.skipped = 1;
       return {};
     }
     const std::size_t before = test_.words.size(), gold_before = gold_.words.size();
-    if (before != gold_before) repair_quotes(gold_, test_, options_);
+    if (before != gold_before && !options_.gold_tags) repair_quotes(gold_, test_, options_);
     if (gold_.words.size() != test_.words.size())
       return TreeMistake{0, "the tree has " + std::to_string(before) + " words, but the gold tree has " +
                                 std::to_string(gold_before) +
@@ -308,7 +315,8 @@ EvalbOptions read_evalb_parameters(const std::string& path) {
 }
 
 std::string EvalbMetric::settings() const {
-  return "params:" + options_.name + "|labels:" + (options_.labelled ? "yes" : "no");
+  return "params:" + options_.name + (options_.gold_tags ? "|tags:gold" : "") +
+         "|labels:" + (options_.labelled ? "yes" : "no");
 }
 
 std::unique_ptr<SegmentCounter> EvalbMetric::counter() const {

@@ -33,9 +33,12 @@ struct EvalbOptions {
   /// The parts of speech that a quotation mark may be confused with.
   std::vector<std::string> quotes = {"``", "''", "POS"};
   /// Pairs of labels, and of words, that count as equal.
-  std::vector<std::pair<std::string, std::string>> equal_labels = {{"ADVP", "PRT"}}, equal_words;
+  std::vector<std::pair<std::string, std::string>> equal_labels = {{"ADVP", "PRT"}}, equal_words = {};
   /// evalb's summary has a second part for the sentences of at most this length.
   int cutoff = 40;
+  /// Whether the parts of speech of the gold tree decide for both trees which words are deleted. evalb asks each tree,
+  /// so that a sentence with a comma that the parser takes for a noun has two lengths, and is an error.
+  bool gold_tags = false;
   BadTree on_bad_tree = BadTree::fail;
 };
 

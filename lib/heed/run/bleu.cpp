@@ -100,6 +100,7 @@ EvalbOptions evalb_options(const BleuToolOptions& options) {
   EvalbOptions evalb;
   if (!options.evalb_params.empty()) evalb = read_evalb_parameters(options.evalb_params);
   if (options.evalb_unlabelled) evalb.labelled = false;
+  evalb.gold_tags = options.evalb_gold_tags;
   evalb.cutoff = options.evalb_cutoff.value_or(evalb.cutoff);
   evalb.on_bad_tree = options.on_bad_tree;
   return evalb;

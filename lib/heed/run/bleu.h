@@ -53,7 +53,7 @@ struct BleuToolOptions {
   ChrfOptions chrf;
   TercomOptions ter;
   std::string evalb_params;
-  bool evalb_unlabelled = false;
+  bool evalb_unlabelled = false, evalb_gold_tags = false;
   std::optional<int> evalb_cutoff;
   bool evalb_table = false;
   BadTree on_bad_tree = BadTree::fail;
@@ -158,6 +158,8 @@ struct BleuToolOptions {
                          .help = "evalb's parameter file (the parameters of COLLINS.prm if not given)",
                          .value = "FILE"});
     visit(evalb_unlabelled, {.name = "evalb-unlabelled", .help = "a bracket is right also with another label"});
+    visit(evalb_gold_tags,
+          {.name = "evalb-gold-tags", .help = "let the gold tree decide for both trees which words are punctuation"});
     visit(evalb_cutoff,
           {.name = "evalb-cutoff",
            .help = "the second part of --evalb-table is of sentences of at most N words (40 if not given)",

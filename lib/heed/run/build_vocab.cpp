@@ -21,11 +21,12 @@ namespace heed {
 const ToolInfo kBuildVocabTool{
     .name = "build-vocab",
     .purpose = "learn a vocabulary of words, characters, byte-pair or unigram pieces from raw text",
-    .usage = {"build-vocab [--type words|bpe|unigram|char] [-s SIZE] [options] [FILE...] > vocab",
+    .usage = {"build-vocab [--type words|bpe|unigram|char|trees] [-s SIZE] [options] [FILE...] > vocab",
               "build-vocab --shortlist SOURCE TARGET [options] > shortlist"},
     .examples = {"build-vocab --type bpe --merges 10000 --lowercase -l en,de train.en train.de > joint.vocab",
                  "build-vocab --type unigram -s 8000 --byte-fallback train.en > en.vocab",
                  "build-vocab --type words --min-frequency 2 --mode words < train.en > words.vocab",
+                 "build-vocab --type trees train.trees > trees.vocab",
                  "build-vocab --shortlist pieces.en pieces.de > en-de.shortlist"},
     .peers = build_vocab_peer_options()};
 
@@ -193,7 +194,7 @@ void drop_rarest_characters(double share, const WordCounts& counts, std::vector<
 /// model has a piece for a single character even when merges have used up all occurrences of the character, so that no
 /// word of known characters is unknown.
 std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVocabOptions& options, Log& log) {
-  const std::int64_t least = options.type == SubwordType::bpe ? 0 : options.min_frequency.value_or(1);
+  const std::int64_t least = options.type == VocabularyType::bpe ? 0 : options.min_frequency.value_or(1);
   // The count and the index of each piece. Sorting compares mostly counts, and looks up pieces only when counts are
   // equal.
   std::vector<std::pair<std::int64_t, std::size_t>> ranked;
@@ -209,10 +210,10 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   const auto most = static_cast<std::size_t>(options.max_size.value_or(INT32_MAX) - kReservedIds);
   if (found > most) {
     order.resize(most);
-    if (options.type != SubwordType::words)
+    if (options.type != VocabularyType::words)
       log.warn("--max-size leaves out " + std::to_string(found - most) + " of " + std::to_string(found) +
                " pieces; text with them gets <unk> (a larger size keeps all characters)");
-  } else if (found < most && options.max_size && options.type != SubwordType::bpe) {
+  } else if (found < most && options.max_size && options.type != VocabularyType::bpe) {
     log.warn("the text gives " + std::to_string(found + kReservedIds) + " pieces only, fewer than --max-size " +
              std::to_string(*options.max_size));
   }
@@ -223,25 +224,42 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
   return pieces;
 }
 
+/// Returns the text steps that read the texts to learn from. Sets `stored` to those that the vocabulary stores: it
+/// serves plain words where the texts are trees, of which --mode leaves takes the words. Throws UsageError where --mode
+/// does not fit --type.
+TextSteps reading_steps(const BuildVocabOptions& options, TextSteps& stored) {
+  FirstStageOptions first_stage = options.first_stage;
+  TokenMode& mode = first_stage.steps.mode;
+  const bool given = std::find(options.given.begin(), options.given.end(), "mode") != options.given.end();
+  if (options.type == VocabularyType::trees && !given) mode = TokenMode::trees;
+  if ((options.type == VocabularyType::trees) != (mode == TokenMode::trees))
+    throw UsageError("--mode " + std::string(enum_name(mode)) + ": does not fit --type " +
+                     std::string(enum_name(options.type)) + " (trees need --type trees, which needs no --mode)");
+  stored = first_stage.resolved();
+  const TextSteps steps = stored;
+  if (stored.mode == TokenMode::leaves) stored.mode = TokenMode::words;
+  return steps;
+}
+
 /// Throws UsageError for options that do not fit --type or each other.
 void check_options(const BuildVocabOptions& options) {
   const std::string type(enum_name(options.type));
-  if (options.type != SubwordType::bpe) {
+  if (options.type != VocabularyType::bpe) {
     if (options.merges) throw UsageError("--merges: --type " + type + " has no merges");
     if (!options.codes_output.empty()) throw UsageError("--codes-output: --type " + type + " has no merges");
   }
-  const bool unigram = options.type == SubwordType::unigram;
+  const bool unigram = options.type == VocabularyType::unigram;
   const auto learns = [&](bool given, bool able, const std::string& name) {
     if (given && !able) throw UsageError("--" + name + ": --type " + type + " has no such thing (--type unigram has)");
   };
-  learns(options.character_coverage.has_value(), unigram || options.type == SubwordType::characters,
+  learns(options.character_coverage.has_value(), unigram || options.type == VocabularyType::characters,
          "character-coverage");
   learns(options.byte_fallback, unigram, "byte-fallback");
   learns(!options.user_symbols.empty(), unigram, "user-symbols");
   if (options.total_symbols && !options.merges) throw UsageError("--total-symbols: needs --merges");
-  if (options.dict_input && options.type == SubwordType::characters)
+  if (options.dict_input && options.type == VocabularyType::characters)
     throw UsageError("--dict-input: does not say where sentences end, which --type char needs for its <space>");
-  if (!options.dev.empty() && !options.max_size && options.type != SubwordType::bpe && !unigram)
+  if (!options.dev.empty() && !options.max_size && options.type != VocabularyType::bpe && !unigram)
     throw UsageError("--dev: needs --max-size, which it varies");
   if (options.dev.empty() && std::find(options.given.begin(), options.given.end(), "format") != options.given.end())
     throw UsageError("--format: sets the format of the table of --dev (give --dev too)");
@@ -359,14 +377,14 @@ TextModel learn_unigram_model(const WordCounts& words, const TextSteps& steps, c
 /// learning frees the words in `learning` unless `keep` is true.
 std::pair<TextModel, WordCounts> learn_model(LearningData& learning, bool keep, const TextSteps& steps,
                                              const BuildVocabOptions& options, Log& log) {
-  if (options.type == SubwordType::unigram) {
+  if (options.type == VocabularyType::unigram) {
     TextModel model = learn_unigram_model(learning.words, steps, options, log);
     WordCounts counts = count_pieces(learning.words, model.subwords(), learning.sentences);
     return {std::move(model), std::move(counts)};
   }
-  Subwords subwords(options.type);
+  Subwords subwords(options.type == VocabularyType::characters ? SubwordType::characters : SubwordType::words);
   WordCounts counts;
-  if (options.type == SubwordType::bpe) {
+  if (options.type == VocabularyType::bpe) {
     BpeLearnt learnt = learn_merges(learning.words, keep, options, log);
     subwords = Subwords(std::make_shared<const BpeEncoder>(std::move(learnt.merges)));
     counts = std::move(learnt.pieces);
@@ -443,14 +461,15 @@ int run_build_vocab(const BuildVocabOptions& options, std::istream& in, std::ost
   if (!options.shortlist.texts.empty())
     return build_shortlist(options.shortlist, options.threads, options.utf8, in, out, log);
   check_options(options);
-  const TextSteps steps = options.first_stage.resolved();
+  TextSteps stored;
+  const TextSteps steps = reading_steps(options, stored);
   for (const std::string& path : {options.first_stage.truecase_file, options.first_stage.protected_file, options.dev})
     tell_of_byte_order_mark(path, log);
   if (!options.dict_input) warn_of_unknown_languages(steps, log);
   std::vector<std::string> dev;
   if (!options.dev.empty()) dev = read_lines(options.dev, options.utf8.on_invalid_utf8);
   LearningData learning = read_texts(steps, options, in, log);
-  const auto [model, counts] = learn_model(learning, !options.dev.empty(), steps, options, log);
+  const auto [model, counts] = learn_model(learning, !options.dev.empty(), stored, options, log);
   if (!options.codes_output.empty()) {
     OutputFile file(options.codes_output);
     file.stream() << model.subwords().bpe()->merges().text();

@@ -23,8 +23,21 @@ struct EnumNames<CoverageFormat> {
                                                                            {CoverageFormat::json, "json"}};
 };
 
+/// What the pieces of a vocabulary are: subwords of a type, or the labels and parts of speech of linear trees, which
+/// are the words of the mode `trees`.
+enum class VocabularyType { words, bpe, unigram, characters, trees };
+
+template <>
+struct EnumNames<VocabularyType> {
+  static constexpr std::pair<VocabularyType, std::string_view> values[] = {{VocabularyType::words, "words"},
+                                                                           {VocabularyType::bpe, "bpe"},
+                                                                           {VocabularyType::unigram, "unigram"},
+                                                                           {VocabularyType::characters, "char"},
+                                                                           {VocabularyType::trees, "trees"}};
+};
+
 struct BuildVocabOptions {
-  SubwordType type = SubwordType::bpe;
+  VocabularyType type = VocabularyType::bpe;
   std::optional<std::int64_t> max_size, min_frequency, merges;
   bool total_symbols = false, dict_input = false;
   std::int64_t pad_to_multiple = 1;
@@ -46,7 +59,9 @@ struct BuildVocabOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Vocabulary");
-    visit(type, {.name = "type", .help = "what a piece is: a word, a part of a word (bpe, unigram), or a character"});
+    visit(type,
+          {.name = "type",
+           .help = "what a piece is: a word, a part of a word (bpe, unigram), a character, or a label of a tree"});
     visit(max_size,
           {.name = "max-size",
            .help = "at most N pieces, including the four reserved ones (8000 for unigram and bpe without --merges)",

@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 /// Throws UsageError for a step that would have no effect, such as --skip-xml without --mode moses.
-void check_steps(const TextSteps& steps) {
+void check_steps(const TextSteps& steps, bool truecased) {
   const auto check = [](bool given, bool useful, const std::string& name, const std::string& why) {
     if (given && !useful) throw UsageError("--" + name + ": " + why);
   };
@@ -21,6 +21,15 @@ void check_steps(const TextSteps& steps) {
   check(steps.skip_xml, moses, "skip-xml", only);
   check(steps.penn, moses || (steps.normalize_punctuation && steps.mode == TokenMode::none), "penn",
         "has a use with --mode moses, or --mode none --normalize-punctuation");
+  const bool trees = steps.mode == TokenMode::trees;
+  check(steps.function_tags, trees, "function-tags", "has a use with --mode trees only");
+  for (const auto& [name, given] :
+       {std::pair("escape", steps.escape), std::pair("lowercase", steps.lowercase),
+        std::pair("normalize", steps.normalize != NormalForm::none),
+        std::pair("normalize-punctuation", steps.normalize_punctuation),
+        std::pair("replace-unicode-punctuation", steps.replace_unicode_punctuation),
+        std::pair("remove-nonprinting", steps.remove_nonprinting), std::pair("truecase", truecased)})
+    check(given, !trees, name, "would change the labels of --mode trees");
   check(steps.aggressive_hyphens, !steps.penn, "aggressive-hyphens", "--penn has no use for it");
   check(!steps.protect.empty(), !steps.penn, "protect", "--penn has no use for it");
 }
@@ -34,7 +43,7 @@ TextSteps FirstStageOptions::resolved() const {
       if (!line.empty()) all.protect.push_back(line);
   for (const std::string& pattern : all.protect)
     if (pattern.find('\n') != std::string::npos) throw UsageError("--protect: a pattern cannot hold a line end");
-  check_steps(all);
+  check_steps(all, !truecase_file.empty());
   if (truecase_file.empty()) {
     if (all.asr) throw UsageError("--asr: needs --truecase");
     return all;

@@ -63,9 +63,10 @@ void run_average(const TrainOptions& options, Log& log) {
 /// Throws UsageError for everything that is wrong with the options themselves, before any file is read.
 void check_options(const TrainOptions& options) {
   if (!options.output.empty()) throw UsageError("--output is for --average (the model's name is given to -m)");
-  if (options.train_sets.empty() && options.tsv.empty())
-    throw UsageError("no text to train on (-t SRC TGT, or --tsv FILE)");
-  if (!options.train_sets.empty() && !options.tsv.empty()) throw UsageError("-t and --tsv: give one of them");
+  const int texts =
+      (options.train_sets.empty() ? 0 : 1) + (options.tsv.empty() ? 0 : 1) + (options.trees.empty() ? 0 : 1);
+  if (texts == 0) throw UsageError("no text to train on (-t SRC TGT, --tsv FILE or --trees FILE)");
+  if (texts > 1) throw UsageError("-t, --tsv and --trees: give one of them");
   if (!options.train_sets.empty() && options.train_sets.size() != 2)
     throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
   if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
@@ -97,11 +98,23 @@ void check_input(const TrainOptions& options) {
     throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
 }
 
+/// Returns the options with evalb in place of BLEU for a training whose targets are trees, unless the user has chosen
+/// the metrics.
+TrainOptions with_metrics(const TrainOptions& options) {
+  TrainOptions out = options;
+  const bool chosen = std::ranges::find(options.given, "valid-metrics") != options.given.end();
+  if (!chosen && TextModel::read(options.vocabularies.back()).steps().mode == TokenMode::trees)
+    out.run.valid_metrics = {Metric::perplexity, Metric::evalb};
+  return out;
+}
+
 /// Trains, as one rank of several or alone.
-int train(const TrainOptions& options, std::istream& in, Rank& self) {
+int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   Communicator& ranks = self.ranks;
   Log& log = self.log;
   const bool is_first = ranks.rank() == 0;
+  TrainOptions options;
+  run_together(ranks, [&] { options = with_metrics(asked); });
   std::optional<InterruptGuard> interrupts;
   std::optional<ModelLock> lock;
   const std::string notice =
@@ -176,7 +189,8 @@ ToolInfo train_tool_info() {
       .name = "train",
       .purpose = "learn to translate from parallel text; the same command, given again, resumes",
       .usage = {"train -t SRC TGT -v VOCAB [VOCAB] -m MODEL.h5 [options]",
-                "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]", "train --average A.h5 B.h5 -o C.h5"},
+                "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]",
+                "train --trees TREES -v VOCAB TREE_VOCAB -m MODEL.h5 [options]", "train --average A.h5 B.h5 -o C.h5"},
       .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "
                    "--task transformer-tiny --after 20e",
                    "train --check -t train.en train.fr -v vocab --task transformer-base"},

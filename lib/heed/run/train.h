@@ -16,7 +16,7 @@ namespace heed {
 /// The options of the program `train`.
 struct TrainOptions {
   std::vector<std::string> train_sets, valid_sets, vocabularies;
-  std::string tsv, guided_alignment, model, tempdir, cluster;
+  std::string tsv, trees, guided_alignment, model, tempdir, cluster;
   bool pretokenized = false;
   ModelOptions model_options;
   BatchOptions batch;
@@ -37,12 +37,15 @@ struct TrainOptions {
     visit(tsv, {.name = "tsv",
                 .help = "parallel text in one file, source TAB target on each line; - is standard input",
                 .value = "FILE"});
+    visit(trees, {.name = "trees",
+                  .help = "constituency trees to learn to parse; their words are the sentences",
+                  .value = "FILE"});
     visit(guided_alignment,
           {.name = "guided-alignment",
            .help = "word alignment of each pair (0-0 1-2), which the cross-attention is to learn, too",
            .value = "FILE"});
     visit(valid_sets, {.name = "valid-sets",
-                       .help = "parallel text to validate on; a single file is read as TSV",
+                       .help = "parallel text to validate on; a single file is read as TSV, or as trees with --trees",
                        .value = "SRC TGT"});
     visit(vocabularies,
           {.name = "vocabularies",

@@ -11,7 +11,7 @@
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/train/translate_examples.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -35,8 +35,10 @@ Precision resolve(PrecisionChoice choice) {
   throw Error("internal: unknown precision");
 }
 
-PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, InvalidUtf8 policy) {
-  return files.size() == 2 ? PairReader(files[0], files[1], policy) : PairReader(files.at(0), in, policy);
+PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, const TrainOptions& options) {
+  const InvalidUtf8 policy = options.utf8.on_invalid_utf8;
+  if (files.size() == 2) return PairReader(files[0], files[1], policy);
+  return options.trees.empty() ? PairReader(files.at(0), in, policy) : PairReader::of_trees(files.at(0), in, policy);
 }
 
 /// Warns when the learning rate rises for more than a third of the training.
@@ -92,12 +94,14 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
     tell_of_byte_order_mark(options.vocabularies.back(), log);
   check_sampling();
   check_consistency();
+  check_trees();
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than the " +
                      std::to_string(*longest) +
                      " positions of the model (lower --max-length, or raise --max-positions or --fixed-length)");
-  reader_.emplace(open_pairs(options.tsv.empty() ? options.train_sets : std::vector{options.tsv}, in,
-                             options.utf8.on_invalid_utf8));
+  std::vector<std::string> files = options.train_sets;
+  if (files.empty()) files.push_back(options.tsv.empty() ? options.trees : options.tsv);
+  reader_.emplace(open_pairs(files, in, options));
   if (!options.guided_alignment.empty()) {
     if (last_cross_attention(*make_model<float>(config_)) < 0)
       throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
@@ -118,6 +122,24 @@ void TrainSession::check_consistency() const {
     throw UsageError("--r-drop: needs dropout, without which both passes are the same (--dropout P)");
 }
 
+/// Throws UsageError where the options ask for trees, and the target vocabulary or the metrics have none, or the other
+/// way round.
+void TrainSession::check_trees() const {
+  const bool trees = target_.steps().mode == TokenMode::trees;
+  if (!options_.trees.empty() && !trees)
+    throw UsageError("--trees: " + options_.vocabularies.back() +
+                     " is no vocabulary of trees (build-vocab --type trees)");
+  if (!trees && std::ranges::count(options_.run.valid_metrics, Metric::evalb) > 0)
+    throw UsageError("--valid-metrics evalb: compares trees (build-vocab --type trees makes their vocabulary)");
+  if (!trees) return;
+  if (options_.vocabularies.size() != 2) throw UsageError("-v: sentences and trees need a vocabulary each (give two)");
+  if (options_.pretokenized) throw UsageError("--pretokenized: has no use with trees, which are read in brackets");
+  if (std::ranges::count(options_.run.valid_metrics, Metric::bleu) > 0)
+    throw UsageError("--valid-metrics bleu: has no use for trees (evalb has)");
+  if (make_model<float>(config_)->is_parallel())
+    throw UsageError("--task nat: a tree is predicted one piece after the other (take another task)");
+}
+
 /// Throws UsageError where pieces are to be drawn and cannot be.
 void TrainSession::check_sampling() const {
   const bool dropout = options_.batch.bpe_dropout.has_value(), alpha = options_.batch.sample_alpha.has_value();
@@ -130,7 +152,9 @@ void TrainSession::check_sampling() const {
     throw UsageError(std::string(option) +
                      ": has no use with --guided-alignment, whose links are between fixed pieces");
   for (std::size_t i = 0; i < options_.vocabularies.size(); ++i) {
-    const Subwords& subwords = (i == 0 ? source_ : target_).subwords();
+    const TextModel& model = i == 0 ? source_ : target_;
+    if (model.steps().mode == TokenMode::trees) continue;  // the labels of trees stay whole
+    const Subwords& subwords = model.subwords();
     if (dropout && subwords.type() != SubwordType::bpe)
       throw UsageError("--bpe-dropout: " + options_.vocabularies[i] +
                        " has no merges that can be left out (build-vocab "
@@ -163,7 +187,7 @@ void TrainSession::read_validation(std::istream& in) {
   if (options_.valid_sets.empty()) return;
   // Validation sentences of any length are kept; only models with learned positions limit the length.
   const EncodeOptions encode{longest_sequence(config_).value_or(kNoLengthLimit), OnLong::crop, options_.pretokenized};
-  PairReader reader = open_pairs(options_.valid_sets, in, options_.utf8.on_invalid_utf8);
+  PairReader reader = open_pairs(options_.valid_sets, in, options_);
   CorpusReport report;
   valid_corpus_ = encode_corpus(
       {.reader = reader, .source = source_, .target = target_, .options = encode, .target_lines = &valid_lines_}, pool_,
@@ -302,9 +326,17 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
   const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
   workers_ = std::make_unique<GradientWorkers>(model->layout(), loss_of(*model), precision_, pool_, ranks_);
   if (valid_corpus_.size() > 0) {
+    if (target_.steps().mode == TokenMode::trees) {
+      trees_.emplace(TreeSentences{TreePieces(target_.vocabulary()), {}});
+      valid_words_.resize(valid_lines_.size());
+      for (std::size_t i = 0; i < valid_lines_.size(); ++i) {
+        tree_leaves(valid_lines_[i], valid_words_[i]);
+        trees_->words.push_back(words_of_line(valid_words_[i]));
+      }
+    }
     const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
-      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized, pool_,
-                                ranks_);
+      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized,
+                                trees_ ? &*trees_ : nullptr, pool_, ranks_);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;

@@ -13,6 +13,7 @@
 #include "heed/run/train.h"
 #include "heed/train/resume.h"
 #include "heed/train/trainer.h"
+#include "heed/train/translate_examples.h"
 
 namespace heed {
 
@@ -70,6 +71,7 @@ class TrainSession {
   std::vector<RunSetting> settings() const;
   void check_sampling() const;
   void check_consistency() const;
+  void check_trees() const;
   void take_rates_from(TrainingState& state);
   void set_rates();
 
@@ -98,6 +100,9 @@ class TrainSession {
   std::uint64_t text_hash_ = 0;
   ParallelCorpus valid_corpus_;
   std::vector<std::string> valid_lines_;
+  // The words of the validation trees, if the targets are trees: lines of words, to which trees_ refers.
+  std::vector<std::string> valid_words_;
+  std::optional<TreeSentences> trees_;
   std::optional<ResumableCheckpoint> run_;
   std::unique_ptr<GradientWorkers> workers_;
   std::optional<Validator> validator_;

@@ -22,6 +22,7 @@
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/score_rules.h"
 #include "heed/decode/translator.h"
+#include "heed/decode/tree_rule.h"
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
@@ -29,6 +30,7 @@
 #include "heed/run/translate_output.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/strings/vocabulary.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -57,6 +59,7 @@ class TranslateRun {
                        " is a model of the task " + std::string(architecture(first.config())) +
                        ", which has no attention to the source");
     check_kind();
+    if (translator_.target().steps().mode == TokenMode::trees) parse_trees();
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
@@ -131,6 +134,18 @@ class TranslateRun {
                               : " of --length-candidates (raise --length-candidates)"));
   }
 
+  /// Prepares for a model whose translations are trees. Throws UsageError for options that would break the trees, or
+  /// that do not know how to keep them whole.
+  void parse_trees() {
+    for (const std::string name : {"draft-model", "shortlist", "no-repeat-ngram-size", "repetition-penalty",
+                                   "min-output-length", "coverage-penalty"})
+      if (std::ranges::find(options_.given, name) != options_.given.end())
+        throw UsageError("--" + name + ": " + options_.models.front() + " writes trees, which this option may break");
+    if (std::ranges::find(options_.given, "max-output-length") == options_.given.end())
+      search_.max_output_length = std::numeric_limits<int>::max();
+    trees_.emplace(translator_.target().vocabulary());
+  }
+
   Decoder make_decoder() {
     return translator_.is_parallel() ? Decoder(translator_.parallel_model()) : Decoder(step_model());
   }
@@ -177,10 +192,11 @@ class TranslateRun {
   }
 
   void warn_of_long_lines() {
-    const char* done = options_.on_long == OverlongLine::copy    ? "copied"
-                       : options_.on_long == OverlongLine::empty ? "left empty"
-                       : scoring_                                ? "only the beginning was scored"
-                                                                 : "only the beginning was translated";
+    const bool emptied = options_.on_long == OverlongLine::empty || (trees_ && !scoring_);
+    const char* done = emptied                                  ? "left empty"
+                       : options_.on_long == OverlongLine::copy ? "copied"
+                       : scoring_                               ? "only the beginning was scored"
+                                                                : "only the beginning was translated";
     const Position first{is_reference(first_long_) ? input_.reference_name() : input_.name(), first_long_ / 2};
     log_.warn(first.text() + ": a line of more than " + std::to_string(longest_) + " pieces, " + done +
               "; such lines: " + std::to_string(totals_.long_lines) + " (--max-length and --on-long decide)");
@@ -269,17 +285,23 @@ class TranslateRun {
     first_long_ = ranks_.smallest(first_long_);
   }
 
-  std::vector<std::int32_t> encode(const TextModel& model, const std::string& text) const {
+  std::vector<std::int32_t> encode(const TextModel& model, const std::string& text, const std::string& file,
+                                   std::int64_t number) const {
     if (is_blank(text)) return {};
-    return options_.pretokenized ? model.encode_tokens(text) : model.encode(text);
+    try {
+      return options_.pretokenized ? model.encode_tokens(text) : model.encode(text);
+    } catch (const LineError& error) {
+      throw error.at(file, number, text);
+    }
   }
 
   void encode_all() {
     pool_.run([&](int thread) {
       for (std::size_t i = static_cast<std::size_t>(thread); i < lines_.size();
            i += static_cast<std::size_t>(pool_.size())) {
-        lines_[i].source = encode(translator_.source(), lines_[i].text);
-        if (scoring_) lines_[i].target = encode(translator_.target(), lines_[i].reference);
+        Line& line = lines_[i];
+        line.source = encode(translator_.source(), line.text, input_.name(), line.number);
+        if (scoring_) line.target = encode(translator_.target(), line.reference, input_.reference_name(), line.number);
       }
     });
     for (Line& line : lines_) {
@@ -324,7 +346,8 @@ class TranslateRun {
   void shorten(Line& line) {
     ++totals_.long_lines;
     first_long_ = std::min(first_long_, 2 * line.number + (line.source.size() > longest_ ? 0 : 1));
-    switch (options_.on_long) {
+    // A tree has all words of its line, so that it cannot be made of the beginning of the line.
+    switch (trees_ && !scoring_ ? OverlongLine::empty : options_.on_long) {
       case OverlongLine::copy:
         settle(line, line.text);
         break;
@@ -419,17 +442,36 @@ class TranslateRun {
       ids.push_back(kEndId);
       source.append(ids);
     }
-    const auto results = hypotheses(batch, source, decoder);
+    std::vector<std::vector<std::string_view>> words(batch.size());
+    if (trees_)
+      for (std::size_t k = 0; k < batch.size(); ++k) words[k] = words_of_line(lines_[batch[k]].text);
+    const auto results = hypotheses(batch, source, words, decoder);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
-      line.output = format_->lines(translator_, line.number, line.source, results[k]);
+      line.output = format_->lines(translator_, line.number, line.source, results[k], words[k]);
       pieces_ += static_cast<std::int64_t>(results[k].front().ids.size());
     }
   }
 
+  /// Returns trees over these words, if the model writes trees.
+  std::vector<std::vector<Hypothesis>> trees(const PackedIds& source,
+                                             const std::vector<std::vector<std::string_view>>& words,
+                                             Decoder& decoder) {
+    std::vector<TreeRule::Shape> shapes;
+    for (int s = 0; s < source.sequences(); ++s) {
+      const auto count = static_cast<int>(words[static_cast<std::size_t>(s)].size());
+      const int longest = std::min(longest_tree(source.packed().length(s)), search_.max_output_length);
+      shapes.push_back({count, std::max(count, longest)});
+    }
+    const TreeRule rule(*trees_, std::move(shapes));
+    return decoder.translate(source, without_length_limit(search_), &rule);
+  }
+
   std::vector<std::vector<Hypothesis>> hypotheses(std::span<const std::size_t> batch, const PackedIds& source,
+                                                  const std::vector<std::vector<std::string_view>>& words,
                                                   Decoder& decoder) {
     try {
+      if (trees_) return trees(source, words, decoder);
       if (search_.coverage_penalty == 0) return decoder.translate(source, search_);
       SearchOptions all = search_;
       all.n_best = search_.beam_size;
@@ -530,6 +572,8 @@ class TranslateRun {
   Translator translator_;
   // The user's search options; the maximal output length is lowered to the length that the models allow.
   SearchOptions search_;
+  // What the pieces of trees are, if the models write trees.
+  std::optional<TreePieces> trees_;
   // The greatest number of pieces in a source line, or in a reference of --score. Longer lines are treated as --on-long
   // says.
   std::size_t longest_;

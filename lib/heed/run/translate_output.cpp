@@ -6,6 +6,7 @@
 
 #include "heed/base/error.h"
 #include "heed/decode/force.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -108,13 +109,14 @@ std::string TranslateFormat::extras(Translator& translator, const std::vector<st
 }
 
 std::string TranslateFormat::lines(Translator& translator, std::int64_t line_number,
-                                   const std::vector<std::int32_t>& source,
-                                   const std::vector<Hypothesis>& hypotheses) const {
+                                   const std::vector<std::int32_t>& source, const std::vector<Hypothesis>& hypotheses,
+                                   std::span<const std::string_view> words) const {
+  const TextModel& target = translator.target();
   std::string out;
   for (const Hypothesis& hypothesis : hypotheses) {
     if (options_.search.n_best > 0) out += std::to_string(line_number - 1) + " ||| ";
-    out +=
-        options_.no_detokenize ? translator.target().join(hypothesis.ids) : translator.target().decode(hypothesis.ids);
+    const std::string tokens = target.join(hypothesis.ids);
+    out += options_.no_detokenize ? tokens : words.empty() ? target.detokenize(tokens) : tree_of_linear(tokens, words);
     if (options_.search.n_best > 0) out += " ||| F0= " + number(hypothesis.sum);
     if (options_.search.n_best > 0 || options_.scores) out += " ||| " + number(hypothesis.score);
     out += extras(translator, source, hypothesis) + "\n";

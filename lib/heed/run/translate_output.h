@@ -20,9 +20,10 @@ class TranslateFormat {
  public:
   explicit TranslateFormat(const TranslateOptions& options);
 
-  /// Returns the output lines for one input line: one, or several with --n-best. Each ends with a line feed.
+  /// Returns the output lines for one input line: one, or several with --n-best. Each ends with a line feed. `words`
+  /// are the words of the line if the hypotheses are linear trees, and otherwise none.
   std::string lines(Translator& translator, std::int64_t line_number, const std::vector<std::int32_t>& source,
-                    const std::vector<Hypothesis>& hypotheses) const;
+                    const std::vector<Hypothesis>& hypotheses, std::span<const std::string_view> words) const;
   /// Returns the output line of --score for one pair of a source sentence and a given translation.
   std::string score(Translator& translator, const std::vector<std::int32_t>& source,
                     const Hypothesis& hypothesis) const;

@@ -8,6 +8,7 @@
 #include "heed/text/moses/punctuation.h"
 #include "heed/text/scoring/mteval.h"
 #include "heed/text/strings/unicode.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -97,6 +98,12 @@ struct TextPipeline::Parts {
         out.assign(line);
         if (steps.escape) clean_spaces(out);
         break;
+      case TokenMode::trees:
+        linearize_tree(line, steps.function_tags, out);
+        break;
+      case TokenMode::leaves:
+        tree_leaves(line, out);
+        break;
     }
     thread_local std::string next;
     if (steps.escape && steps.mode != TokenMode::moses) {
@@ -122,6 +129,8 @@ struct TextPipeline::Parts {
         break;
       case TokenMode::words:
       case TokenMode::none:
+      case TokenMode::trees:
+      case TokenMode::leaves:
         plain = tokens;
         break;
     }

@@ -13,14 +13,16 @@ namespace heed {
 
 /// The tokeniser that splits a raw line into tokens: Moses' tokenizer.perl (moses), the tokeniser of the NIST script
 /// mteval-v13a (mteval_13a), the international tokeniser of mteval-v14 (intl), one token for each character
-/// (character), the words between white space (words), or no tokeniser (none).
-enum class TokenMode { moses, mteval_13a, intl, character, words, none };
+/// (character), the words between white space (words), or no tokeniser (none). Two modes read constituency trees in
+/// brackets: `trees` makes linear trees of them, and `leaves` takes their words (see text/trees/linear_tree.h).
+enum class TokenMode { moses, mteval_13a, intl, character, words, none, trees, leaves };
 
 template <>
 struct EnumNames<TokenMode> {
   static constexpr std::pair<TokenMode, std::string_view> values[] = {
       {TokenMode::moses, "moses"},    {TokenMode::mteval_13a, "13a"}, {TokenMode::intl, "intl"},
-      {TokenMode::character, "char"}, {TokenMode::words, "words"},    {TokenMode::none, "none"}};
+      {TokenMode::character, "char"}, {TokenMode::words, "words"},    {TokenMode::none, "none"},
+      {TokenMode::trees, "trees"},    {TokenMode::leaves, "leaves"}};
 };
 
 /// The Unicode normalisation form of a raw line; `none` leaves the characters as they are.
@@ -48,6 +50,7 @@ struct TextSteps {
   bool remove_nonprinting = false;
   bool lowercase = false;
   bool asr = false;
+  bool function_tags = false;
   /// The truecase model (the usual spelling of each word), read from the file that --truecase names. Vocabulary files
   /// and checkpoints store the whole model.
   Truecaser truecaser = {};
@@ -78,6 +81,7 @@ struct TextSteps {
     visit(remove_nonprinting,
           {.name = "remove-nonprinting", .help = "replace control and unassigned characters by spaces"});
     visit(lowercase, {.name = "lowercase", .help = "lower-case the tokens"});
+    visit(function_tags, {.name = "function-tags", .help = "keep the function tags of phrases: NP-SBJ (mode trees)"});
     visit(asr, {.name = "asr", .help = "with --truecase: lower-case first, as for recognised speech"});
   }
 
@@ -105,12 +109,13 @@ class TextPipeline {
   /// Replaces `out` by the tokens of `line` (raw text, valid UTF-8, without its line end). Single spaces separate the
   /// tokens, with three exceptions: the mode `none` keeps the spaces of the line, a line of white space only is copied,
   /// and the mode `moses` writes a space after the last token of a line that ends with a full stop and an apostrophe
-  /// (as tokenizer.perl does). A caller should therefore split `out` at runs of spaces.
+  /// (as tokenizer.perl does). A caller should therefore split `out` at runs of spaces. The modes `trees` and `leaves`
+  /// throw LineError for a line that is no tree.
   void tokenize(std::string_view line, std::string& out) const;
   std::string tokenize(std::string_view line) const;
 
   /// Returns raw text for a line of tokens: undoes truecasing and tokenisation (but not Unicode normalisation, which
-  /// cannot be undone).
+  /// cannot be undone). A linear tree stays as it is, because its words are those of another line (tree_of_linear()).
   std::string detokenize(std::string_view tokens, const DetokenizeOptions& options = {}) const;
 
  private:

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heed/decode/decoder.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -16,7 +17,8 @@ constexpr std::size_t kSentences = 64;
 
 std::vector<std::string> translate_examples(const Model<float>& model, ParameterValues<float>& parameters,
                                             Precision precision, const Examples& examples, const TextModel& target,
-                                            bool tokens, ThreadPool& pool, Communicator& ranks) {
+                                            bool tokens, const TreeSentences* trees, ThreadPool& pool,
+                                            Communicator& ranks) {
   // Sentences are sorted by length, so that the translations of a batch end at about the same decoding step.
   std::vector<std::int32_t> order(static_cast<std::size_t>(examples.size()));
   std::iota(order.begin(), order.end(), 0);
@@ -31,17 +33,31 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   std::atomic<std::size_t> next = first;
   pool.run([&](int) {
     Decoder decoder(model, parameters, precision);
-    const SearchOptions options{.beam_size = 1};
+    SearchOptions options{.beam_size = 1};
+    if (trees) options = without_length_limit(options);
     Batch batch;
     for (std::size_t index; (index = next.fetch_add(stride)) < batches;) {
       const std::size_t begin = index * kSentences;
       const std::size_t end = std::min(order.size(), begin + kSentences);
       examples.fill(std::span(order).subspan(begin, end - begin), batch);
-      const auto found = decoder.translate(batch.source, options);
+      std::optional<TreeRule> rule;
+      if (trees) {
+        std::vector<TreeRule::Shape> shapes;
+        for (std::size_t i = begin; i < end; ++i) {
+          const std::int32_t example = order[i];
+          const auto words = static_cast<int>(trees->words[static_cast<std::size_t>(example)].size());
+          shapes.push_back({words, std::max(words, longest_tree(examples.size_of(example).source))});
+        }
+        rule.emplace(trees->pieces, std::move(shapes));
+      }
+      const auto found = decoder.translate(batch.source, options, rule ? &*rule : nullptr);
       for (std::size_t i = begin; i < end; ++i) {
         if (found[i - begin].empty()) continue;
         const auto& ids = found[i - begin].front().ids;
-        out[static_cast<std::size_t>(order[i])] = tokens ? target.join(ids) : target.decode(ids);
+        const auto example = static_cast<std::size_t>(order[i]);
+        out[example] = trees    ? tree_of_linear(target.join(ids), trees->words[example])
+                       : tokens ? target.join(ids)
+                                : target.decode(ids);
       }
     }
   });

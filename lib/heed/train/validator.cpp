@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/metrics/evalb.h"
+#include "heed/metrics/exact_match.h"
+
 namespace heed {
 namespace {
 
@@ -10,6 +13,20 @@ constexpr std::int64_t kBatchTokens = 4096;
 
 bool has(const std::vector<Metric>& metrics, Metric metric) {
   return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+}
+
+/// Returns the score of a metric that adds up statistics of lines.
+double score_lines(const TranslationMetric& metric, const std::vector<std::string>& translations,
+                   const std::vector<std::string>& references) {
+  const auto counter = metric.counter();
+  std::vector<double> sums(metric.width()), row(metric.width());
+  for (std::size_t i = 0; i < translations.size(); ++i) {
+    const std::string_view reference = references[i];
+    counter->set_references({&reference, 1});
+    counter->count(translations[i], row);
+    for (std::size_t k = 0; k < row.size(); ++k) sums[k] += row[k];
+  }
+  return metric.score(sums);
 }
 
 }  // namespace
@@ -27,28 +44,29 @@ Validator::Validator(const Examples& examples, std::vector<std::string> referenc
 }
 
 std::vector<double> Validator::run(ParameterValues<float>& parameters) {
-  double cross_entropy = 0, bleu = 0;
+  double cross_entropy = 0;
   if (has(metrics_, Metric::ce_mean_words) || has(metrics_, Metric::perplexity)) {
     const LossSums sums = workers_.evaluate(parameters, examples_, shards_);
     cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
   }
-  if (has(metrics_, Metric::bleu)) {
+  if (has(metrics_, Metric::bleu) || has(metrics_, Metric::exact) || has(metrics_, Metric::evalb))
     translations_ = translate_(parameters, examples_);
-    bleu = corpus_bleu(translations_, references_, bleu_).score;
-  }
   std::vector<double> scores;
   const auto score_of = [&](Metric metric) {
     switch (metric) {
       case Metric::bleu:
-        return bleu;
+        return corpus_bleu(translations_, references_, bleu_).score;
       case Metric::ce_mean_words:
         return cross_entropy;
       case Metric::perplexity:
         return std::exp(cross_entropy);
+      case Metric::exact:
+        return score_lines(ExactMatchMetric(), translations_, references_[0]);
+      case Metric::evalb:
+        return score_lines(EvalbMetric({.gold_tags = true, .on_bad_tree = BadTree::skip}), translations_,
+                           references_[0]);
       case Metric::chrf:
       case Metric::ter:
-      case Metric::exact:
-      case Metric::evalb:
         break;
     }
     throw Error("internal: a validation does not compute " + std::string(enum_name(metric)));

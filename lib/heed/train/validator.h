@@ -23,12 +23,13 @@ class Validator {
             GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
   /// Returns one score for each metric. Cross-entropy is in nats per target token, with `</s>` counted and without
-  /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU compares greedy translations as the
-  /// program `bleu` does. A score that is not finite is replaced by worst_score.
+  /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, exact match and evalb compare greedy
+  /// translations as the program `bleu` does (evalb with --evalb-gold-tags). A score that is not finite is replaced by
+  /// worst_score.
   std::vector<double> run(ParameterValues<float>& parameters);
 
   const std::vector<Metric>& metrics() const { return metrics_; }
-  /// Returns the translations of the last run(); none when BLEU is not among the metrics.
+  /// Returns the translations of the last run(); none when no metric needs them.
   const std::vector<std::string>& translations() const { return translations_; }
 
  private:

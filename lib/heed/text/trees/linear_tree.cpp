@@ -1,0 +1,118 @@
+#include "heed/text/trees/linear_tree.h"
+
+#include <algorithm>
+
+#include "heed/base/error.h"
+#include "heed/text/trees/tree.h"
+
+namespace heed {
+namespace {
+
+constexpr std::string_view kTrace = "-NONE-";
+constexpr std::string_view kRoots[] = {"", "TOP", "ROOT", "S1"};
+
+/// Parses a line and returns, for each node, whether its subtree has a word that is no trace.
+std::vector<bool> read_tree(std::string_view line, Tree& tree) {
+  if (const auto mistake = parse_tree(line, tree)) throw LineError(mistake->column, mistake->message);
+  std::vector<bool> kept(tree.nodes.size());
+  // A node follows its parent, so that children are seen first from the end on.
+  for (std::size_t i = tree.nodes.size(); i-- > 0;) {
+    const TreeNode& node = tree.nodes[i];
+    if (node.is_word()) {
+      kept[i] = node.label != kTrace;
+      continue;
+    }
+    for (std::size_t child = i + 1; child < node.end && !kept[i]; child = tree.nodes[child].end) kept[i] = kept[child];
+  }
+  if (!kept[0]) throw LineError(1, "the tree has no words but traces");
+  return kept;
+}
+
+void add_token(std::string& out, std::string_view bracket, std::string_view label) {
+  if (!out.empty()) out += ' ';
+  out.append(bracket).append(label);
+}
+
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+}  // namespace
+
+void linearize_tree(std::string_view line, bool function_tags, std::string& out) {
+  thread_local Tree tree;
+  const std::vector<bool> kept = read_tree(line, tree);
+  out.clear();
+  const auto label = [&](const TreeNode& node) { return function_tags ? node.label : bare_label(node.label); };
+  const bool has_root = !tree.nodes[0].is_word() &&
+                        std::find(std::begin(kRoots), std::end(kRoots), tree.nodes[0].label) != std::end(kRoots);
+  std::vector<std::size_t> open;
+  for (std::size_t i = has_root ? 1 : 0; i <= tree.nodes.size(); ++i) {
+    for (; !open.empty() && tree.nodes[open.back()].end == i; open.pop_back())
+      add_token(out, ")", label(tree.nodes[open.back()]));
+    if (i == tree.nodes.size() || !kept[i]) continue;
+    const TreeNode& node = tree.nodes[i];
+    add_token(out, node.is_word() ? "" : "(", node.is_word() ? node.label : label(node));
+    if (!node.is_word()) open.push_back(i);
+  }
+}
+
+void tree_leaves(std::string_view line, std::string& out) {
+  thread_local Tree tree;
+  const std::vector<bool> kept = read_tree(line, tree);
+  out.clear();
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i)
+    if (tree.nodes[i].is_word() && kept[i]) add_token(out, "", tree.nodes[i].word);
+}
+
+std::vector<std::string_view> words_of_line(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t start = at;
+    while (at < line.size() && !is_space(line[at])) ++at;
+    if (at > start) words.push_back(line.substr(start, at - start));
+    while (at < line.size() && is_space(line[at])) ++at;
+  }
+  return words;
+}
+
+std::string word_in_tree(std::string_view word) {
+  std::string out;
+  for (const char c : word) {
+    if (c == '(')
+      out += "-LRB-";
+    else if (c == ')')
+      out += "-RRB-";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string tree_of_linear(std::string_view linear, std::span<const std::string_view> words) {
+  std::string out = "(TOP";
+  std::vector<std::string_view> open;
+  std::size_t used = 0;
+  const auto refuse = [] { throw Error("internal: a linear tree does not fit its words"); };
+  for (const std::string_view token : words_of_line(linear)) {
+    switch (kind_of_linear_token(token)) {
+      case LinearTreeToken::open:
+        out.append(" ").append(token);
+        open.push_back(token.substr(1));
+        break;
+      case LinearTreeToken::close:
+        if (open.empty() || open.back() != token.substr(1)) refuse();
+        open.pop_back();
+        out += ")";
+        break;
+      case LinearTreeToken::word:
+        if (used == words.size()) refuse();
+        out.append(" (").append(token).append(" ").append(word_in_tree(words[used++])).append(")");
+        break;
+    }
+  }
+  if (!open.empty() || used != words.size()) refuse();
+  return out + ")";
+}
+
+}  // namespace heed

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Tests parsing from treebank to score: vocabularies, training on trees, trees for sentences, and what is no tree.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+tokenize=$HEED_BIN/tokenize build_vocab=$HEED_BIN/build-vocab train=$HEED_BIN/train translate=$HEED_BIN/translate bleu=$HEED_BIN/bleu
+
+# A treebank of a small language: a sentence is one to three noun phrases around a verb.
+nouns=(dog cat bird fish) verbs=(sees hears likes) adjectives=(old small)
+phrase() {
+  local noun=${nouns[$(($1 % 4))]}
+  case $(($1 % 3)) in
+    0) echo "(NP (DT the) (NN $noun))" ;;
+    1) echo "(NP (DT a) (JJ ${adjectives[$(($1 % 2))]}) (NN $noun))" ;;
+    2) echo "(NP-SBJ (NP (DT the) (NN $noun)) (PP (IN near) (NP (DT a) (NN ${nouns[$(($1 / 3 % 4))]}))))" ;;
+  esac
+}
+for i in $(seq 400); do
+  echo "( (S $(phrase $((i * 7 % 41))) (VP (VBZ ${verbs[$((i % 3))]}) $(phrase $((i * 5 % 37))) (NP (-NONE- *T*-1))) (. .)) )"
+done >all.trees
+head -n 360 all.trees >train.trees
+tail -n 40 all.trees >dev.trees
+
+expect 0 '(S (NP DT NN )NP (VP VBZ (NP NN )NP )VP . )S' '' bash -c \
+  "echo '( (S (NP-SBJ (DT a) (NN dog)) (VP (VBZ sees) (NP (NN it) (-NONE- *))) (. .)) )' | '$tokenize' --mode trees"
+expect 0 '(S (NP-SBJ NN )NP-SBJ )S' '' bash -c "echo '(S (NP-SBJ (NN it)))' | '$tokenize' --mode trees --function-tags"
+expect 0 'a dog' '' bash -c "echo '(S (NP-SBJ (DT a) (NN dog) (-NONE- *)))' | '$tokenize' --mode leaves"
+"$tokenize" --mode leaves -i dev.trees -o dev.words
+"$build_vocab" -q --type words --mode leaves train.trees -o words.vocab || fail "build-vocab --mode leaves"
+"$build_vocab" -q --type trees train.trees -o trees.vocab || fail "build-vocab --type trees"
+grep -qx 'mode: words' words.vocab || fail "the vocabulary of the words: $(head -5 words.vocab)"
+grep -qx 'mode: trees' trees.vocab || fail "the vocabulary of the trees: $(head -5 trees.vocab)"
+grep -qx ')NP' trees.vocab || fail "no bracket in the vocabulary of the trees"
+grep -q SBJ trees.vocab && fail "a function tag in the vocabulary of the trees"
+
+options=(-v words.vocab trees.vocab --task transformer-tiny --dim-emb 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1
+  --mini-batch-words 1000 --learn-rate 0.01 --lr-warmup 5 -j 2 -q)
+"$train" --trees train.trees --valid-sets dev.trees -m parser.h5 "${options[@]}" --after 12e --log log || fail "train: exit $?, $(cat log)"
+# Sentences and trees in two files are the same training.
+"$tokenize" --mode leaves -i train.trees -o train.words
+"$train" -t train.words train.trees --valid-sets dev.words dev.trees -m two.h5 "${options[@]}" --after 2e || fail "train -t: exit $?"
+"$train" --trees train.trees --valid-sets dev.trees -m one.h5 "${options[@]}" --after 2e || fail "train --trees: exit $?"
+"$train" --trees train.trees --valid-sets dev.words dev.trees -m two.h5 "${options[@]}" --after 3e || fail "train --trees after -t: exit $?"
+
+expect 0 '' '' "$translate" -m parser.h5 -q -i dev.words -o parsed
+"$tokenize" --mode leaves -i parsed | cmp -s - dev.words || fail "the words of the trees are not those of the sentences"
+f1=$("$bleu" dev.trees -m evalb -b -i parsed)
+awk "BEGIN { exit !($f1 > 80) }" || fail "F1 $f1 after 12 epochs"
+
+# Whatever the line and the search, the output is one tree over its words.
+{
+  echo '( x) ((y z'
+  for _ in $(seq 400); do printf 'dog '; done
+  echo
+  echo ' near  the '
+} >odd
+printf -- '-LRB- x-RRB- -LRB--LRB-y z\n%s\nnear the\n' "$(sed -n 2p odd | sed 's/ $//')" >odd.words
+for search in '-b 1' '-b 4' '-b 3 --precision int8' '--search sample --seed 3' '-b 2 --max-output-length 5'; do
+  # shellcheck disable=SC2086
+  "$translate" -m parser.h5 -q $search -i odd -o odd.trees || fail "translate $search: exit $?"
+  "$tokenize" --mode leaves -i odd.trees | cmp -s - odd.words || fail "translate $search: $(cut -c1-200 odd.trees)"
+done
+expect 0 '(S *)S' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --no-detokenize -q"
+expect 0 $'0 ||| (TOP *) ||| F0= *\n0 ||| (TOP *' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --n-best 2 -q"
+expect 0 '-0.*' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --score <(head -1 dev.trees) -q"
+expect 0 $'\n(TOP *' 'translate: warning: standard input:1: a line of more than 3 pieces, left empty; *' \
+  bash -c "printf 'a a a a a\na dog\n' | '$translate' -m parser.h5 --max-length 3"
+
+# What is no tree is an error with its place.
+printf '(S (NN dog))\n(S (NN dog)\n' >broken
+printf 'dog\ndog\n' >two.words
+for tool in "$train --trees broken -m x.h5 -v words.vocab trees.vocab" "$tokenize --mode trees -i broken" "$tokenize --mode leaves -i broken" \
+  "$build_vocab --type trees broken" "$train -t two.words broken -m x.h5 -v words.vocab trees.vocab"; do
+  # shellcheck disable=SC2086
+  expect 1 '*' '*: broken:2:1: this bracket is never closed' $tool
+done
+expect 1 '' 'translate: broken:2:1: this bracket is never closed' bash -c "printf 'dog\ndog\n' | '$translate' -m parser.h5 -q --score broken"
+printf 'dog\n' >s
+printf '(S (NN cat))\n' >t
+expect 1 '' "train: t:1: word 1 of the tree is 'cat', but 'dog' in the sentence (both need the same words)" \
+  "$train" -t s t -v words.vocab trees.vocab -m x.h5
+printf 'cat dog\n' >s
+expect 1 '' 'train: t:1: the tree has 1 words, but the sentence has 2 (both need the same words)' \
+  "$train" -t s t -v words.vocab trees.vocab -m x.h5
+expect 1 '' 'tokenize: standard input:1:1: the tree has no words but traces' bash -c "echo '(S (-NONE- *))' | '$tokenize' --mode trees"
+
+# Options that do not go together.
+expect 2 '' 'train: --trees: words.vocab is no vocabulary of trees (build-vocab --type trees)' "$train" --trees dev.trees -v words.vocab -m x.h5
+expect 2 '' 'train: -v: sentences and trees need a vocabulary each (give two)' "$train" --trees dev.trees -v trees.vocab -m x.h5
+expect 2 '' 'train: -t, --tsv and --trees: give one of them' "$train" --trees dev.trees --tsv x -v words.vocab trees.vocab -m x.h5
+expect 2 '' 'train: --valid-metrics bleu: has no use for trees (evalb has)' \
+  "$train" --trees dev.trees --valid-sets dev.trees --valid-metrics bleu -v words.vocab trees.vocab -m x.h5
+expect 2 '' 'train: --valid-metrics evalb: compares trees (*)' \
+  "$train" -t dev.words dev.words --valid-sets dev.words dev.words --valid-metrics evalb -v words.vocab -m x.h5
+expect 2 '' 'train: --task nat: a tree is predicted one piece after the other (take another task)' \
+  "$train" --trees dev.trees -v words.vocab trees.vocab -m x.h5 --task nat
+expect 2 '' 'translate: --no-repeat-ngram-size: parser.h5 writes trees, which this option may break' \
+  "$translate" -m parser.h5 --no-repeat-ngram-size 2 -i s
+expect 2 '' 'build-vocab: --mode trees: does not fit --type bpe (*)' "$build_vocab" --mode trees train.trees
+expect 2 '' 'tokenize: --lowercase: would change the labels of --mode trees' "$tokenize" --mode trees --lowercase -i dev.trees
+expect 2 '' 'tokenize: --function-tags: has a use with --mode trees only' "$tokenize" --function-tags -i dev.words
+finish
