@@ -64,6 +64,13 @@ expect 0 '-0.*' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --scor
 expect 0 $'\n(TOP *' 'translate: warning: standard input:1: a line of more than 3 pieces, left empty; *' \
   bash -c "printf 'a a a a a\na dog\n' | '$translate' -m parser.h5 --max-length 3"
 
+# inspect-attention shows the attention of the same trees.
+"$HEED_BIN/inspect-attention" -m parser.h5 --beam-size 4 -i odd --lines 1 --format jsonl -q >seen.json || fail "inspect-attention: exit $?"
+linear=$(head -1 odd | "$translate" -m parser.h5 -q -b 4 --no-detokenize)
+grep -qF "\"rows\":[\"${linear// /\",\"}\",\"</s>\"]" seen.json || fail "inspect-attention shows another tree than $linear: $(head -c 600 seen.json)"
+expect 1 '' 'inspect-attention: t:1:1: this bracket is never closed' bash -c \
+  "echo '(S (NN dog)' >t; echo dog | '$HEED_BIN/inspect-attention' -m parser.h5 -t t -q"
+
 # What is no tree is an error with its place.
 printf '(S (NN dog))\n(S (NN dog)\n' >broken
 printf 'dog\ndog\n' >two.words

@@ -48,12 +48,6 @@ class TreeRule : public ScoreRule {
   std::vector<Shape> shapes_;
 };
 
-/// Returns the greatest number of pieces that a tree gets whose source has this number of pieces: more than any tree of
-/// a treebank needs.
-constexpr int longest_tree(int source_pieces) {
-  return 8 * source_pieces + 16;
-}
-
 /// Returns options for a search that a TreeRule ends: without a limit of their own on the length.
 inline SearchOptions without_length_limit(SearchOptions options) {
   options.max_output_length = 1 << 30;

@@ -9,12 +9,13 @@
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint.h"
-#include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
+#include "heed/decode/parse.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
 #include "heed/text/lexicon/alignment_links.h"
 #include "heed/text/strings/vocabulary.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -120,9 +121,13 @@ struct Sentence {
   std::vector<std::string> pieces;
 };
 
-Sentence encode(const TextModel& model, const std::string& raw) {
-  const std::string tokens = model.tokens_of(raw);
-  return {model.encode_tokens(tokens), model.subwords().split(tokens)};
+Sentence encode(const TextModel& model, const std::string& raw, const Position& where) {
+  try {
+    const std::string tokens = model.tokens_of(raw);
+    return {model.encode_tokens(tokens), model.subwords().split(tokens)};
+  } catch (const LineError& error) {
+    throw error.at(where.file, where.line, raw);
+  }
 }
 
 Sentence from_ids(const TextModel& model, std::vector<std::int32_t> ids) {
@@ -179,6 +184,7 @@ class InspectRun {
     if (const auto longest = longest_sequence(checkpoint_.model->config())) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
+    if (checkpoint_.target.steps().mode == TokenMode::trees) trees_.emplace(checkpoint_.target.vocabulary());
   }
 
   int run() {
@@ -213,14 +219,23 @@ class InspectRun {
                            : what + " (--max-length N allows more, but memory grows with its square)");
   }
 
-  Sentence translate(const Sentence& source, std::string& text) {
+  /// Translates a sentence whose line is `line`, and sets `text` to the translation.
+  Sentence translate(const Sentence& source, const std::string& line, std::string& text) {
     if (source.ids.empty()) return {};
     std::vector<std::int32_t> ids = source.ids;
     ids.push_back(kEndId);
     PackedIds batch;
     batch.append(ids);
-    Sentence out = from_ids(checkpoint_.target, decoder_.translate(batch, search_).front().front().ids);
-    text = checkpoint_.target.decode(out.ids);
+    if (!trees_) {
+      Sentence out = from_ids(checkpoint_.target, decoder_.translate(batch, search_).front().front().ids);
+      text = checkpoint_.target.decode(out.ids);
+      return out;
+    }
+    const std::vector<std::string_view> words = words_of_line(line);
+    const int count = static_cast<int>(words.size());
+    Sentence out =
+        from_ids(checkpoint_.target, parse(decoder_, batch, {&count, 1}, *trees_, search_).front().front().ids);
+    text = tree_of_linear(checkpoint_.target.join(out.ids), words);
     return out;
   }
 
@@ -229,10 +244,11 @@ class InspectRun {
   void inspect(SentenceAttention& sentence) {
     sentence.heads.clear();
     if (!reader_.has_target()) sentence.target_text.clear();
-    const Sentence source = encode(checkpoint_.source, sentence.source_text);
+    const Sentence source = encode(checkpoint_.source, sentence.source_text, reader_.source_position());
     check_length(source, reader_.source_position());
-    const Sentence target = reader_.has_target() ? encode(checkpoint_.target, sentence.target_text)
-                                                 : translate(source, sentence.target_text);
+    const Sentence target = reader_.has_target()
+                                ? encode(checkpoint_.target, sentence.target_text, reader_.target_position())
+                                : translate(source, sentence.source_text, sentence.target_text);
     check_length(target, reader_.target_position());
     sentence.source = tokens_of(checkpoint_.source, source.pieces, false, true);
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
@@ -267,6 +283,8 @@ class InspectRun {
   AttentionReport report_;
   Checkpoint checkpoint_;
   Decoder decoder_;
+  // What the pieces of trees are, if the model writes trees.
+  std::optional<TreePieces> trees_;
   SearchOptions search_;
   int longest_;
   SentenceReader reader_;

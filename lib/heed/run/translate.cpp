@@ -20,9 +20,9 @@
 #include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
+#include "heed/decode/parse.h"
 #include "heed/decode/score_rules.h"
 #include "heed/decode/translator.h"
-#include "heed/decode/tree_rule.h"
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
@@ -453,25 +453,15 @@ class TranslateRun {
     }
   }
 
-  /// Returns trees over these words, if the model writes trees.
-  std::vector<std::vector<Hypothesis>> trees(const PackedIds& source,
-                                             const std::vector<std::vector<std::string_view>>& words,
-                                             Decoder& decoder) {
-    std::vector<TreeRule::Shape> shapes;
-    for (int s = 0; s < source.sequences(); ++s) {
-      const auto count = static_cast<int>(words[static_cast<std::size_t>(s)].size());
-      const int longest = std::min(longest_tree(source.packed().length(s)), search_.max_output_length);
-      shapes.push_back({count, std::max(count, longest)});
-    }
-    const TreeRule rule(*trees_, std::move(shapes));
-    return decoder.translate(source, without_length_limit(search_), &rule);
-  }
-
   std::vector<std::vector<Hypothesis>> hypotheses(std::span<const std::size_t> batch, const PackedIds& source,
                                                   const std::vector<std::vector<std::string_view>>& words,
                                                   Decoder& decoder) {
     try {
-      if (trees_) return trees(source, words, decoder);
+      if (trees_) {
+        std::vector<int> counts;
+        for (const auto& each : words) counts.push_back(static_cast<int>(each.size()));
+        return parse(decoder, source, counts, *trees_, search_);
+      }
       if (search_.coverage_penalty == 0) return decoder.translate(source, search_);
       SearchOptions all = search_;
       all.n_best = search_.beam_size;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "heed/decode/decoder.h"
+#include "heed/decode/parse.h"
 #include "heed/text/trees/linear_tree.h"
 
 namespace heed {
@@ -33,24 +33,17 @@ std::vector<std::string> translate_examples(const Model<float>& model, Parameter
   std::atomic<std::size_t> next = first;
   pool.run([&](int) {
     Decoder decoder(model, parameters, precision);
-    SearchOptions options{.beam_size = 1};
-    if (trees) options = without_length_limit(options);
+    const SearchOptions options{.beam_size = 1};
     Batch batch;
     for (std::size_t index; (index = next.fetch_add(stride)) < batches;) {
       const std::size_t begin = index * kSentences;
       const std::size_t end = std::min(order.size(), begin + kSentences);
       examples.fill(std::span(order).subspan(begin, end - begin), batch);
-      std::optional<TreeRule> rule;
-      if (trees) {
-        std::vector<TreeRule::Shape> shapes;
-        for (std::size_t i = begin; i < end; ++i) {
-          const std::int32_t example = order[i];
-          const auto words = static_cast<int>(trees->words[static_cast<std::size_t>(example)].size());
-          shapes.push_back({words, std::max(words, longest_tree(examples.size_of(example).source))});
-        }
-        rule.emplace(trees->pieces, std::move(shapes));
-      }
-      const auto found = decoder.translate(batch.source, options, rule ? &*rule : nullptr);
+      std::vector<int> words;
+      for (std::size_t i = begin; trees && i < end; ++i)
+        words.push_back(static_cast<int>(trees->words[static_cast<std::size_t>(order[i])].size()));
+      const auto found = trees ? parse(decoder, batch.source, words, trees->pieces, without_length_limit(options))
+                               : decoder.translate(batch.source, options);
       for (std::size_t i = begin; i < end; ++i) {
         if (found[i - begin].empty()) continue;
         const auto& ids = found[i - begin].front().ids;
