@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what data/README.md says about the corpus in data/, and that data/generator/make-data writes the same bytes
-# again.
+# Checks what data/README.md says about the corpus and the treebank in data/, and that data/generator/make-data writes the
+# same bytes again.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 source=${HEED_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -66,6 +66,16 @@ done
 ! grep -nE "(^| )([Dd]e|[Àà]) (le|les) [[:alpha:]-]+[ .?!]" "$data"/*.fr | grep -vE "(de|à) (le|les) [[:alpha:]]+(er|ir|re)[ .?!]" || fail "an article is not contracted"
 ! grep -nE "(beau|nouveau|vieux) (ami|arbre|oiseau|hôtel|homme|ordinateur|hôpital|enfant)" "$data"/*.fr || fail "bel, nouvel or vieil is missing"
 
+# The trees: their number, none twice, and every word and label of the held-out parts stands in the training part.
+for part in train:1200 valid:120 test:120; do
+  [ "$(wc -l < "$data/trees/${part%:*}.trees")" -eq "${part#*:}" ] || fail "trees/${part%:*}.trees has not ${part#*:} trees"
+done
+[ -z "$(cat "$data"/trees/*.trees | sort | uniq -d)" ] || fail "a tree stands twice"
+! grep -nvE '^\( \((S|SQ) .* \)$' "$data"/trees/*.trees || fail "a tree without the bracket of the Penn Treebank"
+tr -s ' ()' '\n' < "$data/trees/train.trees" | sort -u > "$scratch/known"
+unknown=$(cat "$data"/trees/{valid,test}.trees | tr -s ' ()' '\n' | sort -u | comm -23 - "$scratch/known")
+[ -z "$unknown" ] || fail "held out, but not in trees/train.trees: $unknown"
+
 if ! command -v python3 > /dev/null; then
   echo "skipped the comparison with data/generator/make-data: there is no python3"
   exit 77
@@ -75,5 +85,6 @@ for part in train valid test; do
   for language in en fr; do
     cmp "$data/$part.$language" "$scratch/again/$part.$language" || fail "data/generator/make-data writes another $part.$language: run it and commit data/"
   done
+  cmp "$data/trees/$part.trees" "$scratch/again/trees/$part.trees" || fail "data/generator/make-data writes another trees/$part.trees: run it and commit data/"
 done
 echo "data_test: $(cat "$scratch"/{train,valid,test} | wc -l) pairs, all as promised"
