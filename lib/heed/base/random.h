@@ -21,7 +21,8 @@ enum class RandomUse : std::uint32_t {
   subwords = 5,
   examples = 6,
   windows = 7,
-  masks = 8
+  masks = 8,
+  images = 9
 };
 
 /// A sequence of random numbers in which element i is computed directly from i, without computing the elements before
