@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what data/README.md says about the corpus and the treebank in data/, and that data/generator/make-data writes the
-# same bytes again.
+# same bytes again; then the same for the pictures in data/shapes/ and data/generator/make-shapes.
 set -euo pipefail
 export LC_ALL=C.UTF-8
 source=${HEED_SOURCE:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -61,6 +61,41 @@ for side in 1 2; do
   [ -z "$unknown" ] || fail "held out, but not in train: $unknown"
 done
 
+# The shapes: a path, a sentence and a label for each picture; each file listed once; 32 x 32 pixels, 8-bit RGB; all
+# pictures different.
+shapes=$data/shapes
+for part in train:900 valid:100 test:100; do
+  for side in images sentences labels; do
+    [ "$(wc -l < "$shapes/${part%:*}.$side")" -eq "${part#*:}" ] || fail "${part%:*}.$side has not ${part#*:} lines"
+  done
+done
+cat "$shapes"/{train,valid,test}.images | sort > "$scratch/listed"
+(cd "$shapes" && printf '%s\n' images/*) | cmp - "$scratch/listed" || fail "the lists do not name each file of data/shapes/images/ once"
+while IFS= read -r image; do
+  head -c 29 "$shapes/$image" | od -An -v -tx1 | tr -d ' \n'
+  echo " $image"
+done < "$scratch/listed" > "$scratch/headers"
+! grep -v '^89504e470d0a1a0a0000000d4948445200000020000000200802000000 ' "$scratch/headers" || fail "a picture is not a PNG file of 32 x 32 pixels in 8-bit RGB"
+repeated=$(cd "$shapes" && xargs cksum < "$scratch/listed" | cut -d ' ' -f 1,2 | sort | uniq -d)
+[ -z "$repeated" ] || fail "a picture stands twice, with the checksum $repeated"
+
+# The sentences and labels: the pattern; the label is the first shape; no sentence in two parts, and none of two
+# figures twice; each word of a held-out sentence in at least three training sentences.
+colour='(red|orange|yellow|green|blue|purple)'
+shape='(circle|ring|square|diamond|triangle|cross)'
+pattern="a (large|small) $colour $shape|a large $colour $shape (above|below|to the left of|to the right of) a small $colour $shape"
+! cat "$shapes"/*.sentences | grep -nvxE "$pattern" || fail "a sentence of data/shapes/ does not follow the pattern"
+for part in train valid test; do
+  cut -d ' ' -f 4 "$shapes/$part.sentences" | cmp - "$shapes/$part.labels" || fail "a label of $part is not the first shape of the sentence"
+  sort -u "$shapes/$part.sentences"
+done | sort | uniq -d > "$scratch/repeated"
+! grep . "$scratch/repeated" || fail "a sentence of data/shapes/ stands in two parts"
+repeated=$(cat "$shapes"/*.sentences | grep ' a ' | sort | uniq -d)
+[ -z "$repeated" ] || fail "a sentence of two figures stands twice: $repeated"
+for word in $(cat "$shapes"/{valid,test}.sentences | tr ' ' '\n' | sort -u); do
+  [ "$(grep -cw "$word" "$shapes/train.sentences")" -ge 3 ] || fail "\"$word\" stands in fewer than 3 training sentences"
+done
+
 # French spelling: elision before a vowel, contracted articles, masculine forms before a vowel.
 ! grep -nE "(^|[ '])([JjNnDdLlMmTtSs]e|[Ll]a|[Qq]ue|[MmTtSs]a|[Cc]e) [aeiyhàâéèêîôœ]" "$data"/*.fr || fail "a word is not elided"
 ! grep -nE "(^| )([Dd]e|[Àà]) (le|les) [[:alpha:]-]+[ .?!]" "$data"/*.fr | grep -vE "(de|à) (le|les) [[:alpha:]]+(er|ir|re)[ .?!]" || fail "an article is not contracted"
@@ -80,6 +115,10 @@ if ! command -v python3 > /dev/null; then
   echo "skipped the comparison with data/generator/make-data: there is no python3"
   exit 77
 fi
+PYTHONHASHSEED=1 python3 "$source/data/generator/make-shapes" "$scratch/shapes" > /dev/null
+diff -rq "$shapes" "$scratch/shapes" || fail "data/generator/make-shapes writes other files: run it and commit data/shapes/"
+echo "data_test: $(wc -l < "$scratch/listed") pictures, all as promised"
+
 PYTHONHASHSEED=1 python3 "$source/data/generator/make-data" "$scratch/again" > /dev/null
 for part in train valid test; do
   for language in en fr; do
