@@ -35,6 +35,33 @@ TEST_CASE("cross-entropy: gradients, with and without bias and smoothing, an arr
   }
 }
 
+TEST_CASE("cross-entropy of mixed targets: gradients; the sum of the losses of both targets by their shares") {
+  static const Targets first{3, 0, 6, 3, 1}, second{3, 2, 0, 1, 6};
+  static const std::vector<float> shares{0.25F, 0.5F, 0, 1, 0.125F};
+  for (const double smoothing : {0.0, 0.1}) {
+    const CrossEntropyOptions options{smoothing, 0.25, second, shares};
+    require_gradients({{5, 4}, {7, 4}, {7}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
+      return projection_cross_entropy(graph, in[0], in[1], in[2], first, options);
+    });
+    Training<double> t;
+    const auto h = t.normal({5, 4}), w = t.normal({7, 4}), b = t.normal({7});
+    CrossEntropySums mixed;
+    projection_cross_entropy(t.graph, h, w, b, first, options, &mixed);
+    double expected = 0;
+    for (int i = 0; i < 5; ++i) {
+      const auto row = static_cast<std::size_t>(i);
+      CrossEntropySums of_first, of_second;
+      const auto one = t.graph.input(h.value.row_block(i, 1));
+      projection_cross_entropy<double>(t.graph, one, w, b, {&first[row], 1}, {smoothing, 0.25}, &of_first);
+      projection_cross_entropy<double>(t.graph, one, w, b, {&second[row], 1}, {smoothing, 0.25}, &of_second);
+      const auto share = static_cast<double>(shares[row]);
+      expected += (1 - share) * of_first.loss + share * of_second.loss;
+    }
+    CHECK(mixed.loss == doctest::Approx(expected).epsilon(1e-13));
+    CHECK(mixed.tokens == 5);
+  }
+}
+
 TEST_CASE(
     "consistent cross-entropy: gradients, with and without bias and smoothing, an arriving gradient that is not 1") {
   static const Targets targets{3, 0, 6, 3, 1};

@@ -43,6 +43,11 @@ Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden,
                                      const Variable<T>& bias, std::span<const std::int32_t> targets,
                                      const CrossEntropyOptions& options, CrossEntropySums* sums) {
   check_output_layer(hidden, weight, bias, targets);
+  if (!options.second_targets.empty()) {
+    check_output_layer(hidden, weight, bias, options.second_targets);
+    if (options.second_shares.size() != targets.size())
+      throw Error("internal: cross-entropy: each second target needs a share");
+  }
   return loss_with_gradients(
       graph, options, sums,
       [&device = graph.device(), hidden, weight, bias, targets](const CrossEntropyOptions& scaled) {
@@ -56,6 +61,7 @@ Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, 
                                      const Variable<T>& weight, const Variable<T>& bias,
                                      std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
                                      double consistency, CrossEntropySums* sums) {
+  if (!options.second_targets.empty()) throw Error("internal: cross-entropy: two passes have no mixed targets");
   check_output_layer(first, weight, bias, targets);
   check_output_layer(second, weight, bias, targets);
   return loss_with_gradients(

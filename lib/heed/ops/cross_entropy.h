@@ -12,6 +12,11 @@ struct CrossEntropyOptions {
   double label_smoothing = 0;
   /// The factor by which the loss and the gradients are multiplied, for example 1 / number of tokens.
   double scale = 1;
+  /// Mixed targets (mixup, Zhang et al. 2018): the second target of each row, and its share m in 0 ... 1 of the
+  /// target's probability; the first target keeps 1 - m. Both are empty where each row has one target. They must stay
+  /// in memory until the backward pass has ended.
+  std::span<const std::int32_t> second_targets = {};
+  std::span<const float> second_shares = {};
 };
 
 /// The loss of a batch and related counts, as sums over the batch's tokens and not as means, so that the results of
@@ -33,7 +38,8 @@ struct CrossEntropySums {
 
 /// Computes the output layer and the loss as one op: p = softmax(h W^T + b) for each row h of `hidden`, and the result
 /// is scale times the sum over all tokens of (1 - e) (-log p(y)) + e / V sum_v (-log p(v)), where y is the token's
-/// target and e is label_smoothing (label smoothing of Szegedy et al. 2016, as in PyTorch).
+/// target and e is label_smoothing (label smoothing of Szegedy et al. 2016, as in PyTorch). With mixed targets, -log
+/// p(y) is (1 - m) (-log p(y)) + m (-log p(y')), where y' is the second target and m its share.
 ///
 /// Shapes: hidden [N, D], weight [V, D], bias [V] or absent, targets [N] in 0 .. V-1 -> scalar. The op takes the rows
 /// in chunks, so that the logits [N, V] of a whole batch never exist. Throws Error where a target is outside the

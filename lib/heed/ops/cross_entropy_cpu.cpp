@@ -154,20 +154,37 @@ struct RowLoss {
   T normaliser;             // log(sum of exp(logit))
 };
 
+/// The target of a row: one token, or a mixture of two, of which the second has the given share.
+struct RowTarget {
+  std::int64_t token = 0, second = 0;
+  double share = 0;
+};
+
+/// Returns the target of row i.
+RowTarget target_of(std::span<const std::int32_t> targets, const CrossEntropyOptions& options, std::int64_t i) {
+  const auto row = static_cast<std::size_t>(i);
+  if (options.second_targets.empty()) return {targets[row]};
+  return {targets[row], options.second_targets[row], static_cast<double>(options.second_shares[row])};
+}
+
 /// Adds the bias to a row x of logits, and the loss of the row to `sums`. Where `exponentials` is not null, it receives
 /// exp(x - the largest logit); it may be x.
 template <class T>
-RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, std::int64_t target, double smoothing,
+RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, const RowTarget& wanted, double smoothing,
                         CrossEntropySums& sums, T* exponentials = nullptr) {
+  const std::int64_t target = wanted.token;
   RowLoss<T> row;
   T total;
   simd::add_bias_and_scan(x, bias, vocabulary, &row.largest, &total);
   const T target_logit = x[target];
+  const double mixed_logit = wanted.share == 0 ? static_cast<double>(target_logit)
+                                               : (1 - wanted.share) * static_cast<double>(target_logit) +
+                                                     wanted.share * static_cast<double>(x[wanted.second]);
   // Where several words have the highest probability, the word with the lowest id counts as the prediction.
   const bool correct = target_logit == row.largest && std::find(x, x + target, row.largest) == x + target;
   simd::sum_exponentials(exponentials, static_cast<const T*>(x), vocabulary, row.largest, &row.exponentials);
   const double normaliser = static_cast<double>(row.largest) + std::log(static_cast<double>(row.exponentials));
-  const double likelihood = normaliser - static_cast<double>(target_logit);
+  const double likelihood = normaliser - mixed_logit;
   sums.loss += (1 - smoothing) * likelihood +
                smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
   sums.negative_log_likelihood += likelihood;
@@ -179,16 +196,20 @@ RowLoss<T> add_row_loss(T* x, const T* bias, std::int64_t vocabulary, std::int64
 /// Adds the loss of one row x of logits to `sums`. Where `gradient` is true, replaces x by the gradient of
 /// options.scale * loss with respect to the logits, and adds that gradient to `dbias`, if not null.
 template <class T>
-void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, std::int64_t target,
+void cross_entropy_row(T* x, const T* bias, std::int64_t vocabulary, const RowTarget& target,
                        const CrossEntropyOptions& options, bool gradient, T* dbias, CrossEntropySums& sums) {
   const double smoothing = options.label_smoothing, words = static_cast<double>(vocabulary);
   const RowLoss<T> row = add_row_loss(x, bias, vocabulary, target, smoothing, sums, gradient ? x : nullptr);
   if (!gradient) return;
   simd::scale_and_shift(x, vocabulary, static_cast<T>(options.scale / static_cast<double>(row.exponentials)),
                         static_cast<T>(options.scale * smoothing / words), dbias);
-  const T at_target = static_cast<T>(options.scale * (1 - smoothing));
-  x[target] -= at_target;
-  if (dbias) dbias[target] -= at_target;
+  const auto subtract = [&](std::int64_t token, double share) {
+    const T at_target = static_cast<T>(options.scale * (1 - smoothing) * share);
+    x[token] -= at_target;
+    if (dbias) dbias[token] -= at_target;
+  };
+  subtract(target.token, 1 - target.share);
+  if (target.share > 0) subtract(target.second, target.share);
 }
 
 /// Computes logits = h W^T. A row of the logits has the same bits whatever the other rows are.
@@ -277,8 +298,8 @@ void consistent_row(T* x, T* y, const T* bias, std::int64_t vocabulary, std::int
   // The losses of both passes, without gradients, which leaves the logits with the bias in place.
   CrossEntropySums of_x, of_y;
   RowPairTerms<T> terms;
-  terms.normaliser_x = add_row_loss(x, bias, vocabulary, target, options.label_smoothing, of_x).normaliser;
-  terms.normaliser_y = add_row_loss(y, bias, vocabulary, target, options.label_smoothing, of_y).normaliser;
+  terms.normaliser_x = add_row_loss(x, bias, vocabulary, {target}, options.label_smoothing, of_x).normaliser;
+  terms.normaliser_y = add_row_loss(y, bias, vocabulary, {target}, options.label_smoothing, of_y).normaliser;
   simd::add_divergences(static_cast<const T*>(x), static_cast<const T*>(y), vocabulary, &terms);
   sums.loss +=
       (of_x.loss + of_y.loss) / 2 + consistency / 4 * (static_cast<double>(terms.pq) + static_cast<double>(terms.qp));
@@ -315,7 +336,7 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
     products.project(chunk, logits);
     for (std::int64_t r = 0; r < count; ++r) {
       cross_entropy_row(logits.full.row(r), static_cast<const T*>(bias.data()), vocabulary,
-                        targets[static_cast<std::size_t>(begin + r)], options, gradient, dbias.data(), sums);
+                        target_of(targets, options, begin + r), options, gradient, dbias.data(), sums);
       products.round(logits, r);
     }
     products.propagate(chunk, logits, rows_of(dhidden, begin, count));
