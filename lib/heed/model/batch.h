@@ -38,6 +38,9 @@ struct PackedIds {
 /// A batch of sentence pairs for training with teacher forcing: the decoder reads the correct target tokens, target_in,
 /// and learns to predict the next token at each position, target_out. target_in.offsets are the boundaries of the
 /// sequences in target_out, too.
+///
+/// The source of an image model is an image (nn/patch_embedding.h, with kReservedIds as the first id), also followed by
+/// </s>. A classifier's target is a single class (model/image_classifier.h).
 struct Batch {
   PackedIds source;     ///< the source token ids, which the encoder reads; each sequence ends with </s>
   PackedIds target_in;  ///< the target token ids that the decoder reads; each sequence starts with <s>
@@ -47,12 +50,18 @@ struct Batch {
   /// The links of the word alignments, for guided alignment: target positions (queries) and the source positions (keys)
   /// that they come from. Empty where the examples have no alignments.
   std::vector<AttentionLink> alignment = {};
+  /// For each element of target_out, a second target and its share in 0 ... 1, for images that are mixtures of two.
+  /// Empty where each target is one.
+  std::vector<std::int32_t> second_targets = {};
+  std::vector<float> second_shares = {};
 
   void clear() {
     source.clear();
     target_in.clear();
     target_out.clear();
     alignment.clear();
+    second_targets.clear();
+    second_shares.clear();
   }
   /// Adds a sentence pair: `source_ids` and `target_ids` are ids without `<s>` and `</s>`. The function adds `</s>`
   /// after the source, `<s>` before the target input and `</s>` after the target output.
@@ -65,6 +74,15 @@ struct Batch {
     target_in.end_sequence();
     target_out.insert(target_out.end(), target_ids.begin(), target_ids.end());
     target_out.push_back(kEndId);
+  }
+  /// Adds an image with its class. `samples` are the ids of the image, without </s>.
+  void add_classified(std::span<const std::int32_t> samples, std::int32_t label) {
+    source.ids.insert(source.ids.end(), samples.begin(), samples.end());
+    source.ids.push_back(kEndId);
+    source.end_sequence();
+    target_in.ids.push_back(kStartId);
+    target_in.end_sequence();
+    target_out.push_back(label);
   }
   int sequences() const { return source.sequences(); }
 };

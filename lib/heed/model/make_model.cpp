@@ -3,6 +3,7 @@
 #include "heed/model/parallel_transformer.h"
 #include "heed/model/rnn.h"
 #include "heed/model/transformer.h"
+#include "heed/model/vit.h"
 
 namespace heed {
 namespace {
@@ -21,6 +22,15 @@ std::unique_ptr<const Model<T>> make(const RnnConfig& config) {
 template <class T>
 std::unique_ptr<const Model<T>> make(const RnnAttentionConfig& config) {
   return std::make_unique<RnnAttention<T>>(config);
+}
+
+template <class T>
+std::unique_ptr<const Model<T>> make(const VitConfig& config) {
+  return std::make_unique<Vit<T>>(config);
+}
+template <class T>
+std::unique_ptr<const Model<T>> make(const VitCaptionConfig& config) {
+  return std::make_unique<VitCaption<T>>(config);
 }
 
 }  // namespace

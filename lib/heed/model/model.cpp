@@ -43,7 +43,10 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
   const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
   const bool twice = options.consistency > 0 && graph.recording();
   CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
-  const CrossEntropyOptions entropy_options{.label_smoothing = options.label_smoothing, .scale = options.scale};
+  const CrossEntropyOptions entropy_options{.label_smoothing = options.label_smoothing,
+                                            .scale = options.scale,
+                                            .second_targets = batch.second_targets,
+                                            .second_shares = batch.second_shares};
   const double scale = twice ? options.scale / 2 : options.scale;
   const Predictions<T> first = predictions(graph, batch, scale, guided ? &trace : nullptr);
   const Variable<T> weight = output_weight(graph), bias = output_bias(graph);

@@ -40,6 +40,16 @@ ModelConfig preset(Task task) {
       config.decoder_autoreg = DecoderAutoreg::none;
       return config;
     }
+    case Task::vit_tiny_4:
+      return VitConfig(VitSize::tiny_4);
+    case Task::vit_small_16:
+      return VitConfig(VitSize::small_16);
+    case Task::vit_base_16:
+      return VitConfig(VitSize::base_16);
+    case Task::vit_large_16:
+      return VitConfig(VitSize::large_16);
+    case Task::vit_caption:
+      return VitCaptionConfig();
   }
   throw Error("internal: unknown task");
 }
@@ -80,6 +90,21 @@ std::string unmet_need(const ModelConfig& config, std::string_view option) {
 
 std::optional<int> longest_sequence(const ModelConfig& config) {
   return std::visit([](const auto& c) { return c.longest_sequence(); }, config);
+}
+
+const ImageInput* image_input(const ModelConfig& config) {
+  return std::visit(
+      [](const auto& c) -> const ImageInput* {
+        if constexpr (requires { c.image; })
+          return &c.image;
+        else
+          return nullptr;
+      },
+      config);
+}
+
+bool is_classifier(const ModelConfig& config) {
+  return image_input(config) && !std::holds_alternative<VitCaptionConfig>(config);
 }
 
 bool is_parallel(const ModelConfig& config) {

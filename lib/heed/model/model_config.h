@@ -11,6 +11,7 @@
 #include "heed/config/fields.h"
 #include "heed/model/rnn_config.h"
 #include "heed/model/transformer_config.h"
+#include "heed/model/vit_config.h"
 
 namespace heed {
 
@@ -28,7 +29,7 @@ namespace heed {
 ///
 /// This file needs no kernels, so that a program that reads only text models from checkpoints starts fast. make_model()
 /// in model/make_model.h makes the model.
-using ModelConfig = std::variant<TransformerConfig, RnnConfig, RnnAttentionConfig>;
+using ModelConfig = std::variant<TransformerConfig, RnnConfig, RnnAttentionConfig, VitConfig, VitCaptionConfig>;
 
 /// The values of the option --task of `train`. Each names an architecture with its sizes.
 enum class Task {
@@ -39,17 +40,31 @@ enum class Task {
   transformer_big,
   rnn,
   rnn_attention,
-  nat
+  nat,
+  vit_tiny_4,
+  vit_small_16,
+  vit_base_16,
+  vit_large_16,
+  vit_caption
 };
 constexpr Task kDefaultTask = Task::transformer_base;
 
 template <>
 struct EnumNames<Task> {
-  static constexpr std::pair<Task, std::string_view> values[] = {
-      {Task::transformer_tiny, "transformer-tiny"},   {Task::transformer_mini, "transformer-mini"},
-      {Task::transformer_small, "transformer-small"}, {Task::transformer_base, "transformer-base"},
-      {Task::transformer_big, "transformer-big"},     {Task::rnn, "rnn"},
-      {Task::rnn_attention, "rnn-attention"},         {Task::nat, "nat"}};
+  static constexpr std::pair<Task, std::string_view> values[] = {{Task::transformer_tiny, "transformer-tiny"},
+                                                                 {Task::transformer_mini, "transformer-mini"},
+                                                                 {Task::transformer_small, "transformer-small"},
+                                                                 {Task::transformer_base, "transformer-base"},
+                                                                 {Task::transformer_big, "transformer-big"},
+                                                                 {Task::rnn, "rnn"},
+                                                                 {Task::rnn_attention, "rnn-attention"},
+                                                                 {Task::nat, "nat"},
+                                                                 {Task::vit_tiny_4, "vit-tiny/4"},
+                                                                 {Task::vit_tiny_4, "vit"},
+                                                                 {Task::vit_small_16, "vit-s/16"},
+                                                                 {Task::vit_base_16, "vit-b/16"},
+                                                                 {Task::vit_large_16, "vit-l/16"},
+                                                                 {Task::vit_caption, "vit-caption"}};
 };
 
 /// Returns the config that a task stands for, without vocabulary sizes.
@@ -72,6 +87,10 @@ const VocabularySizes& vocabulary_sizes(const ModelConfig& config);
 std::string unmet_need(const ModelConfig& config, std::string_view option);
 /// Returns the greatest number of tokens in a sequence that the model accepts; nothing when it accepts any number.
 std::optional<int> longest_sequence(const ModelConfig& config);
+/// Returns how the model reads images; null if it reads text.
+const ImageInput* image_input(const ModelConfig& config);
+/// Returns whether the model gives its source one of several labels, instead of writing a text.
+bool is_classifier(const ModelConfig& config);
 /// Returns whether the model predicts all positions of a target at once.
 bool is_parallel(const ModelConfig& config);
 /// Describes a model with this number of parameters: "Transformer with 12,345,678 parameters (3 + 3 layers, width

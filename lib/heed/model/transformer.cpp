@@ -19,9 +19,9 @@ Variable<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
 }  // namespace
 
 template <class T>
-Transformer<T>::Transformer(const TransformerConfig& c)
-    : Model<T>(c),
-      config_(std::get<TransformerConfig>(Model<T>::config_)),
+Transformer<T>::Transformer(const TransformerConfig& c, const ModelConfig& whole, bool reads_tokens)
+    : Model<T>(whole),
+      config_(c),
       encoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.normalization, c.norm_epsilon, c.dropout),
       decoder_norms_(c.dim_emb, c.norm == NormPlacement::pre, c.normalization, c.norm_epsilon, c.dropout) {
   c.validate();
@@ -30,7 +30,8 @@ Transformer<T>::Transformer(const TransformerConfig& c)
     return layout_.add(std::string("embeddings/") + name + "/weight", {size, c.dim_emb}, normal);
   };
   const bool all = c.tied_embeddings == TiedEmbeddings::all;
-  const ParameterId source = add_embedding(all ? "shared" : "source", c.source_vocabulary);
+  const ParameterId source =
+      reads_tokens ? add_embedding(all ? "shared" : "source", c.source_vocabulary) : ParameterId();
   const ParameterId target = all ? source : add_embedding("target", c.target_vocabulary);
   ParameterId positions;
   std::shared_ptr<const SinusoidTable<T>> sinusoids;
@@ -69,7 +70,7 @@ void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, in
     if (owner == i)
       layers.emplace_back(layout_, norms, config_, i);
     else
-      layers.emplace_back(layers[static_cast<std::size_t>(owner)], norms, i);
+      layers.emplace_back(layers[static_cast<std::size_t>(owner)], norms, config_, i);
   }
 }
 
@@ -89,11 +90,17 @@ std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedO
 }
 
 template <class T>
-EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace) const {
+typename Transformer<T>::SourceTokens Transformer<T>::embed_source(Graph<T>& graph, const PackedIds& source) const {
   const PackedOffsets packed = source.packed();
   graph.set_rows(packed);
-  ResidualStream<T> stream =
-      encoder_norms_.start(graph, (*source_embedding_)(graph, source.ids, positions(graph, packed), packed.longest()));
+  return {(*source_embedding_)(graph, source.ids, positions(graph, packed), packed.longest()), packed};
+}
+
+template <class T>
+EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source, Trace<T>* trace) const {
+  const auto [embedded, packed] = embed_source(graph, source);
+  graph.set_rows(packed);
+  ResidualStream<T> stream = encoder_norms_.start(graph, embedded);
   // In inference, all layers write their outputs to the memory of the stream, so that outputs that are read later are
   // copied.
   const bool keeps = config_.cross_attention != CrossAttention::last;
@@ -103,7 +110,7 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
     encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
     if (keeps) outputs[static_cast<std::int64_t>(i)] = graph.recording() ? stream.input : copy_of(graph, stream.input);
   }
-  return {stream.input, outputs.span()};
+  return {stream.input, packed, outputs.span()};
 }
 
 template <class T>
@@ -156,7 +163,7 @@ template <class T>
 Variable<T> Transformer<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace) const {
   const EncoderOutput<T> encoded = encode(graph, batch.source, trace);
   const PackedOffsets target = batch.target_in.packed();
-  return decode(graph, encoded, batch.target_in.ids, {target, target, batch.source.packed()}, trace);
+  return decode(graph, encoded, batch.target_in.ids, {target, target, encoded.tokens}, trace);
 }
 
 template <class T>
@@ -181,7 +188,7 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 template <class T>
 std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std::int64_t positions) const {
   std::vector<PositionTable> out;
-  source_embedding_->add_tables(graph, positions, out);
+  if (source_embedding_->weight()) source_embedding_->add_tables(graph, positions, out);
   // Rotations are the same in both stacks, which other terms are not.
   const bool same = config_.positions == PositionEncoding::rotary && config_.decoder_attends();
   using enum PositionTable::Stack;
@@ -201,9 +208,8 @@ std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
 }
 
 template <class T>
-void Transformer<T>::start(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source,
-                           DecoderCache<T>& cache) const {
-  cache.begin(source);
+void Transformer<T>::start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const {
+  cache.begin(encoded.tokens);
   for (std::size_t i = 0; i < decoder_layers_.size(); ++i) {
     const InferenceScope scope(graph);
     cache.set_memory(static_cast<int>(i), decoder_layers_[i].project_memory(graph, encoded).value);
@@ -252,7 +258,7 @@ class TransformerState : public DecoderState<T> {
       : model_(model), cache_(model.make_cache(precision)) {}
 
   void start(Graph<T>& graph, const PackedIds& source) override {
-    model_.start(graph, model_.encode(graph, source), source.packed(), cache_);
+    model_.start(graph, model_.encode(graph, source), cache_);
   }
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens) override {
     return model_.step(graph, tokens, cache_);

@@ -23,7 +23,7 @@ class Transformer : public Model<T> {
  public:
   /// Defines the names and shapes of all parameters of a model with this config. Throws UsageError if fields of the
   /// config contradict each other.
-  explicit Transformer(const TransformerConfig& config);
+  explicit Transformer(const TransformerConfig& config) : Transformer(config, config, true) {}
 
   Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
   std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
@@ -52,9 +52,9 @@ class Transformer : public Model<T> {
             config_.decoder_autoreg != DecoderAutoreg::self_attention};
   }
   /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `encoded` is the output of
-  /// encode(), with the sentence offsets `source`; the cross-attention keys and values of each layer are computed from
+  /// encode(); the cross-attention keys and values of each layer are computed from
   /// it and stored in the cache.
-  void start(Graph<T>& graph, const EncoderOutput<T>& encoded, PackedOffsets source, DecoderCache<T>& cache) const;
+  void start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const;
   /// Decodes one step: reads one more input token for each of the R rows (hypotheses) of the cache. `tokens` is [R].
   /// Returns the decoder's output [R, D], for model width D.
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
@@ -66,8 +66,21 @@ class Transformer : public Model<T> {
                           DecoderCache<T>& cache) const;
 
  protected:
+  /// The input of the encoder: the embedded tokens [S, D] of the sources, and the tokens of each source.
+  struct SourceTokens {
+    Variable<T> embedded;
+    PackedOffsets tokens;
+  };
+
+  /// Defines the parameters of a Transformer. `whole` is the config of the model, of which the Transformer may be a
+  /// part; `reads_tokens` is false if embed_source() does not look up the ids of a source vocabulary.
+  Transformer(const TransformerConfig& config, const ModelConfig& whole, bool reads_tokens);
+
+  /// Returns what the encoder reads of the sources.
+  virtual SourceTokens embed_source(Graph<T>& graph, const PackedIds& source) const;
+
   using Model<T>::layout_;
-  const TransformerConfig& config_;         // the config in the base class
+  const TransformerConfig config_;
   std::optional<LengthPredictor> lengths_;  // where the model predicts the lengths of targets
 
  private:

@@ -90,6 +90,9 @@ struct TransformerConfig : VocabularySizes {
   double dropout = 0.1;          ///< dropout probability on embeddings and on the output of every sublayer
   double attention_dropout = 0;  ///< dropout probability on attention weights
   double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
+  /// The probability that a sequence leaves a sublayer of a stack's last layer out; it rises linearly from 0 at the
+  /// first layer (stochastic depth, Huang et al. 2016).
+  double stochastic_depth = 0;
 
   CrossAttention cross_attention = CrossAttention::last;
   /// For each layer of the encoder, and of the decoder, the number of the layer whose parameters the layer has, counted
@@ -160,6 +163,12 @@ struct TransformerConfig : VocabularySizes {
           {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
     visit(ffn_dropout,
           {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+    visit(stochastic_depth, {.name = "stochastic-depth",
+                             .help = "probability that a sentence leaves a sublayer of the last layers out",
+                             .value = "P",
+                             .min = 0,
+                             .max = 0.99,
+                             .later = true});
     visit(cross_attention,
           {.name = "cross-attention",
            .help = "encoder layers that the decoder reads: the last; each layer its counterpart; a learned mix",
@@ -213,6 +222,10 @@ struct TransformerConfig : VocabularySizes {
   /// positions or of fixed ones; nothing when it accepts any number.
   std::optional<int> longest_sequence() const;
 
+  /// Returns the probability that a sequence leaves a sublayer of layer `index`, from 0, of `depth` layers out.
+  double left_out(int index, int depth) const {
+    return depth > 1 ? stochastic_depth * index / (depth - 1) : stochastic_depth;
+  }
   /// Returns the index, from 0, of the layer whose parameters the layer `index` of the encoder or decoder has.
   int parameters_of_layer(int index) const {
     return tied_layers.empty() ? index : tied_layers[static_cast<std::size_t>(index)] - 1;

@@ -41,6 +41,7 @@ AutoregressiveSublayer make_autoregression(ParameterLayout& layout, const Transf
 
 EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
+      left_out_(c.left_out(index, c.enc_depth)),
       self_attention_(layout, layer_name("encoder", index) + "/self_attention", c.dim_emb, c.heads, c.attention_dropout,
                       c.attention, relative_distance(c)),
       feed_forward_(layout, layer_name("encoder", index) + "/feed_forward", c.dim_emb, c.dim_ffn, c.ffn_activation,
@@ -49,10 +50,12 @@ EncoderLayer::EncoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
   norms.add(layout, layer_name("encoder", index) + "/feed_forward_norm");
 }
 
-EncoderLayer::EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index) : EncoderLayer(owner) {
+EncoderLayer::EncoderLayer(const EncoderLayer& owner, NormChain& norms, const TransformerConfig& c, int index)
+    : EncoderLayer(owner) {
   constexpr std::size_t kSublayers = 2;
   norms.repeat(kSublayers * static_cast<std::size_t>(owner.index_), kSublayers);
   index_ = index;
+  left_out_ = c.left_out(index, c.enc_depth);
 }
 
 template <class T>
@@ -62,10 +65,11 @@ void EncoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
     const InferenceScope scope(graph);
     norms.advance(graph, stream,
                   self_attention_.self_attention(graph, stream.input, source, false,
-                                                 {trace, AttentionKind::encoder, index_}, positions));
+                                                 {trace, AttentionKind::encoder, index_}, positions),
+                  left_out_);
   }
   const InferenceScope scope(graph);
-  norms.advance(graph, stream, feed_forward_(graph, stream.input));
+  norms.advance(graph, stream, feed_forward_(graph, stream.input), left_out_);
 }
 
 void EncoderLayer::add_products(std::vector<Product>& products) const {
@@ -76,6 +80,7 @@ void EncoderLayer::add_products(std::vector<Product>& products) const {
 
 DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& c, int index)
     : index_(index),
+      left_out_(c.left_out(index, c.dec_depth)),
       causal_(!c.is_parallel()),
       source_(c.cross_attention),
       autoregression_(make_autoregression(layout, c, index)),
@@ -90,10 +95,12 @@ DecoderLayer::DecoderLayer(ParameterLayout& layout, NormChain& norms, const Tran
   norms.add(layout, layer_name("decoder", index) + "/feed_forward_norm");
 }
 
-DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index) : DecoderLayer(owner) {
+DecoderLayer::DecoderLayer(const DecoderLayer& owner, NormChain& norms, const TransformerConfig& c, int index)
+    : DecoderLayer(owner) {
   constexpr std::size_t kSublayers = 3;
   norms.repeat(kSublayers * static_cast<std::size_t>(owner.index_), kSublayers);
   index_ = index;
+  left_out_ = c.left_out(index, c.dec_depth);
 }
 
 template <class T>
@@ -105,20 +112,23 @@ void DecoderLayer::forward(Graph<T>& graph, const NormChain& norms, ResidualStre
     if (const auto* attention = std::get_if<MultiHeadAttention>(&autoregression_))
       norms.advance(graph, stream,
                     attention->self_attention(graph, stream.input, offsets.target, causal_,
-                                              {trace, AttentionKind::decoder, index_}, positions));
+                                              {trace, AttentionKind::decoder, index_}, positions),
+                    left_out_);
     else if (const auto* average = std::get_if<AverageAttention>(&autoregression_))
-      norms.advance(graph, stream, (*average)(graph, stream.input, offsets.target));
+      norms.advance(graph, stream, (*average)(graph, stream.input, offsets.target), left_out_);
     else
-      norms.advance(graph, stream, std::get<SimpleRecurrentUnit>(autoregression_)(graph, stream.input, offsets.target));
+      norms.advance(graph, stream, std::get<SimpleRecurrentUnit>(autoregression_)(graph, stream.input, offsets.target),
+                    left_out_);
   }
   {
     const InferenceScope scope(graph);
     norms.advance(graph, stream,
                   cross_attention_.cross_attention(graph, stream.input, memory, offsets.queries, offsets.source,
-                                                   {trace, AttentionKind::cross, index_}));
+                                                   {trace, AttentionKind::cross, index_}),
+                  left_out_);
   }
   const InferenceScope scope(graph);
-  norms.advance(graph, stream, feed_forward_(graph, stream.input));
+  norms.advance(graph, stream, feed_forward_(graph, stream.input), left_out_);
 }
 
 template <class T>

@@ -22,7 +22,7 @@ class EncoderLayer {
  public:
   EncoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
   /// Creates a layer that has the parameters of the layer `owner`.
-  EncoderLayer(const EncoderLayer& owner, NormChain& norms, int index);
+  EncoderLayer(const EncoderLayer& owner, NormChain& norms, const TransformerConfig& config, int index);
 
   /// Runs the layer on `stream`, the residual stream [S, D] of S source tokens and D columns, and leaves the result in
   /// `stream`. `positions` is what the self-attention layers share, and `source` gives the offsets of the sentences in
@@ -40,6 +40,7 @@ class EncoderLayer {
 
  private:
   int index_;
+  double left_out_;  // the probability that a sequence leaves a sublayer out
   MultiHeadAttention self_attention_;
   FeedForward feed_forward_;
 };
@@ -47,7 +48,8 @@ class EncoderLayer {
 /// The encoder's output, as the decoder's cross-attention reads it. Shapes: S source tokens, D columns.
 template <class T>
 struct EncoderOutput {
-  Variable<T> last;  ///< [S, D]: the output of the encoder
+  Variable<T> last;      ///< [S, D]: the output of the encoder
+  PackedOffsets tokens;  ///< the S tokens of each source, in memory that outlives the output
   /// The output [S, D] of each encoder layer, in memory of the arena; empty if the decoder reads the last layer alone.
   /// The output of a layer is what the next layer reads, and of the last layer the output of the encoder. With
   /// pre-norm, it is therefore normalised: by the first normalisation of the next layer, or by the one at the end.
@@ -72,7 +74,7 @@ class DecoderLayer {
  public:
   DecoderLayer(ParameterLayout& layout, NormChain& norms, const TransformerConfig& config, int index);
   /// Creates a layer that has the parameters of the layer `owner`.
-  DecoderLayer(const DecoderLayer& owner, NormChain& norms, int index);
+  DecoderLayer(const DecoderLayer& owner, NormChain& norms, const TransformerConfig& config, int index);
 
   /// Computes this layer's cross-attention keys and values [S, 2D] from the output of the encoder.
   template <class T>
@@ -109,6 +111,7 @@ class DecoderLayer {
                                   DecoderCache<T>& cache) const;
 
   int index_;
+  double left_out_;  // the probability that a sequence leaves a sublayer out
   bool causal_;
   CrossAttention source_;
   ParameterId mix_;  // [encoder layers]: the logits of the weights of CrossAttention::mix

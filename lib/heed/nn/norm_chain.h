@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "heed/nn/norm.h"
+#include "heed/ops/stochastic_depth.h"
 
 namespace heed {
 
@@ -58,15 +59,17 @@ class NormChain {
   /// Adds the output `branch` of a sublayer to the residual stream. In training the sum overwrites the value of
   /// `branch`, so no backward pass may read that value. (The backward pass of a ReLU does read its result, so a ReLU
   /// must not compute `branch`.) In inference the stream is updated in its own memory, so that a whole stack needs the
-  /// memory of one sublayer only.
+  /// memory of one sublayer only. In training, `left_out` is the probability that a sequence leaves the sublayer out
+  /// (stochastic depth).
   template <class T>
-  void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch) const {
+  void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch, double left_out = 0) const {
     const Norm& norm = norms_[static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0)];
     if (!graph.recording()) {
       norm.add_in_place(graph, stream.residual.value, branch.value, stream.input.value);
       return;
     }
-    const ResidualNorm<T> out = norm.add(graph, stream.residual, branch, dropout_, branch.value);
+    const Variable<T> kept = stochastic_depth(graph, branch, left_out);
+    const ResidualNorm<T> out = norm.add(graph, stream.residual, kept, dropout_, kept.value);
     stream.residual = pre_ ? out.sum : out.normed;
     stream.input = out.normed;
   }

@@ -8,7 +8,8 @@ ModelConfig ModelOptions::resolve(std::int64_t source_vocabulary, std::int64_t t
       [&](auto& chosen) {
         chosen.source_vocabulary = source_vocabulary;
         chosen.target_vocabulary = target_vocabulary;
-        if (tied_embeddings_all) chosen.tied_embeddings = TiedEmbeddings::all;
+        if constexpr (requires { chosen.tied_embeddings; })
+          if (tied_embeddings_all) chosen.tied_embeddings = TiedEmbeddings::all;
       },
       out);
   validate(out);

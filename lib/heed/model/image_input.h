@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/config/fields.h"
+#include "heed/image/resize.h"
+#include "heed/nn/patch_embedding.h"
+#include "heed/text/strings/vocabulary.h"
+
+namespace heed {
+
+/// The images that a model reads, and how any image becomes one of them: part of the configs of image models, and thus
+/// stored in their checkpoints.
+struct ImageInput {
+  int size = 224;  ///< width and height in pixels
+  int channels = 3;
+  /// For each channel, the mean and the standard deviation by which samples are normalised, of numbers in 0 ... 1.
+  /// Empty: those of ImageNet, or 0.5 for grey images.
+  std::vector<double> mean, deviation;
+  ImageFit fit = ImageFit::crop;
+  double crop_fraction = 0.875;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit(size, {.name = "image-size",
+                 .help = "width and height of the images that the model reads, in pixels; others are scaled",
+                 .value = "N",
+                 .min = 1,
+                 .max = 4096,
+                 .preset = true});
+    visit(channels, {.name = "image-channels",
+                     .help = "3: read images as red, green and blue; 1: as grey",
+                     .value = "N",
+                     .min = 1,
+                     .max = 3});
+    visit(mean, {.name = "image-mean",
+                 .help = "mean of each channel, 0..1, which is subtracted (if not given: that of ImageNet, grey 0.5)",
+                 .value = "X",
+                 .min = -10,
+                 .max = 10});
+    visit(deviation, {.name = "image-deviation",
+                      .help = "standard deviation of each channel, by which pixels are divided (likewise)",
+                      .value = "X",
+                      .min = 1e-6,
+                      .max = 10});
+    visit(fit, {.name = "image-fit",
+                .help = "other images: scale the shorter side and crop the centre; or stretch both sides"});
+    visit(crop_fraction, {.name = "image-crop",
+                          .help = "part of the shorter side that --image-fit crop keeps",
+                          .value = "F",
+                          .min = 0.05,
+                          .max = 1});
+  }
+
+  /// Throws UsageError where a number of channels is impossible, or a mean or deviation does not fit the channels.
+  void validate() const;
+  /// Describes the images: "images of 32 x 32".
+  std::string describe() const;
+  /// Returns how the images are stored in a batch: sample v is the id kReservedIds + v, which is a piece of
+  /// TextModel::of_images().
+  PixelFormat format() const;
+};
+
+/// The number of source pieces of every image model: the reserved ones, and one for each value of a byte.
+constexpr std::int64_t kImageVocabulary = kReservedIds + 256;
+
+}  // namespace heed

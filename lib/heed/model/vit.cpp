@@ -1,0 +1,81 @@
+#include "heed/model/vit.h"
+
+#include "heed/ops/dropout.h"
+#include "heed/ops/parts.h"
+#include "heed/ops/sequence_mean.h"
+
+namespace heed {
+
+template <class T>
+Vit<T>::Vit(const VitConfig& config)
+    : ImageClassifier<T>(config),
+      vit_(config),
+      norms_(config.dim_emb, true, Normalization::layer, config.norm_epsilon, config.dropout) {
+  config.validate();
+  ParameterLayout& layout = this->layout_;
+  embedding_.emplace(layout, "encoder", config.image.format(), config.image.size, config.patch, config.dim_emb,
+                     config.pooling == ImagePooling::class_token);
+  const TransformerConfig layers = config.layers(config.norm_epsilon);
+  for (int i = 0; i < config.enc_depth; ++i) layers_.emplace_back(layout, norms_, layers, i);
+  norms_.add(layout, "encoder/norm");
+  this->add_output(config.dim_emb);
+}
+
+template <class T>
+Variable<T> Vit<T>::features(Graph<T>& graph, const PackedIds& images, Trace<T>* trace) const {
+  const Variable<T> embedded = (*embedding_)(graph, images.ids, images.packed());
+  const PackedOffsets tokens = embedding_->token_offsets(graph, images.packed());
+  graph.set_rows(tokens);
+  ResidualStream<T> stream = norms_.start(graph, dropout(graph, embedded, vit_.dropout));
+  for (const EncoderLayer& layer : layers_) layer.forward(graph, norms_, stream, {}, tokens, trace);
+  if (vit_.pooling == ImagePooling::mean) return sequence_mean(graph, stream.input, tokens);
+  return gather_rows<T>(graph, stream.input, tokens.offsets.first(tokens.offsets.size() - 1));
+}
+
+template <class T>
+std::vector<Product> Vit<T>::products() const {
+  std::vector<Product> out{embedding_->product({.side = TokenSide::source, .in_encoder = true})};
+  for (const EncoderLayer& layer : layers_) layer.add_products(out);
+  return out;
+}
+
+template <class T>
+std::vector<AttentionLayers> Vit<T>::attention_layers() const {
+  return {{AttentionKind::encoder, vit_.enc_depth, vit_.heads, vit_.dim_emb, vit_.attention_dropout}};
+}
+
+template <class T>
+std::vector<PositionTable> Vit<T>::position_tables(Graph<T>& graph, std::int64_t) const {
+  return {embedding_->position_table(graph)};
+}
+
+template <class T>
+VitCaption<T>::VitCaption(const VitCaptionConfig& config)
+    : Transformer<T>(config.transformer(), config, false),
+      caption_(config),
+      embedding_(this->layout_, "encoder", config.image.format(), config.image.size, config.patch, config.dim_emb,
+                 false) {
+  config.validate();
+}
+
+template <class T>
+typename Transformer<T>::SourceTokens VitCaption<T>::embed_source(Graph<T>& graph, const PackedIds& images) const {
+  const Variable<T> embedded = embedding_(graph, images.ids, images.packed());
+  const PackedOffsets tokens = embedding_.token_offsets(graph, images.packed());
+  graph.set_rows(tokens);
+  return {dropout(graph, embedded, caption_.dropout), tokens};
+}
+
+template <class T>
+std::vector<Product> VitCaption<T>::products() const {
+  std::vector<Product> out{embedding_.product({.side = TokenSide::source, .in_encoder = true})};
+  for (const Product& product : Transformer<T>::products()) out.push_back(product);
+  return out;
+}
+
+template class Vit<float>;
+template class Vit<double>;
+template class VitCaption<float>;
+template class VitCaption<double>;
+
+}  // namespace heed

@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "heed/model/image_input.h"
+#include "heed/model/transformer_config.h"
+
+namespace heed {
+
+/// What a vision Transformer makes of its last layer's tokens before the output layer: the class token, or the mean of
+/// all patches, without a class token.
+enum class ImagePooling { class_token, mean };
+
+template <>
+struct EnumNames<ImagePooling> {
+  static constexpr std::pair<ImagePooling, std::string_view> values[] = {{ImagePooling::class_token, "class-token"},
+                                                                         {ImagePooling::mean, "mean"}};
+};
+
+/// The sizes of a vision Transformer that have a name; kVitSizes in vit_config.cpp lists them.
+enum class VitSize { tiny_4, small_16, base_16, large_16 };
+
+/// The encoder of a vision Transformer.
+struct VitEncoder {
+  ImageInput image;
+  int patch = 16;
+  std::int64_t dim_emb = 0;
+  int enc_depth = 0, heads = 0;
+  std::int64_t dim_ffn = 0;
+  double dropout = 0;            ///< dropout probability on embeddings and on the output of every sublayer
+  double attention_dropout = 0;  ///< dropout probability on attention weights
+  double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
+  /// The probability that the last layer's sublayers are left out for an image; it rises linearly from 0 at the first.
+  double stochastic_depth = 0;
+
+  template <class Visitor>
+  void option_fields(Visitor& visit) {
+    image.fields(visit);
+    visit(patch, {.name = "patch-size",
+                  .help = "width and height of the patches into which an image is cut, in pixels",
+                  .value = "N",
+                  .min = 1,
+                  .max = 1024,
+                  .preset = true});
+    visit(dim_emb, {.name = "dim-emb",
+                    .help = "width of embeddings and layers",
+                    .value = "N",
+                    .min = 1,
+                    .max = kMostWidth,
+                    .preset = true});
+    visit(enc_depth,
+          {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024, .preset = true});
+    visit(
+        heads,
+        {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024, .preset = true});
+    visit(dim_ffn, {.name = "transformer-dim-ffn",
+                    .help = "width of the feed-forward layer",
+                    .value = "N",
+                    .min = 1,
+                    .max = kMostWidth,
+                    .preset = true});
+    visit(dropout, {.name = "dropout",
+                    .help = "dropout on embeddings and on the output of each sublayer",
+                    .value = "P",
+                    .min = 0,
+                    .max = 0.99});
+    visit(attention_dropout,
+          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
+    visit(ffn_dropout,
+          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+    visit(stochastic_depth, {.name = "stochastic-depth",
+                             .help = "probability that a sublayer of the last layer is left out for an image",
+                             .value = "P",
+                             .min = 0,
+                             .max = 0.99});
+  }
+
+  /// Returns the config of the layers, pre-norm with GELU, as a Transformer's encoder has.
+  TransformerConfig layers(double norm_epsilon) const;
+  /// Returns the probability that a sublayer of the layer `index`, from 0, is left out for an image.
+  double stochastic_depth_of(int index) const {
+    return enc_depth > 1 ? stochastic_depth * index / (enc_depth - 1) : stochastic_depth;
+  }
+  /// Throws UsageError where the patches do not fit the images, or the heads do not fit the width.
+  void validate() const;
+  std::string describe() const;
+};
+
+/// The complete definition of a vision Transformer that classifies images (Dosovitskiy et al. 2021). The target
+/// vocabulary has the labels; the number of classes is its size without the reserved pieces.
+struct VitConfig : VocabularySizes, VitEncoder {
+  static constexpr std::string_view kArchitecture = "vit", kName = "Vision Transformer";
+
+  ImagePooling pooling = ImagePooling::class_token;
+  double norm_epsilon = 1e-6;
+
+  explicit VitConfig(VitSize size = VitSize::tiny_4);
+
+  template <class Visitor>
+  void option_fields(Visitor& visit) {
+    VitEncoder::option_fields(visit);
+    visit(pooling, {.name = "image-pooling",
+                    .help = "what the output layer reads: the class token, or the mean of all patches"});
+  }
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    VocabularySizes::fields(visit);
+    option_fields(visit);
+    visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
+  }
+
+  std::optional<int> longest_sequence() const { return {}; }
+  bool is_parallel() const { return false; }
+  std::string unmet_need(std::string_view option) const;
+  void validate() const { VitEncoder::validate(); }
+  std::string describe() const;
+};
+
+/// The complete definition of a model that describes images: the encoder of a vision Transformer, all of whose tokens
+/// the decoder of a Transformer reads.
+struct VitCaptionConfig : VocabularySizes, VitEncoder {
+  static constexpr std::string_view kArchitecture = "vit-caption", kName = "Vision Transformer with a text decoder";
+
+  int dec_depth = 2;
+  TiedEmbeddings tied_embeddings = TiedEmbeddings::decoder;
+  double norm_epsilon = 1e-6;
+
+  VitCaptionConfig();
+
+  template <class Visitor>
+  void option_fields(Visitor& visit) {
+    VitEncoder::option_fields(visit);
+    visit(dec_depth, {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024});
+    visit(tied_embeddings, {.name = "tied-embeddings",
+                            .help = "share one weight: none; decoder's embedding and output layer",
+                            .implicit = "decoder"});
+  }
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit.section("Model");
+    VocabularySizes::fields(visit);
+    option_fields(visit);
+    visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
+  }
+
+  /// Returns the config of the Transformer whose encoder reads the image's tokens.
+  TransformerConfig transformer() const;
+  std::optional<int> longest_sequence() const { return {}; }
+  bool is_parallel() const { return false; }
+  std::string unmet_need(std::string_view option) const;
+  void validate() const;
+  std::string describe() const;
+};
+
+}  // namespace heed
