@@ -88,14 +88,15 @@ std::int64_t most_parts(std::span<const Shard> shards) {
 }
 
 void cut_into_shards(const Examples& examples, std::span<const std::int32_t> batch, std::vector<Shard>& shards) {
+  const auto work_of = [](const ExampleSize& size) -> std::int64_t { return size.work > 0 ? size.work : size.target; };
   std::int64_t total = 0;
-  for (const std::int32_t example : batch) total += examples.size_of(example).target;
+  for (const std::int32_t example : batch) total += work_of(examples.size_of(example));
   std::int64_t parts = total >= kWorthTwoShards ? 2 : 1;
   while (total > parts * kShardTokens) parts *= 2;
 
-  // The target tokens of all examples of the batch, one example after another, are divided into `parts` equal parts.
-  // Each part becomes a shard; an example belongs to the shard of the part in which the middle target token of the
-  // example lies.
+  // The target tokens of all examples of the batch (or what they count for), one example after another, are divided
+  // into `parts` equal parts. Each part becomes a shard; an example belongs to the shard of the part in which the
+  // middle target token of the example lies.
   const std::int64_t earlier = std::ssize(shards);
   const auto emit = [&](std::size_t first, std::size_t end, std::int64_t target_tokens) {
     const std::int64_t before = shards.empty() ? 0 : shards.back().first + std::ssize(shards.back().examples);
@@ -104,16 +105,16 @@ void cut_into_shards(const Examples& examples, std::span<const std::int32_t> bat
   std::size_t begin = 0;
   std::int64_t tokens = 0, seen = 0, part = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const std::int64_t more = examples.size_of(batch[i]).target;
-    const std::int64_t its_part = (seen + more / 2) * parts / total;
+    const ExampleSize size = examples.size_of(batch[i]);
+    const std::int64_t work = work_of(size), its_part = (seen + work / 2) * parts / total;
     if (i > begin && its_part != part) {
       emit(begin, i, tokens);
       begin = i;
       tokens = 0;
     }
     part = its_part;
-    tokens += more;
-    seen += more;
+    tokens += size.target;
+    seen += work;
   }
   if (begin < batch.size()) emit(begin, batch.size(), tokens);
 }

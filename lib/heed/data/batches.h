@@ -68,11 +68,12 @@ struct Shard {
 /// Returns the largest number of shards that a batch was cut into.
 std::int64_t most_parts(std::span<const Shard> shards);
 
-/// Cuts a batch of examples into shards, parts with about equally many target tokens, and appends the shards to
-/// `shards`. The number of parts is a power of two: 1 below 256 target tokens, else at least 2, and so many that a part
-/// has at most about 1024 target tokens. The activations of such a shard are small enough for the cache, and the matrix
-/// products are large enough to be fast. The number of threads does not influence the cut, because another cut would
-/// change the rounding of the gradient. `shards` holds the update's earlier batches, or is empty.
+/// Cuts a batch of examples into shards, parts with about equally many target tokens (or, for examples with another
+/// measure, ExampleSize::work), and appends the shards to `shards`. The number of parts is a power of two: 1 below 256
+/// target tokens, else at least 2, and so many that a part has at most about 1024 target tokens. The activations of
+/// such a shard are small enough for the cache, and the matrix products are large enough to be fast. The number of
+/// threads does not influence the cut, because another cut would change the rounding of the gradient. `shards` holds
+/// the update's earlier batches, or is empty.
 void cut_into_shards(const Examples& examples, std::span<const std::int32_t> batch, std::vector<Shard>& shards);
 
 }  // namespace heed

@@ -75,6 +75,7 @@ class Collector {
         options_(text.options),
         report_(report),
         target_lines_(text.target_lines),
+        images_(text.source.steps().mode == TokenMode::images),
         aligned_(text.alignments != nullptr) {}
 
   void take(EncodedPair& pair, ParallelCorpus& corpus) {
@@ -83,7 +84,8 @@ class Collector {
       if (report_.empty++ == 0) report_.first_empty = position(pair, pair.source.empty());
       return;
     }
-    const auto source_tokens = static_cast<std::int64_t>(pair.source.size()) + 1;
+    // The length of an image's path does not count.
+    const auto source_tokens = images_ ? 1 : static_cast<std::int64_t>(pair.source.size()) + 1;
     const auto target_tokens = static_cast<std::int64_t>(pair.target.size()) + 1;
     report_.longest_source = std::max(report_.longest_source, source_tokens);
     report_.longest_target = std::max(report_.longest_target, target_tokens);
@@ -117,7 +119,7 @@ class Collector {
     if (report_.too_long++ == 0) report_.first_too_long = where;
     if (options_.on_long == OnLong::skip) return false;
     const auto limit = static_cast<std::size_t>(options_.max_length - 1);
-    pair.source.resize(std::min(pair.source.size(), limit));
+    if (!images_) pair.source.resize(std::min(pair.source.size(), limit));
     pair.target.resize(std::min(pair.target.size(), limit));
     return true;
   }
@@ -126,6 +128,7 @@ class Collector {
   const EncodeOptions& options_;
   CorpusReport& report_;
   std::vector<std::string>* target_lines_;
+  bool images_;  // whether the sources are paths of images
   bool aligned_;
 };
 
@@ -190,6 +193,11 @@ class BlockEncoder {
       check_words(pair.text.source, pair.text.target, {text_.reader.target_position().file, pair.line});
     pair.source = text_.source.encode_tokens(from);
     pair.target = text_.target.encode_tokens(to);
+    if (text_.target.steps().mode == TokenMode::labels && count_unknown(pair.target) > 0)
+      throw Error({text_.reader.target_position().file, pair.line},
+                  "the label '" + pair.text.target + "' is not among the " +
+                      format_count(text_.target.size() - kReservedIds) +
+                      " labels that the model knows (those of the training text, or of -v)");
     if (!text_.alignments) return;
     pair.links = piece_links(pair.alignment, words_of_pieces(text_.source, from), words_of_pieces(text_.target, to),
                              {text_.alignments->name(), pair.line});

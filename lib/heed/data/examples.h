@@ -11,6 +11,8 @@ namespace heed {
 /// `<s>`, which are as many as the tokens that the model predicts.
 struct ExampleSize {
   std::int32_t source = 0, target = 0;
+  /// What the example counts for when a batch is cut into shards of about equal work; 0: as many as `target`.
+  std::int32_t work = 0;
 };
 
 /// The examples that a model learns from, or is validated on, as ids. Training, validation and the cost model need

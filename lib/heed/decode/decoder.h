@@ -4,32 +4,37 @@
 #include <variant>
 #include <vector>
 
+#include "heed/decode/classify.h"
 #include "heed/decode/mask_predict.h"
 #include "heed/decode/search.h"
 
 namespace heed {
 
-/// Translates batches of sources with one model, or with an ensemble, by the search that suits the models. An object
-/// computes on one thread, or on a team of threads.
+/// Translates batches of sources with one model, or with an ensemble, by the search that suits the models: a model that
+/// gives its sources labels needs none. An object computes on one thread, or on a team of threads.
 class Decoder {
  public:
-  explicit Decoder(std::unique_ptr<StepModel> model) : model_(std::move(model)) {}
+  /// `classifies` tells whether the model gives its sources labels (is_classifier()).
+  explicit Decoder(std::unique_ptr<StepModel> model, bool classifies = false)
+      : model_(std::move(model)), classifies_(classifies) {}
   explicit Decoder(std::unique_ptr<ParallelModel> model) : model_(std::move(model)) {}
   /// Creates a decoder of one model. The model and the parameters must outlive this object.
-  Decoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision) {
+  Decoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision)
+      : classifies_(is_classifier(model.config())) {
     if (model.is_parallel())
       model_ = std::make_unique<NetworkParallelModel>(model, parameters, precision);
     else
       model_ = std::make_unique<NetworkStepModel>(model, parameters, precision);
   }
 
-  /// Translates a batch of sources that end with `</s>`, as search() and mask_predict() say; a rule is for search()
-  /// alone.
+  /// Translates a batch of sources that end with `</s>`, as search(), mask_predict() and classify() say; a rule is for
+  /// search() alone.
   std::vector<std::vector<Hypothesis>> translate(const PackedIds& source, const SearchOptions& options,
                                                  const ScoreRule* rule = nullptr) {
     if (auto* const parallel = std::get_if<std::unique_ptr<ParallelModel>>(&model_))
       return mask_predict(**parallel, source, options);
-    return search(*std::get<std::unique_ptr<StepModel>>(model_), source, options, rule);
+    StepModel& steps = *std::get<std::unique_ptr<StepModel>>(model_);
+    return classifies_ ? classify(steps, source, options) : search(steps, source, options, rule);
   }
   /// Lets the threads of `team` share the work of the following batches; with null, one thread does all work. The
   /// results are the same, bit for bit.
@@ -39,6 +44,7 @@ class Decoder {
 
  private:
   std::variant<std::unique_ptr<StepModel>, std::unique_ptr<ParallelModel>> model_;
+  bool classifies_ = false;
 };
 
 }  // namespace heed

@@ -87,12 +87,18 @@ Translator::Translator(const std::vector<std::string>& paths, Precision precisio
 void Translator::check_kind(const std::string& path, const Model<float>& model) const {
   const Model<float>& first = *checkpoint(0).model;
   const auto way = [](const Model<float>& each) -> std::string {
+    if (is_classifier(each.config())) return "gives labels";
     return !each.is_parallel()   ? "predicts one position after the other"
            : each.predicts_end() ? "predicts all positions at once, with a fixed length"
                                  : "predicts all positions at once";
   };
   if (way(model) != way(first))
     throw Error(Position{path}, way(model) + ", but the first model " + way(first) + " (give models of one kind)");
+  const ImageInput *const images = heed::image_input(model.config()), *const others = heed::image_input(first.config());
+  if ((images != nullptr) != (others != nullptr) || (images && *images != *others))
+    throw Error(Position{path},
+                "reads other images than the first model (models of an ensemble need the same size, "
+                "channels and normalisation)");
 }
 
 /// Packs the weights of a model while reading them from the file. For this purpose, one decoding step asks for each
@@ -103,7 +109,12 @@ void Translator::pack(Loaded& model, ThreadTeam& team) {
   model.packed = std::make_shared<PackedParameters<float>>(
       checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); });
   PackedIds source;
-  source.append(std::vector<std::int32_t>{kEndId});
+  if (const ImageInput* images = heed::image_input(checkpoint.model->config()))
+    source.ids.assign(static_cast<std::size_t>(images->size) * static_cast<std::size_t>(images->size) *
+                          static_cast<std::size_t>(images->channels),
+                      kReservedIds);
+  source.ids.push_back(kEndId);
+  source.end_sequence();
   Arena arena;
   CpuContext device{arena, precision_};
   float log_probability = 0;

@@ -49,6 +49,10 @@ class Translator {
 
   /// Returns whether the models predict all positions of a target at once.
   bool is_parallel() const { return checkpoint(0).model->is_parallel(); }
+  /// Returns whether the models give their sources labels.
+  bool classifies() const { return is_classifier(checkpoint(0).model->config()); }
+  /// Returns how the models read images; null if they read text. An ensemble's models read images alike.
+  const ImageInput* image_input() const { return heed::image_input(checkpoint(0).model->config()); }
   /// Returns a step model for one thread, which must not outlive the Translator. Only unless is_parallel().
   std::unique_ptr<StepModel> step_model();
   /// Returns a model for one thread that predicts all positions at once, which must not outlive the Translator. Only if

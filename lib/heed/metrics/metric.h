@@ -14,9 +14,10 @@
 
 namespace heed {
 
-/// The names of all metrics. The tool `bleu` computes the first five from the output of a model; the tool `train` can
-/// validate a model with the first three, and with the cross-entropy per word (ce_mean_words) and the perplexity.
-enum class Metric { bleu, chrf, ter, exact, evalb, ce_mean_words, perplexity };
+/// The names of all metrics. The tool `bleu` computes the first five from the output of a model; the tool `train`
+/// can validate a model with some of these, with the accuracy of labels (the share of equal lines), the cross-entropy
+/// per word (ce_mean_words) and the perplexity.
+enum class Metric { bleu, chrf, ter, exact, evalb, accuracy, ce_mean_words, perplexity };
 
 template <>
 struct EnumNames<Metric> {
@@ -25,6 +26,7 @@ struct EnumNames<Metric> {
                                                                    {Metric::ter, "ter"},
                                                                    {Metric::exact, "exact"},
                                                                    {Metric::evalb, "evalb"},
+                                                                   {Metric::accuracy, "accuracy"},
                                                                    {Metric::ce_mean_words, "ce-mean-words"},
                                                                    {Metric::perplexity, "perplexity"}};
 };

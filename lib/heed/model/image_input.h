@@ -55,6 +55,7 @@ struct ImageInput {
                           .max = 1});
   }
 
+  bool operator==(const ImageInput&) const = default;
   /// Throws UsageError where a number of channels is impossible, or a mean or deviation does not fit the channels.
   void validate() const;
   /// Describes the images: "images of 32 x 32".

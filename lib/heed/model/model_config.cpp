@@ -103,6 +103,17 @@ const ImageInput* image_input(const ModelConfig& config) {
       config);
 }
 
+std::int32_t image_tokens(const ModelConfig& config) {
+  return std::visit(
+      [](const auto& c) -> std::int32_t {
+        if constexpr (requires { c.image; })
+          return c.tokens();
+        else
+          return 0;
+      },
+      config);
+}
+
 bool is_classifier(const ModelConfig& config) {
   return image_input(config) && !std::holds_alternative<VitCaptionConfig>(config);
 }

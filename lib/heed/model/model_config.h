@@ -89,6 +89,8 @@ std::string unmet_need(const ModelConfig& config, std::string_view option);
 std::optional<int> longest_sequence(const ModelConfig& config);
 /// Returns how the model reads images; null if it reads text.
 const ImageInput* image_input(const ModelConfig& config);
+/// Returns the number of tokens that a model makes of an image; 0 if it reads text.
+std::int32_t image_tokens(const ModelConfig& config);
 /// Returns whether the model gives its source one of several labels, instead of writing a text.
 bool is_classifier(const ModelConfig& config);
 /// Returns whether the model predicts all positions of a target at once.

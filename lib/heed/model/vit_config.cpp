@@ -32,6 +32,7 @@ TransformerConfig VitEncoder::layers(double norm_epsilon) const {
   out.dropout = dropout;
   out.attention_dropout = attention_dropout;
   out.ffn_dropout = ffn_dropout;
+  out.stochastic_depth = stochastic_depth;
   out.norm_epsilon = norm_epsilon;
   return out;
 }

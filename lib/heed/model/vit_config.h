@@ -80,12 +80,10 @@ struct VitEncoder {
                              .max = 0.99});
   }
 
+  /// Returns the number of patches of an image.
+  int patches() const { return (image.size / patch) * (image.size / patch); }
   /// Returns the config of the layers, pre-norm with GELU, as a Transformer's encoder has.
   TransformerConfig layers(double norm_epsilon) const;
-  /// Returns the probability that a sublayer of the layer `index`, from 0, is left out for an image.
-  double stochastic_depth_of(int index) const {
-    return enc_depth > 1 ? stochastic_depth * index / (enc_depth - 1) : stochastic_depth;
-  }
   /// Throws UsageError where the patches do not fit the images, or the heads do not fit the width.
   void validate() const;
   std::string describe() const;
@@ -115,6 +113,8 @@ struct VitConfig : VocabularySizes, VitEncoder {
     visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
   }
 
+  /// Returns the number of tokens of an image.
+  int tokens() const { return patches() + (pooling == ImagePooling::class_token ? 1 : 0); }
   std::optional<int> longest_sequence() const { return {}; }
   bool is_parallel() const { return false; }
   std::string unmet_need(std::string_view option) const;
@@ -149,6 +149,8 @@ struct VitCaptionConfig : VocabularySizes, VitEncoder {
     visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
   }
 
+  /// Returns the number of tokens of an image.
+  int tokens() const { return patches(); }
   /// Returns the config of the Transformer whose encoder reads the image's tokens.
   TransformerConfig transformer() const;
   std::optional<int> longest_sequence() const { return {}; }

@@ -30,6 +30,8 @@ void check_steps(const TextSteps& steps, bool truecased) {
         std::pair("replace-unicode-punctuation", steps.replace_unicode_punctuation),
         std::pair("remove-nonprinting", steps.remove_nonprinting), std::pair("truecase", truecased)})
     check(given, !trees, name, "would change the labels of --mode trees");
+  if (steps.mode == TokenMode::images)
+    throw UsageError("--mode images: is for the images that `train --task vit` reads, which need no vocabulary");
   check(steps.aggressive_hyphens, !steps.penn, "aggressive-hyphens", "--penn has no use for it");
   check(!steps.protect.empty(), !steps.penn, "protect", "--penn has no use for it");
 }

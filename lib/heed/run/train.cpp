@@ -28,7 +28,7 @@ constexpr int kInterrupted = 75;
 /// Throws UsageError when an option that the user has set would have no effect.
 void check_useless(const TrainOptions& options) {
   TrainOptions copy = options;
-  const FieldList common = FieldList::of(copy.common);
+  const FieldList common = FieldList::of(copy.common), of_images = FieldList::of(copy.images);
   for (const std::string& name : options.given) {
     const auto is_any_of = [&](std::initializer_list<std::string_view> names) {
       return std::find(names.begin(), names.end(), name) != names.end();
@@ -47,6 +47,10 @@ void check_useless(const TrainOptions& options) {
     if (name == "tempdir") needs(options.batch.shuffle_window.has_value(), "a text on disk (--shuffle-window N)");
     if (name == "guided-alignment-weight")
       needs(!options.guided_alignment.empty(), "alignments (--guided-alignment FILE)");
+    const bool images = image_input(options.model_options.config);
+    if (of_images.find(name)) needs(images, "a model that reads images (such as --task vit)");
+    if (images && is_any_of({"trees", "pretokenized", "guided-alignment", "bpe-dropout", "sample-alpha"}))
+      throw UsageError("--" + name + ": has no use with images");
     const std::string unmet = unmet_need(options.model_options.config, name);
     needs(unmet.empty(), unmet);
   }
@@ -60,6 +64,21 @@ void run_average(const TrainOptions& options, Log& log) {
            (options.average.size() == 1 ? " model" : " models"));
 }
 
+/// Throws UsageError where the options give too few or too many vocabularies.
+void check_vocabularies(const TrainOptions& options) {
+  const ModelConfig& config = options.model_options.config;
+  if (image_input(config)) {
+    if (options.vocabularies.size() > 1) throw UsageError("-v: images need no vocabulary (give one, of the targets)");
+    if (options.vocabularies.empty() && !is_classifier(config))
+      throw UsageError("no vocabulary for the sentences (-v VOCAB; build-vocab makes it)");
+    if (options.vocabularies.empty() && options.tsv == "-")
+      throw UsageError(
+          "--tsv -: labels are read twice, which standard input cannot be (give a file, or the labels with -v)");
+    return;
+  }
+  if (options.vocabularies.empty()) throw UsageError("no vocabulary (-v VOCAB [VOCAB]; build-vocab makes them)");
+}
+
 /// Throws UsageError for everything that is wrong with the options themselves, before any file is read.
 void check_options(const TrainOptions& options) {
   if (!options.output.empty()) throw UsageError("--output is for --average (the model's name is given to -m)");
@@ -70,7 +89,7 @@ void check_options(const TrainOptions& options) {
   if (!options.train_sets.empty() && options.train_sets.size() != 2)
     throw UsageError("-t takes two files, source and target (one file with both: --tsv)");
   if (options.valid_sets.size() > 2) throw UsageError("--valid-sets takes two files, source and target, or a TSV");
-  if (options.vocabularies.empty()) throw UsageError("no vocabulary (-v VOCAB [VOCAB]; build-vocab makes them)");
+  check_vocabularies(options);
   if (options.vocabularies.size() > 2) throw UsageError("-v takes one vocabulary, or two: source and target");
   if (options.model.empty() && !options.check) throw UsageError("no name for the model (-m MODEL.h5)");
   if (options.run.valid_metrics.empty()) throw UsageError("--valid-metrics is empty");
@@ -98,11 +117,16 @@ void check_input(const TrainOptions& options) {
     throw UsageError("several processes train together, which read standard input only as --tsv - (give files)");
 }
 
-/// Returns the options with evalb in place of BLEU for a training whose targets are trees, unless the user has chosen
-/// the metrics.
-TrainOptions with_metrics(const TrainOptions& options) {
+/// Returns the options with other defaults where the targets are no text: evalb in place of BLEU for trees; accuracy in
+/// place of BLEU, and batches of 128 images, for labels.
+TrainOptions with_defaults(const TrainOptions& options) {
   TrainOptions out = options;
   const bool chosen = std::ranges::find(options.given, "valid-metrics") != options.given.end();
+  if (is_classifier(options.model_options.config)) {
+    if (!chosen) out.run.valid_metrics = {Metric::perplexity, Metric::accuracy};
+    if (!out.batch.mini_batch && !out.batch.mini_batch_words) out.batch.mini_batch = 128;
+    return out;
+  }
   if (!chosen && TextModel::read(options.vocabularies.back()).steps().mode == TokenMode::trees)
     out.run.valid_metrics = {Metric::perplexity, Metric::evalb};
   return out;
@@ -114,7 +138,7 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   Log& log = self.log;
   const bool is_first = ranks.rank() == 0;
   TrainOptions options;
-  run_together(ranks, [&] { options = with_metrics(asked); });
+  run_together(ranks, [&] { options = with_defaults(asked); });
   std::optional<InterruptGuard> interrupts;
   std::optional<ModelLock> lock;
   const std::string notice =
@@ -185,17 +209,17 @@ int run_train(const TrainOptions& options, std::istream& in, std::ostream& out, 
 }
 
 ToolInfo train_tool_info() {
-  return {
-      .name = "train",
-      .purpose = "learn to translate from parallel text; the same command, given again, resumes",
-      .usage = {"train -t SRC TGT -v VOCAB [VOCAB] -m MODEL.h5 [options]",
-                "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]",
-                "train --trees TREES -v VOCAB TREE_VOCAB -m MODEL.h5 [options]", "train --average A.h5 B.h5 -o C.h5"},
-      .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "
-                   "--task transformer-tiny --after 20e",
-                   "train --check -t train.en train.fr -v vocab --task transformer-base"},
-      .peers = train_peer_options(),
-      .has_ranks = true};
+  return {.name = "train",
+          .purpose = "learn to translate from parallel text; the same command, given again, resumes",
+          .usage = {"train -t SRC TGT -v VOCAB [VOCAB] -m MODEL.h5 [options]",
+                    "paste src tgt | train --tsv - -v VOCAB -m MODEL.h5 [options]",
+                    "train --trees TREES -v VOCAB TREE_VOCAB -m MODEL.h5 [options]",
+                    "train --task vit -t IMAGES LABELS -m MODEL.h5 [options]", "train --average A.h5 B.h5 -o C.h5"},
+          .examples = {"train -t train.en train.fr --valid-sets valid.en valid.fr -v vocab -m model.h5 "
+                       "--task transformer-tiny --after 20e",
+                       "train --check -t train.en train.fr -v vocab --task transformer-base"},
+          .peers = train_peer_options(),
+          .has_ranks = true};
 }
 
 }  // namespace heed

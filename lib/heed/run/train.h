@@ -8,6 +8,7 @@
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
 #include "heed/optim/optimizer.h"
+#include "heed/run/image_options.h"
 #include "heed/run/model_options.h"
 #include "heed/train/trainer_options.h"
 
@@ -20,6 +21,7 @@ struct TrainOptions {
   bool pretokenized = false;
   ModelOptions model_options;
   BatchOptions batch;
+  ImageTrainingOptions images;
   OptimizerOptions optimizer;
   RunOptions run;
   bool check = false, dry_run = false;
@@ -33,7 +35,10 @@ struct TrainOptions {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit.section("Input and output");
-    visit(train_sets, {.name = "train-sets", .help = "parallel text to learn from", .value = "SRC TGT", .letter = 't'});
+    visit(train_sets, {.name = "train-sets",
+                       .help = "parallel text to learn from; the source may be a list of images",
+                       .value = "SRC TGT",
+                       .letter = 't'});
     visit(tsv, {.name = "tsv",
                 .help = "parallel text in one file, source TAB target on each line; - is standard input",
                 .value = "FILE"});
@@ -60,6 +65,7 @@ struct TrainOptions {
     utf8.fields(visit);
     model_options.fields(visit);
     batch.fields(visit);
+    images.fields(visit);
     optimizer.fields(visit);
     run.fields(visit);
     visit.section("Instead of training");

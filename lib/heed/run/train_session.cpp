@@ -6,11 +6,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <set>
 
 #include "heed/base/line_io.h"
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/text/strings/unicode.h"
 #include "heed/text/trees/linear_tree.h"
 
 namespace heed {
@@ -79,8 +81,8 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       log_(log),
       ranks_(ranks),
       pool_(thread_count(options.threads)),
-      source_(TextModel::read(options.vocabularies.front()).source()),
-      target_(TextModel::read(options.vocabularies.back()).target()),
+      source_(source_text()),
+      target_(target_text(in)),
       config_(options.model_options.resolve(source_.size(), target_.size())),
       optimizer_options_(options.optimizer),
       precision_(resolve(options.batch.precision)) {
@@ -89,25 +91,62 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
                                          static_cast<std::uint64_t>(options.batch.seed)});
   else
     corpus_.emplace(ranks);
-  tell_of_byte_order_mark(options.vocabularies.front(), log);
-  if (options.vocabularies.back() != options.vocabularies.front())
-    tell_of_byte_order_mark(options.vocabularies.back(), log);
+  for (std::size_t i = 0; i < options.vocabularies.size(); ++i)
+    if (i == 0 || options.vocabularies[i] != options.vocabularies[0])
+      tell_of_byte_order_mark(options.vocabularies[i], log);
   check_sampling();
   check_consistency();
   check_trees();
+  check_labels();
   if (const auto longest = longest_sequence(config_); longest && options.batch.max_length > *longest)
     throw UsageError("--max-length " + std::to_string(options.batch.max_length) + " is more than the " +
                      std::to_string(*longest) +
                      " positions of the model (lower --max-length, or raise --max-positions or --fixed-length)");
-  std::vector<std::string> files = options.train_sets;
-  if (files.empty()) files.push_back(options.tsv.empty() ? options.trees : options.tsv);
-  reader_.emplace(open_pairs(files, in, options));
+  reader_.emplace(open_pairs(training_files(), in, options));
   if (!options.guided_alignment.empty()) {
     if (last_cross_attention(*make_model<float>(config_)) < 0)
       throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
                        " has no attention to guide (rnn-attention and the Transformers have some)");
     alignments_.emplace(options.guided_alignment);
   }
+}
+
+/// Returns the files of the training text: source and target, or one file with both.
+std::vector<std::string> TrainSession::training_files() const {
+  if (!options_.train_sets.empty()) return options_.train_sets;
+  return {options_.tsv.empty() ? options_.trees : options_.tsv};
+}
+
+TextModel TrainSession::source_text() const {
+  if (image_input(options_.model_options.config)) return TextModel::of_images();
+  return TextModel::read(options_.vocabularies.front()).source();
+}
+
+/// Returns the text model of the targets. Labels without a vocabulary are those of the training text, sorted.
+TextModel TrainSession::target_text(std::istream& in) const {
+  if (!options_.vocabularies.empty()) return TextModel::read(options_.vocabularies.back()).target();
+  std::set<std::string> labels;
+  PairReader reader = open_pairs(training_files(), in, options_);
+  for (TextPair pair; reader.next(pair);)
+    if (!is_blank(pair.target) && labels.insert(pair.target).second && !TextModel::can_be_label(pair.target))
+      throw Error(reader.target_position(), "'" + pair.target + "' cannot be a label");
+  if (labels.empty()) throw Error(Position{reader.name()}, "has no labels");
+  return TextModel::of_labels({labels.begin(), labels.end()});
+}
+
+/// Throws UsageError where a model that classifies has no labels as targets, or another model has some.
+void TrainSession::check_labels() const {
+  const bool labels = target_.steps().mode == TokenMode::labels;
+  const std::string name = options_.vocabularies.empty() ? "" : options_.vocabularies.back();
+  if (is_classifier(config_) && !labels)
+    throw UsageError("-v: " + name +
+                     " has no labels (leave -v out, or make it with build-vocab --type words --mode labels)");
+  if (!is_classifier(config_) && labels)
+    throw UsageError("-v: " + name + " has labels, and --task " + std::string(architecture(config_)) + " writes text");
+  const auto uses = [&](Metric metric) { return std::ranges::count(options_.run.valid_metrics, metric) > 0; };
+  if (labels && uses(Metric::bleu)) throw UsageError("--valid-metrics bleu: has no use for labels (accuracy has)");
+  if (labels && options_.batch.r_drop > 0 && (options_.images.mixup > 0 || options_.images.cutmix > 0))
+    throw UsageError("--r-drop: has no use with --mixup and --cutmix, whose targets are mixed");
 }
 
 /// Throws UsageError where two passes would always agree.
@@ -176,11 +215,36 @@ void TrainSession::read_texts() {
   reader_.reset();
   alignments_.reset();
   report_.tell(log_, encode);
+  if (reads_images()) read_images();
   const BatchOptions& batch = options_.batch;
   if (!batch.bpe_dropout && !batch.sample_alpha) return;
   const SubwordSampling sampling{batch.bpe_dropout.value_or(0), batch.sample_alpha.value_or(0),
                                  static_cast<std::uint64_t>(batch.seed), batch.max_length};
   sampled_.emplace(*corpus_, source_, target_, sampling, pool_);
+}
+
+/// Prepares the images that the training text names.
+void TrainSession::read_images() {
+  const ImageInput& input = *image_input(config_);
+  const std::string list = training_files().front();
+  mixing_ = options_.images.mixing(input, static_cast<std::uint64_t>(options_.batch.seed));
+  image_reader_.emplace(input, list);
+  image_examples_.emplace(corpus_->present(), *image_reader_, image_tokens(config_), is_classifier(config_), list,
+                          &*mixing_);
+  image_windows_.emplace(*corpus_, *image_examples_);
+}
+
+/// Returns the examples of the window that is loaded.
+const Examples& TrainSession::examples() const {
+  if (image_examples_) return *image_examples_;
+  return corpus_->present();
+}
+
+/// Returns what is learnt from.
+ExampleWindows& TrainSession::windows() {
+  if (image_windows_) return *image_windows_;
+  if (sampled_) return *sampled_;
+  return *corpus_;
 }
 
 void TrainSession::read_validation(std::istream& in) {
@@ -193,6 +257,10 @@ void TrainSession::read_validation(std::istream& in) {
       {.reader = reader, .source = source_, .target = target_, .options = encode, .target_lines = &valid_lines_}, pool_,
       log_, report);
   report.tell(log_, encode);
+  if (!reads_images()) return;
+  valid_image_reader_.emplace(*image_input(config_), options_.valid_sets.front());
+  valid_images_.emplace(valid_corpus_, *valid_image_reader_, image_tokens(config_), is_classifier(config_),
+                        options_.valid_sets.front());
 }
 
 Checkpoint TrainSession::new_checkpoint() const {
@@ -218,6 +286,7 @@ std::vector<RunSetting> TrainSession::settings() const {
   };
   TrainOptions defaults;
   add(FieldList::of(copy.batch), FieldList::of(defaults.batch));
+  if (reads_images()) add(FieldList::of(copy.images), FieldList::of(defaults.images));
   copy.optimizer = optimizer_options_;
   add(FieldList::of(copy.optimizer), FieldList::of(defaults.optimizer));
   if (optimizer_.schedule.needs_end()) out.push_back({"--after", options_.run.after});
@@ -232,6 +301,10 @@ std::string TrainSession::identity() const {
   out += "the validation text's fingerprint is " + digits(valid_corpus_.fingerprint()) + " " +
          digits(std::hash<std::string>()(lines)) + "\n";
   return out + "the update to go on after is " + std::to_string(run_->state.updates) + "\n";
+}
+
+std::int64_t TrainSession::epoch_tokens() const {
+  return is_classifier(config_) ? corpus_->pairs() : corpus_->target_tokens();
 }
 
 std::int64_t TrainSession::epoch_updates() const {
@@ -297,7 +370,7 @@ void TrainSession::load(bool resumes) {
 }
 
 TrainingWork TrainSession::work(const OptimizerSettings& optimizer) {
-  return {model(), run_->checkpoint.parameters, optimizer, corpus_->present(), options_.batch, precision_, pool_};
+  return {model(), run_->checkpoint.parameters, optimizer, examples(), options_.batch, precision_, pool_};
 }
 
 void TrainSession::agree_on_speed() {
@@ -305,11 +378,10 @@ void TrainSession::agree_on_speed() {
 }
 
 void TrainSession::plan() {
-  EpochBatches batches(corpus_->present(), options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
+  EpochBatches batches(examples(), options_.batch.limits(), static_cast<std::uint64_t>(options_.batch.seed));
   batches.prepare(0);
   epoch_batches_ = batches.size() * corpus_->windows();
-  planned_updates_ =
-      TrainingLength("--after", options_.run.after).updates(epoch_updates(), corpus_->target_tokens(), speed_);
+  planned_updates_ = TrainingLength("--after", options_.run.after).updates(epoch_updates(), epoch_tokens(), speed_);
   if (resumed_) {
     take_rates_from(run_->state);
     set_rates();
@@ -342,10 +414,10 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
     BleuOptions bleu;
     bleu.lowercase = target_.steps().lowercase;
     if (options_.pretokenized) bleu.tokenize = MtevalMode::none;
-    validator_.emplace(valid_corpus_, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
+    const Examples& held_out = valid_images_ ? static_cast<const Examples&>(*valid_images_) : valid_corpus_;
+    validator_.emplace(held_out, valid_lines_, options_.run.valid_metrics, *workers_, translate, bleu);
   }
-  ExampleWindows& windows = sampled_ ? static_cast<ExampleWindows&>(*sampled_) : *corpus_;
-  return Trainer({options_.model, *run_, windows, *workers_, validator(), pool_, reporter, log_}, options_.batch,
+  return Trainer({options_.model, *run_, windows(), *workers_, validator(), pool_, reporter, log_}, options_.batch,
                  options_.run, optimizer_);
 }
 

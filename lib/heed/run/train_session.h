@@ -9,6 +9,7 @@
 #include "heed/base/threads.h"
 #include "heed/cost/training_cost.h"
 #include "heed/data/encode_corpus.h"
+#include "heed/data/image_corpus.h"
 #include "heed/data/sampled_corpus.h"
 #include "heed/run/train.h"
 #include "heed/train/resume.h"
@@ -49,6 +50,8 @@ class TrainSession {
   const OptimizerSettings& optimizer() const { return optimizer_; }
   /// Returns the number of batches in an epoch; about so many with --shuffle-window.
   std::int64_t epoch_batches() const { return epoch_batches_; }
+  /// Returns the number of target tokens in an epoch, which is the number of images for a model that classifies.
+  std::int64_t epoch_tokens() const;
   /// Returns the number of updates in an epoch.
   std::int64_t epoch_updates() const;
   /// Returns about how many updates the whole training has, until --after.
@@ -60,7 +63,8 @@ class TrainSession {
   /// Describes what must be the same on all ranks, one thing on each line. Call plan() first.
   std::string identity() const;
   ThreadPool& pool() { return pool_; }
-  bool one_vocabulary() const { return options_.vocabularies.size() == 1; }
+  bool one_vocabulary() const { return options_.vocabularies.size() == 1 && !reads_images(); }
+  bool reads_images() const { return image_input(config_); }
   /// Returns the training on this rank, whose cost can be predicted. Call load() first.
   TrainingWork work(const OptimizerSettings& optimizer);
   /// Returns the number of bytes of parameters, gradients, moments, activations (the largest so far) and text.
@@ -72,6 +76,13 @@ class TrainSession {
   void check_sampling() const;
   void check_consistency() const;
   void check_trees() const;
+  void check_labels() const;
+  TextModel source_text() const;
+  TextModel target_text(std::istream& in) const;
+  const Examples& examples() const;
+  ExampleWindows& windows();
+  std::vector<std::string> training_files() const;
+  void read_images();
   void take_rates_from(TrainingState& state);
   void set_rates();
 
@@ -97,6 +108,11 @@ class TrainSession {
   std::optional<TrainingCorpus> corpus_;
   // What is learnt from with --bpe-dropout or --sample-alpha, instead of corpus_.
   std::optional<SampledCorpus> sampled_;
+  // What is learnt from and validated on if the sources are images, instead of corpus_ and valid_corpus_.
+  std::optional<ImageMixing> mixing_;
+  std::optional<ImageReader> image_reader_, valid_image_reader_;
+  std::optional<ImageExamples> image_examples_, valid_images_;
+  std::optional<ImageWindows> image_windows_;
   std::uint64_t text_hash_ = 0;
   ParallelCorpus valid_corpus_;
   std::vector<std::string> valid_lines_;

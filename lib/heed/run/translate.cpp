@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
@@ -16,6 +17,7 @@
 #include "heed/base/threads.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/cost/translation_cost.h"
+#include "heed/data/image_corpus.h"
 #include "heed/decode/coverage.h"
 #include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
@@ -34,6 +36,26 @@
 
 namespace heed {
 namespace {
+
+/// The lines whose images could not be read. Many threads may add lines.
+class BadImages {
+ public:
+  void add(std::int64_t line, const std::string& error) {
+    const std::lock_guard guard(mutex_);
+    ++count_;
+    if (first_ != 0 && line > first_) return;
+    first_ = line;
+    error_ = error;
+  }
+  /// Returns how many lines there are, and the error of the first.
+  std::int64_t count() const { return count_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  std::mutex mutex_;
+  std::int64_t count_ = 0, first_ = 0;
+  std::string error_;
+};
 
 class TranslateRun {
  public:
@@ -59,6 +81,7 @@ class TranslateRun {
                        " is a model of the task " + std::string(architecture(first.config())) +
                        ", which has no attention to the source");
     check_kind();
+    if (translator_.image_input()) read_images();
     if (translator_.target().steps().mode == TokenMode::trees) parse_trees();
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
@@ -82,6 +105,9 @@ class TranslateRun {
     add_up_ranks();
     input_.report(log_);
     if (totals_.long_lines > 0) warn_of_long_lines();
+    if (bad_images_.count() > 0)
+      log_.warn(bad_images_.error() +
+                "; lines left empty because their image cannot be read: " + format_count(bad_images_.count()));
     run_on_first(ranks_, [&] { input_.rethrow(); });
     if (!options_.draft_model.empty()) note_unused_draft();
     if (options_.stats) report(seconds_since(start));
@@ -108,9 +134,9 @@ class TranslateRun {
   /// Throws UsageError for options that have no effect on models of this kind: those that predict all positions at
   /// once, or those that predict one after the other.
   void check_kind() const {
-    const auto given = [&](std::string_view name) {
-      return std::ranges::find(options_.given, name) != options_.given.end();
-    };
+    if (given("on-bad-image") && !translator_.image_input())
+      throw UsageError("--on-bad-image: is for models that read images (train --task vit); " + options_.models.front() +
+                       " reads text");
     if (!translator_.is_parallel()) {
       for (const std::string name : {"iterations", "length-candidates"})
         if (given(name))
@@ -134,6 +160,26 @@ class TranslateRun {
                               : " of --length-candidates (raise --length-candidates)"));
   }
 
+  /// Prepares for models that read images. Throws UsageError for options that have no effect on them.
+  void read_images() {
+    std::vector<std::string> useless = {"pretokenized", "alignment", "shortlist",       "draft-model",
+                                        "max-length",   "on-long",   "coverage-penalty"};
+    if (translator_.classifies())
+      for (const char* const name :
+           {"search", "beam-size", "normalize", "length-penalty", "max-length-factor", "max-output-length",
+            "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups", "temperature", "top-k",
+            "top-p", "no-detokenize"})
+        useless.emplace_back(name);
+    for (const std::string& name : useless)
+      if (given(name))
+        throw UsageError("--" + name + ": has no use with " + options_.models.front() + ", which reads images" +
+                         (translator_.classifies() ? " and gives labels" : ""));
+    images_.emplace(*translator_.image_input(), options_.input);
+    longest_ = kNoLimit;
+  }
+
+  bool given(std::string_view name) const { return std::ranges::find(options_.given, name) != options_.given.end(); }
+
   /// Prepares for a model whose translations are trees. Throws UsageError for options that would break the trees, or
   /// that do not know how to keep them whole.
   void parse_trees() {
@@ -147,7 +193,8 @@ class TranslateRun {
   }
 
   Decoder make_decoder() {
-    return translator_.is_parallel() ? Decoder(translator_.parallel_model()) : Decoder(step_model());
+    if (translator_.is_parallel()) return Decoder(translator_.parallel_model());
+    return Decoder(step_model(), translator_.classifies());
   }
 
   /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
@@ -161,7 +208,8 @@ class TranslateRun {
     }
     std::unique_ptr<StepModel> model = translator_.step_model();
     const bool plain = search_.search == SearchKind::beam && search_.beam_groups == 1 &&
-                       search_.coverage_penalty == 0 && score_rules(search_).empty() && !translator_.shortlist();
+                       search_.coverage_penalty == 0 && score_rules(search_).empty() && !translator_.shortlist() &&
+                       !translator_.image_input();
     if (!options_.stats || scoring_ || !plain || ranks_.size() > 1) return model;
     auto counted = std::make_unique<CountedStepModel>(std::move(model));
     counted_.push_back(counted.get());
@@ -300,19 +348,21 @@ class TranslateRun {
       for (std::size_t i = static_cast<std::size_t>(thread); i < lines_.size();
            i += static_cast<std::size_t>(pool_.size())) {
         Line& line = lines_[i];
-        line.source = encode(translator_.source(), line.text, input_.name(), line.number);
+        // Images are read batch by batch, so that they take little memory.
+        if (!images_) line.source = encode(translator_.source(), line.text, input_.name(), line.number);
         if (scoring_) line.target = encode(translator_.target(), line.reference, input_.reference_name(), line.number);
       }
     });
     for (Line& line : lines_) {
       if (is_long(line)) {
         if (options_.on_long != OverlongLine::fail) shorten(line);
-      } else if (line.source.empty() && !scoring_) {
+      } else if (is_empty(line) && !scoring_) {
         settle(line, "");
       }
     }
   }
 
+  bool is_empty(const Line& line) const { return images_ ? is_blank(line.text) : line.source.empty(); }
   bool is_long(const Line& line) const { return std::max(line.source.size(), line.target.size()) > longest_; }
 
   /// With --on-long fail: the first line of the chunk that is too long on any rank ends the chunk and the input.
@@ -433,12 +483,43 @@ class TranslateRun {
   }
   /// Returns the length in tokens, with `</s>`, of the line whose index is order_[rank].
   int size_of(std::size_t rank) const { return static_cast<int>(size_of(lines_[order_[rank]])); }
-  static std::size_t size_of(const Line& line) { return std::max(line.source.size(), line.target.size()) + 1; }
+  std::size_t size_of(const Line& line) const {
+    const std::size_t source = images_ ? static_cast<std::size_t>(image_tokens(model_config())) : line.source.size();
+    return std::max(source, line.target.size()) + 1;
+  }
+  const ModelConfig& model_config() const { return translator_.checkpoint(0).model->config(); }
 
-  void translate(std::span<const std::size_t> batch, Decoder& decoder) {
-    PackedIds source;
+  /// Reads the images of a batch: replaces `ids` by the ids of each. Returns the lines of the batch whose image could
+  /// be read; the output of the others is complete then. Throws Error for the first image that cannot be read, unless
+  /// --on-bad-image says otherwise.
+  std::vector<std::size_t> read_images(std::span<const std::size_t> batch,
+                                       std::vector<std::vector<std::int32_t>>& ids) {
+    std::vector<std::size_t> readable;
     for (const std::size_t i : batch) {
-      std::vector<std::int32_t> ids = lines_[i].source;
+      Line& line = lines_[i];
+      try {
+        ids.emplace_back();
+        ImageReader::append_ids(images_->read(line.text), ids.back());
+        readable.push_back(i);
+      } catch (const Error& error) {
+        const Error placed(Position{input_.name(), line.number}, error.what());
+        if (options_.on_bad_image == BadImage::fail) throw placed;
+        ids.pop_back();
+        settle(line, "");
+        bad_images_.add(line.number, placed.what());
+      }
+    }
+    return readable;
+  }
+
+  void translate(std::span<const std::size_t> lines, Decoder& decoder) {
+    std::vector<std::vector<std::int32_t>> images;
+    const std::vector<std::size_t> readable = images_ ? read_images(lines, images) : std::vector<std::size_t>();
+    const std::span<const std::size_t> batch = images_ ? std::span<const std::size_t>(readable) : lines;
+    if (batch.empty()) return;
+    PackedIds source;
+    for (std::size_t k = 0; k < batch.size(); ++k) {
+      std::vector<std::int32_t> ids = images_ ? std::move(images[k]) : lines_[batch[k]].source;
       ids.push_back(kEndId);
       source.append(ids);
     }
@@ -473,9 +554,19 @@ class TranslateRun {
     }
   }
 
-  void score(std::span<const std::size_t> batch) {
+  void score(std::span<const std::size_t> lines) {
+    std::vector<std::vector<std::int32_t>> images;
+    const std::vector<std::size_t> readable = images_ ? read_images(lines, images) : std::vector<std::size_t>();
+    const std::span<const std::size_t> batch = images_ ? std::span<const std::size_t>(readable) : lines;
     Batch pairs;
-    for (const std::size_t i : batch) pairs.add(lines_[i].source, lines_[i].target);
+    for (std::size_t k = 0; k < batch.size(); ++k) {
+      const Line& line = lines_[batch[k]];
+      if (translator_.classifies())
+        pairs.add_classified(images[k], label_of(line));
+      else
+        pairs.add(images_ ? images[k] : line.source, line.target);
+    }
+    if (batch.empty()) return;
     const auto scores = translator_.force(pairs);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
@@ -486,6 +577,13 @@ class TranslateRun {
       line.output = format_->score(translator_, line.source, hypothesis);
       pieces_ += static_cast<std::int64_t>(line.target.size());
     }
+  }
+
+  /// Returns the class of the label that --score asks for.
+  std::int32_t label_of(const Line& line) const {
+    if (line.target.size() == 1 && line.target.front() >= kReservedIds) return line.target.front() - kReservedIds;
+    throw Error(Position{input_.reference_name(), line.number},
+                "'" + line.reference + "' is no label of " + options_.models.front());
   }
 
   void report(double seconds) {
@@ -564,6 +662,9 @@ class TranslateRun {
   SearchOptions search_;
   // What the pieces of trees are, if the models write trees.
   std::optional<TreePieces> trees_;
+  // How images are read, if the models read some; and what was wrong with them.
+  std::optional<ImageReader> images_;
+  BadImages bad_images_;
   // The greatest number of pieces in a source line, or in a reference of --score. Longer lines are treated as --on-long
   // says.
   std::size_t longest_;

@@ -26,6 +26,15 @@ struct EnumNames<OverlongLine> {
                                                                          {OverlongLine::fail, "fail"}};
 };
 
+/// The treatment of a line whose image cannot be read: an error, or an empty line.
+enum class BadImage { fail, empty };
+
+template <>
+struct EnumNames<BadImage> {
+  static constexpr std::pair<BadImage, std::string_view> values[] = {{BadImage::fail, "fail"},
+                                                                     {BadImage::empty, "empty"}};
+};
+
 template <>
 struct EnumNames<Precision> {
   static constexpr std::pair<Precision, std::string_view> values[] = {
@@ -45,6 +54,7 @@ struct TranslateOptions {
   bool pretokenized = false, no_detokenize = false;
   int max_length = 1000;
   OverlongLine on_long = OverlongLine::crop;
+  BadImage on_bad_image = BadImage::fail;
   int mini_batch = 128;
   int mini_batch_words = 0;
   int maxi_batch = 4000;
@@ -90,6 +100,8 @@ struct TranslateOptions {
     visit(on_long,
           {.name = "on-long",
            .help = "what to do with a longer line: translate its beginning, copy it, write an empty line, or fail"});
+    visit(on_bad_image, {.name = "on-bad-image",
+                         .help = "what to do with a line whose image cannot be read: fail, or write an empty line"});
     visit.section("Speed");
     visit(precision,
           {.name = "precision", .help = "arithmetic of matrix products: int8 is the fastest, float32 the most exact"});

@@ -13,6 +13,9 @@
 namespace heed {
 namespace {
 
+/// The character U+2581, which stands for a space in a label.
+constexpr std::string_view kLabelSpace = "\xE2\x96\x81";
+
 MosesTokenizer::Options moses_options(const TextSteps& steps) {
   return {.language = steps.language,
           .aggressive_hyphens = steps.aggressive_hyphens,
@@ -104,6 +107,18 @@ struct TextPipeline::Parts {
       case TokenMode::leaves:
         tree_leaves(line, out);
         break;
+      case TokenMode::labels:
+        out.clear();
+        for (const char c : line) {
+          if (c == ' ')
+            out += kLabelSpace;
+          else
+            out += c;
+        }
+        break;
+      case TokenMode::images:
+        out.assign(line);
+        break;
     }
     thread_local std::string next;
     if (steps.escape && steps.mode != TokenMode::moses) {
@@ -131,7 +146,13 @@ struct TextPipeline::Parts {
       case TokenMode::none:
       case TokenMode::trees:
       case TokenMode::leaves:
+      case TokenMode::images:
         plain = tokens;
+        break;
+      case TokenMode::labels:
+        plain = tokens;
+        for (std::size_t at = 0; (at = plain.find(kLabelSpace, at)) != std::string::npos; ++at)
+          plain.replace(at, kLabelSpace.size(), " ");
         break;
     }
     if (!steps.escape) return plain;

@@ -1,6 +1,7 @@
 #include "heed/text/text_model.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "heed/text/bpe/bpe.h"
 
@@ -39,6 +40,35 @@ TextModel::TextModel(const TextSteps& steps, Subwords subwords, std::shared_ptr<
     : TextModel(std::make_shared<const Shared>(Shared{steps, std::move(subwords), std::move(vocabulary)}),
                 with_code(steps, split_languages(steps.language).front())) {}
 
+TextModel TextModel::of_images() {
+  std::vector<std::string> pieces;
+  for (std::int32_t id = 0; id < kReservedIds; ++id) pieces.emplace_back(reserved_piece(id));
+  for (int byte = 0; byte < 256; ++byte) {
+    char piece[8];
+    std::snprintf(piece, sizeof piece, "<0x%02X>", byte);
+    pieces.emplace_back(piece);
+  }
+  TextSteps steps;
+  steps.mode = TokenMode::images;
+  return {steps, Subwords(), std::make_shared<const Vocabulary>(pieces)};
+}
+
+bool TextModel::can_be_label(std::string_view line) {
+  TextSteps steps;
+  steps.mode = TokenMode::labels;
+  return Vocabulary::is_piece(TextPipeline(steps).tokenize(line));
+}
+
+TextModel TextModel::of_labels(const std::vector<std::string>& labels) {
+  TextSteps steps;
+  steps.mode = TokenMode::labels;
+  const TextPipeline pipeline(steps);
+  std::vector<std::string> pieces;
+  for (std::int32_t id = 0; id < kReservedIds; ++id) pieces.emplace_back(reserved_piece(id));
+  for (const std::string& label : labels) pieces.push_back(pipeline.tokenize(label));
+  return {steps, Subwords(), std::make_shared<const Vocabulary>(pieces, "labels")};
+}
+
 TextModel::TextModel(std::shared_ptr<const Shared> shared, const TextSteps& steps)
     : shared_(std::move(shared)), pipeline_(steps) {}
 
@@ -76,6 +106,10 @@ TextModel TextModel::with_language(const std::string& code) const {
 
 std::vector<std::int32_t> TextModel::encode_tokens(std::string_view tokens, SubwordSampler* sampler) const {
   std::vector<std::int32_t> ids;
+  if (steps().mode == TokenMode::images) {
+    for (const char c : tokens) ids.push_back(kReservedIds + static_cast<unsigned char>(c));
+    return ids;
+  }
   if (const SentencePiece* pieces = subwords().sentencepiece()) {
     pieces->encode(
         tokens, [&](std::string_view, std::int32_t id, int) { ids.push_back(id); }, sampler);

@@ -54,6 +54,15 @@ class TextModel {
   static TextModel from_parts(const TextModelParts& parts, const std::string& where, const TextModel* other = nullptr);
   TextModel(const TextSteps& steps, Subwords subwords, std::shared_ptr<const Vocabulary> vocabulary);
 
+  /// Makes the source model of models that read images (TokenMode::images): a piece for each byte. The pieces of a path
+  /// are its bytes, and the pieces of an image are its samples.
+  static TextModel of_images();
+  /// Makes a text model of labels (TokenMode::labels), each a line of any text without line ends. Throws Error if a
+  /// label cannot be a piece, or occurs twice.
+  static TextModel of_labels(const std::vector<std::string>& labels);
+  /// Returns whether a line can be a label: it is valid UTF-8, not empty, and none of the reserved pieces.
+  static bool can_be_label(std::string_view line);
+
   /// Returns the contents of the text model, for a checkpoint. The text steps in the result have only one language: the
   /// language that this model uses.
   TextModelParts parts() const;

@@ -46,6 +46,7 @@ std::string format_score(Metric metric, double score) {
     case Metric::ter:
     case Metric::exact:
     case Metric::evalb:
+    case Metric::accuracy:
       return number("%.2f", score);
     case Metric::perplexity:
       return number("%.4g", score);

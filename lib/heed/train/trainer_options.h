@@ -37,7 +37,7 @@ struct EnumNames<LogFormat> {
 };
 /// The metrics that a validation can compute.
 constexpr auto kValidationMetrics =
-    enum_names(Metric::bleu, Metric::exact, Metric::evalb, Metric::ce_mean_words, Metric::perplexity);
+    enum_names(Metric::bleu, Metric::exact, Metric::evalb, Metric::accuracy, Metric::ce_mean_words, Metric::perplexity);
 
 /// Returns the score that replaces a NaN or infinite score of a validation. A validation with such a score is never the
 /// best one.

@@ -49,7 +49,10 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
     const LossSums sums = workers_.evaluate(parameters, examples_, shards_);
     cross_entropy = sums.negative_log_likelihood / static_cast<double>(sums.tokens);
   }
-  if (has(metrics_, Metric::bleu) || has(metrics_, Metric::exact) || has(metrics_, Metric::evalb))
+  if (std::ranges::any_of(metrics_, [](Metric metric) {
+        return metric == Metric::bleu || metric == Metric::exact || metric == Metric::accuracy ||
+               metric == Metric::evalb;
+      }))
     translations_ = translate_(parameters, examples_);
   std::vector<double> scores;
   const auto score_of = [&](Metric metric) {
@@ -61,6 +64,7 @@ std::vector<double> Validator::run(ParameterValues<float>& parameters) {
       case Metric::perplexity:
         return std::exp(cross_entropy);
       case Metric::exact:
+      case Metric::accuracy:
         return score_lines(ExactMatchMetric(), translations_, references_[0]);
       case Metric::evalb:
         return score_lines(EvalbMetric({.gold_tags = true, .on_bad_tree = BadTree::skip}), translations_,
