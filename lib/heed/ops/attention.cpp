@@ -15,6 +15,22 @@ void check_lengths(PackedOffsets queries, PackedOffsets keys) {
                   std::to_string(queries.length(b)) + " queries and " + std::to_string(keys.length(b)) + " keys");
 }
 
+/// Throws Error unless each sequence has the number of tokens of its window.
+void check_windows(PackedOffsets packed, const PackedWindows& windows) {
+  if (std::ssize(windows.shape_of) != packed.sequences())
+    throw Error("internal: attention: " + std::to_string(windows.shape_of.size()) + " windows, but " +
+                std::to_string(packed.sequences()) + " sequences");
+  for (int b = 0; b < packed.sequences(); ++b) {
+    const std::int32_t shape = windows.shape_of[static_cast<std::size_t>(b)];
+    if (shape < 0 || shape >= std::ssize(windows.shapes))
+      throw Error("internal: attention: sequence " + std::to_string(b) + " has shape number " + std::to_string(shape) +
+                  " of " + std::to_string(windows.shapes.size()));
+    if (windows.shape(b).tokens() != packed.length(b))
+      throw Error("internal: attention: a window of " + std::to_string(windows.shape(b).tokens()) +
+                  " tokens, but sequence " + std::to_string(b) + " has " + std::to_string(packed.length(b)));
+  }
+}
+
 /// Sets the pointers of `arrays` to the gradients of a bias and of relative vectors.
 template <class T>
 void set_position_gradients(const PositionBias<T>& positions, PositionArrays<T>& arrays) {
@@ -44,6 +60,7 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
   check_attention_arguments("attention", query, key, value, width, queries, keys, options);
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   if (positions) check_lengths(queries, keys);
+  if (!positions.matrices.empty()) check_windows(queries, positions.windows);
   AttentionArrays<T> arrays = attention_arrays(query, key, value, width, queries, keys, options,
                                                attention_dropout_mask(graph, queries, keys, options));
   if (positions)

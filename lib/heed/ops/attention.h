@@ -45,7 +45,8 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 /// Backward: with G = dO V^T, multiplied by the dropout's mask, plus the gradient of `weights`, and dS = P (G -
 /// rowsum(P G)) / sqrt(d): dQ += dS K, dK
 /// += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients
-/// are skipped. A bias of the logits gets the sums of sqrt(d) dS over the pairs of query and key at each distance.
+/// are skipped. A bias of the logits gets the sums of sqrt(d) dS over the pairs of query and key at each distance;
+/// a bias of windows gets, for each shape of windows, the sum of the matrices sqrt(d) dS of all windows of that shape.
 /// Relative vectors count as further keys and values: G gets dO a^V, dQ gets dS a^K, and the gradients of a^K and a^V
 /// are sums like dK and dV, over all pairs at a distance.
 template <class T>

@@ -43,9 +43,9 @@ namespace heed::HWY_NAMESPACE {
 template <class T>
 HWY_INLINE void begin_with_bias(const PositionArrays<T>& positions, const Head<T>& head, std::int64_t begin,
                                 std::int64_t rows, bool causal, T* block, std::int64_t stride) {
+  const BiasRows from = positions.bias_rows(head.sequence, head.index);
   for (std::int64_t i = begin; i < begin + rows; ++i)
-    copy_vectors(positions.bias + head.index * positions.bias_stride + positions.longest - 1 - i,
-                 causal ? i + 1 : head.keys, block + (i - begin) * stride);
+    copy_vectors(positions.bias + from.first + i * from.step, causal ? i + 1 : head.keys, block + (i - begin) * stride);
 }
 
 /// Sets the first elements of each of `rows` rows, `stride` elements apart, to the sums over the keys at each distance
@@ -141,6 +141,16 @@ HWY_INLINE void add_relative_gradients(const AttentionArrays<T>& a, const T* g, 
                    positions.relative_values_gradient, d, true);
 }
 
+/// Adds the gradients of the attention logits of query i of a head to the gradient of the bias. `g` are the gradients
+/// of the query's products with the `seen` keys that it attends to; `factor` is sqrt(d), by which the gradients of the
+/// logits are larger.
+template <class T>
+HWY_INLINE void add_bias_gradient(const PositionArrays<T>& positions, const Head<T>& head, std::int64_t i, const T* g,
+                                  T factor, std::int64_t seen) {
+  const BiasRows to = positions.bias_rows(head.sequence, head.index);
+  add_scaled<false>(g, factor, seen, positions.bias_gradient + to.first + i * to.step);
+}
+
 /// Computes the gradients of query, key and value for all heads of all sequences. `scratch` is memory that
 /// attention_scratch() returned; `most_keys` is the largest number of keys in a sequence.
 template <bool has_positions, class T>
@@ -173,10 +183,7 @@ HWY_INLINE void attend_all_backward(T* scratch, const AttentionArrays<T>* arrays
         if (first > 0) add_by_distance(products, first, begin + i - positions.distance, row, seen, keys);
         softmax_gradient_row(row, weights + at, keys, a.mask.from(at), scale, dropped + i * stride + first);
         if (a.weights_gradient) add_softmax_gradient_row(a.weights_gradient + at, weights + at, keys, scale, row);
-        if (has_bias)
-          add_scaled<false>(
-              row, inverse_scale, seen,
-              positions.bias_gradient + head.index * positions.bias_stride + positions.longest - 1 - begin - i);
+        if (has_bias) add_bias_gradient(positions, head, begin + i, row, inverse_scale, seen);
       }
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, g, stride);
       if (first > 0) sum_rows_by_distance(a, begin, rows, keys, dropped, stride);

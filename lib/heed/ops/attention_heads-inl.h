@@ -35,6 +35,8 @@ struct Head {
   std::int64_t query_at, key_at, value_at, out_at;
   /// The index of the head, from 0.
   std::int64_t index;
+  /// The number of the sequence, from 0.
+  int sequence;
 };
 
 /// Calls body(head) for every head of every sequence, in the order in which the attention weights are stored.
@@ -49,7 +51,7 @@ HWY_INLINE void for_each_head(const AttentionArrays<T>& a, Body body) {
       const std::int64_t key_at = a.keys.begin(b) * a.key_stride + h * d;
       const std::int64_t value_at = a.keys.begin(b) * a.value_stride + h * d;
       body(Head<T>{a.query + query_at, a.key + key_at, a.value + value_at, queries, keys, weights_at, query_at, key_at,
-                   value_at, a.queries.begin(b) * a.width + h * d, h});
+                   value_at, a.queries.begin(b) * a.width + h * d, h, b});
       weights_at += queries * keys;
     }
   }

@@ -26,6 +26,16 @@ int t5_bucket(std::int64_t distance, int buckets, bool causal) {
   return first + std::min(logarithmic, half - 1);
 }
 
+std::int64_t window_matrix_stride(const WindowShape& shape) {
+  return (shape.tokens() + kPositionBiasSlack - 1) / kPositionBiasSlack * kPositionBiasSlack;
+}
+
+std::int64_t window_bias_columns(std::span<const WindowShape> shapes) {
+  std::int64_t columns = kPositionBiasSlack;
+  for (const WindowShape& shape : shapes) columns += shape.tokens() * window_matrix_stride(shape);
+  return columns;
+}
+
 template <class T>
 PositionBias<T> alibi_bias(Graph<T>& graph, int heads, std::int64_t longest, bool causal) {
   const Tensor<T> bias = graph.arena().template tensor<T>({heads, position_bias_columns(longest, causal)});
@@ -45,21 +55,37 @@ PositionBias<T> t5_bias(Graph<T>& graph, const Variable<T>& table, std::int64_t 
   return {.bias = bias, .longest = longest};
 }
 
+namespace {
+
+/// Sets the members of `arrays` that belong to the bias (see position_arrays()).
+template <class T>
+void set_bias(const char* op, const PositionBias<T>& positions, int heads, std::int64_t longest, bool causal,
+              PositionArrays<T>& arrays) {
+  std::int64_t columns = position_bias_columns(positions.longest, causal);
+  if (!positions.matrices.empty()) {
+    if (causal) throw Error(std::string("internal: ") + op + ": a bias of windows, but a causal attention");
+    columns = window_bias_columns(positions.windows.shapes);
+    arrays.matrices = positions.matrices.data();
+    arrays.shape_of = positions.windows.shape_of.data();
+  } else if (longest > positions.longest) {
+    throw Error(std::string("internal: ") + op + ": a sequence of " + std::to_string(longest) +
+                " tokens, but a bias for at most " + std::to_string(positions.longest));
+  }
+  check_shape(op, "bias", positions.bias.shape(), {heads, columns});
+  arrays.bias = positions.bias.value.data();
+  arrays.bias_stride = columns;
+  arrays.longest = positions.longest;
+}
+
+}  // namespace
+
 template <class T>
 PositionArrays<T> position_arrays(const char* op, const PositionBias<T>& positions, int heads, std::int64_t head_width,
                                   std::int64_t longest, bool causal) {
   PositionArrays<T> arrays;
   if (positions.bias && positions.relative_keys)
     throw Error(std::string("internal: ") + op + ": a bias and relative vectors at the same time");
-  if (positions.bias) {
-    check_shape(op, "bias", positions.bias.shape(), {heads, position_bias_columns(positions.longest, causal)});
-    if (longest > positions.longest)
-      throw Error(std::string("internal: ") + op + ": a sequence of " + std::to_string(longest) +
-                  " tokens, but a bias for at most " + std::to_string(positions.longest));
-    arrays.bias = positions.bias.value.data();
-    arrays.bias_stride = positions.bias.value.columns();
-    arrays.longest = positions.longest;
-  }
+  if (positions.bias) set_bias(op, positions, heads, longest, causal, arrays);
   if (positions.relative_keys) {
     const std::int64_t vectors = positions.relative_keys.value.rows();
     if (vectors < 3 || vectors % 2 == 0)

@@ -5,6 +5,10 @@
 //   t5        logit(i, j) = q_i k_j / sqrt(d) + table[bucket(j - i), head], with a learned table (Raffel et al. 2020)
 //   relative  logit(i, j) = q_i (k_j + a^K_c) / sqrt(d) and out_i = sum_j p_ij (v_j + a^V_c), with learned vectors a^K
 //             and a^V for each distance c = clip(j - i, -k, k) (Shaw et al. 2018)
+//   window    logit(i, j) = q_i k_j / sqrt(d) + table[c, head], with a learned table; the sequences are windows of a
+//             grid, and c is the number of the pair (row difference, column difference) (Liu et al. 2021)
+//
+// window adds a matrix that depends on the head and on the shape of the window (see window_bias.h).
 //
 // alibi and t5 add a number that depends on the head and on the distance only. Both are therefore computed once for all
 // layers of a stack, as a matrix of one row for each head with the distances side by side, and attention() adds a part
@@ -14,19 +18,31 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "heed/autograd/graph.h"
+#include "heed/tensor/packed_windows.h"
 
 namespace heed {
+
+/// Where a bias of windows holds the matrix of one shape of windows: in each head's row, the logits of the window's
+/// query i get the columns from column + i * stride on.
+struct WindowMatrix {
+  std::int64_t column = 0, stride = 0;
+};
 
 /// The terms that positions add to a self-attention: a bias of the logits, relative vectors, or nothing.
 template <class T>
 struct PositionBias {
   /// The bias of the logits [H, C], or absent. With L = `longest`, the logit of query i and key j gets the column
-  /// L - 1 + j - i of the head's row.
+  /// L - 1 + j - i of the head's row. A bias of windows holds a matrix for each shape of `windows` instead.
   Variable<T> bias = {};
   /// The number L of tokens of the longest sequence for which `bias` has columns.
   std::int64_t longest = 0;
+  /// The windows of the batch, and where `bias` holds the matrix of each shape; empty where `bias` depends on
+  /// distances.
+  PackedWindows windows = {};
+  std::span<const WindowMatrix> matrices = {};
   /// The vectors a^K and a^V of the distances -k ... k, [2k + 1, d] for heads of d columns, or absent. All heads share
   /// them.
   Variable<T> relative_keys = {}, relative_values = {};
@@ -43,6 +59,13 @@ constexpr std::int64_t kPositionBiasSlack = 16;
 constexpr std::int64_t position_bias_columns(std::int64_t longest, bool causal) {
   return (causal ? longest : 2 * longest - 1) + kPositionBiasSlack;
 }
+
+/// Returns the number of columns from one query's biases to the next in the matrix of a shape of windows: the number of
+/// tokens, rounded up to whole vectors.
+std::int64_t window_matrix_stride(const WindowShape& shape);
+/// Returns the number C of columns of the bias for windows of these shapes: those of their matrices, and
+/// kPositionBiasSlack.
+std::int64_t window_bias_columns(std::span<const WindowShape> shapes);
 
 /// Returns the slope of ALiBi (Press et al. 2022, section 3) for head h of H: 2^(-8 (h + 1) / H) where H is a power of
 /// two. Otherwise, as in the authors' program, the first heads get the slopes of the next smaller power of two, and
@@ -80,12 +103,20 @@ void t5_forward(CpuContext& device, Tensor<T> table, std::int64_t longest, bool 
 template <class T>
 void t5_backward(CpuContext& device, Tensor<T> dbias, std::int64_t longest, bool causal, Tensor<T> dtable);
 
+/// Where an array of biases holds those of the queries of one head in one sequence: the row of query i, with an element
+/// for each key, begins at the element first + i * step.
+struct BiasRows {
+  std::int64_t first = 0, step = 0;
+};
+
 /// The operands of a PositionBias for the kernels of attention. Null pointers: absent.
 template <class T>
 struct PositionArrays {
   const T* bias = nullptr;  ///< [H, bias_stride]
   T* bias_gradient = nullptr;
   std::int64_t bias_stride = 0, longest = 0;
+  const WindowMatrix* matrices = nullptr;  ///< of the shapes of windows
+  const std::int32_t* shape_of = nullptr;  ///< the shape of each sequence, where there are matrices
   const T *relative_keys = nullptr, *relative_values = nullptr;  ///< [2 distance + 1, d]
   T *relative_keys_gradient = nullptr, *relative_values_gradient = nullptr;
   std::int64_t distance = 0;  ///< k, the distance from which on all keys share a relative vector
@@ -96,10 +127,19 @@ struct PositionArrays {
   std::int64_t relative_vectors(bool causal) const {
     return !relative_keys ? 0 : causal ? distance + 1 : 2 * distance + 1;
   }
+  /// Returns where `bias` and `bias_gradient` hold the rows of a head's queries in sequence number `sequence`. Rows of
+  /// distances overlap: the row of a query begins one distance before the row of the query before.
+  BiasRows bias_rows(int sequence, std::int64_t head) const {
+    const std::int64_t begin = head * bias_stride;
+    if (!matrices) return {begin + longest - 1, -1};
+    const WindowMatrix& matrix = matrices[shape_of[sequence]];
+    return {begin + matrix.column, matrix.stride};
+  }
 };
 
 /// Returns the values of a PositionBias as arrays, without the gradients. Throws Error where shapes do not fit an
-/// attention `op` over sequences of up to `longest` tokens, with heads of `head_width` columns.
+/// attention `op` over sequences of up to `longest` tokens, with heads of `head_width` columns, and where a bias of
+/// windows meets a causal attention, and thus decoding.
 template <class T>
 PositionArrays<T> position_arrays(const char* op, const PositionBias<T>& positions, int heads, std::int64_t head_width,
                                   std::int64_t longest, bool causal);
