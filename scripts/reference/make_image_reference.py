@@ -318,7 +318,8 @@ def linspace(first, last, magnitude):
 def space(width, height, magnitude):
     """RandAugment._augmentation_space(31, (height, width)): amounts, and whether they have a sign."""
     signed = {"shear-x": 0.3, "shear-y": 0.3, "translate-x": 150.0 / 331.0 * width,
-              "translate-y": 150.0 / 331.0 * height, "rotate": 30.0, "brightness": 0.9, "color": 0.9, "contrast": 0.9, "sharpness": 0.9}
+              "translate-y": 150.0 / 331.0 * height, "rotate": 30.0, "brightness": 0.9, "color": 0.9,
+              "contrast": 0.9, "sharpness": 0.9}
     out = {"identity": (0.0, False)}
     out.update({name: (linspace(0.0, last, magnitude), True) for name, last in signed.items()})
     out["posterize"] = (float(8 - round(magnitude / ((31 - 1) / 4))), False)

@@ -88,6 +88,9 @@ TEST_CASE("files that cannot be read are errors") {
   CHECK(reading_error(folder / "") == (folder / "") + ": is a folder (name an image file)");
   std::ofstream(folder / "empty.png");
   CHECK(reading_error(folder / "empty.png") == (folder / "empty.png") + ": is empty (copy the image again)");
+  std::ofstream(folder / "large.ppm") << "P6 1 1 255 abc";
+  std::filesystem::resize_file(folder / "large.ppm", std::uintmax_t{3} << 30);  // a sparse file, without blocks
+  CHECK(reading_error(folder / "large.ppm") == (folder / "large.ppm") + ": has more than 1 GiB, too much for an image");
   std::ofstream(folder / "text.png") << "a line\n";
   CHECK(reading_error(folder / "text.png") ==
         (folder / "text.png") + ": is text, not an image (name a PNG, JPEG, PBM, PGM or PPM file)");
@@ -108,6 +111,16 @@ TEST_CASE("a file larger than the first block that is read, and one that is no r
   CHECK(read_image(folder / "large.ppm", 3) == image);
   CHECK(reading_error("/dev/zero") ==
         "/dev/zero: is not an image that heed reads (name a PNG, JPEG, PBM, PGM or PPM file)");
+}
+
+TEST_CASE("an image is read from a pipe") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const std::string bytes = file_bytes(reference_path("p6-255.ppm"));
+  for (const char byte : bytes) REQUIRE(::write(ends[1], &byte, 1) == 1);
+  ::close(ends[1]);
+  CHECK(read_image("/dev/fd/" + std::to_string(ends[0]), 3) == decode_image(bytes, 3, "a"));
+  ::close(ends[0]);
 }
 
 TEST_CASE("formats that heed does not read are named") {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <vector>
 
 #include "heed/base/error.h"
 
@@ -77,8 +78,8 @@ Image rotate(const Image& image, double degrees) {
 /// Returns from + factor * (to - from), cut off to 0..255 and rounded down, like Pillow's blend().
 std::uint8_t blended(int from, int to, float factor) {
   const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
-  if (value <= 0) return 0;
-  return value >= 255 ? std::uint8_t{255} : static_cast<std::uint8_t>(value);
+  const float positive = value > 0 ? value : 0;
+  return static_cast<std::uint8_t>(static_cast<int>(positive < 255 ? positive : 255));
 }
 
 /// Changes the contrast to an image that has the sample `middle` everywhere.
@@ -109,24 +110,20 @@ Image change_color(const Image& image, float factor) {
   return result;
 }
 
-/// Returns the image that is smoothed by a square of 3 x 3 weights, 5 in the middle and 1 around it, divided by 13. The
-/// pixels at the border stay as they are. Adds up in the order of Pillow's filter().
+/// Returns the image that is smoothed by a square of 3 x 3 weights, 5 in the middle and 1 around it, divided by 13 and
+/// rounded. The pixels at the border stay as they are. Pillow's filter() adds up in floating-point numbers, whose
+/// errors are too small to change a result: a sum of whole numbers divided by 13 is never near a half.
 Image smooth(const Image& image) {
   Image result = image;
-  constexpr float kOuter = 1.0f / 13, kInner = 5.0f / 13;
-  const auto channels = static_cast<std::size_t>(image.channels);
-  const auto sum_of = [channels](const std::uint8_t* middle, float weight) {
-    return static_cast<float>(*(middle - channels)) * kOuter + static_cast<float>(*middle) * weight +
-           static_cast<float>(middle[channels]) * kOuter;
-  };
+  const std::size_t size = image.row_size(), channels = static_cast<std::size_t>(image.channels);
+  std::vector<std::uint16_t> columns(size);  // the sums of three samples, one above the other
   for (int y = 1; y < image.height - 1; ++y) {
     const std::uint8_t *above = image.row(y - 1), *row = image.row(y), *below = image.row(y + 1);
-    for (std::size_t i = channels; i + channels < image.row_size(); ++i) {
-      float sum = 0.5f;
-      sum += sum_of(below + i, kOuter);
-      sum += sum_of(row + i, kInner);
-      sum += sum_of(above + i, kOuter);
-      result.row(y)[i] = static_cast<std::uint8_t>(std::min(sum, 255.0f));
+    std::uint8_t* const to = result.row(y);
+    for (std::size_t i = 0; i < size; ++i) columns[i] = static_cast<std::uint16_t>(above[i] + row[i] + below[i]);
+    for (std::size_t i = channels; i + channels < size; ++i) {
+      const int sum = columns[i - channels] + columns[i] + columns[i + channels] + 4 * row[i];
+      to[i] = static_cast<std::uint8_t>((2 * sum + 13) / 26);
     }
   }
   return result;
@@ -134,8 +131,9 @@ Image smooth(const Image& image) {
 
 Image change_sharpness(const Image& image, float factor) {
   Image result = smooth(image);
-  for (std::size_t i = 0; i < result.samples.size(); ++i)
-    result.samples[i] = blended(result.samples[i], image.samples[i], factor);
+  std::uint8_t* const to = result.samples.data();
+  const std::uint8_t* const sharp = image.samples.data();
+  for (std::size_t i = 0, count = result.samples.size(); i < count; ++i) to[i] = blended(to[i], sharp[i], factor);
   return result;
 }
 

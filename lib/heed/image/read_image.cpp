@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "heed/base/error.h"
@@ -51,7 +52,7 @@ class OpenFile {
 // The greatest size of a file: more than an image of kMostPixels pixels needs, so that a device without an end cannot
 // fill the memory.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
+constexpr std::size_t kFirstBlock = std::size_t{64} << 10, kBlock = std::size_t{1} << 20;
 
 /// Returns the bytes of an image file. The start is checked before the rest is read, because the file may be large and
 /// no image.
@@ -59,13 +60,19 @@ std::string read_file(const std::string& path) {
   const OpenFile file(path);
   const struct stat status = file.status();
   if (S_ISDIR(status.st_mode)) throw Error(Position{path}, "is a folder (name an image file)");
+  const bool regular = S_ISREG(status.st_mode) && status.st_size > 0;  // else a pipe or a device of unknown size
+  const std::size_t size = regular ? static_cast<std::size_t>(status.st_size) : kMostBytes + 1;
   std::string bytes;
-  while (bytes.size() < kFormatBytes && file.read(bytes, kFirstBytes)) {
+  while (bytes.size() < std::min<std::size_t>(size, kFormatBytes) && file.read(bytes, std::min(size, kFirstBlock))) {
   }
   image_format(bytes, path);
-  const auto size = static_cast<std::size_t>(status.st_size);
-  while (file.read(bytes, size > bytes.size() && size <= kMostBytes ? size - bytes.size() : kFirstBytes))
-    if (bytes.size() > kMostBytes) throw Error(Position{path}, "has more than 1 GiB, too much for an image");
+  const auto check = [&](std::size_t count) {
+    if (count > kMostBytes) throw Error(Position{path}, "has more than 1 GiB, too much for an image");
+  };
+  if (regular) check(size);
+  while (bytes.size() < size && file.read(bytes, std::min(size - bytes.size(), kBlock))) {
+  }
+  check(bytes.size());
   return bytes;
 }
 
