@@ -27,6 +27,8 @@ file() {
 file tools/train.cpp '#include "heed/run/train.h"'
 file lib/heed/ops/add.h '#pragma once' '#include "heed/tensor/tensor.h"' '#include <vector>'
 file lib/heed/checkpoint/h5.cpp '#include <hdf5.h>'
+file lib/heed/image/png_reader.cpp '#include <png.h>'
+file lib/heed/image/jpeg_reader.cpp '#include <jpeglib.h>' '#include <jerror.h>'
 file lib/heed/text/steps.h '#include "heed/text/bpe/bpe.h"' '#include "heed/text/subwords.h"'
 file lib/heed/text/unigram/unigram.h '#include "heed/text/bpe/bpe.h"' '#include "heed/text/unigram/piece_trie.h"'
 "$scripts/check-layers" "$work" || fail "check-layers refuses a good tree"
@@ -46,6 +48,9 @@ broken lib/heed/text/cuts.h '"heed/text/cellar/wine.h"' 'includes the unknown ro
 broken lib/heed/ops/sub.cpp '"heed/checkpoint/h5.h"' 'ops includes checkpoint, which stands above it'
 broken lib/heed/run/train.cpp '<hdf5.h>' 'HDF5 is for checkpoint/h5.* alone'
 broken lib/heed/checkpoint/checkpoint.cpp '<H5Cpp.h>' 'HDF5 is for checkpoint/h5.* alone'
+broken lib/heed/image/resize.cpp '<png.h>' 'libpng is for image/png_reader.cpp alone'
+broken lib/heed/run/train.cpp '<jpeglib.h>' 'libjpeg is for image/jpeg_reader.cpp alone'
+broken lib/heed/image/resize.h '"heed/text/steps.h"' 'image includes text, which stands beside it'
 broken lib/heed/ops/sub_cpu.cpp '<cuda_runtime.h>' 'CUDA is for *_cuda.cu, tensor/cuda_* and dist/nccl* alone'
 broken lib/heed/train/trainer.cpp '<mpi.h>' 'MPI is for dist/mpi* alone'
 broken lib/heed/run/train.cpp '"heed/cellar/wine.h"' 'includes the unknown room cellar'

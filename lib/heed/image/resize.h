@@ -24,8 +24,9 @@ struct ImageBox {
 };
 
 /// Scales the image to width x height with the triangle filter, which is made wider when the image shrinks, so that
-/// every pixel counts (antialiasing). The bytes equal those of Pillow's Image.resize((width, height), BILINEAR): a
-/// horizontal pass and then a vertical pass, each in 8-bit fixed-point arithmetic.
+/// every pixel counts (antialiasing): a horizontal pass and then a vertical pass, each in 8-bit fixed-point arithmetic.
+/// The bytes equal those of Image.resize((width, height), BILINEAR) of Pillow up to version 12. (Pillow 13 begins with
+/// the vertical pass where the height shrinks much more than the width, which changes some samples by 1.)
 Image resize(const Image& image, int width, int height);
 /// Cuts the rectangle `box` out of the image and scales it to width x height, as resize() scales an image. Pixels
 /// outside the rectangle have no effect. The rectangle must lie within the image.
