@@ -307,12 +307,12 @@ def float32(value):
 
 
 def linspace(first, last, magnitude):
-    """torch.linspace(first, last, 31)[magnitude]."""
+    """torch.linspace(first, last, 31)[magnitude]: 32-bit numbers, multiplied and added with one rounding."""
     first, last = float32(first), float32(last)
     step = float32(float32(last - first) / 30)
     if magnitude < 15:
-        return float32(first + float32(step * magnitude))
-    return float32(last - float32(step * (30 - magnitude)))
+        return float32(first + step * magnitude)
+    return float32(last - step * (30 - magnitude))
 
 
 def space(width, height, magnitude):
@@ -367,7 +367,7 @@ def write_operations(path):
     entries = []
     for file in SOURCES:
         image = Image.open(FOLDER / file)
-        for magnitude in (0, 4, 9, 14, 15, 22, 30):
+        for magnitude in (0, 4, 9, 14, 15, 20, 30):
             for name, (amount, signed) in space(*image.size, magnitude).items():
                 entry = {"file": file, "operation": name, "magnitude": magnitude, "amount": amount, "signed": signed,
                          "hash": fnv(apply(image, name, amount).tobytes())}

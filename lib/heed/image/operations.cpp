@@ -175,13 +175,13 @@ Image by_histogram(const Image& image, const MakeTable& make_table) {
   return look_up(image, {make_table(counts[0]), make_table(counts[1]), make_table(counts[2])});
 }
 
-/// Returns number `magnitude` of kMostMagnitude + 1 numbers from `first` to `last` at equal distances, in 32-bit
-/// arithmetic as torch.linspace() computes it.
+/// Returns number `magnitude` of kMostMagnitude + 1 numbers from `first` to `last` at equal distances, as a 32-bit
+/// number like that of torch.linspace(), which multiplies and adds with one rounding.
 double spaced(double first, double last, int magnitude) {
   const auto begin = static_cast<float>(first), end = static_cast<float>(last);
-  const float step = (end - begin) / static_cast<float>(kMostMagnitude);
-  return magnitude < (kMostMagnitude + 1) / 2 ? begin + step * static_cast<float>(magnitude)
-                                              : end - step * static_cast<float>(kMostMagnitude - magnitude);
+  const double step = (end - begin) / static_cast<float>(kMostMagnitude);
+  return static_cast<float>(magnitude < (kMostMagnitude + 1) / 2 ? begin + step * magnitude
+                                                                 : end - step * (kMostMagnitude - magnitude));
 }
 
 }  // namespace
