@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Tests models that read images: training on lists of images with labels or sentences, translate, exact resuming, ranks of
+# threads, bad images, and the options that have no use.
+source "${HEED_SOURCE:?}/tests/cli/expect.sh" || exit 1
+train=$HEED_BIN/train translate=$HEED_BIN/translate bleu=$HEED_BIN/bleu build_vocab=$HEED_BIN/build-vocab
+shapes=$HEED_SOURCE/data/shapes
+
+small=(--patch-size 8 --dim-emb 64 --enc-depth 2 --transformer-heads 4 --transformer-dim-ffn 128 --mini-batch 50 -l 0.002)
+options=(-q -t "$shapes/train.images" "$shapes/train.labels" --task vit "${small[@]}" --lr-warmup 30)
+
+# A model learns the shape of a picture. The label list and the image pipeline are in the checkpoint.
+"$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" -m model.h5 --augment none --after 12e -j 2 \
+  --log-format tsv --log log >records || fail "train: exit $?: $(cat log)"
+grep -q accuracy log || fail "the validation does not report the accuracy: $(cat log)"
+expect 0 '' '' "$translate" -q -m model.h5 -i "$shapes/test.images" -o found
+accuracy=$("$bleu" "$shapes/test.labels" -m exact -b -i found)
+awk "BEGIN { exit !($accuracy >= 75) }" || fail "accuracy $accuracy after 12 epochs"
+for attribute in image_size image_channels image_mean image_fit image_crop patch_size; do
+  h5dump -a "/config/$attribute" model.h5 >/dev/null || fail "no attribute $attribute in the checkpoint"
+done
+h5dump -d /text/target/vocabulary model.h5 | grep -q '"triangle"' || fail "the labels are not in the checkpoint"
+
+# Likeliest labels with log-probabilities, which --score gives too; every precision; the same for any batch.
+(cd "$shapes" && head -n 3 test.images) >three
+cd "$shapes" || exit 1
+"$translate" -q -m "$OLDPWD/model.h5" --n-best 6 --scores <"$OLDPWD/three" >"$OLDPWD/best"
+"$translate" -q -m "$OLDPWD/model.h5" --score <(head -n 3 test.labels) <"$OLDPWD/three" >"$OLDPWD/scores"
+cd "$OLDPWD" || exit 1
+[ "$(wc -l <best)" -eq 18 ] || fail "6 labels for each of 3 images are not 18 lines: $(cat best)"
+sed 's/.*||| //' best | awk '{ sum += exp($1) } END { exit !(sum > 2.99 && sum < 3.01) }' || fail "the probabilities of all labels: $(cat best)"
+while read -r score label; do
+  grep -qF "||| $label ||| F0= ${score%??} ||| ${score%??}" best || grep -q "||| $label |||" best || fail "no $label $score in $(cat best)"
+done < <(paste -d' ' scores "$shapes/test.labels" | head -n 3)
+for precision in bfloat16 int8; do
+  "$translate" -q -m model.h5 --precision "$precision" -i "$shapes/test.images" | paste - found | awk -F'\t' '$1 != $2 { n++ } END { exit !(n < 5) }' ||
+    fail "$precision differs in 5 labels or more"
+done
+"$translate" -q -m model.h5 --mini-batch 1 -j 1 -i "$shapes/test.images" | cmp -s - found || fail "another batch gives other labels"
+expect 0 '' '' "$translate" -q -m model.h5 model.h5 -i "$shapes/test.images" -o twice
+cmp -s twice found || fail "an ensemble of one model twice gives other labels"
+
+# An interrupted training with all that is random ends as one without a pause, with any number of threads.
+random=(--augment randaugment --mixup --cutmix --stochastic-depth 0.2 --dropout 0.1)
+"$train" "${options[@]}" "${random[@]}" -m whole.h5 --after 30u -j 1 || fail "train with everything: exit $?"
+"$train" "${options[@]}" "${random[@]}" -m parts.h5 --after 11u -j 2 || fail "train with everything, 11 updates: exit $?"
+"$train" "${options[@]}" "${random[@]}" -m parts.h5 --after 30u -j 2 || fail "train with everything, resumed: exit $?"
+h5diff whole.h5 parts.h5 /parameters /parameters || fail "a resumed training on images ends with other parameters"
+expect 0 '' '*--mixup was 0.8 and is now 0.5*' "$train" "${options[@]:1}" "${random[@]}" --mixup 0.5 -m parts.h5 --after 31u
+
+# A sentence about a picture.
+"$build_vocab" -q --type words --mode words "$shapes/train.sentences" -o words.vocab
+"$train" -q -t "$shapes/train.images" "$shapes/train.sentences" -v words.vocab --task vit-caption "${small[@]}" --dec-depth 1 \
+  --lr-warmup 50 --augment none --after 12e -m caption.h5 || fail "train --task vit-caption: exit $?"
+expect 0 '' '' "$translate" -q -m caption.h5 -i "$shapes/test.images" -o described
+awk '!/^a (large|small) [a-z]+ [a-z]+/ { exit 1 }' described || fail "no sentences about shapes: $(sort described | uniq -c | sort -n | tail -n 3)"
+[ "$("$translate" -q -m caption.h5 -i "$shapes/test.images" -b 2 --n-best 2 | wc -l)" -eq 200 ] || fail "an n-best list of sentences"
+
+# Paths: relative to the list, or to the current folder; absolute; spaces in paths and labels.
+mkdir -p 'my pictures' && cp "$shapes/images/0001.png" 'my pictures/a b.png' && cp "$shapes/images/0002.png" 'my pictures/c.png'
+printf 'a b.png\nc.png\n' >'my pictures/list'
+printf 'polar bear\nice\n' >'my pictures/labels'
+"$train" -q -t 'my pictures/list' 'my pictures/labels' --task vit "${small[@]}" --augment none --after 20u --lr-warmup 2 -m two.h5 || fail "two images"
+expect 0 $'polar bear\nice' '' "$translate" -q -m two.h5 -i 'my pictures/list'
+expect 0 'polar bear' '' bash -c "echo 'my pictures/a b.png' | '$translate' -q -m two.h5"
+expect 0 'ice' '' bash -c "echo \"\$PWD/my pictures/c.png\" | '$translate' -q -m two.h5"
+expect 0 $'\nice' '' bash -c "printf '\nmy pictures/c.png\n' | '$translate' -q -m two.h5"
+
+# Bad images.
+head -c 60 "$shapes/images/0001.png" >cut.png
+echo 'no image' >text.png
+for bad in cut.png text.png missing.png; do
+  printf 'my pictures/c.png\n%s\n' "$bad" >list
+  expect 1 '*' "translate: list:2: $bad: *" "$translate" -q -m two.h5 -i list
+  expect 0 $'ice\n' "translate: warning: list:2: $bad: *; lines left empty because their image cannot be read: 1" \
+    "$translate" -m two.h5 --on-bad-image empty -i list
+  printf 'x\nx\n' >x
+  expect 1 '' "train: list:2: $bad: *" "$train" -q -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 -m bad.h5
+done
+
+# What the options cannot mean.
+expect 2 '' "train: --trees: has no use with images*" "$train" --trees x --task vit -m x.h5
+expect 2 '' "train: no vocabulary for the sentences (-v VOCAB; build-vocab makes it)*" \
+  "$train" -t "$shapes/train.images" "$shapes/train.sentences" --task vit-caption -m x.h5
+expect 2 '' "train: --mixup: needs a model that reads images (such as --task vit)*" \
+  "$train" -t x y -v z --mixup 1 -m x.h5
+expect 2 '' "train: --image-size: is an option of --task vit*" "$train" -t x y -v z --image-size 8 -m x.h5
+expect 2 '' "train: --image-size 30 is no multiple of --patch-size 8*" "$train" "${options[@]}" --image-size 30 -m x.h5
+expect 2 '' "train: --image-mean: needs 3 numbers, one for each channel*" "$train" "${options[@]}" --image-mean 0.5 -m x.h5
+expect 2 '' "train: --tsv -: labels are read twice*" "$train" --tsv - --task vit -m x.h5
+expect 2 '' "train: --valid-metrics bleu: has no use for labels (accuracy has)*" \
+  "$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" --valid-metrics bleu -m x.h5
+sed '5s/.*/hexagon/' "$shapes/valid.labels" >labels
+expect 1 '' "train: labels:5: the label 'hexagon' is not among the 6 labels that the model knows*" \
+  "$train" "${options[@]}" --valid-sets "$shapes/valid.images" labels -m x.h5
+expect 2 '' "translate: --beam-size: has no use with model.h5, which reads images and gives labels*" "$translate" -m model.h5 -b 2 three
+expect 2 '' "translate: --on-bad-image: is for models that read images*" "$translate" -m "$HEED_SOURCE/tests/cli/none.h5" --on-bad-image empty
+finish
