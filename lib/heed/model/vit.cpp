@@ -1,5 +1,7 @@
 #include "heed/model/vit.h"
 
+#include <utility>
+
 #include "heed/ops/dropout.h"
 #include "heed/ops/parts.h"
 #include "heed/ops/sequence_mean.h"
@@ -78,6 +80,13 @@ template <class T>
 std::vector<Product> VitCaption<T>::products() const {
   std::vector<Product> out{embedding_.product({.side = TokenSide::source, .in_encoder = true})};
   for (const Product& product : Transformer<T>::products()) out.push_back(product);
+  return out;
+}
+
+template <class T>
+std::vector<PositionTable> VitCaption<T>::position_tables(Graph<T>& graph, std::int64_t positions) const {
+  std::vector<PositionTable> out{embedding_.template position_table<T>(graph)};
+  for (PositionTable& table : Transformer<T>::position_tables(graph, positions)) out.push_back(std::move(table));
   return out;
 }
 
