@@ -13,8 +13,8 @@ namespace heed {
 
 // What the tests of all models share.
 
-/// Fills the parameters with the formula of scripts/reference/make_transformer_reference.py and make_rnn_reference.py,
-/// so that the reference files need no weights.
+/// Fills the parameters with the formula of scripts/reference/make_transformer_reference.py, make_rnn_reference.py and
+/// make_vision_reference.py, so that the reference files need no weights.
 template <class T>
 void fill(ParameterValues<T>& values) {
   const auto& all = values.layout().all();
@@ -110,6 +110,11 @@ inline Batch part_of(const Batch& batch, int begin, int end) {
     const PackedOffsets target = batch.target_in.packed();
     const auto first = batch.target_out.begin() + target.begin(b);
     out.target_out.insert(out.target_out.end(), first, first + target.length(b));
+    if (batch.second_targets.empty()) continue;
+    const auto second = batch.second_targets.begin() + target.begin(b);
+    const auto share = batch.second_shares.begin() + target.begin(b);
+    out.second_targets.insert(out.second_targets.end(), second, second + target.length(b));
+    out.second_shares.insert(out.second_shares.end(), share, share + target.length(b));
   }
   return out;
 }

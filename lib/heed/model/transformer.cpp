@@ -187,11 +187,12 @@ std::vector<AttentionLayers> Transformer<T>::attention_layers() const {
 
 template <class T>
 std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std::int64_t positions) const {
+  using enum PositionTable::Stack;
   std::vector<PositionTable> out;
-  if (source_embedding_->weight()) source_embedding_->add_tables(graph, positions, out);
+  // Both stacks add the same vectors to the embeddings of tokens, unless the encoder reads something else.
+  target_embedding_->add_tables(graph, source_embedding_->weight() ? both : decoder, positions, out);
   // Rotations are the same in both stacks, which other terms are not.
   const bool same = config_.positions == PositionEncoding::rotary && config_.decoder_attends();
-  using enum PositionTable::Stack;
   encoder_positions_->add_tables(graph, same ? both : encoder, positions, out);
   if (!same) decoder_positions_->add_tables(graph, decoder, positions, out);
   for (const EncoderLayer& layer : encoder_layers_) layer.add_tables(graph, out);

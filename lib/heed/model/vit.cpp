@@ -1,10 +1,22 @@
 #include "heed/model/vit.h"
 
+#include <utility>
+
 #include "heed/ops/dropout.h"
 #include "heed/ops/parts.h"
 #include "heed/ops/sequence_mean.h"
 
 namespace heed {
+namespace {
+
+/// Returns the config of the Transformer in a model that describes images. Throws UsageError if fields of the model's
+/// config contradict each other, which the Transformer's own check would report in words that do not fit images.
+TransformerConfig checked_transformer(const VitCaptionConfig& config) {
+  config.validate();
+  return config.transformer();
+}
+
+}  // namespace
 
 template <class T>
 Vit<T>::Vit(const VitConfig& config)
@@ -51,12 +63,10 @@ std::vector<PositionTable> Vit<T>::position_tables(Graph<T>& graph, std::int64_t
 
 template <class T>
 VitCaption<T>::VitCaption(const VitCaptionConfig& config)
-    : Transformer<T>(config.transformer(), config, false),
+    : Transformer<T>(checked_transformer(config), config, false),
       caption_(config),
       embedding_(this->layout_, "encoder", config.image.format(), config.image.size, config.patch, config.dim_emb,
-                 false) {
-  config.validate();
-}
+                 false) {}
 
 template <class T>
 typename Transformer<T>::SourceTokens VitCaption<T>::embed_source(Graph<T>& graph, const PackedIds& images) const {
@@ -70,6 +80,13 @@ template <class T>
 std::vector<Product> VitCaption<T>::products() const {
   std::vector<Product> out{embedding_.product({.side = TokenSide::source, .in_encoder = true})};
   for (const Product& product : Transformer<T>::products()) out.push_back(product);
+  return out;
+}
+
+template <class T>
+std::vector<PositionTable> VitCaption<T>::position_tables(Graph<T>& graph, std::int64_t positions) const {
+  std::vector<PositionTable> out{embedding_.template position_table<T>(graph)};
+  for (PositionTable& table : Transformer<T>::position_tables(graph, positions)) out.push_back(std::move(table));
   return out;
 }
 

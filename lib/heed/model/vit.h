@@ -41,6 +41,7 @@ class VitCaption : public Transformer<T> {
   explicit VitCaption(const VitCaptionConfig& config);
 
   std::vector<Product> products() const override;
+  std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const override;
   std::optional<ResidualNorms> residual_norms() const override { return {}; }
 
  protected:

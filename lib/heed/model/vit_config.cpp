@@ -42,9 +42,7 @@ void VitEncoder::validate() const {
   if (image.size % patch != 0)
     throw UsageError("--image-size " + std::to_string(image.size) + " is no multiple of --patch-size " +
                      std::to_string(patch));
-  if (dim_emb % heads != 0)
-    throw UsageError("--dim-emb " + std::to_string(dim_emb) + " is not divisible by --transformer-heads " +
-                     std::to_string(heads));
+  layers(0).validate();
 }
 
 std::string VitEncoder::describe() const {

@@ -40,12 +40,14 @@ class TokenEmbedding {
     if (positions_) return graph.parameter(positions_);
     return sinusoids_ ? graph.input(sinusoids_->get(length)) : Variable<T>();
   }
-  /// Appends the table of these vectors to `tables`, for `length` positions or as many as there are.
-  void add_tables(Graph<T>& graph, std::int64_t length, std::vector<PositionTable>& tables) const {
+  /// Appends the table of these vectors to `tables`, for `length` positions or as many as there are. `stack` says which
+  /// stacks read the vectors.
+  void add_tables(Graph<T>& graph, PositionTable::Stack stack, std::int64_t length,
+                  std::vector<PositionTable>& tables) const {
     const Variable<T> vectors = position_vectors(graph, length);
     if (!vectors) return;
     const std::int64_t rows = std::min(length, vectors.value.rows());
-    tables.push_back({.stack = PositionTable::Stack::both,
+    tables.push_back({.stack = stack,
                       .term = positions_ ? PositionTable::Term::learned : PositionTable::Term::sinusoid,
                       .row_axis = "position",
                       .column_axis = "component",
