@@ -142,6 +142,7 @@ class TranslateRun {
         if (given(name))
           throw UsageError("--" + name + ": is for models that predict all positions at once (train --task nat); " +
                            options_.models.front() + " predicts one after the other");
+      if (!translator_.classifies()) search_.validate_n_best();
       return;
     }
     for (const std::string name : {"draft-model", "search", "beam-size", "beam-groups", "coverage-penalty",
