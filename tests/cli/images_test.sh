@@ -39,6 +39,12 @@ done
 expect 0 '' '' "$translate" -q -m model.h5 model.h5 -i "$shapes/test.images" -o twice
 cmp -s twice found || fail "an ensemble of one model twice gives other labels"
 
+# What is said before a training: labels and images, not tokens.
+"$train" --check "${options[@]:1}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" >said || fail "train --check: exit $?"
+grep -qE '^  labels +6$' said || fail "train --check says of labels: $(cat said)"
+grep -qE 'source (tokens|pieces)|times longer' said && fail "train --check speaks of source tokens: $(cat said)"
+"$train" --dry-run "${options[@]}" -m x.h5 | grep -qE '^  training pairs +900, 900 target tokens' || fail "train --dry-run counts other targets"
+
 # An interrupted training with all that is random ends as one without a pause, with any number of threads.
 random=(--augment randaugment --mixup --cutmix --stochastic-depth 0.2 --dropout 0.1)
 "$train" "${options[@]}" "${random[@]}" -m whole.h5 --after 30u -j 1 || fail "train with everything: exit $?"
