@@ -478,7 +478,7 @@ class TranslateRun {
   }
 
   int rows_per_sentence() const {
-    if (scoring_) return 1;
+    if (scoring_ || translator_.classifies()) return 1;
     if (translator_.is_parallel()) return search_.length_candidates;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
