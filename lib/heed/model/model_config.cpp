@@ -50,6 +50,14 @@ ModelConfig preset(Task task) {
       return VitConfig(VitSize::large_16);
     case Task::vit_caption:
       return VitCaptionConfig();
+    case Task::swin_tiny_2:
+      return SwinConfig(SwinSize::tiny_2);
+    case Task::swin_tiny:
+      return SwinConfig(SwinSize::tiny);
+    case Task::swin_small:
+      return SwinConfig(SwinSize::small);
+    case Task::swin_base:
+      return SwinConfig(SwinSize::base);
   }
   throw Error("internal: unknown task");
 }
