@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <tuple>
 
 #include "heed/base/error.h"
 #include "heed/cost/model_work.h"
@@ -184,6 +185,15 @@ TEST_CASE("swin: products and attention layers tell how much work an image is") 
   double expected = 0;
   for (const double g : {8, 4, 2, 2, 2}) expected += g * g * 49 * 49 + (49 * (g - 1) + 25) * (49 * (g - 1) + 25);
   CHECK(pairs == doctest::Approx(expected + 2 * 49 * 49));
+}
+
+TEST_CASE("swin: what an image counts for is the mean number of tokens of a weight") {
+  for (const auto& [size, tokens, work] : {std::tuple(SwinSize::tiny_2, 256, 44), {SwinSize::tiny, 3136, 161}}) {
+    const SwinConfig config(size);
+    CHECK(image_tokens(config) == tokens);
+    CHECK(image_work(config) == work);
+  }
+  CHECK(image_work(VitConfig()) == image_tokens(VitConfig()));
 }
 
 TEST_CASE("swin: what does not fit is named") {

@@ -122,6 +122,11 @@ std::int32_t image_tokens(const ModelConfig& config) {
       config);
 }
 
+std::int32_t image_work(const ModelConfig& config) {
+  const auto* const swin = std::get_if<SwinConfig>(&config);
+  return swin ? swin->mean_tokens() : image_tokens(config);
+}
+
 bool is_classifier(const ModelConfig& config) {
   return image_input(config) && !std::holds_alternative<VitCaptionConfig>(config);
 }

@@ -1,6 +1,7 @@
 #include "heed/model/swin_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "heed/base/error.h"
@@ -112,6 +113,13 @@ int SwinConfig::layers() const {
 GridSize SwinConfig::grid(int stage) const {
   const int side = image.size / patch >> stage;
   return {side, side};
+}
+
+int SwinConfig::mean_tokens() const {
+  // A layer of stage s has 4^s times as many weights as a layer of stage 0, and 4^s times fewer tokens.
+  double weights = 0;
+  for (int s = 0; s < stages(); ++s) weights += std::ldexp(depths[static_cast<std::size_t>(s)], 2 * s);
+  return std::max(1, static_cast<int>(std::lround(static_cast<double>(tokens()) * layers() / weights)));
 }
 
 std::int64_t SwinConfig::dim_ffn(int stage) const {

@@ -106,6 +106,9 @@ struct SwinConfig : VocabularySizes {
 
   /// Returns the number of tokens of an image in stage 0.
   int tokens() const { return static_cast<int>(grid(0).tokens()); }
+  /// Returns the mean number of tokens for which a weight of the layers is multiplied: fewer than tokens(), because the
+  /// later stages have more weights and fewer tokens.
+  int mean_tokens() const;
   std::optional<int> longest_sequence() const { return {}; }
   bool is_parallel() const { return false; }
   std::string unmet_need(std::string_view option) const;
