@@ -7,109 +7,15 @@
 #include <vector>
 
 #include "heed/base/terminal.h"
-#include "heed/config/fields.h"
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
 #include "heed/inspect/head_statistics.h"
 #include "heed/model/model.h"
 #include "heed/run/attention_file.h"
-#include "heed/run/terminal_options.h"
+#include "heed/run/attention_options.h"
+#include "heed/run/attention_tokens.h"
 
 namespace heed {
-
-/// What the user wants to see: a kind of attention, all kinds, or how the model encodes positions.
-enum class AttentionChoice { cross, encoder, decoder, all, positions };
-enum class AttentionFormat { heatmap, table, pharaoh, tsv, jsonl, svg, png, html, hdf5 };
-
-template <>
-struct EnumNames<AttentionChoice> {
-  static constexpr std::pair<AttentionChoice, std::string_view> values[] = {{AttentionChoice::cross, "cross"},
-                                                                            {AttentionChoice::encoder, "encoder"},
-                                                                            {AttentionChoice::decoder, "decoder"},
-                                                                            {AttentionChoice::all, "all"},
-                                                                            {AttentionChoice::positions, "positions"}};
-};
-
-template <>
-struct EnumNames<AttentionKind> {
-  static constexpr std::pair<AttentionKind, std::string_view> values[] = {
-      {AttentionKind::cross, "cross"}, {AttentionKind::encoder, "encoder"}, {AttentionKind::decoder, "decoder"}};
-};
-
-template <>
-struct EnumNames<AttentionFormat> {
-  static constexpr std::pair<AttentionFormat, std::string_view> values[] = {
-      {AttentionFormat::heatmap, "heatmap"}, {AttentionFormat::table, "table"}, {AttentionFormat::pharaoh, "pharaoh"},
-      {AttentionFormat::tsv, "tsv"},         {AttentionFormat::jsonl, "jsonl"}, {AttentionFormat::svg, "svg"},
-      {AttentionFormat::png, "png"},         {AttentionFormat::html, "html"},   {AttentionFormat::hdf5, "hdf5"}};
-};
-
-/// The options that choose attention weights and their presentation.
-struct AttentionReportOptions {
-  AttentionChoice kind = AttentionChoice::cross;
-  std::optional<int> positions = {};
-  /// Empty: the last layer, and the mean of its heads; with `stats` or `gold`, all layers and all heads.
-  std::string layer = {}, head = {};
-  bool words = false, pieces = false;
-  bool eos = true;
-  bool stats = false;
-  std::string gold = {};
-  std::optional<int> top = {};
-  std::optional<AttentionFormat> format = {};
-  std::vector<std::string> alignment = {};
-  TerminalOptions terminal = {};
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    visit.section("Selection");
-    visit(kind, {.name = "kind", .help = "which attention to show; or positions: how the model encodes them"});
-    visit(positions, {.name = "positions",
-                      .help = "number of positions that --kind positions shows (60)",
-                      .value = "N",
-                      .min = 1,
-                      .max = 10000});
-    visit(layer,
-          {.name = "layer",
-           .help = "layers to show: numbers from 1 (2 or 1,3-4), last (default) or all (with --stats and --gold)",
-           .value = "N|last|all"});
-    visit(head,
-          {.name = "head",
-           .help = "heads to show: numbers from 1, all (with --stats and --gold), or the mean (default) or max over "
-                   "the heads",
-           .value = "N|mean|max|all"});
-    visit(words, {.name = "words", .help = "merge the pieces of each word (default for pharaoh)"});
-    visit(pieces, {.name = "pieces", .help = "show pieces (default for the other formats)"});
-    visit(eos, {.name = "eos", .help = "show </s>, except in pharaoh"});
-    visit(top, {.name = "top",
-                .help = "show only the N keys with the greatest weights of each query (table, tsv)",
-                .value = "N",
-                .min = 1,
-                .max = 1000000});
-    visit.section("Summary of all lines");
-    visit(stats,
-          {.name = "stats", .help = "how sharp each head is over all lines, how far it looks, and its share on </s>"});
-    visit(gold, {.name = "gold",
-                 .help = "compare each head's links with the word alignments in FILE: alignment error rate",
-                 .value = "FILE"});
-    visit.section("Presentation");
-    visit(
-        format,
-        {.name = "format",
-         .help = "output format (if not given: by the name of --output, else heatmap on a terminal and tsv elsewhere)",
-         .letter = 'f'});
-    visit(alignment, {.name = "alignment",
-                      .help = "links that pharaoh writes: argmax (default), or threshold T: all weights of at least T",
-                      .value = "argmax|threshold T"});
-    terminal.fields(visit);
-  }
-};
-
-/// The tokens along one side of an attention map.
-struct AttentionTokens {
-  std::vector<std::string> pieces = {};
-  /// The words that the pieces form: the text of each word, and the index of each piece's word.
-  WordGroups words = {};
-};
 
 /// The attention weights that a model computes for one sentence pair, with the texts and tokens of the pair.
 struct SentenceAttention {
@@ -160,7 +66,6 @@ class AttentionReport {
   void finish();
 
  private:
-  bool summarizes() const { return options_.stats || !options_.gold.empty(); }
   void summarize(const SentenceAttention& sentence);
   std::vector<AttentionMap> select(const SentenceAttention& sentence) const;
   std::vector<int> layers(AttentionKind kind) const;
