@@ -59,6 +59,8 @@ void check_position_options(const AttentionReportOptions& options, AttentionForm
   refuse(options.stats, "--stats");
   refuse(!options.gold.empty(), "--gold");
   refuse(options.top.has_value(), "--top");
+  refuse(options.rollout, "--rollout");
+  refuse(!options.query.empty(), "--query");
   for (const AttentionFormat each : {AttentionFormat::pharaoh, AttentionFormat::html, AttentionFormat::hdf5})
     refuse(format == each, format == AttentionFormat::pharaoh ? "--format pharaoh"
                            : format == AttentionFormat::html  ? "--format html"
@@ -78,6 +80,18 @@ void check_summary_options(const AttentionReportOptions& options) {
   if (!options.gold.empty() && options.kind && options.kind != AttentionChoice::cross)
     throw UsageError("--gold: word alignments are compared with cross attention (leave --kind out)");
   if (!options.gold.empty() && options.pieces) throw UsageError("--pieces: --gold compares words");
+}
+
+/// Throws UsageError where an option has no use with --rollout.
+void check_rollout_options(const AttentionReportOptions& options, AttentionFormat format) {
+  if (options.kind && options.kind != AttentionChoice::encoder)
+    throw UsageError("--rollout: follows the attention of the encoder (leave --kind out)");
+  const auto refuse = [](bool given, const char* option, const char* why) {
+    if (given) throw UsageError(std::string(option) + ": has no use with --rollout, which " + why);
+  };
+  refuse(!options.head.empty() && options.head != "mean", "--head", "takes the mean of the heads");
+  refuse(options.summarizes(), options.stats ? "--stats" : "--gold", "combines layers");
+  refuse(format == AttentionFormat::pharaoh, "--format pharaoh", "shows the encoder alone");
 }
 
 /// Returns whether the options ask for links between words, as text.
@@ -108,6 +122,7 @@ void check_report_options(const AttentionReportOptions& options, AttentionFormat
       throw UsageError(option + ": has no use with --format " + std::string(enum_name(format)) + " (" + what + ")");
   };
   needs(options.top.has_value(), {table, tsv}, "--top", "table and tsv list weights");
+  if (options.rollout) check_rollout_options(options, format);
   if (options.summarizes()) {
     needs(true, {table, tsv, jsonl}, options.stats ? "--stats" : "--gold", "a summary is a table, tsv or jsonl");
     check_summary_options(options);

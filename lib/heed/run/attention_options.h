@@ -41,7 +41,7 @@ struct EnumNames<AttentionFormat> {
 
 /// The options that choose attention weights and their presentation.
 struct AttentionReportOptions {
-  /// Nothing: cross, or encoder where the model has no cross attention.
+  /// Nothing: cross, or encoder where the model has no cross attention and with `rollout` or `query`.
   std::optional<AttentionChoice> kind = {};
   std::optional<int> positions = {};
   /// Empty: the last layer, and the mean of its heads; with `stats` or `gold`, all layers and all heads.
@@ -51,6 +51,8 @@ struct AttentionReportOptions {
   bool stats = false;
   std::string gold = {};
   std::optional<int> top = {};
+  bool rollout = false;
+  std::string query = {};
   std::optional<AttentionFormat> format = {};
   std::vector<std::string> alignment = {};
   TerminalOptions terminal = {};
@@ -83,6 +85,14 @@ struct AttentionReportOptions {
                 .value = "N",
                 .min = 1,
                 .max = 1000000});
+    visit(rollout,
+          {.name = "rollout",
+           .help = "attention rollout through the encoder's layers 1 to --layer: what each token consists of"});
+    visit(query,
+          {.name = "query",
+           .help = "images: show what the patch with this pixel attends to (if not given: the class token, or the "
+                   "mean of all patches)",
+           .value = "X,Y"});
     visit.section("Summary of all lines");
     visit(stats,
           {.name = "stats", .help = "how sharp each head is over all lines, how far it looks, and its share on </s>"});

@@ -10,35 +10,14 @@
 #include "heed/inspect/attention_map.h"
 #include "heed/inspect/attention_picture.h"
 #include "heed/inspect/head_statistics.h"
+#include "heed/inspect/image_attention.h"
 #include "heed/model/model.h"
 #include "heed/run/attention_file.h"
 #include "heed/run/attention_options.h"
-#include "heed/run/attention_tokens.h"
+#include "heed/run/attention_selection.h"
+#include "heed/run/sentence_attention.h"
 
 namespace heed {
-
-/// The attention weights that a model computes for one sentence pair, with the texts and tokens of the pair.
-struct SentenceAttention {
-  std::int64_t line = 0;
-  /// The source and the target sentence as raw text.
-  std::string source_text = {}, target_text = {};
-  /// The tokens that the encoder reads: pieces of the source and `</s>`.
-  AttentionTokens source = {};
-  /// The tokens that the decoder reads: `<s>` and pieces of the target.
-  AttentionTokens fed = {};
-  /// The tokens that the decoder predicts: pieces of the target and `</s>`.
-  AttentionTokens produced = {};
-  struct Head {
-    AttentionKind kind = AttentionKind::cross;
-    int layer = 1, head = 1;
-    /// The attention weights of this head: [queries, keys] in row-major order.
-    std::vector<float> weights;
-  };
-  /// The word alignment that people have made, with --gold.
-  GoldAlignment gold = {};
-  /// The attention weights of each head; empty when source and target are empty lines.
-  std::vector<Head> heads = {};
-};
 
 /// Writes the attention of sentences in the format that the user chose; with --stats or --gold, a summary of all.
 class AttentionReport {
@@ -50,10 +29,14 @@ class AttentionReport {
 
   /// Checks that the model has the kind of attention, the layers and the heads that the options name. `attention` is
   /// what Model::attention_layers() returned. Throws UsageError otherwise.
-  void check_model(const std::vector<AttentionLayers>& attention);
+  void check_model(const std::vector<AttentionLayers>& attention) { selection_.check_model(attention); }
   /// Returns whether the report needs the weights of this kind of attention.
-  bool wants(AttentionKind kind) const;
+  bool wants(AttentionKind kind) const { return selection_.wants(kind); }
+  /// Returns whether the report needs all rows of the encoder's attention to an image.
+  bool wants_rollout() const { return options_.rollout; }
   AttentionFormat format() const { return format_; }
+  /// Returns whether the format is a picture, on a terminal or in a file.
+  bool draws() const;
 
   /// Writes the tables by which the model encodes positions, of which --layer chooses some. Throws UsageError where
   /// there are no such tables.
@@ -67,21 +50,19 @@ class AttentionReport {
 
  private:
   void summarize(const SentenceAttention& sentence);
-  std::vector<AttentionMap> select(const SentenceAttention& sentence) const;
-  std::vector<int> layers(AttentionKind kind) const;
-  int depth(AttentionKind kind) const;
+  void add_image(const SentenceAttention& sentence);
   std::string links(const std::vector<AttentionMap>& maps) const;
 
   AttentionReportOptions options_;
   AttentionFormat format_;
-  bool words_;
+  AttentionSelection selection_;
   std::optional<float> threshold_;
   std::ostream& out_;
   Shading shading_;
   int width_;
-  std::vector<AttentionLayers> attention_;  // of the model
   bool begun_ = false;
   std::vector<AttentionSection> sections_;
+  std::vector<ImageSection> images_;
   HeadStatistics statistics_;
   std::optional<AttentionFile> file_;
 };

@@ -10,6 +10,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/parse.h"
+#include "heed/run/image_inspector.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/sentence_reader.h"
@@ -61,6 +62,10 @@ class InspectRun {
     if (const auto longest = longest_sequence(checkpoint_.model->config())) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
+    if (image_input(checkpoint_.model->config()))
+      images_.emplace(options, checkpoint_, decoder_, search_, report_);
+    else if (!options.report.query.empty())
+      throw UsageError("--query: is for models that read images (train --task vit); " + options.model + " reads text");
     if (checkpoint_.target.steps().mode == TokenMode::trees) trees_.emplace(checkpoint_.target.vocabulary());
   }
 
@@ -71,7 +76,10 @@ class InspectRun {
            reader_.next(sentence.source_text, sentence.target_text)) {
       if (lines_ && !lines_->contains(reader_.line())) continue;
       sentence.line = reader_.line();
-      inspect(sentence);
+      if (images_)
+        images_->inspect(sentence, reader_);
+      else
+        inspect(sentence);
       report_.add(sentence);
       if (!reader_.ready()) out_.flush();
       if (!terminal_) progress.to(reader_.line());
@@ -165,6 +173,8 @@ class InspectRun {
   SearchOptions search_;
   int longest_;
   SentenceReader reader_;
+  // If the model reads images.
+  std::optional<ImageInspector> images_;
 };
 
 /// Writes how the model encodes positions.
