@@ -18,9 +18,10 @@ std::string number_text(const char* format, float number) {
 }  // namespace
 
 void draw_color_scale(Canvas& canvas, Point corner, const std::string& name, const ColorScale& scale,
-                      const char* format, Rgb (*color)(float)) {
+                      const char* format, double width, Rgb (*color)(float)) {
   constexpr int kSteps = 100;
-  constexpr double kStep = 2, kHeight = 12, kNameWidth = 60;
+  constexpr double kHeight = 12, kNameWidth = 60;
+  const double step = width / kSteps;
   const std::string low = number_text(scale.low == 0 ? "%g" : format, scale.low);
   const double x = corner.x + std::max(kNameWidth, std::ceil(text_width(name, kFont) + text_width(low, kFont)) + 14);
   const double y = corner.y;
@@ -28,9 +29,9 @@ void draw_color_scale(Canvas& canvas, Point corner, const std::string& name, con
   canvas.text({x - 4, y + 10}, low, {.size = kFont, .anchor = Anchor::end});
   // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
   for (int i = 0; i < kSteps; ++i)
-    canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
+    canvas.rectangle({x + step * i, y}, i + 1 < kSteps ? step + 0.5 : step, kHeight,
                      color(static_cast<float>(i) / (kSteps - 1)));
-  canvas.text({x + kStep * kSteps + 6, y + 10}, number_text(format, scale.high), {.size = kFont});
+  canvas.text({x + width + 6, y + 10}, number_text(format, scale.high), {.size = kFont});
 }
 
 }  // namespace heed

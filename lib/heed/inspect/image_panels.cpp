@@ -13,8 +13,9 @@ std::string group_title(const PatchMap& patches) {
                             : row == kClassTokenLabel ? "the class token"
                             : row == kMeanLabel       ? "all patches on average"
                                                       : "\"" + row + "\"";
-  if (map.reduction == kRolloutReduction) return map.title() + ", of " + query;
-  return map.kind + " attention of " + query + ", layer " + std::to_string(map.layer);
+  const bool rollout = map.reduction == kRolloutReduction;
+  return (rollout ? "attention rollout of " : map.kind + " attention of ") + query +
+         (rollout && map.layer > 1 ? ", layers 1-" : ", layer ") + std::to_string(map.layer);
 }
 
 std::string head_label(const AttentionMap& map) {
@@ -34,20 +35,26 @@ ImagePanel panel_of(const PatchMap& patches, std::size_t row, const std::string&
 
 std::vector<PanelGroup> image_panels(std::span<const PatchMap> maps) {
   std::vector<PanelGroup> out;
+  const auto begin = [&out](const std::string& title) { out.push_back({.title = title, .panels = {}, .scale = {}}); };
   const PatchMap* before = nullptr;
   for (const PatchMap& patches : maps) {
     const AttentionMap& map = patches.map;
     map.check();
     if (map.rows.size() != 1) {
-      out.push_back({map.title(), {}});
+      begin(map.title());
       for (std::size_t r = 0; r < map.rows.size(); ++r) out.back().panels.push_back(panel_of(patches, r, map.rows[r]));
       before = nullptr;
       continue;
     }
-    if (!before || before->map.kind != map.kind || before->map.layer != map.layer)
-      out.push_back({group_title(patches), {}});
+    if (!before || before->map.kind != map.kind || before->map.layer != map.layer) begin(group_title(patches));
     out.back().panels.push_back(panel_of(patches, 0, head_label(map)));
     before = &patches;
+  }
+  for (PanelGroup& group : out) {
+    std::vector<float> weights;
+    for (const ImagePanel& panel : group.panels)
+      weights.insert(weights.end(), panel.weights.begin(), panel.weights.end());
+    group.scale = fine_scale(weights);
   }
   return out;
 }
@@ -60,15 +67,6 @@ AttentionMap percent_map(const PanelGroup& group, const ImagePanel& panel) {
   out.axes =
       NumberAxes{.caption = group.title + ": " + panel.label + ", in percent", .rows = "row", .columns = "column"};
   return out;
-}
-
-ColorScale patch_scale(std::span<const ImageSection> sections) {
-  std::vector<float> greatest;
-  for (const ImageSection& section : sections)
-    for (const PanelGroup& group : image_panels(section.maps))
-      for (const ImagePanel& panel : group.panels)
-        greatest.insert(greatest.end(), panel.weights.begin(), panel.weights.end());
-  return fine_scale(greatest);
 }
 
 std::vector<GridLine> window_borders(const ImageGrid& grid) {

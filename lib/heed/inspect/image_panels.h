@@ -21,10 +21,11 @@ struct ImagePanel {
   std::optional<std::int32_t> query = {};
 };
 
-/// Panels side by side, with a title: the heads of a layer, or the words of a sentence.
+/// Panels side by side, with a title and a common colour scale: the heads of a layer, or the words of a sentence.
 struct PanelGroup {
   std::string title;
   std::vector<ImagePanel> panels;
+  ColorScale scale;
 };
 
 /// Divides the maps of an image into panels. Maps of one row each, which belong to one layer, are one group with a
@@ -33,9 +34,6 @@ std::vector<PanelGroup> image_panels(std::span<const PatchMap> maps);
 
 /// Returns the weights of a panel in percent as a map with the columns and rows of the grid, for a table.
 AttentionMap percent_map(const PanelGroup& group, const ImagePanel& panel);
-
-/// Returns the colour scale of all weights of patches in these sections.
-ColorScale patch_scale(std::span<const ImageSection> sections);
 
 /// A line between two corners of patches, (column, row), in a grid.
 using GridLine = std::pair<std::array<int, 2>, std::array<int, 2>>;

@@ -21,6 +21,10 @@ constexpr double kLabelRoom = 18, kTitleRoom = 22;
 constexpr double kPanelSide = 144;
 // The greatest width of the picture, in pixels. A panel that would not fit starts a new row.
 constexpr double kWidest = 1500;
+// The greatest width of the title above a group of panels, in characters; the width of the colours of the colour scale
+// beside it, and the room for the scale with its texts, in pixels.
+constexpr int kLongestTitle = 100;
+constexpr double kScaleColors = 100, kScaleWidth = 210;
 // An image is enlarged to at least this many pixels, so that the pixels of a small image stay squares.
 constexpr int kCrispSide = 320;
 
@@ -41,15 +45,21 @@ struct Placed {
   double width, height;
   std::size_t section;
   std::optional<ImagePanel> panel;        // absent: the image itself
+  ColorScale scale = {};                  // of the panel
   std::optional<std::int32_t> mark = {};  // the patch with a frame around it
   const ImageGrid* grid = nullptr;        // of `mark`
+};
+
+struct PlacedScale {
+  Point corner;
+  ColorScale scale;
 };
 
 struct Layout {
   std::vector<Text> texts;
   std::vector<Placed> panels;
+  std::vector<PlacedScale> scales;
   std::vector<Pictures> pictures;
-  ColorScale scale;
   double width = 360, height = 0;
 };
 
@@ -80,10 +90,9 @@ std::string fitted(const std::string& text, double width) {
 class Arranger {
  public:
   explicit Arranger(std::span<const ImageSection> sections) {
-    layout_.scale = patch_scale(sections);
     for (std::size_t i = 0; i < sections.size(); ++i) arrange(sections[i], i);
     layout_.width += kMargin;
-    layout_.height = y_ + kMargin + 14;
+    layout_.height = y_ - kSectionGap + kMargin;
   }
   Layout take() { return std::move(layout_); }
 
@@ -121,7 +130,11 @@ class Arranger {
 
   /// Places the panels of a group, from `left` on.
   void arrange(const PanelGroup& group, std::size_t number, double left) {
-    put({left, y_ + kTitle}, fit_width(visible_text(group.title), 100), {.size = kTitle, .bold = true});
+    const std::string title = fit_width(visible_text(group.title), kLongestTitle);
+    put({left, y_ + kTitle}, title, {.size = kTitle, .bold = true});
+    const Point scale{left + text_width(title, kTitle, true) + 2 * kGap, y_ + 2};
+    layout_.scales.push_back({scale, group.scale});
+    layout_.width = std::max(layout_.width, scale.x + kScaleWidth);
     y_ += kTitleRoom;
     double x = left, row_height = 0;
     for (const ImagePanel& panel : group.panels) {
@@ -132,7 +145,8 @@ class Arranger {
         y_ += row_height;
         row_height = 0;
       }
-      put_panel({{x, y_ + kLabelRoom}, width, height, number, panel, panel.query, panel.grid}, panel.label);
+      put_panel({{x, y_ + kLabelRoom}, width, height, number, panel, group.scale, panel.query, panel.grid},
+                panel.label);
       x += width + kGap;
       row_height = std::max(row_height, kLabelRoom + height + kGap);
     }
@@ -158,7 +172,7 @@ void draw_frame(Canvas& canvas, Point corner, double width, double height, Rgb c
 }
 
 /// Draws the weights of a panel over the image, and the borders of windows.
-void draw_weights(Canvas& canvas, const Placed& placed, const ColorScale& scale) {
+void draw_weights(Canvas& canvas, const Placed& placed) {
   const ImageGrid& grid = *placed.panel->grid;
   const double wide = placed.width / grid.size.columns, high = placed.height / grid.size.rows;
   for (int r = 0; r < grid.size.rows; ++r)
@@ -167,7 +181,7 @@ void draw_weights(Canvas& canvas, const Placed& placed, const ColorScale& scale)
       char hint[64];
       std::snprintf(hint, sizeof hint, "%d,%d: %.4f", c, r, static_cast<double>(weight));
       canvas.rectangle({placed.corner.x + c * wide, placed.corner.y + r * high}, wide, high,
-                       color_of(scale.place(weight)), hint, kOverlayOpacity);
+                       color_of(placed.scale.place(weight)), hint, kOverlayOpacity);
     }
   for (const auto& [from, to] : window_borders(grid)) {
     const auto point = [&](const std::array<int, 2>& corner) {
@@ -183,7 +197,7 @@ void draw(Canvas& canvas, const Layout& layout) {
   for (const Placed& placed : layout.panels) {
     const Pictures& pictures = layout.pictures[placed.section];
     canvas.picture(placed.corner, placed.width, placed.height, placed.panel ? pictures.grey : pictures.image);
-    if (placed.panel) draw_weights(canvas, placed, layout.scale);
+    if (placed.panel) draw_weights(canvas, placed);
     draw_frame(canvas, placed.corner, placed.width, placed.height, {120, 120, 120}, 0.75);
     if (!placed.mark) continue;
     const int columns = placed.grid->size.columns;
@@ -193,8 +207,9 @@ void draw(Canvas& canvas, const Layout& layout) {
     draw_frame(canvas, corner, wide, high, {255, 255, 255}, 4);
     draw_frame(canvas, corner, wide, high, {220, 30, 60}, 2);
   }
-  draw_color_scale(canvas, {kMargin, layout.height - kMargin - 12}, "weight", layout.scale, "%g",
-                   [](float share) { return overlay_color(share, kMiddleGrey); });
+  for (const auto& [corner, scale] : layout.scales)
+    draw_color_scale(canvas, corner, "weight", scale, "%g", kScaleColors,
+                     [](float share) { return overlay_color(share, kMiddleGrey); });
 }
 
 }  // namespace

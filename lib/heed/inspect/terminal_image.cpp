@@ -78,20 +78,22 @@ std::string color_code(Rgb color) {
 
 class ImagePainter {
  public:
-  ImagePainter(const ImageSection& section, const HeatmapStyle& style)
-      : section_(section), style_(style), scale_(patch_scale({&section, 1})) {}
+  ImagePainter(const ImageSection& section, const HeatmapStyle& style) : section_(section), style_(style) {}
 
   std::string paint() {
     const std::vector<PanelGroup> groups = image_panels(section_.maps);
+    std::size_t most = 0;
+    for (const PanelGroup& group : groups) most = std::max(most, group.panels.size());
     bool image_shown = false;
     for (const PanelGroup& group : groups) {
+      if (image_shown) out_ += '\n';
       for (const std::string& line : wrap_width(visible_text(group.title), style_.width, mark()))
         out_ += (has_colors(style_.shading) ? "\x1b[1m" + line + "\x1b[0m" : line) + '\n';
-      paint(group, !image_shown);
+      paint(group, most + 1, !image_shown);
+      out_ += terminal_color_scale("weight", "%g", group.scale, style_.shading, style_.width);
       image_shown = true;
     }
-    if (groups.empty()) return out_;
-    return out_ + terminal_color_scale("weight", "%g", scale_, style_.shading, style_.width);
+    return out_;
   }
 
  private:
@@ -103,15 +105,16 @@ class ImagePainter {
 
   std::string_view mark() const { return style_.shading == Shading::ascii ? "~" : "…"; }
 
-  /// Adds the panels of a group, and the image before them if `image` is true.
-  void paint(const PanelGroup& group, bool image) {
+  /// Adds the panels of a group, and the image before them if `image` is true. The panels have the size with which
+  /// `beside` of them are side by side, within limits.
+  void paint(const PanelGroup& group, std::size_t beside, bool image) {
     if (group.panels.empty()) return;
-    const PanelSize size = panel_size(*group.panels.front().grid, group.panels.size() + (image ? 1 : 0), style_.width);
+    const PanelSize size = panel_size(*group.panels.front().grid, beside, style_.width);
     const Image picture = resize(section_.picture, size.width, size.height);
     std::vector<Drawn> drawn;
     if (image) drawn.push_back({"image", image_lines(picture)});
     const Image grey = grey_image(picture);
-    for (const ImagePanel& panel : group.panels) drawn.push_back({panel.label, panel_lines(panel, grey, size)});
+    for (const ImagePanel& panel : group.panels) drawn.push_back({panel.label, panel_lines(panel, group.scale, grey)});
     const auto each = static_cast<std::size_t>(std::max(1, (style_.width + kGap) / (size.width + kGap)));
     for (std::size_t first = 0; first < drawn.size(); first += each)
       add_strip(std::span(drawn).subspan(first, std::min(each, drawn.size() - first)), size.width);
@@ -152,9 +155,11 @@ class ImagePainter {
     return half_blocks(colors, picture.width);
   }
 
-  std::vector<std::string> panel_lines(const ImagePanel& panel, const Image& grey, PanelSize size) const {
+  /// Returns the lines of a panel. `grey` is the image in the size of the panel.
+  std::vector<std::string> panel_lines(const ImagePanel& panel, const ColorScale& scale, const Image& grey) const {
+    const PanelSize size{grey.width, grey.height};
     std::vector<float> shares = pixel_weights(panel, size);
-    for (float& weight : shares) weight = scale_.place(weight);
+    for (float& weight : shares) weight = scale.place(weight);
     if (!has_colors(style_.shading)) return shaded(shares, size.width, style_.shading == Shading::ascii);
     std::vector<std::string> colors;
     for (std::size_t i = 0; i < shares.size(); ++i)
@@ -165,7 +170,6 @@ class ImagePainter {
 
   const ImageSection& section_;
   const HeatmapStyle& style_;
-  ColorScale scale_;
   std::string out_;
 };
 

@@ -13,7 +13,8 @@ namespace heed {
 /// by side as fit. Returns the text, which ends with a line end. In colours, a character is two pixels, one above the
 /// other (U+2580 with two colours); in 24-bit colours, the colours of the weights lie over the image in grey, as in
 /// image_attention_svg(), and in 256 colours, they stand alone. Without colours, a character shows the mean of its two
-/// pixels: the brightness of the image, or the weight. All panels share one colour scale, which is the last line.
+/// pixels: the brightness of the image, or the weight. The panels of a group share one colour scale, which is drawn
+/// below them.
 std::string terminal_image(const ImageSection& section, const HeatmapStyle& style);
 
 /// Draws rows of pixels as text with half blocks, two rows of pixels on each line. `colors` has the colour of each
