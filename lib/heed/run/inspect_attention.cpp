@@ -237,7 +237,9 @@ ToolInfo inspect_attention_tool_info() {
                        "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align",
                        "inspect-attention -m model.h5 -t test.fr --stats --gold test.align < test.en",
                        "inspect-attention -m model.h5 -t test.fr --layer all --head all -o heads.html < test.en",
-                       "inspect-attention -m model.h5 --kind positions -o positions.svg"},
+                       "inspect-attention -m model.h5 --kind positions -o positions.svg",
+                       "inspect-attention -m vit.h5 -i test.images --layer all --head all -o heads.png",
+                       "inspect-attention -m vit.h5 -i test.images --rollout"},
           .peers = inspect_attention_peer_options()};
 }
 
