@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from . import curves, gemm, growth, learning, loading, machine, measured, memory, neighbour, pieces, quote, report, scores
+from . import curves, gemm, growth, images, learning, loading, machine, measured, memory, neighbour, pieces, quote, report, scores
 from . import text, training, translation, venv
 from .chart import chart
 from .materials import HERE, ROOT, Materials
@@ -19,6 +19,7 @@ from .measure import PeerError, ProgramError, Row, alternate, run
 SECTIONS = {
     "gemm": (gemm.measure, 1, [], "the machine's peak in matrix products, in GFLOP/s; other sections give shares of it"),
     "train": (training.measure, 10, ["torch"], "target tokens a second beside PyTorch, tuned for the processor"),
+    "images": (images.measure, 3, ["torch", "torchvision"], "training on images, images a second beside PyTorch's modules; where it is named"),
     "translate": (translation.measure, 8, ["ctranslate2", "h5py"], "output pieces a second beside CTranslate2, greedy and beam"),
     "latency": (loading.latency, 3, ["ctranslate2", "h5py"], "one sentence after the other, median and 95th percentile"),
     "load": (loading.load, 1, ["ctranslate2", "h5py"], "from the start of the process until a base model is ready, and to its first translation"),
@@ -31,7 +32,7 @@ SECTIONS = {
     "bleu": (scores.measure, 4, ["sacrebleu"], "scores of a corrupted text beside sacreBLEU"),
     "curves": (curves.measure, 15, [], "the loss of training in bfloat16 beside float32, of three seeds each; where it is named"),
 }
-ON_REQUEST = ("curves",)
+ON_REQUEST = ("curves", "images")
 
 
 def parser():

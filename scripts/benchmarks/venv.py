@@ -17,6 +17,7 @@ PACKAGES = {
     "h5py": ["h5py==3.16.0"],
     "youtokentome": ["--no-build-isolation", "youtokentome==1.0.6"],
     "torch": ["torch==2.15.0"],
+    "torchvision": ["torchvision==0.29.2"],
 }
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 DISTRIBUTION = {"subword_nmt": "subword-nmt"}
@@ -76,7 +77,7 @@ def fetched(folder, wanted, say):
 def install(python, module):
     """Installs one peer. Returns the reason when the installation fails."""
     tries = [PACKAGES[module]]
-    if module == "torch":
+    if module in ("torch", "torchvision"):
         tries.insert(0, ["--index-url", TORCH_INDEX, *PACKAGES[module]])
     if module == "youtokentome":  # youtokentome is built from source with the build tools of the environment
         subprocess.run([python, "-m", "pip", "install", "-q", "Cython", "setuptools", "wheel"], capture_output=True)

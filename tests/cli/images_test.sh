@@ -6,12 +6,12 @@ train=$HEED_BIN/train translate=$HEED_BIN/translate bleu=$HEED_BIN/bleu build_vo
 shapes=$HEED_SOURCE/data/shapes
 
 small=(--patch-size 8 --dim-emb 64 --enc-depth 2 --transformer-heads 4 --transformer-dim-ffn 128 --mini-batch 50 -l 0.002)
-options=(-q -t "$shapes/train.images" "$shapes/train.labels" --task vit "${small[@]}" --lr-warmup 30)
+options=(-q -t "$shapes/train.images" "$shapes/train.labels" --task vit "${small[@]}" --lr-warmup 3)
 
 # A model learns the shape of a picture. The label list and the image pipeline are in the checkpoint.
 "$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" -m model.h5 --augment none --after 12e -j 2 \
   --log-format tsv --log log >records || fail "train: exit $?: $(cat log)"
-grep -q accuracy log || fail "the validation does not report the accuracy: $(cat log)"
+grep -q accuracy records || fail "the validation does not report the accuracy: $(cat records)"
 expect 0 '' '' "$translate" -q -m model.h5 -i "$shapes/test.images" -o found
 accuracy=$("$bleu" "$shapes/test.labels" -m exact -b -i found)
 awk "BEGIN { exit !($accuracy >= 75) }" || fail "accuracy $accuracy after 12 epochs"
@@ -23,7 +23,7 @@ h5dump -d /text/target/vocabulary model.h5 | grep -q '"triangle"' || fail "the l
 # Likeliest labels with log-probabilities, which --score gives too; every precision; the same for any batch.
 (cd "$shapes" && head -n 3 test.images) >three
 cd "$shapes" || exit 1
-"$translate" -q -m "$OLDPWD/model.h5" --n-best 6 --scores <"$OLDPWD/three" >"$OLDPWD/best"
+"$translate" -q -m "$OLDPWD/model.h5" --n-best 6 <"$OLDPWD/three" >"$OLDPWD/best"
 "$translate" -q -m "$OLDPWD/model.h5" --score <(head -n 3 test.labels) <"$OLDPWD/three" >"$OLDPWD/scores"
 cd "$OLDPWD" || exit 1
 [ "$(wc -l <best)" -eq 18 ] || fail "6 labels for each of 3 images are not 18 lines: $(cat best)"
@@ -38,6 +38,12 @@ done
 "$translate" -q -m model.h5 --mini-batch 1 -j 1 -i "$shapes/test.images" | cmp -s - found || fail "another batch gives other labels"
 expect 0 '' '' "$translate" -q -m model.h5 model.h5 -i "$shapes/test.images" -o twice
 cmp -s twice found || fail "an ensemble of one model twice gives other labels"
+
+# What is said before a training: labels and images, not tokens.
+"$train" --check "${options[@]:1}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" >said || fail "train --check: exit $?"
+grep -qE '^  labels +6$' said || fail "train --check says of labels: $(cat said)"
+grep -qE 'source (tokens|pieces)|times longer' said && fail "train --check speaks of source tokens: $(cat said)"
+"$train" --dry-run "${options[@]}" -m x.h5 | grep -qE '^  training pairs +900, 900 target tokens' || fail "train --dry-run counts other targets"
 
 # An interrupted training with all that is random ends as one without a pause, with any number of threads.
 random=(--augment randaugment --mixup --cutmix --stochastic-depth 0.2 --dropout 0.1)
@@ -71,10 +77,10 @@ echo 'no image' >text.png
 for bad in cut.png text.png missing.png; do
   printf 'my pictures/c.png\n%s\n' "$bad" >list
   expect 1 '*' "translate: list:2: $bad: *" "$translate" -q -m two.h5 -i list
-  expect 0 $'ice\n' "translate: warning: list:2: $bad: *; lines left empty because their image cannot be read: 1" \
+  expect 0 'ice' "translate: warning: list:2: $bad: *; lines left empty because their image cannot be read: 1" \
     "$translate" -m two.h5 --on-bad-image empty -i list
   printf 'x\nx\n' >x
-  expect 1 '' "train: list:2: $bad: *" "$train" -q -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 -m bad.h5
+  expect 1 '' "*train: list:2: $bad: *" "$train" -q -t list x --task vit "${small[@]}" --after 2u --lr-warmup 1 -m bad.h5
 done
 
 # What the options cannot mean.
@@ -89,9 +95,14 @@ expect 2 '' "train: --image-mean: needs 3 numbers, one for each channel*" "$trai
 expect 2 '' "train: --tsv -: labels are read twice*" "$train" --tsv - --task vit -m x.h5
 expect 2 '' "train: --valid-metrics bleu: has no use for labels (accuracy has)*" \
   "$train" "${options[@]}" --valid-sets "$shapes/valid.images" "$shapes/valid.labels" --valid-metrics bleu -m x.h5
+expect 2 '' "train: --mixup: mixes labels, and --task vit-caption writes sentences*" \
+  "$train" -t "$shapes/train.images" "$shapes/train.sentences" -v words.vocab --task vit-caption --mixup -m x.h5
 sed '5s/.*/hexagon/' "$shapes/valid.labels" >labels
 expect 1 '' "train: labels:5: the label 'hexagon' is not among the 6 labels that the model knows*" \
   "$train" "${options[@]}" --valid-sets "$shapes/valid.images" labels -m x.h5
-expect 2 '' "translate: --beam-size: has no use with model.h5, which reads images and gives labels*" "$translate" -m model.h5 -b 2 three
-expect 2 '' "translate: --on-bad-image: is for models that read images*" "$translate" -m "$HEED_SOURCE/tests/cli/none.h5" --on-bad-image empty
+expect 2 '' "translate: --beam-size: has no use with model.h5, which reads images and gives labels*" "$translate" -m model.h5 -b 2 -i three
+printf 'a b\na c\n' >a
+"$build_vocab" -q --type words a >a.vocab
+"$train" -q -t a a -v a.vocab --task transformer-tiny --dim-emb 8 --transformer-dim-ffn 8 --after 2u -m text.h5 2>/dev/null
+expect 2 '' "translate: --on-bad-image: is for models that read images*" "$translate" -m text.h5 --on-bad-image empty
 finish

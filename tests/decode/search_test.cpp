@@ -209,9 +209,7 @@ TEST_CASE("sampling follows the distribution, and its cuts") {
 TEST_CASE("options that do not fit together are named") {
   SearchOptions options;
   options.n_best = 9;
-  CHECK_THROWS_WITH_AS(options.validate(),
-                       "--n-best 9 is more than --beam-size 4 (raise --beam-size, or --length-candidates for a "
-                       "model of --task nat)",
+  CHECK_THROWS_WITH_AS(options.validate_n_best(), "--n-best 9 is more than --beam-size 4 (raise --beam-size)",
                        UsageError);
   options.n_best = 0;
   options.beam_groups = 3;

@@ -11,10 +11,13 @@
 
 namespace heed {
 
-void SearchOptions::validate() const {
+void SearchOptions::validate_n_best() const {
   if (search == SearchKind::beam && n_best > beam_size)
     throw UsageError("--n-best " + std::to_string(n_best) + " is more than --beam-size " + std::to_string(beam_size) +
-                     " (raise --beam-size, or --length-candidates for a model of --task nat)");
+                     " (raise --beam-size)");
+}
+
+void SearchOptions::validate() const {
   if (beam_size % beam_groups != 0)
     throw UsageError("--beam-groups " + std::to_string(beam_groups) + " does not divide --beam-size " +
                      std::to_string(beam_size) + " (give a multiple of " + std::to_string(beam_groups) + " with -b)");

@@ -162,6 +162,8 @@ struct SearchOptions {
   int results() const { return n_best > 0 ? n_best : 1; }
   /// Throws UsageError when options contradict each other.
   void validate() const;
+  /// Throws UsageError when beam search does not give as many results as the user wants.
+  void validate_n_best() const;
   /// Returns the maximal number of pieces in the translation of a source sentence with `source_length` pieces.
   /// `source_length` counts `</s>`; the returned number does not.
   int longest(int source_length) const;

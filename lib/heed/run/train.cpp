@@ -118,11 +118,17 @@ void check_input(const TrainOptions& options) {
 }
 
 /// Returns the options with other defaults where the targets are no text: evalb in place of BLEU for trees; accuracy in
-/// place of BLEU, and batches of 128 images, for labels.
+/// place of BLEU, and batches of 128 images, for labels. Images that sentences describe are not changed, because a flip
+/// would swap left and right.
 TrainOptions with_defaults(const TrainOptions& options) {
   TrainOptions out = options;
-  const bool chosen = std::ranges::find(options.given, "valid-metrics") != options.given.end();
-  if (is_classifier(options.model_options.config)) {
+  const auto given = [&](std::string_view name) {
+    return std::ranges::find(options.given, name) != options.given.end();
+  };
+  const bool chosen = given("valid-metrics");
+  const ModelConfig& config = options.model_options.config;
+  if (image_input(config) && !is_classifier(config) && !given("augment")) out.images.augment = Augmentation::none;
+  if (is_classifier(config)) {
     if (!chosen) out.run.valid_metrics = {Metric::perplexity, Metric::accuracy};
     if (!out.batch.mini_batch && !out.batch.mini_batch_words) out.batch.mini_batch = 128;
     return out;

@@ -64,9 +64,17 @@ void print_data(TrainSession& session, Table& table) {
   table.count("duplicates", statistics.duplicates, report.pairs, statistics.first_duplicate_line);
   if (session.one_vocabulary())
     table.count("target equals source", statistics.copies, report.pairs, statistics.first_copy_line);
-  table.count("one side 3 times longer", statistics.ratio_outliers, report.pairs, statistics.first_ratio_outlier_line);
-  table.line("source tokens a pair", lengths(statistics.source));
-  table.line("target tokens a pair", lengths(statistics.target));
+  // The source of an image is its path, whose length says nothing.
+  const bool images = session.reads_images();
+  if (!images) {
+    table.count("one side 3 times longer", statistics.ratio_outliers, report.pairs,
+                statistics.first_ratio_outlier_line);
+    table.line("source tokens a pair", lengths(statistics.source));
+  }
+  if (session.classifies())
+    table.line("labels", format_count(session.model().target_vocabulary()));
+  else
+    table.line("target tokens a pair", lengths(statistics.target));
   const auto pieces = [&](const char* label, std::int64_t count, std::int64_t words, std::int64_t unknown) {
     table.line(label,
                text("%.2f a word; unknown: ",
@@ -74,8 +82,8 @@ void print_data(TrainSession& session, Table& table) {
                    format_count(unknown) + " (" + percent(unknown, count) + ")",
                100 * unknown > count);
   };
-  pieces("source pieces", report.source_pieces, report.source_words, report.source_unknown);
-  pieces("target pieces", report.target_pieces, report.target_words, report.target_unknown);
+  if (!images) pieces("source pieces", report.source_pieces, report.source_words, report.source_unknown);
+  if (!session.classifies()) pieces("target pieces", report.target_pieces, report.target_words, report.target_unknown);
   if (session.validator()) {
     const ParallelCorpus& held_out = session.valid_corpus();
     const std::int64_t overlap = count_overlap(pairs, held_out);
@@ -142,8 +150,8 @@ void print_plan(TrainSession& session, std::ostream& out) {
   Table table(out);
   const TrainingState& state = session.run().state;
   table.line("model", describe_model(session));
-  table.line("training pairs", format_count(session.corpus().pairs()) + ", " +
-                                   format_count(session.corpus().target_tokens()) + " target tokens");
+  table.line("training pairs",
+             format_count(session.corpus().pairs()) + ", " + format_count(session.epoch_tokens()) + " target tokens");
   table.line("batches an epoch", format_count(session.epoch_batches()));
   if (session.validator()) table.line("validation pairs", format_count(session.valid_corpus().size()));
   print_learning_rate(session, table);
@@ -177,7 +185,7 @@ void print_check(TrainSession& session, Log& log, std::ostream& out) {
   table.line("speed",
              format_count(std::llround(speed)) + " target tokens/s, over " + std::to_string(kUpdates) + " updates");
   const TrainingLength after("--after", session.options().run.after);
-  const double epoch_seconds = static_cast<double>(session.corpus().target_tokens()) / speed;
+  const double epoch_seconds = static_cast<double>(session.epoch_tokens()) / speed;
   const double seconds = after.unit() == TrainingLength::Unit::hours
                              ? after.count() * 3600
                              : session.planned_updates() / static_cast<double>(session.epoch_updates()) * epoch_seconds;

@@ -145,6 +145,9 @@ void TrainSession::check_labels() const {
     throw UsageError("-v: " + name + " has labels, and --task " + std::string(architecture(config_)) + " writes text");
   const auto uses = [&](Metric metric) { return std::ranges::count(options_.run.valid_metrics, metric) > 0; };
   if (labels && uses(Metric::bleu)) throw UsageError("--valid-metrics bleu: has no use for labels (accuracy has)");
+  if (!labels && (options_.images.mixup > 0 || options_.images.cutmix > 0))
+    throw UsageError(std::string(options_.images.mixup > 0 ? "--mixup" : "--cutmix") + ": mixes labels, and --task " +
+                     std::string(architecture(config_)) + " writes sentences");
   if (labels && options_.batch.r_drop > 0 && (options_.images.mixup > 0 || options_.images.cutmix > 0))
     throw UsageError("--r-drop: has no use with --mixup and --cutmix, whose targets are mixed");
 }
@@ -155,6 +158,7 @@ void TrainSession::check_consistency() const {
     double most = config.dropout;
     if constexpr (requires { config.attention_dropout; }) most = std::max(most, config.attention_dropout);
     if constexpr (requires { config.ffn_dropout; }) most = std::max(most, config.ffn_dropout);
+    if constexpr (requires { config.stochastic_depth; }) most = std::max(most, config.stochastic_depth);
     return most > 0;
   };
   if (options_.batch.r_drop > 0 && !std::visit(has_dropout, config_))

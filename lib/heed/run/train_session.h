@@ -64,6 +64,8 @@ class TrainSession {
   std::string identity() const;
   ThreadPool& pool() { return pool_; }
   bool one_vocabulary() const { return options_.vocabularies.size() == 1 && !reads_images(); }
+  /// Returns whether the targets are labels.
+  bool classifies() const { return is_classifier(config_); }
   bool reads_images() const { return image_input(config_); }
   /// Returns the training on this rank, whose cost can be predicted. Call load() first.
   TrainingWork work(const OptimizerSettings& optimizer);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
@@ -17,7 +16,6 @@
 #include "heed/base/threads.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/cost/translation_cost.h"
-#include "heed/data/image_corpus.h"
 #include "heed/decode/coverage.h"
 #include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
@@ -28,6 +26,7 @@
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
+#include "heed/run/translate_images.h"
 #include "heed/run/translate_input.h"
 #include "heed/run/translate_output.h"
 #include "heed/text/strings/unicode.h"
@@ -36,26 +35,6 @@
 
 namespace heed {
 namespace {
-
-/// The lines whose images could not be read. Many threads may add lines.
-class BadImages {
- public:
-  void add(std::int64_t line, const std::string& error) {
-    const std::lock_guard guard(mutex_);
-    ++count_;
-    if (first_ != 0 && line > first_) return;
-    first_ = line;
-    error_ = error;
-  }
-  /// Returns how many lines there are, and the error of the first.
-  std::int64_t count() const { return count_; }
-  const std::string& error() const { return error_; }
-
- private:
-  std::mutex mutex_;
-  std::int64_t count_ = 0, first_ = 0;
-  std::string error_;
-};
 
 class TranslateRun {
  public:
@@ -105,9 +84,7 @@ class TranslateRun {
     add_up_ranks();
     input_.report(log_);
     if (totals_.long_lines > 0) warn_of_long_lines();
-    if (bad_images_.count() > 0)
-      log_.warn(bad_images_.error() +
-                "; lines left empty because their image cannot be read: " + format_count(bad_images_.count()));
+    if (images_) images_->report(log_);
     run_on_first(ranks_, [&] { input_.rethrow(); });
     if (!options_.draft_model.empty()) note_unused_draft();
     if (options_.stats) report(seconds_since(start));
@@ -142,6 +119,7 @@ class TranslateRun {
         if (given(name))
           throw UsageError("--" + name + ": is for models that predict all positions at once (train --task nat); " +
                            options_.models.front() + " predicts one after the other");
+      if (!translator_.classifies()) search_.validate_n_best();
       return;
     }
     for (const std::string name : {"draft-model", "search", "beam-size", "beam-groups", "coverage-penalty",
@@ -174,7 +152,7 @@ class TranslateRun {
       if (given(name))
         throw UsageError("--" + name + ": has no use with " + options_.models.front() + ", which reads images" +
                          (translator_.classifies() ? " and gives labels" : ""));
-    images_.emplace(*translator_.image_input(), options_.input);
+    images_.emplace(*translator_.image_input(), options_.input, input_.name(), options_.on_bad_image);
     longest_ = kNoLimit;
   }
 
@@ -477,7 +455,7 @@ class TranslateRun {
   }
 
   int rows_per_sentence() const {
-    if (scoring_) return 1;
+    if (scoring_ || translator_.classifies()) return 1;
     if (translator_.is_parallel()) return search_.length_candidates;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
@@ -489,26 +467,13 @@ class TranslateRun {
   }
   const ModelConfig& model_config() const { return translator_.checkpoint(0).model->config(); }
 
-  /// Reads the images of a batch: replaces `ids` by the ids of each. Returns the lines of the batch whose image could
-  /// be read; the output of the others is complete then. Throws Error for the first image that cannot be read, unless
-  /// --on-bad-image says otherwise.
+  /// Reads the images of a batch. Returns the lines of the batch whose image could be read; the output of the others is
+  /// complete then.
   std::vector<std::size_t> read_images(std::span<const std::size_t> batch,
                                        std::vector<std::vector<std::int32_t>>& ids) {
-    std::vector<std::size_t> readable;
-    for (const std::size_t i : batch) {
-      Line& line = lines_[i];
-      try {
-        ids.emplace_back();
-        ImageReader::append_ids(images_->read(line.text), ids.back());
-        readable.push_back(i);
-      } catch (const Error& error) {
-        const Error placed(Position{input_.name(), line.number}, error.what());
-        if (options_.on_bad_image == BadImage::fail) throw placed;
-        ids.pop_back();
-        settle(line, "");
-        bad_images_.add(line.number, placed.what());
-      }
-    }
+    std::vector<std::size_t> bad;
+    std::vector<std::size_t> readable = images_->read(lines_, batch, ids, bad);
+    for (const std::size_t i : bad) settle(lines_[i], "");
     return readable;
   }
 
@@ -662,9 +627,8 @@ class TranslateRun {
   SearchOptions search_;
   // What the pieces of trees are, if the models write trees.
   std::optional<TreePieces> trees_;
-  // How images are read, if the models read some; and what was wrong with them.
-  std::optional<ImageReader> images_;
-  BadImages bad_images_;
+  // Reads the images, if the models read some.
+  std::optional<TranslateImages> images_;
   // The greatest number of pieces in a source line, or in a reference of --score. Longer lines are treated as --on-long
   // says.
   std::size_t longest_;
