@@ -39,6 +39,8 @@ AttentionMap without_last(const AttentionMap& map, bool row, bool column) {
 
 std::string AttentionMap::title() const {
   if (axes) return axes->caption;
+  if (reduction == kRolloutReduction)
+    return "attention rollout, " + (layer == 1 ? "layer 1" : "layers 1-" + std::to_string(layer));
   return kind + " attention, layer " + std::to_string(layer) + ", " +
          (head > 0 ? "head " + std::to_string(head) : reduction + " of heads");
 }

@@ -18,6 +18,9 @@ struct NumberAxes {
   bool operator==(const NumberAxes&) const = default;
 };
 
+/// What AttentionMap::reduction has for attention rollout (inspect/attention_rollout.h).
+constexpr const char* kRolloutReduction = "rollout";
+
 /// The attention weights of one head in one sentence: how strongly each query (row) weighs each key (column). In
 /// cross-attention the rows are the target tokens that were produced and the columns are the source tokens. In the
 /// encoder the rows and the columns are the source tokens. In the decoder the rows and the columns are the tokens that
@@ -26,7 +29,7 @@ struct AttentionMap {
   std::string kind = {};       ///< the kind of attention: "encoder", "decoder" or "cross"
   int layer = 1;               ///< number of the layer; layer 1 is the nearest to the embeddings
   int head = 0;                ///< number of the head, from 1; 0 for a combination of several heads
-  std::string reduction = {};  ///< "mean" or "max" for a combination of several heads, else empty
+  std::string reduction = {};  ///< "mean" or "max" for a combination of several heads, or "rollout", else empty
   std::vector<std::string> rows = {}, columns = {};  ///< the tokens of the queries and of the keys
   std::vector<float> weights = {};  ///< [rows, columns], row-major; the weights in a row of one head sum to 1
   /// Present if `rows` and `columns` are numbers in ascending order, as in kernel regression. Pictures then show the
@@ -35,7 +38,7 @@ struct AttentionMap {
 
   float at(std::size_t row, std::size_t column) const { return weights[row * columns.size() + column]; }
   /// Returns a caption for the map: "cross attention, layer 4, head 2" or "cross attention, layer 4, mean of heads";
-  /// for a map with axes, the axes' caption.
+  /// or "attention rollout, layers 1-4"; for a map with axes, the axes' caption.
   std::string title() const;
   /// Throws Error unless the map has rows x columns weights and all weights are finite.
   void check() const;

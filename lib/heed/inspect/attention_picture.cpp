@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "heed/base/terminal.h"
+#include "heed/inspect/color_scale.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
 
@@ -175,29 +176,6 @@ void draw_map(Canvas& canvas, const Placed& placed, const ColorScale& scale) {
   }
 }
 
-std::string number_text(const char* format, float number) {
-  char text[16];
-  std::snprintf(text, sizeof text, format, static_cast<double>(number));
-  return text;
-}
-
-/// Draws a colour scale with the name of the values and the numbers at both ends; `corner` is the upper left corner of
-/// the scale and its texts, and `format` is that of the numbers.
-void draw_scale(Canvas& canvas, Point corner, const std::string& name, const ColorScale& scale, const char* format) {
-  constexpr int kSteps = 100;
-  constexpr double kStep = 2, kHeight = 12, kNameWidth = 60;
-  const std::string low = number_text(scale.low == 0 ? "%g" : format, scale.low);
-  const double x = corner.x + std::max(kNameWidth, std::ceil(text_width(name, kFont) + text_width(low, kFont)) + 14);
-  const double y = corner.y;
-  canvas.text({corner.x, y + 10}, name, {.size = kFont});
-  canvas.text({x - 4, y + 10}, low, {.size = kFont, .anchor = Anchor::end});
-  // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
-  for (int i = 0; i < kSteps; ++i)
-    canvas.rectangle({x + kStep * i, y}, i + 1 < kSteps ? kStep + 0.5 : kStep, kHeight,
-                     color_of(static_cast<float>(i) / (kSteps - 1)));
-  canvas.text({x + kStep * kSteps + 6, y + 10}, number_text(format, scale.high), {.size = kFont});
-}
-
 /// Draws an attention map whose queries and keys are numbers: the cells, ticks with labels, and the names of the axes.
 void draw_numbers(Canvas& canvas, const Placed& placed) {
   constexpr double kTick = 4, kGapBesideLabels = 14;
@@ -229,7 +207,7 @@ void draw_numbers(Canvas& canvas, const Placed& placed) {
   canvas.text({x + width / 2, y + height + kBelow - 4}, map.axes->columns, {.size = kFont, .anchor = Anchor::middle});
   canvas.text({x - std::ceil(widest(map.rows)) - kAxisName + 4, y + height / 2}, map.axes->rows,
               {.size = kFont, .anchor = Anchor::middle, .rotate = -90});
-  draw_scale(canvas, {x, y + height + kBelow + kOwnScale - 20}, map.axes->values, placed.scale, "%g");
+  draw_color_scale(canvas, {x, y + height + kBelow + kOwnScale - 20}, map.axes->values, placed.scale, "%g");
 }
 
 void draw(Canvas& canvas, const Layout& layout) {
@@ -239,7 +217,7 @@ void draw(Canvas& canvas, const Layout& layout) {
       draw_numbers(canvas, placed);
     else
       draw_map(canvas, placed, layout.scale.value_or(placed.scale));
-  if (layout.scale) draw_scale(canvas, {kMargin, layout.height - kMargin - 12}, "weight", *layout.scale, "%.1f");
+  if (layout.scale) draw_color_scale(canvas, {kMargin, layout.height - kMargin - 12}, "weight", *layout.scale, "%.1f");
 }
 
 }  // namespace

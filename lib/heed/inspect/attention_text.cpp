@@ -123,7 +123,9 @@ std::string attention_table(const AttentionMap& map, int width) {
     int used = label_width;
     std::size_t end = begin;
     for (; end < map.columns.size(); ++end) {
-      const int cell = std::max(4, display_width(visible_token(map.columns[end])));
+      int cell = std::max(4, display_width(visible_token(map.columns[end])));
+      for (std::size_t r = 0; r < map.rows.size(); ++r)
+        cell = std::max(cell, static_cast<int>(fixed(map.at(r, end), 2).size()));
       if (width > 0 && end > begin && used + 2 + cell > width) break;
       used += 2 + cell;
       widths.push_back(cell);

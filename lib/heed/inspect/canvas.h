@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "heed/image/image.h"
 #include "heed/inspect/color_map.h"
 
 namespace heed {
@@ -30,8 +31,11 @@ class Canvas {
  public:
   virtual ~Canvas() = default;
   /// Draws a filled rectangle. In file formats that can show a tooltip, the text `hint` appears when the pointer is
-  /// over the rectangle.
-  virtual void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {}) = 0;
+  /// over the rectangle. With an opacity below 1, what was drawn before shows through.
+  virtual void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {},
+                         double opacity = 1) = 0;
+  /// Draws an image, scaled to width x height.
+  virtual void picture(Point corner, double width, double height, const Image& image) = 0;
   /// Draws a line through all points, from each point straight to the next.
   virtual void line(std::span<const Point> points, Rgb color, double width) = 0;
   /// Draws a filled circle. In file formats that can show a tooltip, the text `hint` appears when the pointer is over

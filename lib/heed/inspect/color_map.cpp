@@ -101,7 +101,7 @@ ColorScale fine_scale(std::span<const float> values) {
     greatest = std::max(greatest, value);
   }
   if (least == 0 && greatest == 0) return {0, 0.1F};
-  return {-rounded_up(-least), rounded_up(greatest)};
+  return {least < 0 ? -rounded_up(-least) : 0, rounded_up(greatest)};
 }
 
 float scale_top(float greatest) {

@@ -5,6 +5,7 @@
 #include <fontconfig/fontconfig.h>
 
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -27,6 +28,7 @@ using Pattern = std::unique_ptr<FcPattern, Releaser<FcPattern, FcPatternDestroy>
 using Config = std::unique_ptr<FcConfig, Releaser<FcConfig, FcConfigDestroy>>;
 using CharSet = std::unique_ptr<FcCharSet, Releaser<FcCharSet, FcCharSetDestroy>>;
 using Face = std::unique_ptr<cairo_font_face_t, Releaser<cairo_font_face_t, cairo_font_face_destroy>>;
+using Surface = std::unique_ptr<cairo_surface_t, Releaser<cairo_surface_t, cairo_surface_destroy>>;
 using Scaled = std::unique_ptr<cairo_scaled_font_t, Releaser<cairo_scaled_font_t, cairo_scaled_font_destroy>>;
 
 /// Returns the installed sans-serif font that the library fontconfig chooses for texts with the character `letter`.
@@ -47,10 +49,42 @@ Face find_font(FcConfig* config, bool bold, char32_t letter) {
   return Face(cairo_ft_font_face_create_for_pattern(match.get()));
 }
 
+/// Returns a surface with the pixels of an image.
+Surface surface_of(const Image& image) {
+  Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, image.width, image.height));
+  if (cairo_surface_status(surface.get()) != CAIRO_STATUS_SUCCESS) throw Error("out of memory for an image");
+  unsigned char* const bytes = cairo_image_surface_get_data(surface.get());
+  const int stride = cairo_image_surface_get_stride(surface.get());
+  for (int y = 0; y < image.height; ++y) {
+    auto* const row = reinterpret_cast<std::uint32_t*>(bytes + static_cast<std::ptrdiff_t>(y) * stride);
+    for (int x = 0; x < image.width; ++x) {
+      const std::uint8_t* const pixel = image.pixel(x, y);
+      const int green = image.channels == 3 ? 1 : 0, blue = image.channels == 3 ? 2 : 0;
+      row[x] = static_cast<std::uint32_t>(pixel[0] << 16 | pixel[green] << 8 | pixel[blue]);
+    }
+  }
+  cairo_surface_mark_dirty(surface.get());
+  return surface;
+}
+
+/// Returns the contents of a PNG file with the pixels of a surface.
+std::string png_of(cairo_surface_t* surface) {
+  std::string out;
+  cairo_surface_flush(surface);
+  const auto append = [](void* closure, const unsigned char* data, unsigned length) {
+    static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(data), length);
+    return CAIRO_STATUS_SUCCESS;
+  };
+  const cairo_status_t status = cairo_surface_write_to_png_stream(surface, append, &out);
+  if (status != CAIRO_STATUS_SUCCESS)
+    throw Error(std::string("cairo cannot make the PNG picture: ") + cairo_status_to_string(status));
+  return out;
+}
+
 }  // namespace
 
 struct PngCanvas::Cairo {
-  std::unique_ptr<cairo_surface_t, Releaser<cairo_surface_t, cairo_surface_destroy>> surface;
+  Surface surface;
   std::unique_ptr<cairo_t, Releaser<cairo_t, cairo_destroy>> context;
   Config installed{FcInitLoadConfigAndFonts()};
   std::map<std::pair<bool, char32_t>, Face> fonts;
@@ -119,10 +153,23 @@ PngCanvas::PngCanvas(double width, double height, double scale) : cairo_(std::ma
 
 PngCanvas::~PngCanvas() = default;
 
-void PngCanvas::rectangle(Point corner, double width, double height, Rgb fill, std::string_view) {
-  cairo_->color(fill);
+void PngCanvas::rectangle(Point corner, double width, double height, Rgb fill, std::string_view, double opacity) {
+  cairo_set_source_rgba(cairo_->get(), fill.red / 255.0, fill.green / 255.0, fill.blue / 255.0, opacity);
   cairo_rectangle(cairo_->get(), corner.x, corner.y, width, height);
   cairo_fill(cairo_->get());
+}
+
+void PngCanvas::picture(Point corner, double width, double height, const Image& image) {
+  const Surface surface = surface_of(image);
+  cairo_t* const cairo = cairo_->get();
+  cairo_save(cairo);
+  cairo_translate(cairo, corner.x, corner.y);
+  cairo_scale(cairo, width / image.width, height / image.height);
+  cairo_set_source_surface(cairo, surface.get(), 0, 0);
+  cairo_pattern_set_extend(cairo_get_source(cairo), CAIRO_EXTEND_PAD);
+  cairo_rectangle(cairo, 0, 0, image.width, image.height);
+  cairo_fill(cairo);
+  cairo_restore(cairo);
 }
 
 void PngCanvas::line(std::span<const Point> points, Rgb color, double width) {
@@ -176,16 +223,11 @@ void PngCanvas::text(Point at, std::string_view text, const TextStyle& style) {
 }
 
 std::string PngCanvas::take() {
-  std::string out;
-  cairo_surface_flush(cairo_->surface.get());
-  const auto append = [](void* closure, const unsigned char* data, unsigned length) {
-    static_cast<std::string*>(closure)->append(reinterpret_cast<const char*>(data), length);
-    return CAIRO_STATUS_SUCCESS;
-  };
-  const cairo_status_t status = cairo_surface_write_to_png_stream(cairo_->surface.get(), append, &out);
-  if (status != CAIRO_STATUS_SUCCESS)
-    throw Error(std::string("cairo cannot make the PNG picture: ") + cairo_status_to_string(status));
-  return out;
+  return png_of(cairo_->surface.get());
+}
+
+std::string png_of(const Image& image) {
+  return png_of(surface_of(image).get());
 }
 
 }  // namespace heed

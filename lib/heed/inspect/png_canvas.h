@@ -16,7 +16,9 @@ class PngCanvas : public Canvas {
   /// for cairo or for the memory.
   PngCanvas(double width, double height, double scale = 2);
   ~PngCanvas() override;
-  void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {}) override;
+  void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {},
+                 double opacity = 1) override;
+  void picture(Point corner, double width, double height, const Image& image) override;
   void line(std::span<const Point> points, Rgb color, double width) override;
   void dot(Point center, double radius, Rgb fill, std::string_view hint = {}) override;
   void text(Point at, std::string_view text, const TextStyle& style) override;
@@ -28,5 +30,8 @@ class PngCanvas : public Canvas {
   struct Cairo;
   std::unique_ptr<Cairo> cairo_;
 };
+
+/// Returns the contents of a PNG file with this image.
+std::string png_of(const Image& image);
 
 }  // namespace heed

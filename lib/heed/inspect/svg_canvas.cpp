@@ -1,9 +1,12 @@
 #include "heed/inspect/svg_canvas.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include "heed/base/utf8.h"
+#include "heed/inspect/png_canvas.h"
 
 namespace heed {
 namespace {
@@ -26,6 +29,20 @@ std::string color(std::string_view name, Rgb value) {
 std::string close(std::string_view element, std::string_view hint) {
   if (hint.empty()) return "/>\n";
   return "><title>" + xml_escape(hint) + "</title></" + std::string(element) + ">\n";
+}
+
+/// Returns bytes as text in Base64 (RFC 4648).
+std::string base64(std::string_view bytes) {
+  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= count ? digits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
 }
 
 }  // namespace
@@ -52,14 +69,27 @@ std::string xml_escape(std::string_view text) {
 SvgCanvas::SvgCanvas(double width, double height, std::string_view title) {
   out_ = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"" +
          attribute("width", width) + attribute("height", height) + " viewBox=\"0 0 " + number(width) + ' ' +
-         number(height) + "\" font-family=\"'DejaVu Sans', 'Noto Sans', Verdana, sans-serif\">\n";
+         number(height) +
+         "\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" font-family=\"'DejaVu Sans', 'Noto Sans', Verdana, "
+         "sans-serif\">\n";
   if (!title.empty()) out_ += "<title>" + xml_escape(title) + "</title>\n";
   out_ += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
 }
 
-void SvgCanvas::rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint) {
+void SvgCanvas::rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint, double opacity) {
   out_ += "<rect" + attribute("x", corner.x) + attribute("y", corner.y) + attribute("width", width) +
-          attribute("height", height) + color("fill", fill) + close("rect", hint);
+          attribute("height", height) + color("fill", fill) + (opacity < 1 ? attribute("fill-opacity", opacity) : "") +
+          close("rect", hint);
+}
+
+void SvgCanvas::picture(Point corner, double width, double height, const Image& image) {
+  const std::string element = attribute("width", width) + attribute("height", height) +
+                              " preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64," +
+                              base64(png_of(image)) + "\"/>";
+  const auto [found, is_new] = pictures_.emplace(element, pictures_.size() + 1);
+  const std::string id = "picture-" + std::to_string(found->second);
+  if (is_new) out_ += "<defs><image id=\"" + id + '"' + element + "</defs>\n";
+  out_ += "<use xlink:href=\"#" + id + '"' + attribute("x", corner.x) + attribute("y", corner.y) + "/>\n";
 }
 
 void SvgCanvas::line(std::span<const Point> points, Rgb stroke, double width) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "heed/inspect/canvas.h"
@@ -10,7 +11,10 @@ namespace heed {
 class SvgCanvas : public Canvas {
  public:
   SvgCanvas(double width, double height, std::string_view title);
-  void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {}) override;
+  void rectangle(Point corner, double width, double height, Rgb fill, std::string_view hint = {},
+                 double opacity = 1) override;
+  /// The image is part of the file, once for all places where it has the same size.
+  void picture(Point corner, double width, double height, const Image& image) override;
   void line(std::span<const Point> points, Rgb color, double width) override;
   void dot(Point center, double radius, Rgb fill, std::string_view hint = {}) override;
   void text(Point at, std::string_view text, const TextStyle& style) override;
@@ -20,6 +24,7 @@ class SvgCanvas : public Canvas {
 
  private:
   std::string out_;
+  std::map<std::string, std::size_t> pictures_;  // the number of each image; the key is the element that draws it
 };
 
 /// Returns a text in a form in which it can be the content of an XML element: characters that have a meaning in XML,

@@ -7,11 +7,12 @@
 
 #include "heed/base/utf8.h"
 #include "heed/inspect/color_map.h"
+#include "heed/inspect/terminal_cells.h"
 
 namespace heed {
 namespace {
 
-constexpr int kCell = 2, kGap = 2;
+constexpr int kCell = kHeatCellWidth, kGap = 2;
 constexpr int kLongestVertical = 14;  // a column label that is written vertically takes at most this many lines
 // A heat map with more columns than this gets vertical column labels; the other form, a staircase, takes one line for
 // each column.
@@ -61,17 +62,12 @@ class Painter {
   Painter(const HeatmapStyle& style, ColorScale scale) : style_(style), scale_(scale) {}
 
   std::string paint(std::span<const AttentionMap> maps);
-  /// Returns the colour scale as a line of text. `name` says what the values are, and `format` is that of the numbers
-  /// at both ends.
-  std::string legend(const std::string& name, const char* format) const;
 
  private:
-  bool colored() const { return style_.shading == Shading::truecolor || style_.shading == Shading::palette; }
+  bool colored() const { return has_colors(style_.shading); }
   bool ascii() const { return style_.shading == Shading::ascii; }
   std::string_view mark() const { return ascii() ? "~" : "…"; }
   void add_title(const std::string& text);
-  std::string cell(float share) const;
-  std::string cells(std::span<const float> shares) const;
   void set_label_width(const std::vector<std::string>& rows);
   void strip(std::span<const Panel> panels, std::span<const std::string> titles);
   bool stairs_fit(const Panel& panel) const;
@@ -90,41 +86,6 @@ class Painter {
 void Painter::add_title(const std::string& text) {
   for (const std::string& line : wrap_width(text, style_.width, mark()))
     add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
-}
-
-/// Returns the text that draws one cell of the heat map: an escape sequence that sets the background colour, or two
-/// characters. `share` is the place of the cell's weight on the scale.
-std::string Painter::cell(float share) const {
-  if (style_.shading == Shading::truecolor) {
-    const Rgb c = color_of(share);
-    return "\x1b[48;2;" + std::to_string(c.red) + ';' + std::to_string(c.green) + ';' + std::to_string(c.blue) + 'm';
-  }
-  if (style_.shading == Shading::palette) return "\x1b[48;5;" + std::to_string(palette_index(share)) + 'm';
-  constexpr std::array<std::string_view, 5> blocks{"  ", "░░", "▒▒", "▓▓", "██"};
-  constexpr std::array<std::string_view, 10> letters{"  ", "..", "::", "--", "==", "++", "**", "##", "%%", "@@"};
-  // Returns the characters for the weight `share` (0..1 of the scale): blanks below 5 %, and one of the other, darker
-  // characters from 5 % on, in equal steps.
-  const auto pick = [share](const auto& shades) {
-    const auto steps = static_cast<float>(shades.size() - 1);
-    const float level = share < 0.05F ? 0 : 1 + std::floor(share * steps);
-    return std::string(shades[static_cast<std::size_t>(std::min(level, steps))]);
-  };
-  return ascii() ? pick(letters) : pick(blocks);
-}
-
-std::string Painter::cells(std::span<const float> shares) const {
-  std::string out, last;
-  for (const float share : shares) {
-    const std::string next = cell(share);
-    if (!colored()) {
-      out += next;
-      continue;
-    }
-    if (next != last) out += next;
-    out += spaces(kCell);
-    last = next;
-  }
-  return colored() && !shares.empty() ? out + "\x1b[0m" : out;
 }
 
 void Painter::set_label_width(const std::vector<std::string>& rows) {
@@ -226,7 +187,7 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
       if (&panel != &panels[0]) line += spaces(kGap);
       std::vector<float> shares;
       for (std::size_t c = panel.first; c < panel.last; ++c) shares.push_back(scale_.place(panel.map->at(r, c)));
-      line += cells(shares);
+      line += heat_cells(shares, style_.shading);
     }
     while (!colored() && line.ends_with(' ')) line.pop_back();
     add(line);
@@ -274,23 +235,6 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
   return out_;
 }
 
-std::string Painter::legend(const std::string& name, const char* format) const {
-  char low[16] = "0", high[16];
-  if (scale_.low != 0) std::snprintf(low, sizeof low, format, static_cast<double>(scale_.low));
-  std::snprintf(high, sizeof high, format, static_cast<double>(scale_.high));
-  // The width, in terminal columns, of the texts at both ends of the colour scale: "0 " and " 0.8", with brackets when
-  // the terminal shows no colours.
-  const int ends = (colored() ? 2 : 4) + display_width(low) + display_width(high);
-  int steps = colored() ? 16 : ascii() ? 10 : 5;
-  const bool named = display_width(name) + 1 + ends + kCell * steps <= style_.width;
-  while (!named && steps > 3 && ends + kCell * steps > style_.width) --steps;
-  std::vector<float> shares;
-  for (int i = 0; i < steps; ++i)
-    shares.push_back(std::max(0.0F, static_cast<float>(i) - 0.5F) / static_cast<float>(steps - 1));
-  return (named ? name + ' ' : "") + low + (colored() ? " " : " [") + cells(shares) + (colored() ? " " : "] ") + high +
-         '\n';
-}
-
 bool same_group(const AttentionMap& a, const AttentionMap& b) {
   if (a.axes || b.axes) return &a == &b;
   return a.kind == b.kind && a.layer == b.layer && a.rows == b.rows && a.columns == b.columns;
@@ -304,7 +248,8 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
     map.check();
     for (const float weight : map.weights) greatest = std::max(greatest, weight);
   }
-  Painter painter(style, {0, scale_top(greatest)});
+  const ColorScale common{0, scale_top(greatest)};
+  Painter painter(style, common);
   std::string out;
   bool own_scales = false;
   for (std::size_t begin = 0, end = 0; begin < maps.size(); begin = end) {
@@ -313,12 +258,14 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
       out += painter.paint(maps.subspan(begin, end - begin));
       continue;
     }
-    Painter own(style, fine_scale(maps[begin].weights));
+    const ColorScale scale = fine_scale(maps[begin].weights);
+    Painter own(style, scale);
     out += (begin > 0 ? "\n" : "") + own.paint(maps.subspan(begin, end - begin)) +
-           own.legend(maps[begin].axes->values, "%g");
+           terminal_color_scale(maps[begin].axes->values, "%g", scale, style.shading, style.width);
     own_scales = true;
   }
-  return maps.empty() || own_scales ? out : out + painter.legend("weight", "%.1f");
+  return maps.empty() || own_scales ? out
+                                    : out + terminal_color_scale("weight", "%.1f", common, style.shading, style.width);
 }
 
 }  // namespace heed

@@ -9,6 +9,7 @@
 #include "heed/autograd/graph.h"
 #include "heed/model/batch.h"
 #include "heed/model/model_config.h"
+#include "heed/nn/image_grid.h"
 #include "heed/nn/norm.h"
 #include "heed/nn/position_table.h"
 #include "heed/nn/product.h"
@@ -172,6 +173,10 @@ class Model {
   /// Returns the attention layers: one element for each kind of attention that the model has, or several where the
   /// layers of a kind differ, in the order of the layers.
   virtual std::vector<AttentionLayers> attention_layers() const = 0;
+  /// Returns where the tokens that an attention layer (counted from 0) attends to lie in an image of the model's size;
+  /// for self-attention, they are the queries, too. A Trace receives the layer's weights with the sequences of the grid
+  /// for each image. Nothing: the tokens are no patches of an image.
+  virtual std::optional<ImageGrid> image_grid(AttentionKind /*kind*/, int /*layer*/) const { return {}; }
   /// Returns the numbers by which the model encodes positions, for the first `positions` positions or as many as the
   /// model has; nothing for a model that does not encode positions. Memory comes from the arena of the graph.
   virtual std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const;

@@ -57,6 +57,11 @@ std::vector<AttentionLayers> Vit<T>::attention_layers() const {
 }
 
 template <class T>
+std::optional<ImageGrid> Vit<T>::image_grid(AttentionKind, int) const {
+  return whole_grid({vit_.side(), vit_.side()}, vit_.pooling == ImagePooling::class_token);
+}
+
+template <class T>
 std::vector<PositionTable> Vit<T>::position_tables(Graph<T>& graph, std::int64_t) const {
   return {embedding_->position_table(graph)};
 }
@@ -88,6 +93,12 @@ std::vector<PositionTable> VitCaption<T>::position_tables(Graph<T>& graph, std::
   std::vector<PositionTable> out{embedding_.template position_table<T>(graph)};
   for (PositionTable& table : Transformer<T>::position_tables(graph, positions)) out.push_back(std::move(table));
   return out;
+}
+
+template <class T>
+std::optional<ImageGrid> VitCaption<T>::image_grid(AttentionKind kind, int) const {
+  if (kind == AttentionKind::decoder) return {};
+  return whole_grid({caption_.side(), caption_.side()}, false);
 }
 
 template class Vit<float>;

@@ -23,6 +23,7 @@ class Vit : public ImageClassifier<T> {
   Variable<T> features(Graph<T>& graph, const PackedIds& images, Trace<T>* trace = nullptr) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
+  std::optional<ImageGrid> image_grid(AttentionKind kind, int layer) const override;
   std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const override;
 
  private:
@@ -42,6 +43,7 @@ class VitCaption : public Transformer<T> {
 
   std::vector<Product> products() const override;
   std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const override;
+  std::optional<ImageGrid> image_grid(AttentionKind kind, int layer) const override;
   std::optional<ResidualNorms> residual_norms() const override { return {}; }
 
  protected:

@@ -61,8 +61,10 @@ struct VitEncoder {
                              .max = 0.99});
   }
 
+  /// Returns the number of patches along each side of an image.
+  int side() const { return image.size / patch; }
   /// Returns the number of patches of an image.
-  int patches() const { return (image.size / patch) * (image.size / patch); }
+  int patches() const { return side() * side(); }
   /// Returns the config of the layers, pre-norm with GELU, as a Transformer's encoder has.
   TransformerConfig layers(double norm_epsilon) const;
   /// Throws UsageError where the patches do not fit the images, or the heads do not fit the width.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
 #include "heed/base/streams.h"
@@ -18,12 +19,17 @@ void AttentionFile::add(std::int64_t line, const std::string& source, const std:
   file_.make_group(group);
   file_.write_attribute(group, "source", source);
   file_.write_attribute(group, "target", target);
+  std::pair<std::vector<std::string>, std::vector<std::string>> tokens;  // the queries and the keys of a kind
   while (!maps.empty()) {
     const AttentionMap& first = maps.front();
     const std::string kind = group + '/' + first.kind;
     if (!file_.exists(kind)) {
       file_.write_strings(kind + "/queries", first.rows);
       file_.write_strings(kind + "/keys", first.columns);
+      tokens = {first.rows, first.columns};
+    } else if (tokens != std::pair(first.rows, first.columns)) {
+      file_.write_strings(kind + "/queries_" + std::to_string(first.layer), first.rows);
+      file_.write_strings(kind + "/keys_" + std::to_string(first.layer), first.columns);
     }
     std::vector<float> weights;
     std::string heads;

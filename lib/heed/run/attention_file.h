@@ -16,6 +16,7 @@ namespace heed {
 ///
 ///     lines/N               attributes source and target, the texts of line N
 ///     lines/N/KIND/queries  the tokens of the rows, lines/N/KIND/keys those of the columns
+///     lines/N/KIND/keys_L   those of layer L alone, with queries_L, where they differ from the first layer's
 ///     lines/N/KIND/layer_L  float32 [heads, queries, keys], attribute heads: their numbers, or mean or max
 class AttentionFile {
  public:

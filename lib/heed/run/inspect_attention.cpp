@@ -7,93 +7,19 @@
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
 #include "heed/base/line_io.h"
-#include "heed/base/streams.h"
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/parse.h"
+#include "heed/run/image_inspector.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
+#include "heed/run/sentence_reader.h"
 #include "heed/text/lexicon/alignment_links.h"
 #include "heed/text/strings/vocabulary.h"
 #include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
-
-constexpr const char* kStart = "<s>";
-constexpr const char* kEnd = "</s>";
-
-std::string line_count(std::int64_t count) {
-  return format_count(count) + (count == 1 ? " line" : " lines");
-}
-
-/// Reads source lines and, with --target or --tsv, their target lines.
-class SentenceReader {
- public:
-  SentenceReader(const InspectAttentionOptions& options, std::istream& in)
-      : tsv_(options.tsv), source_(open(options.input, in, options.utf8.on_invalid_utf8)) {
-    if (!options.target.empty()) target_.emplace(open(options.target, in, options.utf8.on_invalid_utf8));
-    if (!options.report.gold.empty()) gold_.emplace(open(options.report.gold, in, InvalidUtf8::replace));
-  }
-
-  bool has_target() const { return tsv_ || target_; }
-  /// Reads the next source sentence and its target sentence; returns false at the end. When the user gives no targets,
-  /// `target` stays unchanged. Throws Error when one file has more lines than the other, or when a line of a TSV file
-  /// does not have two columns.
-  bool next(std::string& source, std::string& target) {
-    const bool more = source_.next(source);
-    if (target_ && target_->next(target) != more) fail_unequal(*target_, "each source line needs its target line");
-    if (gold_ && gold_->next(links_) != more)
-      fail_unequal(*gold_, "each source line needs its alignment, if only an empty line");
-    if (more && tsv_) split(source, target);
-    return more;
-  }
-  bool ready() { return source_.ready(); }
-  /// Returns the line of --gold about the sentence, and its place.
-  const std::string& links() const { return links_; }
-  Position links_position() const { return gold_->position(); }
-
-  std::int64_t line() const { return source_.line_number(); }
-  Position source_position() const { return source_.position(); }
-  Position target_position() const { return target_ ? target_->position() : source_.position(); }
-  void report(Log& log) const {
-    source_.report(log);
-    if (target_) target_->report(log);
-  }
-
- private:
-  static LineReader open(const std::string& path, std::istream& in, InvalidUtf8 policy) {
-    return path == "-" ? LineReader(in, input_name(path), policy) : LineReader(path, policy);
-  }
-
-  [[noreturn]] void fail_unequal(LineReader& other, const char* rule) {
-    LineReader& longer = source_.line_number() > other.line_number() ? source_ : other;
-    const LineReader& shorter = &longer == &source_ ? other : source_;
-    for (std::string line; longer.next(line);) {
-    }
-    throw Error(Position{shorter.name()}, "has " + line_count(shorter.line_number()) + ", but " + longer.name() +
-                                              " has " + line_count(longer.line_number()) + " (" + rule + ")");
-  }
-
-  /// Splits a TSV line at its TAB. An empty line gives two empty sentences.
-  void split(std::string& source, std::string& target) const {
-    target.clear();
-    if (source.empty()) return;
-    const std::size_t tab = source.find('\t');
-    if (tab == std::string::npos) throw Error(source_.position(), "no TAB in this line (a line is: source TAB target)");
-    const std::size_t second = source.find('\t', tab + 1);
-    if (second != std::string::npos)
-      throw Error(source_.position(static_cast<std::int64_t>(second) + 1),
-                  "more than two columns (a line is: source TAB target; cut -f1,2 picks two)");
-    target.assign(source, tab + 1);
-    source.resize(tab);
-  }
-
-  bool tsv_;
-  LineReader source_;
-  std::optional<LineReader> target_, gold_;
-  std::string links_;
-};
 
 /// Copies the attention weights that the report needs for one sentence.
 class TraceCopy : public Trace<float> {
@@ -114,54 +40,6 @@ class TraceCopy : public Trace<float> {
   const AttentionReport& report_;
   std::vector<SentenceAttention::Head>& heads_;
 };
-
-/// A sentence as ids for the model and as pieces for the report. For an unknown piece, `pieces` has the piece's text.
-struct Sentence {
-  std::vector<std::int32_t> ids;  // without <s> and </s>
-  std::vector<std::string> pieces;
-};
-
-Sentence encode(const TextModel& model, const std::string& raw, const Position& where) {
-  try {
-    const std::string tokens = model.tokens_of(raw);
-    return {model.encode_tokens(tokens), model.subwords().split(tokens)};
-  } catch (const LineError& error) {
-    throw error.at(where.file, where.line, raw);
-  }
-}
-
-Sentence from_ids(const TextModel& model, std::vector<std::int32_t> ids) {
-  Sentence out{std::move(ids), {}};
-  for (const std::int32_t id : out.ids) out.pieces.emplace_back(model.vocabulary().piece(id));
-  return out;
-}
-
-void add_word(AttentionTokens& tokens, const std::string& token) {
-  tokens.pieces.push_back(token);
-  tokens.words.word_of.push_back(static_cast<int>(tokens.words.words.size()));
-  tokens.words.words.push_back(token);
-}
-
-/// Returns `pieces` with the words that the pieces form. Adds `<s>` before the pieces if `start` is true, and `</s>`
-/// after the pieces if `end` is true.
-AttentionTokens tokens_of(const TextModel& model, const std::vector<std::string>& pieces, bool start, bool end) {
-  AttentionTokens out;
-  if (start) add_word(out, kStart);
-  const std::vector<std::string_view> views(pieces.begin(), pieces.end());
-  const std::vector<int> words = model.subwords().words_of(views);
-  for (std::size_t from = 0, to = 0; from < views.size(); from = to) {
-    while (to < views.size() && words[to] == words[from]) ++to;
-    std::string word = model.subwords().join(
-        {views.begin() + static_cast<std::ptrdiff_t>(from), views.begin() + static_cast<std::ptrdiff_t>(to)});
-    word.resize(word.find_last_not_of(' ') + 1);
-    out.pieces.insert(out.pieces.end(), views.begin() + static_cast<std::ptrdiff_t>(from),
-                      views.begin() + static_cast<std::ptrdiff_t>(to));
-    out.words.word_of.insert(out.words.word_of.end(), to - from, static_cast<int>(out.words.words.size()));
-    out.words.words.push_back(word.empty() ? pieces[from] : word);
-  }
-  if (end) add_word(out, kEnd);
-  return out;
-}
 
 class InspectRun {
  public:
@@ -184,6 +62,10 @@ class InspectRun {
     if (const auto longest = longest_sequence(checkpoint_.model->config())) longest_ = std::min(longest_, *longest - 1);
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
+    if (image_input(checkpoint_.model->config()))
+      images_.emplace(options, checkpoint_, decoder_, search_, report_);
+    else if (!options.report.query.empty())
+      throw UsageError("--query: is for models that read images (train --task vit); " + options.model + " reads text");
     if (checkpoint_.target.steps().mode == TokenMode::trees) trees_.emplace(checkpoint_.target.vocabulary());
   }
 
@@ -194,7 +76,10 @@ class InspectRun {
            reader_.next(sentence.source_text, sentence.target_text)) {
       if (lines_ && !lines_->contains(reader_.line())) continue;
       sentence.line = reader_.line();
-      inspect(sentence);
+      if (images_)
+        images_->inspect(sentence, reader_);
+      else
+        inspect(sentence);
       report_.add(sentence);
       if (!reader_.ready()) out_.flush();
       if (!terminal_) progress.to(reader_.line());
@@ -209,7 +94,7 @@ class InspectRun {
   }
 
  private:
-  void check_length(const Sentence& sentence, const Position& where) const {
+  void check_length(const PieceSentence& sentence, const Position& where) const {
     const auto longest = static_cast<std::size_t>(longest_);
     if (sentence.pieces.size() <= longest) return;
     const std::string what =
@@ -220,20 +105,20 @@ class InspectRun {
   }
 
   /// Translates a sentence whose line is `line`, and sets `text` to the translation.
-  Sentence translate(const Sentence& source, const std::string& line, std::string& text) {
+  PieceSentence translate(const PieceSentence& source, const std::string& line, std::string& text) {
     if (source.ids.empty()) return {};
     std::vector<std::int32_t> ids = source.ids;
     ids.push_back(kEndId);
     PackedIds batch;
     batch.append(ids);
     if (!trees_) {
-      Sentence out = from_ids(checkpoint_.target, decoder_.translate(batch, search_).front().front().ids);
+      PieceSentence out = from_ids(checkpoint_.target, decoder_.translate(batch, search_).front().front().ids);
       text = checkpoint_.target.decode(out.ids);
       return out;
     }
     const std::vector<std::string_view> words = words_of_line(line);
     const int count = static_cast<int>(words.size());
-    Sentence out =
+    PieceSentence out =
         from_ids(checkpoint_.target, parse(decoder_, batch, {&count, 1}, *trees_, search_).front().front().ids);
     text = tree_of_linear(checkpoint_.target.join(out.ids), words);
     return out;
@@ -244,11 +129,11 @@ class InspectRun {
   void inspect(SentenceAttention& sentence) {
     sentence.heads.clear();
     if (!reader_.has_target()) sentence.target_text.clear();
-    const Sentence source = encode(checkpoint_.source, sentence.source_text, reader_.source_position());
+    const PieceSentence source = encode(checkpoint_.source, sentence.source_text, reader_.source_position());
     check_length(source, reader_.source_position());
-    const Sentence target = reader_.has_target()
-                                ? encode(checkpoint_.target, sentence.target_text, reader_.target_position())
-                                : translate(source, sentence.source_text, sentence.target_text);
+    const PieceSentence target = reader_.has_target()
+                                     ? encode(checkpoint_.target, sentence.target_text, reader_.target_position())
+                                     : translate(source, sentence.source_text, sentence.target_text);
     check_length(target, reader_.target_position());
     sentence.source = tokens_of(checkpoint_.source, source.pieces, false, true);
     sentence.produced = tokens_of(checkpoint_.target, target.pieces, false, true);
@@ -288,6 +173,8 @@ class InspectRun {
   SearchOptions search_;
   int longest_;
   SentenceReader reader_;
+  // If the model reads images.
+  std::optional<ImageInspector> images_;
 };
 
 /// Writes how the model encodes positions.
@@ -350,7 +237,9 @@ ToolInfo inspect_attention_tool_info() {
                        "inspect-attention -m model.h5 -t test.fr -f pharaoh < test.en > test.align",
                        "inspect-attention -m model.h5 -t test.fr --stats --gold test.align < test.en",
                        "inspect-attention -m model.h5 -t test.fr --layer all --head all -o heads.html < test.en",
-                       "inspect-attention -m model.h5 --kind positions -o positions.svg"},
+                       "inspect-attention -m model.h5 --kind positions -o positions.svg",
+                       "inspect-attention -m vit.h5 -i test.images --layer all --head all -o heads.png",
+                       "inspect-attention -m vit.h5 -i test.images --rollout"},
           .peers = inspect_attention_peer_options()};
 }
 

@@ -1,0 +1,37 @@
+#include "heed/inspect/color_scale.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace heed {
+namespace {
+
+constexpr double kFont = 12;
+
+std::string number_text(const char* format, float number) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, static_cast<double>(number));
+  return text;
+}
+
+}  // namespace
+
+void draw_color_scale(Canvas& canvas, Point corner, const std::string& name, const ColorScale& scale,
+                      const char* format, double width, Rgb (*color)(float)) {
+  constexpr int kSteps = 100;
+  constexpr double kHeight = 12, kNameWidth = 60;
+  const double step = width / kSteps;
+  const std::string low = number_text(scale.low == 0 ? "%g" : format, scale.low);
+  const double x = corner.x + std::max(kNameWidth, std::ceil(text_width(name, kFont) + text_width(low, kFont)) + 14);
+  const double y = corner.y;
+  canvas.text({corner.x, y + 10}, name, {.size = kFont});
+  canvas.text({x - 4, y + 10}, low, {.size = kFont, .anchor = Anchor::end});
+  // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
+  for (int i = 0; i < kSteps; ++i)
+    canvas.rectangle({x + step * i, y}, i + 1 < kSteps ? step + 0.5 : step, kHeight,
+                     color(static_cast<float>(i) / (kSteps - 1)));
+  canvas.text({x + width + 6, y + 10}, number_text(format, scale.high), {.size = kFont});
+}
+
+}  // namespace heed

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heed/base/terminal.h"
+#include "heed/inspect/color_map.h"
+
+namespace heed {
+
+/// The number of terminal columns of a cell of a heat map.
+constexpr int kHeatCellWidth = 2;
+
+constexpr bool has_colors(Shading shading) {
+  return shading == Shading::truecolor || shading == Shading::palette;
+}
+
+/// Returns the character that shows a weight without colours: a blank for less than 5 % of the scale, and one of the
+/// other, darker characters from 5 % on, in equal steps. `share` is the place of the weight on the scale, 0 ... 1.
+std::string_view shade_character(float share, bool ascii);
+
+/// Returns a row of cells of a heat map. `shares` has the place of each cell's weight on the scale.
+std::string heat_cells(std::span<const float> shares, Shading shading);
+
+/// Returns a colour scale as a line of text that has at most `width` columns, if possible. `name` says what the values
+/// are, and `format` is that of the numbers at both ends, as in printf().
+std::string terminal_color_scale(const std::string& name, const char* format, const ColorScale& scale, Shading shading,
+                                 int width);
+
+}  // namespace heed

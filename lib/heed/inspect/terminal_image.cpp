@@ -1,0 +1,200 @@
+#include "heed/inspect/terminal_image.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/base/utf8.h"
+#include "heed/image/resize.h"
+#include "heed/inspect/image_panels.h"
+#include "heed/inspect/terminal_cells.h"
+
+namespace heed {
+namespace {
+
+constexpr int kGap = 2;
+// Panels are at least this wide, in terminal columns, unless the terminal is narrower, and at most so wide unless the
+// image has more patches.
+constexpr int kNarrowest = 16, kWidestPanel = 32;
+
+/// The size of a panel in pixels, which are half a character high.
+struct PanelSize {
+  int width, height;
+};
+
+/// Returns the size of the panels for a grid. Each patch has the same number of pixels, if the terminal is wide enough:
+/// the most with which `panels` panels are side by side, within limits.
+PanelSize panel_size(const ImageGrid& grid, std::size_t panels, int width) {
+  const int columns = grid.size.columns;
+  const auto count = static_cast<int>(panels);
+  const int room = (width + kGap) / count - kGap;
+  const int least = (kNarrowest + columns - 1) / columns, most = std::max(1, kWidestPanel / columns);
+  int side = std::max(1, std::clamp(room / columns, std::min(least, most), most));
+  side = std::max(1, std::min(side, width / columns));
+  const int wide = std::min(width, side * columns);
+  return {wide, std::max(1, wide * grid.size.rows / columns)};
+}
+
+/// Returns the mean weight of the patches under each pixel of a panel.
+std::vector<float> pixel_weights(const ImagePanel& panel, PanelSize size) {
+  const int rows = panel.grid->size.rows, columns = panel.grid->size.columns;
+  const auto patches = [](int pixel, int pixels, int count) {
+    const int first = pixel * count / pixels;
+    return std::pair(first, std::max(first + 1, (pixel + 1) * count / pixels));
+  };
+  std::vector<float> out;
+  for (int y = 0; y < size.height; ++y)
+    for (int x = 0; x < size.width; ++x) {
+      const auto [top, bottom] = patches(y, size.height, rows);
+      const auto [left, right] = patches(x, size.width, columns);
+      float sum = 0;
+      for (int r = top; r < bottom; ++r)
+        for (int c = left; c < right; ++c) sum += panel.weights[static_cast<std::size_t>(r * columns + c)];
+      out.push_back(sum / static_cast<float>((bottom - top) * (right - left)));
+    }
+  return out;
+}
+
+/// Returns the lines of a panel without colours. `shares` has a number in 0 ... 1 for each pixel.
+std::vector<std::string> shaded(std::span<const float> shares, int width, bool ascii) {
+  std::vector<std::string> out;
+  const auto columns = static_cast<std::size_t>(width);
+  for (std::size_t top = 0; top < shares.size(); top += 2 * columns) {
+    std::string& line = out.emplace_back();
+    for (std::size_t x = top; x < top + columns; ++x) {
+      const float below = x + columns < shares.size() ? shares[x + columns] : shares[x];
+      line += shade_character((shares[x] + below) / 2, ascii);
+    }
+  }
+  return out;
+}
+
+std::string index_code(int index) {
+  return "5;" + std::to_string(index);
+}
+
+std::string color_code(Rgb color) {
+  return "2;" + std::to_string(color.red) + ';' + std::to_string(color.green) + ';' + std::to_string(color.blue);
+}
+
+class ImagePainter {
+ public:
+  ImagePainter(const ImageSection& section, const HeatmapStyle& style) : section_(section), style_(style) {}
+
+  std::string paint() {
+    const std::vector<PanelGroup> groups = image_panels(section_.maps);
+    std::size_t most = 0;
+    for (const PanelGroup& group : groups) most = std::max(most, group.panels.size());
+    bool image_shown = false;
+    for (const PanelGroup& group : groups) {
+      if (image_shown) out_ += '\n';
+      for (const std::string& line : wrap_width(visible_text(group.title), style_.width, mark()))
+        out_ += (has_colors(style_.shading) ? "\x1b[1m" + line + "\x1b[0m" : line) + '\n';
+      paint(group, most + 1, !image_shown);
+      out_ += terminal_color_scale("weight", "%g", group.scale, style_.shading, style_.width);
+      image_shown = true;
+    }
+    return out_;
+  }
+
+ private:
+  /// A panel that is drawn: its label and its lines.
+  struct Drawn {
+    std::string label;
+    std::vector<std::string> lines;
+  };
+
+  std::string_view mark() const { return style_.shading == Shading::ascii ? "~" : "…"; }
+
+  /// Adds the panels of a group, and the image before them if `image` is true. The panels have the size with which
+  /// `beside` of them are side by side, within limits.
+  void paint(const PanelGroup& group, std::size_t beside, bool image) {
+    if (group.panels.empty()) return;
+    const PanelSize size = panel_size(*group.panels.front().grid, beside, style_.width);
+    const Image picture = resize(section_.picture, size.width, size.height);
+    std::vector<Drawn> drawn;
+    if (image) drawn.push_back({"image", image_lines(picture)});
+    const Image grey = grey_image(picture);
+    for (const ImagePanel& panel : group.panels) drawn.push_back({panel.label, panel_lines(panel, group.scale, grey)});
+    const auto each = static_cast<std::size_t>(std::max(1, (style_.width + kGap) / (size.width + kGap)));
+    for (std::size_t first = 0; first < drawn.size(); first += each)
+      add_strip(std::span(drawn).subspan(first, std::min(each, drawn.size() - first)), size.width);
+  }
+
+  void add_strip(std::span<const Drawn> strip, int width) {
+    const auto add = [&](const auto& part_of) {
+      std::string line;
+      for (const Drawn& each : strip) {
+        const auto& [text, columns] = part_of(each);
+        line += text + std::string(static_cast<std::size_t>(std::max(0, width - columns) + kGap), ' ');
+      }
+      while (line.ends_with(' ')) line.pop_back();
+      out_ += line + '\n';
+    };
+    add([&](const Drawn& each) {
+      const std::string label = fit_width(visible_text(each.label), width, mark());
+      return std::pair(label, display_width(label));
+    });
+    for (std::size_t i = 0; i < strip.front().lines.size(); ++i)
+      add([&](const Drawn& each) { return std::pair(each.lines[i], width); });
+    out_ += '\n';
+  }
+
+  std::vector<std::string> image_lines(const Image& picture) const {
+    if (!has_colors(style_.shading)) {
+      std::vector<float> shares;
+      for (const std::uint8_t sample : grey_image(picture).samples) shares.push_back(static_cast<float>(sample) / 255);
+      return shaded(shares, picture.width, style_.shading == Shading::ascii);
+    }
+    std::vector<std::string> colors;
+    for (int y = 0; y < picture.height; ++y)
+      for (int x = 0; x < picture.width; ++x) {
+        const std::uint8_t* const p = picture.pixel(x, y);
+        const Rgb color = picture.channels == 3 ? Rgb{p[0], p[1], p[2]} : Rgb{p[0], p[0], p[0]};
+        colors.push_back(style_.shading == Shading::palette ? index_code(palette_index(color)) : color_code(color));
+      }
+    return half_blocks(colors, picture.width);
+  }
+
+  /// Returns the lines of a panel. `grey` is the image in the size of the panel.
+  std::vector<std::string> panel_lines(const ImagePanel& panel, const ColorScale& scale, const Image& grey) const {
+    const PanelSize size{grey.width, grey.height};
+    std::vector<float> shares = pixel_weights(panel, size);
+    for (float& weight : shares) weight = scale.place(weight);
+    if (!has_colors(style_.shading)) return shaded(shares, size.width, style_.shading == Shading::ascii);
+    std::vector<std::string> colors;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      colors.push_back(style_.shading == Shading::palette ? index_code(palette_index(shares[i]))
+                                                          : color_code(overlay_color(shares[i], grey.samples[i])));
+    return half_blocks(colors, size.width);
+  }
+
+  const ImageSection& section_;
+  const HeatmapStyle& style_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::vector<std::string> half_blocks(std::span<const std::string> colors, int width) {
+  std::vector<std::string> out;
+  const auto columns = static_cast<std::size_t>(width);
+  for (std::size_t top = 0; top < colors.size(); top += 2 * columns) {
+    std::string& line = out.emplace_back();
+    std::string last;
+    for (std::size_t x = top; x < top + columns; ++x) {
+      const std::string below = x + columns < colors.size() ? "48;" + colors[x + columns] : "49";
+      const std::string next = "\x1b[38;" + colors[x] + ';' + below + 'm';
+      if (next != last) line += next;
+      line += "▀";
+      last = next;
+    }
+    line += "\x1b[0m";
+  }
+  return out;
+}
+
+std::string terminal_image(const ImageSection& section, const HeatmapStyle& style) {
+  return ImagePainter(section, style).paint();
+}
+
+}  // namespace heed

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <string>
+
+#include "heed/base/error.h"
+#include "heed/base/line_io.h"
+#include "heed/base/log.h"
+
+namespace heed {
+
+struct InspectAttentionOptions;
+
+/// Reads source lines and, with --target or --tsv, their target lines.
+class SentenceReader {
+ public:
+  SentenceReader(const InspectAttentionOptions& options, std::istream& in);
+
+  bool has_target() const { return tsv_ || target_; }
+  /// Reads the next source sentence and its target sentence; returns false at the end. When the user gives no targets,
+  /// `target` stays unchanged. Throws Error when one file has more lines than the other, or when a line of a TSV file
+  /// does not have two columns.
+  bool next(std::string& source, std::string& target);
+  bool ready() { return source_.ready(); }
+  /// Returns the line of --gold about the sentence, and its place.
+  const std::string& links() const { return links_; }
+  Position links_position() const { return gold_->position(); }
+
+  std::int64_t line() const { return source_.line_number(); }
+  Position source_position() const { return source_.position(); }
+  Position target_position() const { return target_ ? target_->position() : source_.position(); }
+  void report(Log& log) const;
+
+ private:
+  [[noreturn]] void fail_unequal(LineReader& other, const char* rule);
+  void split(std::string& source, std::string& target) const;
+
+  bool tsv_;
+  LineReader source_;
+  std::optional<LineReader> target_, gold_;
+  std::string links_;
+};
+
+/// Returns a number of lines in words: "1 line", "2,000 lines".
+std::string line_count(std::int64_t count);
+
+}  // namespace heed
