@@ -42,11 +42,11 @@ Batch filled(const ImageExamples& examples, std::vector<std::int32_t> which) {
 TEST_CASE("image examples: sizes, ids and classes") {
   const ParallelCorpus pairs = some_pairs(3);
   const ImageReader reader(small_images(), kShapes + "train.images");
-  const ImageExamples examples(pairs, reader, 65, true, "list");
+  const ImageExamples examples(pairs, reader, 65, 20, true, "list");
   CHECK(examples.size() == 3);
   CHECK(examples.size_of(1).source == 65);
   CHECK(examples.size_of(1).target == 1);
-  CHECK(examples.size_of(1).work == 65);
+  CHECK(examples.size_of(1).work == 20);
   const Batch batch = filled(examples, {2, 0});
   CHECK(batch.sequences() == 2);
   CHECK(batch.target_out == std::vector<std::int32_t>{2, 0});
@@ -65,7 +65,7 @@ TEST_CASE("image examples: what is random is a function of seed, epoch and line"
   mixing.augment.augment = Augmentation::randaugment;
   mixing.mixup = 0.8;
   mixing.cutmix = 1;
-  ImageExamples examples(pairs, reader, 65, true, "list", &mixing);
+  ImageExamples examples(pairs, reader, 65, 20, true, "list", &mixing);
   examples.set_epoch(pairs, 3);
   const Batch all = filled(examples, {0, 1, 2, 3, 4, 5, 6, 7}), again = filled(examples, {5, 0});
   const auto image = [](const Batch& batch, int i) {
@@ -86,7 +86,7 @@ TEST_CASE("image examples: what is random is a function of seed, epoch and line"
   CHECK(image(filled(examples, {5}), 0) != image(all, 5));
   ImageMixing other = mixing;
   other.seed = 2;
-  ImageExamples of_other_seed(pairs, reader, 65, true, "list", &other);
+  ImageExamples of_other_seed(pairs, reader, 65, 20, true, "list", &other);
   of_other_seed.set_epoch(pairs, 3);
   CHECK(image(filled(of_other_seed, {5}), 0) != image(all, 5));
 }
@@ -97,7 +97,7 @@ TEST_CASE("image examples: CutMix gives the second label the share of the pixels
   ImageMixing mixing;
   mixing.augment.augment = Augmentation::none;
   mixing.cutmix = 1;
-  ImageExamples examples(pairs, reader, 65, true, "list", &mixing);
+  ImageExamples examples(pairs, reader, 65, 20, true, "list", &mixing);
   const Image images[] = {reader.read("images/0001.png"), reader.read("images/0002.png")};
   int mixed = 0;
   for (int epoch = 0; epoch < 20; ++epoch) {
@@ -127,7 +127,7 @@ TEST_CASE("image examples: an image that cannot be read is named with its list a
   for (const char c : std::string("images/none.png")) ids.push_back(kReservedIds + c);
   pairs.add(ids, std::vector<std::int32_t>{kReservedIds}, 17);
   const ImageReader reader(small_images(), kShapes + "train.images");
-  const ImageExamples examples(pairs, reader, 65, true, "list");
+  const ImageExamples examples(pairs, reader, 65, 20, true, "list");
   const std::string message = "list:17: " + kShapes + "images/none.png: cannot open: No such file or directory";
   CHECK_THROWS_WITH_AS(filled(examples, {0, 1}), message.c_str(), Error);
 }
