@@ -242,6 +242,23 @@ TEST_CASE("what cannot be is said before any work") {
   CHECK(complaint({.layer = "0"}) == "--layer '0': not a list of numbers from 1 (say 3,7-9)");
   CHECK(complaint({.layer = "2"}) == "--layer 2: the model has 1 such layers");
   CHECK(complaint({.head = "3"}) == "--head 3: the model has 2 heads a layer");
+  // Layers of one kind may have different heads: the model lists them in several elements.
+  const std::vector<AttentionLayers> stages{{.kind = AttentionKind::encoder, .layers = 2, .heads = 3},
+                                            {.kind = AttentionKind::encoder, .layers = 1, .heads = 6}};
+  const auto complaint_of_stages = [&](const AttentionReportOptions& options) -> std::string {
+    std::ostringstream out;
+    try {
+      AttentionReport(options, "-", out, kPipe, 80).check_model(stages);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  constexpr AttentionChoice kEncoder = AttentionChoice::encoder;
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "3", .head = "6"}) == "");
+  CHECK(complaint_of_stages({.kind = kEncoder, .layer = "4"}) == "--layer 4: the model has 3 such layers");
+  CHECK(complaint_of_stages({.kind = AttentionChoice::cross}) ==
+        "--kind cross: the model has no such attention (it has encoder)");
   CHECK(complaint({.words = true, .pieces = true}) == "--words and --pieces exclude each other");
   CHECK(complaint({.format = AttentionFormat::png}, kTerminal) ==
         "--format png is not text for a terminal (give -o FILE.png, or a pipe)");
