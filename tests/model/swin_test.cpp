@@ -214,7 +214,7 @@ TEST_CASE("swin: what does not fit is named") {
   check([](SwinConfig& c) { c = SwinConfig(SwinSize::tiny), c.image.size = 256; },
         "--image-size 256 does not fit --patch-size 4, --window-size 7 and 4 stages (224 and 448 fit)");
   check([](SwinConfig& c) { c.heads = {2}; },
-        "--swin-heads: has 1 numbers, but --swin-depths has 2 (each has a number for each stage)");
+        "--swin-heads: has 1 number, but --swin-depths has 2 (each has a number for each stage)");
   check([](SwinConfig& c) { c.depths.clear(), c.heads.clear(); }, "--swin-depths: needs a number for each stage");
   check(
       [](SwinConfig& c) {

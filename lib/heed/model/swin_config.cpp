@@ -78,7 +78,8 @@ void check_stages(const SwinConfig& c) {
   const std::size_t stages = c.depths.size();
   if (stages < 1) throw UsageError("--swin-depths: needs a number for each stage");
   if (c.heads.size() != stages)
-    throw UsageError("--swin-heads: has " + std::to_string(c.heads.size()) + " numbers, but --swin-depths has " +
+    throw UsageError("--swin-heads: has " + std::to_string(c.heads.size()) +
+                     (c.heads.size() == 1 ? " number" : " numbers") + ", but --swin-depths has " +
                      std::to_string(stages) + " (each has a number for each stage)");
   constexpr std::size_t kMostStages = 16;
   if (stages > kMostStages || c.width(c.stages() - 1) > kMostWidth)
