@@ -53,6 +53,21 @@ random=(--augment randaugment --mixup --cutmix --stochastic-depth 0.2 --dropout 
 h5diff whole.h5 parts.h5 /parameters /parameters || fail "a resumed training on images ends with other parameters"
 expect 0 '' '*--mixup was 0.8 and is now 0.5*' "$train" "${options[@]:1}" "${random[@]}" --mixup 0.5 -m parts.h5 --after 31u
 
+# A Swin Transformer, whose windows the shards of a batch do not change either; the number of its layers is a list.
+swin=(-q -t "$shapes/train.images" "$shapes/train.labels" --task swin --patch-size 4 --dim-emb 32 --swin-depths 2 2 --swin-heads 2 4
+  --mini-batch 50 -l 0.002 --lr-warmup 3 --attention-dropout 0.1 --stochastic-depth 0.2 --precision float32)
+"$train" "${swin[@]}" -m swin.h5 --after 12u -j 1 || fail "train --task swin: exit $?"
+"$train" "${swin[@]}" -m swin-parts.h5 --after 5u -j 2 || fail "train --task swin, 5 updates: exit $?"
+"$train" "${swin[@]}" -m swin-parts.h5 --after 12u -j 2 || fail "train --task swin, resumed: exit $?"
+h5diff swin.h5 swin-parts.h5 /parameters /parameters || fail "a resumed training of a Swin Transformer ends with other parameters"
+"$translate" -q -m swin.h5 -i "$shapes/test.images" -o windows
+"$translate" -q -m swin.h5 --mini-batch 1 -j 1 -i "$shapes/test.images" | cmp -s - windows || fail "another batch gives other labels of a Swin Transformer"
+"$translate" -q -m swin.h5 model.h5 -i "$shapes/test.images" >/dev/null || fail "an ensemble of a Swin Transformer and a ViT: exit $?"
+expect 2 '' "train: --image-size 40 does not fit --patch-size 4, --window-size 4 and 2 stages (32 and 64 fit)" \
+  "$train" "${swin[@]}" --image-size 40 -m x.h5
+expect 2 '' "train: --swin-heads: has 3 numbers, but --swin-depths has 2 (each has a number for each stage)" \
+  "$train" "${swin[@]}" --swin-heads 8 -m x.h5
+
 # A sentence about a picture.
 "$build_vocab" -q --type words --mode words "$shapes/train.sentences" -o words.vocab
 "$train" -q -t "$shapes/train.images" "$shapes/train.sentences" -v words.vocab --task vit-caption "${small[@]}" --dec-depth 1 \
