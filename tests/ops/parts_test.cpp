@@ -12,6 +12,7 @@ TEST_CASE("parts: gradients") {
   static const std::vector<std::int32_t> rows = {2, 0, 2, 1};
   require_gradients({{4, 3}}, [](Graph<double>& graph, Variables& in) { return row_block(graph, in[0], 1, 2); });
   require_gradients({{4, 3}}, [](Graph<double>& graph, Variables& in) { return gather_rows(graph, in[0], rows); });
+  require_gradients({{4, 3}}, [](Graph<double>& graph, Variables& in) { return gather_rows(graph, in[0], rows, 2); });
   require_gradients({{2, 3}, {1, 3}}, [](Graph<double>& graph, Variables& in) {
     const Variable<double> parts[] = {in[0], in[1], in[0]};
     return stack_rows<double>(graph, parts);
@@ -36,6 +37,10 @@ TEST_CASE("parts: every element is in its place") {
   CHECK(row_block(t.graph, c, 1, 2).value.data() == c.value.row(1));
   const std::vector<std::int32_t> rows = {2, 0};
   CHECK(gather_rows(t.graph, a, rows).value.row(0)[1] == a.value.row(2)[1]);
+  const Variable<float> pair = gather_rows(t.graph, a, rows, 2);
+  CHECK(pair.shape() == Shape{1, 4});
+  CHECK(pair.value[1] == a.value.row(2)[1]);
+  CHECK(pair.value[3] == a.value.row(0)[1]);
 }
 
 TEST_CASE("parts: wrong shapes are named") {
@@ -50,4 +55,5 @@ TEST_CASE("parts: wrong shapes are named") {
   CHECK_THROWS_WITH_AS(row_block(t.graph, a, 2, 2), "internal: row_block: rows 2 to 4 of a matrix with 3 rows", Error);
   CHECK_THROWS_WITH_AS(gather_rows(t.graph, a, rows), "internal: gather_rows: rows 3 to 4 of a matrix with 3 rows",
                        Error);
+  CHECK_THROWS_WITH_AS(gather_rows(t.graph, a, rows, 2), "internal: gather_rows: 1 rows, 2 side by side", Error);
 }

@@ -1,6 +1,7 @@
 #include "heed/cost/model_work.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "heed/base/error.h"
 #include "heed/ops/attention.h"
@@ -41,9 +42,14 @@ std::int64_t TokenCounts::pairs(AttentionKind kind) const {
 ModelWork forward_work(const Model<float>& model, const TokenCounts& counts) {
   ModelWork work;
   for (const Product& product : model.products())
-    work.layers += product.size() * (product.side == TokenSide::source ? counts.source : counts.target);
-  for (const AttentionLayers& attention : model.attention_layers())
-    work.attention += 2 * attention.width * attention.layers * counts.pairs(attention.kind);
+    work.layers +=
+        product.size() * (product.side == TokenSide::source ? counts.source : counts.target) / product.tokens_per_row;
+  for (const AttentionLayers& attention : model.attention_layers()) {
+    const std::int64_t queries = counts.source / attention.tokens_per_query;
+    const std::int64_t pairs = attention.window > 0 ? std::llround(attention.window * static_cast<double>(queries))
+                                                    : counts.pairs(attention.kind);
+    work.attention += 2 * attention.width * attention.layers * pairs;
+  }
   work.output = model.target_vocabulary() * model.width() * counts.target;
   return work;
 }

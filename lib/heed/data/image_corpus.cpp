@@ -75,7 +75,7 @@ void ImageReader::append_ids(const Image& image, std::vector<std::int32_t>& ids)
 
 ExampleSize ImageExamples::size_of(std::int64_t example) const {
   const std::int32_t target = classified_ ? 1 : pairs_->target_tokens(example);
-  return {tokens_, target, std::max(tokens_, target)};
+  return {tokens_, target, std::max(work_, target)};
 }
 
 /// Returns the random numbers of an example in this epoch, for one of several uses.

@@ -52,14 +52,16 @@ struct ImageMixing {
 /// read anew whenever a batch is filled, so that memory does not depend on the number of images.
 class ImageExamples final : public Examples {
  public:
-  /// The other objects must outlive this one. `tokens` is the number of tokens that the model makes of an image;
-  /// `classified` tells whether targets are classes, `list` names the list of images in errors. `mixing`, if not null,
-  /// changes the images at random, as a function of (seed, epoch, line).
-  ImageExamples(const ParallelCorpus& pairs, const ImageReader& reader, std::int32_t tokens, bool classified,
-                std::string list, const ImageMixing* mixing = nullptr)
+  /// The other objects must outlive this one. `tokens` is the number of tokens that the model makes of an image,
+  /// and `work` is ExampleSize::work of an image with a short target; `classified` tells whether targets are classes,
+  /// `list` names the list of images in errors. `mixing`, if not null, changes the images at random, as a function of
+  /// (seed, epoch, line).
+  ImageExamples(const ParallelCorpus& pairs, const ImageReader& reader, std::int32_t tokens, std::int32_t work,
+                bool classified, std::string list, const ImageMixing* mixing = nullptr)
       : pairs_(&pairs),
         reader_(reader),
         tokens_(tokens),
+        work_(work),
         classified_(classified),
         list_(std::move(list)),
         mixing_(mixing) {}
@@ -89,7 +91,7 @@ class ImageExamples final : public Examples {
 
   const ParallelCorpus* pairs_;
   const ImageReader& reader_;
-  std::int32_t tokens_;
+  std::int32_t tokens_, work_;
   bool classified_;
   std::string list_;
   const ImageMixing* mixing_;

@@ -33,6 +33,35 @@ struct EnumNames<AttentionScoring> {
 constexpr std::int64_t kMostWidth = 1 << 20;
 static_assert(kMostWidth <= kInt8MostDepth);
 
+/// The fields of all models with the layers of a Transformer.
+inline constexpr FieldInfo kDimEmbField = {.name = "dim-emb",
+                                           .help = "width of embeddings and layers",
+                                           .value = "N",
+                                           .min = 1,
+                                           .max = kMostWidth,
+                                           .preset = true};
+inline constexpr FieldInfo kEncDepthField = {
+    .name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024, .preset = true};
+inline constexpr FieldInfo kDecDepthField = {
+    .name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024, .preset = true};
+inline constexpr FieldInfo kHeadsField = {
+    .name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024, .preset = true};
+inline constexpr FieldInfo kDimFfnField = {.name = "transformer-dim-ffn",
+                                           .help = "width of the feed-forward layer",
+                                           .value = "N",
+                                           .min = 1,
+                                           .max = kMostWidth,
+                                           .preset = true};
+inline constexpr FieldInfo kDropoutField = {.name = "dropout",
+                                            .help = "dropout on embeddings and on the output of each sublayer",
+                                            .value = "P",
+                                            .min = 0,
+                                            .max = 0.99};
+inline constexpr FieldInfo kAttentionDropoutField = {
+    .name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99};
+inline constexpr FieldInfo kFfnDropoutField = {
+    .name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99};
+
 /// The numbers of pieces (subwords) in the two vocabularies of a model, which every config has.
 struct VocabularySizes {
   std::int64_t source_vocabulary = 0, target_vocabulary = 0;

@@ -2,6 +2,7 @@
 
 #include "heed/model/parallel_transformer.h"
 #include "heed/model/rnn.h"
+#include "heed/model/swin.h"
 #include "heed/model/transformer.h"
 #include "heed/model/vit.h"
 
@@ -31,6 +32,10 @@ std::unique_ptr<const Model<T>> make(const VitConfig& config) {
 template <class T>
 std::unique_ptr<const Model<T>> make(const VitCaptionConfig& config) {
   return std::make_unique<VitCaption<T>>(config);
+}
+template <class T>
+std::unique_ptr<const Model<T>> make(const SwinConfig& config) {
+  return std::make_unique<Swin<T>>(config);
 }
 
 }  // namespace

@@ -18,12 +18,16 @@
 
 namespace heed {
 
-/// The attention layers of one kind in a model. Layers of a kind are alike.
+/// Attention layers of one kind in a model that are alike.
 struct AttentionLayers {
   AttentionKind kind = AttentionKind::encoder;
   int layers = 0, heads = 1;
   std::int64_t width = 0;  ///< D, the number of columns of all heads together
   double dropout = 0;      ///< the probability of dropping an attention weight
+  /// Where a query attends within a window: the mean number of its keys; 0: it attends to a whole sequence.
+  double window = 0;
+  /// The number of source tokens for each query: above 1 where a model has merged tokens.
+  int tokens_per_query = 1;
 };
 
 /// The residual connections with normalisation (nn/norm.h) of a model: one of the normalisations, and how many of them
@@ -166,7 +170,8 @@ class Model {
   /// layer. Inference reads the weights of these products by linear() alone, so that they may exist in packed form
   /// only; a parameter that is not listed is always in memory.
   virtual std::vector<Product> products() const = 0;
-  /// Returns the attention layers, one element for each kind of attention that the model has.
+  /// Returns the attention layers: one element for each kind of attention that the model has, or several where the
+  /// layers of a kind differ, in the order of the layers.
   virtual std::vector<AttentionLayers> attention_layers() const = 0;
   /// Returns where the tokens that an attention layer (counted from 0) attends to lie in an image of the model's size;
   /// for self-attention, they are the queries, too. A Trace receives the layer's weights with the sequences of the grid

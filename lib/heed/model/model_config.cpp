@@ -50,6 +50,14 @@ ModelConfig preset(Task task) {
       return VitConfig(VitSize::large_16);
     case Task::vit_caption:
       return VitCaptionConfig();
+    case Task::swin_tiny_2:
+      return SwinConfig(SwinSize::tiny_2);
+    case Task::swin_tiny:
+      return SwinConfig(SwinSize::tiny);
+    case Task::swin_small:
+      return SwinConfig(SwinSize::small);
+    case Task::swin_base:
+      return SwinConfig(SwinSize::base);
   }
   throw Error("internal: unknown task");
 }
@@ -112,6 +120,11 @@ std::int32_t image_tokens(const ModelConfig& config) {
           return 0;
       },
       config);
+}
+
+std::int32_t image_work(const ModelConfig& config) {
+  const auto* const swin = std::get_if<SwinConfig>(&config);
+  return swin ? swin->mean_tokens() : image_tokens(config);
 }
 
 bool is_classifier(const ModelConfig& config) {

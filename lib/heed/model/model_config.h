@@ -10,6 +10,7 @@
 
 #include "heed/config/fields.h"
 #include "heed/model/rnn_config.h"
+#include "heed/model/swin_config.h"
 #include "heed/model/transformer_config.h"
 #include "heed/model/vit_config.h"
 
@@ -29,7 +30,8 @@ namespace heed {
 ///
 /// This file needs no kernels, so that a program that reads only text models from checkpoints starts fast. make_model()
 /// in model/make_model.h makes the model.
-using ModelConfig = std::variant<TransformerConfig, RnnConfig, RnnAttentionConfig, VitConfig, VitCaptionConfig>;
+using ModelConfig =
+    std::variant<TransformerConfig, RnnConfig, RnnAttentionConfig, VitConfig, VitCaptionConfig, SwinConfig>;
 
 /// The values of the option --task of `train`. Each names an architecture with its sizes.
 enum class Task {
@@ -45,7 +47,11 @@ enum class Task {
   vit_small_16,
   vit_base_16,
   vit_large_16,
-  vit_caption
+  vit_caption,
+  swin_tiny_2,
+  swin_tiny,
+  swin_small,
+  swin_base
 };
 constexpr Task kDefaultTask = Task::transformer_base;
 
@@ -64,7 +70,12 @@ struct EnumNames<Task> {
                                                                  {Task::vit_small_16, "vit-s/16"},
                                                                  {Task::vit_base_16, "vit-b/16"},
                                                                  {Task::vit_large_16, "vit-l/16"},
-                                                                 {Task::vit_caption, "vit-caption"}};
+                                                                 {Task::vit_caption, "vit-caption"},
+                                                                 {Task::swin_tiny_2, "swin-tiny/2"},
+                                                                 {Task::swin_tiny_2, "swin"},
+                                                                 {Task::swin_tiny, "swin-t"},
+                                                                 {Task::swin_small, "swin-s"},
+                                                                 {Task::swin_base, "swin-b"}};
 };
 
 /// Returns the config that a task stands for, without vocabulary sizes.
@@ -91,6 +102,9 @@ std::optional<int> longest_sequence(const ModelConfig& config);
 const ImageInput* image_input(const ModelConfig& config);
 /// Returns the number of tokens that a model makes of an image; 0 if it reads text.
 std::int32_t image_tokens(const ModelConfig& config);
+/// Returns what an image counts for, in tokens, where a batch is cut into shards: for how many tokens a weight of the
+/// model is multiplied, so that reading and adding up the weights takes about the same part of the work in all models.
+std::int32_t image_work(const ModelConfig& config);
 /// Returns whether the model gives its source one of several labels, instead of writing a text.
 bool is_classifier(const ModelConfig& config);
 /// Returns whether the model predicts all positions of a target at once.

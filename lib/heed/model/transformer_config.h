@@ -114,25 +114,11 @@ struct TransformerConfig : VocabularySizes {
   /// Lists the fields that the user can choose with options of `train`.
   template <class Visitor>
   void option_fields(Visitor& visit) {
-    visit(dim_emb, {.name = "dim-emb",
-                    .help = "width of embeddings and layers",
-                    .value = "N",
-                    .min = 1,
-                    .max = kMostWidth,
-                    .preset = true});
-    visit(enc_depth,
-          {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024, .preset = true});
-    visit(dec_depth,
-          {.name = "dec-depth", .help = "decoder layers", .value = "N", .min = 1, .max = 1024, .preset = true});
-    visit(
-        heads,
-        {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024, .preset = true});
-    visit(dim_ffn, {.name = "transformer-dim-ffn",
-                    .help = "width of the feed-forward layer",
-                    .value = "N",
-                    .min = 1,
-                    .max = kMostWidth,
-                    .preset = true});
+    visit(dim_emb, kDimEmbField);
+    visit(enc_depth, kEncDepthField);
+    visit(dec_depth, kDecDepthField);
+    visit(heads, kHeadsField);
+    visit(dim_ffn, kDimFfnField);
     visit(norm, {.name = "transformer-norm", .help = "normalisation after (post) or before (pre) each sublayer"});
     visit(normalization,
           {.name = "transformer-normalization",
@@ -154,15 +140,9 @@ struct TransformerConfig : VocabularySizes {
                       .help = "score queries and keys by dot products, or additively, with a small network (slower)",
                       .later = true});
     visit(output_bias, {.name = "output-bias", .help = "give the output layer a bias"});
-    visit(dropout, {.name = "dropout",
-                    .help = "dropout on embeddings and on the output of each sublayer",
-                    .value = "P",
-                    .min = 0,
-                    .max = 0.99});
-    visit(attention_dropout,
-          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
-    visit(ffn_dropout,
-          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+    visit(dropout, kDropoutField);
+    visit(attention_dropout, kAttentionDropoutField);
+    visit(ffn_dropout, kFfnDropoutField);
     visit(stochastic_depth, {.name = "stochastic-depth",
                              .help = "probability that a sentence leaves a sublayer of the last layers out",
                              .value = "P",

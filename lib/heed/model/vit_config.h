@@ -47,32 +47,13 @@ struct VitEncoder {
                   .min = 1,
                   .max = 1024,
                   .preset = true});
-    visit(dim_emb, {.name = "dim-emb",
-                    .help = "width of embeddings and layers",
-                    .value = "N",
-                    .min = 1,
-                    .max = kMostWidth,
-                    .preset = true});
-    visit(enc_depth,
-          {.name = "enc-depth", .help = "encoder layers", .value = "N", .min = 1, .max = 1024, .preset = true});
-    visit(
-        heads,
-        {.name = "transformer-heads", .help = "attention heads", .value = "N", .min = 1, .max = 1024, .preset = true});
-    visit(dim_ffn, {.name = "transformer-dim-ffn",
-                    .help = "width of the feed-forward layer",
-                    .value = "N",
-                    .min = 1,
-                    .max = kMostWidth,
-                    .preset = true});
-    visit(dropout, {.name = "dropout",
-                    .help = "dropout on embeddings and on the output of each sublayer",
-                    .value = "P",
-                    .min = 0,
-                    .max = 0.99});
-    visit(attention_dropout,
-          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
-    visit(ffn_dropout,
-          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+    visit(dim_emb, kDimEmbField);
+    visit(enc_depth, kEncDepthField);
+    visit(heads, kHeadsField);
+    visit(dim_ffn, kDimFfnField);
+    visit(dropout, kDropoutField);
+    visit(attention_dropout, kAttentionDropoutField);
+    visit(ffn_dropout, kFfnDropoutField);
     visit(stochastic_depth, {.name = "stochastic-depth",
                              .help = "probability that a sublayer of the last layer is left out for an image",
                              .value = "P",

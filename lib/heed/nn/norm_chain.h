@@ -20,8 +20,8 @@ struct ResidualStream {
 /// The residual connections and normalisations around the sublayers f_0, f_1, ... of a stack.
 ///
 /// Post-norm (Vaswani et al. 2017) computes x <- norm_i(x + dropout(f_i(x))).
-/// Pre-norm (Xiong et al. 2020) computes x <- x + dropout(f_i(norm_i(x))) and a last norm at the end of the stack.
-/// Norm::add() computes a sum and the norm that follows that sum together.
+/// Pre-norm (Xiong et al. 2020) computes x <- x + dropout(f_i(norm_i(x))) and a last norm at the end of the stack,
+/// unless the stack has no last norm. Norm::add() computes a sum and the norm that follows that sum together.
 class NormChain {
  public:
   /// `width` is the model's width D, `pre` selects pre-norm, `kind` and `epsilon` are those of each Norm, and `dropout`
@@ -30,7 +30,8 @@ class NormChain {
       : width_(width), pre_(pre), kind_(kind), epsilon_(epsilon), dropout_(dropout) {}
 
   /// Adds the normalisation of the next sublayer, with the parameters of Norm::add(), to `layout`. With pre-norm, one
-  /// more call after the last sublayer adds the normalisation at the end of the stack.
+  /// more call after the last sublayer adds the normalisation at the end of the stack; without that call, the output of
+  /// the stack is the sum after the last sublayer.
   void add(ParameterLayout& layout, const std::string& name) {
     norms_.push_back(Norm::add(layout, name, width_, kind_, epsilon_));
   }
@@ -63,7 +64,9 @@ class NormChain {
   /// (stochastic depth).
   template <class T>
   void advance(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch, double left_out = 0) const {
-    const Norm& norm = norms_[static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0)];
+    const std::size_t next = static_cast<std::size_t>(stream.sublayer++) + (pre_ ? 1 : 0);
+    if (next == norms_.size()) return end_without_norm(graph, stream, branch, left_out);
+    const Norm& norm = norms_[next];
     if (!graph.recording()) {
       norm.add_in_place(graph, stream.residual.value, branch.value, stream.input.value);
       return;
@@ -78,6 +81,16 @@ class NormChain {
   const Norm& first() const { return norms_.front(); }
 
  private:
+  /// Adds the output `branch` of the last sublayer of a stack without a last norm.
+  template <class T>
+  void end_without_norm(Graph<T>& graph, ResidualStream<T>& stream, const Variable<T>& branch, double left_out) const {
+    if (graph.recording())
+      stream.residual = residual(graph, stream.residual, stochastic_depth(graph, branch, left_out), dropout_);
+    else
+      dropout_backward(graph.device(), branch.value, {}, stream.residual.value);  // residual += branch
+    stream.input = stream.residual;
+  }
+
   std::int64_t width_;
   bool pre_;
   Normalization kind_;

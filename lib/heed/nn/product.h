@@ -16,6 +16,9 @@ struct Product {
   ParameterId weight = {}, bias = {};
   std::int64_t outputs = 0, inputs = 0;
   TokenSide side = TokenSide::source;
+  /// The number of source tokens or target tokens, as `side` says, for which the product has one row: above 1 where a
+  /// model has merged tokens.
+  int tokens_per_row = 1;
   /// Whether the matrix product is in the encoder. A decoder product over source tokens is the cross-attention's key
   /// and value projection.
   bool in_encoder = false;

@@ -61,8 +61,9 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
   const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   if (positions) check_lengths(queries, keys);
   if (!positions.matrices.empty()) check_windows(queries, positions.windows);
-  AttentionArrays<T> arrays = attention_arrays(query, key, value, width, queries, keys, options,
-                                               attention_dropout_mask(graph, queries, keys, options));
+  AttentionArrays<T> arrays =
+      attention_arrays(query, key, value, width, queries, keys, options,
+                       attention_dropout_mask(graph, queries, keys, options, !positions.matrices.empty()));
   if (positions)
     arrays.positions =
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);

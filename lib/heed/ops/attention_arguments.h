@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "heed/ops/attention.h"
@@ -77,13 +78,30 @@ void check_attention_arguments(const char* op, const HeadsInput<T>& query, const
 }
 
 /// Draws the mask for the attention weights of an attention: a sequence's elements are those of its heads, queries and
-/// keys, in this order. The sequences of `queries` are named as those of Graph::set_rows().
+/// keys, in this order. The sequences of `queries` are named as those of Graph::set_rows(). With `windows`, they are
+/// instead the windows of the sequences (images) that Graph::set_rows() has set, if it was called: the elements of an
+/// image are those of its windows, one window after another.
 template <class T>
 DropoutMask<T> attention_dropout_mask(Graph<T>& graph, PackedOffsets queries, PackedOffsets keys,
-                                      const AttentionOptions& options) {
-  return draw_dropout_mask(
-      graph, options.dropout, queries.sequences(), attention_weights_size(queries, keys, options.heads),
-      [&](int b) { return std::int64_t{options.heads} * queries.length(b) * keys.length(b); }, kAttentionSlack);
+                                      const AttentionOptions& options, bool windows = false) {
+  const std::int64_t size = attention_weights_size(queries, keys, options.heads);
+  const auto length = [&](int b) { return std::int64_t{options.heads} * queries.length(b) * keys.length(b); };
+  const PackedOffsets images = graph.rows();
+  if (!windows || images.offsets.empty())
+    return draw_dropout_mask(graph, options.dropout, queries.sequences(), size, length, kAttentionSlack);
+  if (images.tokens() != queries.tokens())
+    throw Error("internal: attention: windows of " + std::to_string(queries.tokens()) +
+                " tokens, but the sequences of Graph::set_rows() have " + std::to_string(images.tokens()));
+  const auto first_window = [&](int image) {
+    const auto& offsets = queries.offsets;
+    return static_cast<int>(std::ranges::lower_bound(offsets, images.begin(image)) - offsets.begin());
+  };
+  const auto length_of_image = [&](int image) {
+    std::int64_t all = 0;
+    for (int b = first_window(image); b < first_window(image + 1); ++b) all += length(b);
+    return all;
+  };
+  return draw_dropout_mask(graph, options.dropout, images.sequences(), size, length_of_image, kAttentionSlack);
 }
 
 /// Returns the memory in which an attention keeps its `size` attention weights for the backward pass: that of

@@ -69,19 +69,24 @@ Variable<T> stack_rows(Graph<T>& graph, std::span<const Variable<T>> parts) {
 }
 
 template <class T>
-Variable<T> gather_rows(Graph<T>& graph, const Variable<T>& x, std::span<const std::int32_t> rows) {
-  const std::int64_t columns = x.value.columns();
-  const Variable<T> y = graph.result({std::ssize(rows), columns});
-  for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+Variable<T> gather_rows(Graph<T>& graph, const Variable<T>& x, std::span<const std::int32_t> rows,
+                        std::int64_t beside) {
+  const std::int64_t columns = x.value.columns(), count = std::ssize(rows);
+  if (beside < 1 || count % beside != 0)
+    throw Error("internal: gather_rows: " + std::to_string(count) + " rows, " + std::to_string(beside) +
+                " side by side");
+  const Variable<T> y = graph.result({count / beside, beside * columns});
+  for (std::int64_t i = 0; i < count; ++i) {
     const std::int32_t row = rows[static_cast<std::size_t>(i)];
     check_range("gather_rows", row, 1, x.value.rows());
-    copy_block<T>(graph.device(), x.value.row(row), columns, y.value.row(i), columns, 1, columns);
+    copy_block<T>(graph.device(), x.value.row(row), columns, y.value.data() + i * columns, columns, 1, columns);
   }
-  graph.record([&device = graph.device(), x, rows, y, columns] {
+  graph.record([&device = graph.device(), x, rows, y, columns, count] {
     if (!x.tracked()) return;
-    const Tensor<T> dy = y.gradient.sum(), dx = x.gradient.sum();
-    for (std::int64_t i = 0; i < std::ssize(rows); ++i)
-      add_block<T>(device, dy.row(i), columns, dx.row(rows[static_cast<std::size_t>(i)]), columns, 1, columns);
+    const T* const dy = y.gradient.sum().data();
+    const Tensor<T> dx = x.gradient.sum();
+    for (std::int64_t i = 0; i < count; ++i)
+      add_block<T>(device, dy + i * columns, columns, dx.row(rows[static_cast<std::size_t>(i)]), columns, 1, columns);
   });
   return y;
 }
@@ -110,10 +115,10 @@ Variable<T> concatenate(Graph<T>& graph, std::span<const Variable<T>> parts) {
   return y;
 }
 
-#define HEED_INSTANTIATE(T)                                                                       \
-  template Variable<T> row_block(Graph<T>&, const Variable<T>&, std::int64_t, std::int64_t);      \
-  template Variable<T> stack_rows(Graph<T>&, std::span<const Variable<T>>);                       \
-  template Variable<T> gather_rows(Graph<T>&, const Variable<T>&, std::span<const std::int32_t>); \
+#define HEED_INSTANTIATE(T)                                                                                     \
+  template Variable<T> row_block(Graph<T>&, const Variable<T>&, std::int64_t, std::int64_t);                    \
+  template Variable<T> stack_rows(Graph<T>&, std::span<const Variable<T>>);                                     \
+  template Variable<T> gather_rows(Graph<T>&, const Variable<T>&, std::span<const std::int32_t>, std::int64_t); \
   template Variable<T> concatenate(Graph<T>&, std::span<const Variable<T>>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

@@ -78,9 +78,10 @@ AttentionSelection::AttentionSelection(const AttentionReportOptions& options, At
 
 /// Returns the number of the model's layers with this kind of attention.
 int AttentionSelection::depth(AttentionKind kind) const {
+  int layers = 0;
   for (const AttentionLayers& each : attention_)
-    if (each.kind == kind) return each.layers;
-  return 0;
+    if (each.kind == kind) layers += each.layers;
+  return layers;
 }
 
 void AttentionSelection::check_model(const std::vector<AttentionLayers>& attention) {
@@ -98,12 +99,14 @@ void AttentionSelection::check_model(const std::vector<AttentionLayers>& attenti
   };
   int most = 0, heads = 0, layers_shown = 0;
   std::string kinds;
-  for (const AttentionLayers& each : attention_) {
-    kinds += (kinds.empty() ? "" : ", ") + std::string(enum_name(each.kind));
-    if (!wants(each.kind)) continue;
-    most = std::max(most, each.layers);
-    heads = std::max(heads, each.heads);
-    layers_shown += static_cast<int>(layers(each.kind).size());
+  for (const AttentionKind kind : kKinds) {
+    if (depth(kind) == 0) continue;
+    kinds += (kinds.empty() ? "" : ", ") + std::string(enum_name(kind));
+    if (!wants(kind)) continue;
+    most = std::max(most, depth(kind));
+    for (const AttentionLayers& each : attention_)
+      if (each.kind == kind) heads = std::max(heads, each.heads);
+    layers_shown += static_cast<int>(layers(kind).size());
   }
   if (kinds.empty())
     throw UsageError(

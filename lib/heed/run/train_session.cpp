@@ -233,8 +233,8 @@ void TrainSession::read_images() {
   const std::string list = training_files().front();
   mixing_ = options_.images.mixing(input, static_cast<std::uint64_t>(options_.batch.seed));
   image_reader_.emplace(input, list);
-  image_examples_.emplace(corpus_->present(), *image_reader_, image_tokens(config_), is_classifier(config_), list,
-                          &*mixing_);
+  image_examples_.emplace(corpus_->present(), *image_reader_, image_tokens(config_), image_work(config_),
+                          is_classifier(config_), list, &*mixing_);
   image_windows_.emplace(*corpus_, *image_examples_);
 }
 
@@ -263,8 +263,8 @@ void TrainSession::read_validation(std::istream& in) {
   report.tell(log_, encode);
   if (!reads_images()) return;
   valid_image_reader_.emplace(*image_input(config_), options_.valid_sets.front());
-  valid_images_.emplace(valid_corpus_, *valid_image_reader_, image_tokens(config_), is_classifier(config_),
-                        options_.valid_sets.front());
+  valid_images_.emplace(valid_corpus_, *valid_image_reader_, image_tokens(config_), image_work(config_),
+                        is_classifier(config_), options_.valid_sets.front());
 }
 
 Checkpoint TrainSession::new_checkpoint() const {
