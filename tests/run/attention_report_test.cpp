@@ -299,7 +299,9 @@ TEST_CASE("an image's layers may have different patches, and windows") {
   image.layers = {{AttentionKind::encoder, 1, windows_grid(fine, window_partition(fine, 1, 0)), 2},
                   {AttentionKind::encoder, 2, whole_grid(coarse, false), {}}};
   sentence.heads = {{AttentionKind::encoder, 1, 1, {0.F, 0.F, 1.F, 0.F}}, {AttentionKind::encoder, 2, 1, {1.F}}};
-  const std::vector<AttentionLayers> layers{{.kind = AttentionKind::encoder, .layers = 2, .heads = 1}};
+  // Layers of one kind may differ: the model lists them in two parts.
+  const std::vector<AttentionLayers> layers{{.kind = AttentionKind::encoder, .layers = 1, .heads = 1},
+                                            {.kind = AttentionKind::encoder, .layers = 1, .heads = 1}};
   const auto write = [&](AttentionFormat format) {
     std::ostringstream out;
     AttentionReport report({.layer = "all", .format = format}, "-", out, kPipe, 80);
