@@ -76,6 +76,24 @@ expect 0 $'*\n1\tencoder\t2\tmean\t0\tmean\t0\t0,0\t*' '' "$inspect" -m c.h5 -i 
 sums kinds
 [ "$(cut -f 2 kinds | sort -u | tr '\n' ' ')" = "cross decoder encoder kind " ] || fail "--kind all shows $(cut -f 2 kinds | sort | uniq -c)"
 
+# A Swin Transformer attends within windows: patches outside of the query's window have no weight. A stage merges patches.
+"$train" -q -j 2 --task swin -t "$shapes/train.images" "$shapes/train.labels" -m s.h5 --patch-size 2 --window-size 4 --dim-emb 16 --swin-depths 2 2 \
+  --swin-heads 2 4 --mini-batch 50 --augment none --after 2u || fail "train --task swin: exit $?"
+"$inspect" -m s.h5 -i "$images" --lines 1 --layer all --head all >windows || fail "attention within windows: exit $?"
+sums windows
+for layer in 1,256,2 2,256,2 3,64,4 4,64,4; do
+  IFS=, read -r number patches heads <<<"$layer"
+  [ "$(cut -f 3 windows | grep -cx "$number")" -eq $((patches * heads)) ] || fail "not $heads heads and $patches patches in layer $number"
+done
+"$inspect" -m s.h5 -i "$images" --lines 1 --layer 1,2 --query 31,0 >windows || fail "attention of a patch within a window: exit $?"
+sums windows
+[ "$(awk -F '\t' '$3 == 1 && $9 > 0' windows | wc -l)" -eq 16 ] || fail "layer 1 attends to another number of patches than 4 x 4"
+[ "$(awk -F '\t' '$3 == 2 && $9 > 0' windows | wc -l)" -eq 4 ] || fail "layer 2 attends to another number of patches than the corner's 2 x 2"
+expect 0 '' '' "$inspect" -m s.h5 -i "$images" --lines 1 --layer all --head all -o map.png
+expect 2 '' 'inspect-attention: --rollout: follows tokens that attend to all others in every layer, but those of s.h5 attend within windows, and are merged' \
+  "$inspect" -m s.h5 -i "$images" --rollout
+expect 2 '' 'inspect-attention: --layer 5: the model has 4 such layers' "$inspect" -m s.h5 -i "$images" --layer 5
+
 # Given labels have their own probability; the label is the one that translate gives.
 cd "$shapes" || exit 1
 label=$(head -n 1 test.images | "$HEED_BIN/translate" -q -m "$OLDPWD/m.h5")

@@ -28,6 +28,10 @@ build-vocab -q -s 300 -l en,fr train.en train.fr >joint.vocab || fail "build-voc
 build-vocab -q -s 300 -l en train.en >vocab || fail "build-vocab failed"
 train -q -t train.en train.fr -v joint.vocab -m model.h5 --task transformer-tiny --dim-emb 16 --transformer-heads 2 \
   --transformer-dim-ffn 16 --after 1u || fail "train failed"
+for part in train test; do sed "s|^|$HEED_SOURCE/data/shapes/|" "$HEED_SOURCE/data/shapes/$part.images" | head -n 30 >$part.images; done
+head -n 30 "$HEED_SOURCE/data/shapes/train.labels" >train.labels
+train -q --task vit -t train.images train.labels -m vit.h5 --patch-size 8 --dim-emb 16 --transformer-heads 2 --transformer-dim-ffn 16 \
+  --after 1u || fail "train --task vit failed"
 cp "$HEED_SOURCE/tests/text/reference/sentencepiece/unigram.model" spm.model
 for name in a b c; do cp model.h5 $name.h5; done
 
@@ -37,7 +41,7 @@ for page in "$HEED_SOURCE"/man/*.1; do
   [ -s "$tool-example-1" ] || fail "man/$tool.1 has no example between .EX and .EE"
 done
 for example in *-example-*; do
-  rm -rf try && mkdir try && cp -- *.trees *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.model *.h5 joint.vocab vocab try
+  rm -rf try && mkdir try && cp -- *.images *.trees *.en *.fr *.de *.gz *.txt *.tsv ref.* *.hyp *.model *.h5 joint.vocab vocab try
   case $example in train-*) rm try/model.h5 ;; esac
   if grep -q $'^\t' "$example"; then
     (cd try && make -s -f "../$example") >out 2>err

@@ -156,6 +156,16 @@ TEST_CASE("swin: attention weights reach the trace, window by window") {
   CHECK(trace.heads == std::vector{2, 2, 4});
   CHECK(trace.windows == std::vector{8, 18, 2});
   CHECK(trace.tokens == std::vector{128, 128, 32});
+  // The grid of a layer says where the tokens of each image lie.
+  for (int layer = 0; layer < 3; ++layer) {
+    const auto number = static_cast<std::size_t>(layer);
+    const std::optional<ImageGrid> grid = model->image_grid(AttentionKind::encoder, layer);
+    REQUIRE(grid);
+    CHECK(2 * (std::ssize(grid->offsets) - 1) == trace.windows[number]);
+    CHECK(2 * grid->tokens() == trace.tokens[number]);
+    CHECK_FALSE(grid->has_class_token());
+  }
+  CHECK_FALSE(model->image_grid(AttentionKind::encoder, 3));
   CHECK(trace.worst < 1e-14);
 }
 

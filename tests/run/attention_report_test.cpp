@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "heed/base/error.h"
+#include "heed/nn/window_partition.h"
 #include "heed/run/number_ranges.h"
 
 using namespace heed;
@@ -281,4 +282,68 @@ TEST_CASE("what cannot be is said before any work") {
   CHECK(complaint({.alignment = {"threshold", "2"}}) == "--alignment threshold '2': must be a number from 0 to 1");
   CHECK(complaint({.alignment = {"hard"}}) ==
         "--alignment 'hard': must be argmax, or threshold and a number from 0 to 1");
+}
+
+TEST_CASE("rollout of a text model's encoder: the product of the layers, by hand") {
+  SentenceAttention sentence = example();
+  sentence.source = tokens({"a", "</s>"});
+  sentence.heads = {{AttentionKind::encoder, 1, 1, {0.F, 1.F, 0.5F, 0.5F}},
+                    {AttentionKind::encoder, 1, 2, {0.4F, 0.6F, 0.5F, 0.5F}},
+                    {AttentionKind::encoder, 2, 1, {0.F, 1.F, 0.2F, 0.8F}},
+                    {AttentionKind::encoder, 2, 2, {0.F, 1.F, 0.2F, 0.8F}}};
+  const std::vector<AttentionLayers> layers{{.kind = AttentionKind::encoder, .layers = 2, .heads = 2},
+                                            {.kind = AttentionKind::cross, .layers = 1, .heads = 2}};
+  std::ostringstream out;
+  AttentionReport report({.rollout = true, .format = AttentionFormat::jsonl}, "-", out, kPipe, 80);
+  report.check_model(layers);
+  CHECK(report.wants(AttentionKind::encoder));
+  CHECK_FALSE(report.wants(AttentionKind::cross));
+  report.add(sentence);
+  CHECK(out.str() ==
+        "{\"line\":1,\"kind\":\"encoder\",\"layer\":2,\"head\":\"rollout\",\"rows\":[\"a\",\"</s>\"],"
+        "\"columns\":[\"a\",\"</s>\"],\"weights\":[[0.425,0.575],[0.285,0.715]]}\n");
+}
+
+TEST_CASE("an image's layers may have different patches, and windows") {
+  SentenceAttention sentence;
+  sentence.line = 4;
+  sentence.source_text = "a.png";
+  sentence.target_text = "cross";
+  AttendedImage& image = sentence.image.emplace();
+  image.picture = Image::black(4, 4, 3);
+  image.probability = 0.25;
+  const GridSize fine{2, 2}, coarse{1, 1};
+  image.layers = {{AttentionKind::encoder, 1, windows_grid(fine, window_partition(fine, 1, 0)), 2},
+                  {AttentionKind::encoder, 2, whole_grid(coarse, false), {}}};
+  sentence.heads = {{AttentionKind::encoder, 1, 1, {0.F, 0.F, 1.F, 0.F}}, {AttentionKind::encoder, 2, 1, {1.F}}};
+  // Layers of one kind may differ: the model lists them in two parts.
+  const std::vector<AttentionLayers> layers{{.kind = AttentionKind::encoder, .layers = 1, .heads = 1},
+                                            {.kind = AttentionKind::encoder, .layers = 1, .heads = 1}};
+  const auto write = [&](AttentionFormat format) {
+    std::ostringstream out;
+    AttentionReport report({.layer = "all", .format = format}, "-", out, kPipe, 80);
+    report.check_model(layers);
+    report.add(sentence);
+    report.finish();
+    return out.str();
+  };
+  CHECK(write(AttentionFormat::tsv) ==
+        "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n"
+        "4\tencoder\t1\tmean\t0\t0,1\t0\t0,0\t0.000000\n"
+        "4\tencoder\t1\tmean\t0\t0,1\t1\t1,0\t0.000000\n"
+        "4\tencoder\t1\tmean\t0\t0,1\t2\t0,1\t1.000000\n"
+        "4\tencoder\t1\tmean\t0\t0,1\t3\t1,1\t0.000000\n"
+        "4\tencoder\t2\tmean\t0\tmean\t0\t0,0\t1.000000\n");
+  CHECK(write(AttentionFormat::table) ==
+        "line 4: a.png → cross (p = 0.250)\n"
+        "encoder attention of patch 0,1, layer 1: mean of heads, in percent\n"
+        "        0     1\n"
+        "0    0.00  0.00\n"
+        "1  100.00  0.00\n"
+        "encoder attention of all patches on average, layer 2: mean of heads, in percent\n"
+        "        0\n"
+        "0  100.00\n");
+  const std::string svg = write(AttentionFormat::svg);
+  CHECK(svg.find("line 4: a.png → cross (p = 0.250)") != std::string::npos);
+  CHECK(svg.find("stroke=\"#ffffff\" stroke-width=\"1.5\"") != std::string::npos);
 }

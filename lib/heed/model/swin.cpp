@@ -222,6 +222,16 @@ std::vector<AttentionLayers> Swin<T>::attention_layers() const {
   return out;
 }
 
+template <class T>
+std::optional<ImageGrid> Swin<T>::image_grid(AttentionKind, int layer) const {
+  for (const SwinStage& stage : stages_) {
+    const int layers = static_cast<int>(stage.layers.size());
+    if (layer < layers) return windows_grid(stage.grid, layer % 2 == 0 ? stage.plain : stage.shifted);
+    layer -= layers;
+  }
+  return {};
+}
+
 template class Swin<float>;
 template class Swin<double>;
 

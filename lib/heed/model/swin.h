@@ -77,6 +77,7 @@ class Swin : public ImageClassifier<T> {
   Variable<T> features(Graph<T>& graph, const PackedIds& images, Trace<T>* trace = nullptr) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
+  std::optional<ImageGrid> image_grid(AttentionKind kind, int layer) const override;
 
  private:
   /// Returns the tokens of stage 0, in the order of its plain windows.

@@ -113,23 +113,23 @@ void ImageInspector::check_options() const {
   if (!report.query.empty() && !encoder)
     throw UsageError("--query: has no use with --kind " + std::string(enum_name(*report.kind)) +
                      ", whose queries are words (leave one of them out)");
-  if (report.kind == AttentionChoice::all && report_.draws() && checkpoint_.model->attention_layers().size() > 1)
+  if (report.kind == AttentionChoice::all && report_.draws() && !classifies())
     throw UsageError("--kind all: a picture of an image shows one kind (choose one, or --format tsv, jsonl or hdf5)");
 }
 
 /// Throws UsageError if layers attend to other tokens than other layers, or within windows.
 void ImageInspector::check_rollout() const {
-  std::int32_t tokens = 0;
+  int layers = 0;
   for (const AttentionLayers& each : checkpoint_.model->attention_layers())
-    for (int layer = 0; each.kind == AttentionKind::encoder && layer < each.layers; ++layer) {
-      const std::optional<ImageGrid> grid = checkpoint_.model->image_grid(each.kind, layer);
-      if (grid && !grid->has_windows() && (tokens == 0 || tokens == grid->tokens())) {
-        tokens = grid->tokens();
-        continue;
-      }
+    if (each.kind == AttentionKind::encoder) layers += each.layers;
+  std::int32_t tokens = 0;
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::optional<ImageGrid> grid = checkpoint_.model->image_grid(AttentionKind::encoder, layer);
+    if (!grid || grid->has_windows() || (tokens > 0 && tokens != grid->tokens()))
       throw UsageError("--rollout: follows tokens that attend to all others in every layer, but those of " +
-                       options_.model + " attend within windows");
-    }
+                       options_.model + " attend within windows, and are merged");
+    tokens = grid->tokens();
+  }
 }
 
 /// Reads the target that the user gives for an image, and adds both to `batch`.
