@@ -17,6 +17,11 @@ MODELS = {
         ["vit", "--size", 32, "--patch", 4, "--width", 128, "--depth", 6, "--heads", 4, "--ffn", 512],
         20,
     ),
+    "swin-tiny/2": (
+        ["--task", "swin-tiny/2"],
+        ["swin", "--size", 32, "--patch", 2, "--width", 64, "--depths", 2, 6, 2, "--stage-heads", 2, 4, 8, "--window", 4],
+        8,
+    ),
     "vit-s/16": (["--task", "vit-s/16"], ["vit", "--size", 224, "--patch", 16, "--width", 384, "--depth", 12, "--heads", 6, "--ffn", 1536], 2),
 }
 

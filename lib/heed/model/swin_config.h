@@ -75,10 +75,8 @@ struct SwinConfig : VocabularySizes {
                       .max = 64});
     visit(dropout,
           {.name = "dropout", .help = "dropout on the output of each sublayer", .value = "P", .min = 0, .max = 0.99});
-    visit(attention_dropout,
-          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
-    visit(ffn_dropout,
-          {.name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99});
+    visit(attention_dropout, kAttentionDropoutField);
+    visit(ffn_dropout, kFfnDropoutField);
     visit(stochastic_depth, {.name = "stochastic-depth",
                              .help = "probability that a sublayer of the last layer is left out for an image",
                              .value = "P",
