@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "heed/base/error.h"
@@ -91,34 +96,51 @@ TEST_CASE("image examples: what is random is a function of seed, epoch and line"
   CHECK(image(filled(of_other_seed, {5}), 0) != image(all, 5));
 }
 
-TEST_CASE("image examples: CutMix gives the second label the share of the pixels that come from the other image") {
-  ParallelCorpus pairs = some_pairs(2);
-  const ImageReader reader(small_images(), kShapes + "train.images");
-  ImageMixing mixing;
-  mixing.augment.augment = Augmentation::none;
-  mixing.cutmix = 1;
-  ImageExamples examples(pairs, reader, 65, 20, true, "list", &mixing);
-  const Image images[] = {reader.read("images/0001.png"), reader.read("images/0002.png")};
-  int mixed = 0;
-  for (int epoch = 0; epoch < 20; ++epoch) {
-    examples.set_epoch(pairs, epoch);
-    const Batch batch = filled(examples, {0});
-    const std::int32_t other = batch.second_targets[0];
-    int taken = 0, differ = 0;
-    for (std::size_t i = 0; i < images[0].samples.size(); i += 3) {
-      const auto sample = [&](const Image& image) { return kReservedIds + image.samples[i]; };
-      if (sample(images[0]) == sample(images[1])) continue;
-      ++differ;
-      taken += batch.source.ids[i] == sample(images[1]);
-    }
-    if (other == 0) CHECK(taken == 0);
-    if (other == 1 && batch.second_shares[0] > 0.2F) {
-      ++mixed;
-      CHECK(static_cast<double>(taken) / differ ==
-            doctest::Approx(static_cast<double>(batch.second_shares[0])).epsilon(0.5));
-    }
+TEST_CASE("image examples: mixed images give the second label the share of what comes from the other image") {
+  // A black and a white image, so that the samples tell where they come from.
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / ("heed_image_corpus_test_" + std::to_string(::getpid()))).string() +
+      "/";
+  std::filesystem::create_directories(folder);
+  ParallelCorpus pairs;
+  for (const auto& [name, sample] : {std::pair("black.pgm", '\0'), {"white.pgm", '\xFF'}}) {
+    std::ofstream(folder + name, std::ios::binary) << "P5 32 32 255\n" << std::string(32 * 32, sample);
+    std::vector<std::int32_t> ids;
+    for (const char* c = name; *c != '\0'; ++c) ids.push_back(kReservedIds + *c);
+    pairs.add(ids, std::vector<std::int32_t>{kReservedIds + static_cast<std::int32_t>(pairs.size())}, pairs.size() + 1);
   }
-  CHECK(mixed > 3);
+  const ImageReader reader(small_images(), folder + "list");
+  for (const bool cuts : {true, false}) {
+    ImageMixing mixing;
+    mixing.augment.augment = Augmentation::none;
+    (cuts ? mixing.cutmix : mixing.mixup) = 1;
+    ImageExamples examples(pairs, reader, 65, 65, true, "list", &mixing);
+    int mixed = 0, cut_off = 0;
+    for (int epoch = 0; epoch < 80; ++epoch) {
+      examples.set_epoch(pairs, epoch);
+      const std::int32_t own = epoch % 2;  // 0 is black, 1 is white
+      const Batch batch = filled(examples, {own});
+      double white = 0;
+      for (std::size_t i = 0; i + 1 < batch.source.ids.size(); ++i) {
+        const int sample = batch.source.ids[i] - kReservedIds;
+        if (cuts) CHECK((sample == 0 || sample == 255));
+        white += sample / 255.0;
+      }
+      const auto share = static_cast<double>(batch.second_shares[0]), found = white / (32 * 32 * 3);
+      if (batch.second_targets[0] == own) {
+        CHECK(found == own);
+        continue;
+      }
+      ++mixed;
+      // Mixed samples are rounded to 8 bits.
+      CHECK(found == doctest::Approx(own == 0 ? share : 1 - share).epsilon(cuts ? 1e-6 : 0.5 / 255).scale(1));
+      const double side = std::sqrt(share * 32 * 32);
+      cut_off += cuts && std::abs(side - std::round(side)) > 1e-3;
+    }
+    CHECK(mixed > 20);
+    if (cuts) CHECK(cut_off > 5);  // the rectangle is no square where an edge of the image cuts it off
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("image examples: an image that cannot be read is named with its list and line") {
