@@ -215,7 +215,7 @@ TEST_CASE("vision Transformers: stochastic depth leaves out more sublayers of la
   const json c = reference("vision.json")["cases"]["grey"];
   VitConfig config = config_of_case(c);
   config.stochastic_depth = 0.4;
-  const TransformerConfig layers = config.layers(1e-6);
+  const TransformerConfig layers = config.layers();
   for (int i = 0; i < 3; ++i) CHECK(layers.left_out(i, config.enc_depth) == doctest::Approx(0.2 * i));
 
   // With a probability of 0.99, the last of three layers changes almost no image, and the second one three quarters of

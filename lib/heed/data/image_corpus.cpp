@@ -73,6 +73,12 @@ void ImageReader::append_ids(const Image& image, std::vector<std::int32_t>& ids)
   for (const std::uint8_t sample : image.samples) ids.push_back(kReservedIds + sample);
 }
 
+std::int32_t class_of_label(std::span<const std::int32_t> ids, const std::string& label, const std::string& model,
+                            const Position& where) {
+  if (ids.size() != 1 || ids.front() < kReservedIds) throw Error(where, "'" + label + "' is no label of " + model);
+  return ids.front() - kReservedIds;
+}
+
 ExampleSize ImageExamples::size_of(std::int64_t example) const {
   const std::int32_t target = classified_ ? 1 : pairs_->target_tokens(example);
   return {tokens_, target, std::max(work_, target)};

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "heed/base/error.h"
 #include "heed/data/parallel_corpus.h"
 #include "heed/image/augment.h"
 #include "heed/model/model_config.h"
@@ -35,6 +37,11 @@ class ImageReader {
   ImageInput input_;
   std::string folder_;
 };
+
+/// Returns the class of a label, counted from 0, from its ids in the target vocabulary. Throws Error at the place
+/// `where` of the text `label` if it is none of the labels of the model in the file `model`.
+std::int32_t class_of_label(std::span<const std::int32_t> ids, const std::string& label, const std::string& model,
+                            const Position& where);
 
 /// How training images are changed at random, and mixed. A mixed image has the classes of two images, with shares.
 struct ImageMixing {

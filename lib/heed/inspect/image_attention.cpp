@@ -31,6 +31,19 @@ void for_each_row(const LayerWeights& layer, int head, const Visit& visit) {
   }
 }
 
+/// Returns the weights of a head as a matrix of `rows` rows with a column for each place of the grid. The weights of
+/// query q are in the row row_of(q).
+template <class RowOf>
+std::vector<float> matrix_of(const LayerWeights& layer, int head, std::int64_t rows, const RowOf& row_of) {
+  const ImageGrid& grid = layer.grid;
+  std::vector<float> out(index(rows) * index(grid.tokens()));
+  for_each_row(layer, head, [&](std::int32_t query, std::int32_t keys, std::span<const float> row) {
+    float* const to = out.data() + index(row_of(query)) * index(grid.tokens());
+    for (std::size_t k = 0; k < row.size(); ++k) to[grid.place(keys + static_cast<std::int32_t>(k))] = row[k];
+  });
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> patch_labels(const ImageGrid& grid) {
@@ -63,25 +76,13 @@ std::vector<float> query_weights(const LayerWeights& layer, int head, std::optio
 
 std::vector<float> self_attention_weights(const LayerWeights& layer, int head) {
   check_sequences(layer);
-  const ImageGrid& grid = layer.grid;
-  std::vector<float> out(index(grid.tokens()) * index(grid.tokens()));
-  for_each_row(layer, head, [&](std::int32_t query, std::int32_t keys, std::span<const float> row) {
-    float* const to = out.data() + index(grid.place(query)) * index(grid.tokens());
-    for (std::size_t k = 0; k < row.size(); ++k) to[grid.place(keys + static_cast<std::int32_t>(k))] = row[k];
-  });
-  return out;
+  return matrix_of(layer, head, layer.grid.tokens(), [&](std::int32_t query) { return layer.grid.place(query); });
 }
 
 std::vector<float> cross_attention_weights(const LayerWeights& layer, int head) {
   if (layer.queries.sequences() != 1 || layer.keys.tokens() != layer.grid.tokens())
     throw Error("internal: cross attention attends to other tokens than the patches of one image");
-  const ImageGrid& grid = layer.grid;
-  std::vector<float> out(index(layer.queries.tokens()) * index(grid.tokens()));
-  for_each_row(layer, head, [&](std::int32_t query, std::int32_t keys, std::span<const float> row) {
-    float* const to = out.data() + index(query) * index(grid.tokens());
-    for (std::size_t k = 0; k < row.size(); ++k) to[grid.place(keys + static_cast<std::int32_t>(k))] = row[k];
-  });
-  return out;
+  return matrix_of(layer, head, layer.queries.tokens(), [](std::int32_t query) { return query; });
 }
 
 }  // namespace heed

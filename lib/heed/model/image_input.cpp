@@ -12,6 +12,21 @@ void ImageInput::validate() const {
                        (channels == 1 ? " number" : " numbers") + ", one for each channel");
 }
 
+std::string ImageModelFields::unmet_need(std::string_view option) const {
+  return option == "tied-embeddings-all" ? "a model that reads text" : "";
+}
+
+void ImageModelFields::validate_images() const {
+  image.validate();
+  if (image.size % patch != 0)
+    throw UsageError("--image-size " + std::to_string(image.size) + " is no multiple of --patch-size " +
+                     std::to_string(patch));
+}
+
+std::string ImageModelFields::describe_classes() const {
+  return std::to_string(target_vocabulary - kReservedIds) + " classes";
+}
+
 std::string ImageInput::describe() const {
   return (channels == 1 ? "grey images of " : "images of ") + std::to_string(size) + " x " + std::to_string(size);
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/config/fields.h"
 #include "heed/image/resize.h"
+#include "heed/model/config_fields.h"
 #include "heed/nn/patch_embedding.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -63,6 +65,54 @@ struct ImageInput {
   /// Returns how the images are stored in a batch: sample v is the id kReservedIds + v, which is a piece of
   /// TextModel::of_images().
   PixelFormat format() const;
+};
+
+/// What the configs of all models that read images have in common.
+struct ImageModelFields : VocabularySizes {
+  ImageInput image;
+  int patch = 16;  ///< width and height of a patch in pixels
+  /// The probability that an image leaves a sublayer of the last layer out; it rises linearly from 0 at the first
+  /// layer.
+  double stochastic_depth = 0;
+  double norm_epsilon = 1e-6;
+
+  /// Lists the options of images, which come first.
+  template <class Visitor>
+  void image_fields(Visitor& visit) {
+    image.fields(visit);
+    visit(patch, {.name = "patch-size",
+                  .help = "width and height of the patches into which an image is cut, in pixels",
+                  .value = "N",
+                  .min = 1,
+                  .max = 1024,
+                  .preset = true});
+  }
+  /// Lists the option of stochastic depth.
+  template <class Visitor>
+  void stochastic_depth_field(Visitor& visit) {
+    visit(stochastic_depth, {.name = "stochastic-depth",
+                             .help = "probability that a sublayer of the last layer is left out for an image",
+                             .value = "P",
+                             .min = 0,
+                             .max = 0.99});
+  }
+  /// Lists what a checkpoint stores of `config`, which is derived from this struct.
+  template <class Config, class Visitor>
+  static void stored_fields(Config& config, Visitor& visit) {
+    visit.section("Model");
+    config.VocabularySizes::fields(visit);
+    config.option_fields(visit);
+    visit(config.norm_epsilon,
+          {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
+  }
+
+  std::optional<int> longest_sequence() const { return {}; }
+  bool is_parallel() const { return false; }
+  std::string unmet_need(std::string_view option) const;
+  /// Throws UsageError where the images are impossible, or cannot be cut into patches.
+  void validate_images() const;
+  /// Returns the number of classes of a model that classifies, in words.
+  std::string describe_classes() const;
 };
 
 /// The number of source pieces of every image model: the reserved ones, and one for each value of a byte.

@@ -73,13 +73,6 @@ BatchWindows shifted_windows(Arena& arena, const SwinStage& stage, int images) {
   return out;
 }
 
-/// Returns the offsets of the images of a batch, which have `tokens` tokens each, in memory of the arena.
-PackedOffsets image_offsets(Arena& arena, std::int64_t tokens, int images) {
-  const Tensor<std::int32_t> out = arena.tensor<std::int32_t>({images + 1});
-  for (std::int32_t b = 0; b <= images; ++b) out[b] = b * static_cast<std::int32_t>(tokens);
-  return {out.span()};
-}
-
 /// Returns the number of pairs of a query and a key in the windows of an image.
 std::int64_t pairs(const WindowPartition& partition) {
   std::int64_t out = 0;

@@ -96,6 +96,7 @@ void check_stages(const SwinConfig& c) {
 }  // namespace
 
 SwinConfig::SwinConfig(SwinSize size) {
+  norm_epsilon = 1e-5;
   for (const SwinSizes& each : swin_sizes())
     if (each.size == size) {
       image.size = each.image;
@@ -132,11 +133,8 @@ double SwinConfig::left_out(int layer) const {
 }
 
 void SwinConfig::validate() const {
-  image.validate();
+  validate_images();
   check_stages(*this);
-  if (image.size % patch != 0)
-    throw UsageError("--image-size " + std::to_string(image.size) + " is no multiple of --patch-size " +
-                     std::to_string(patch));
   if (!fits(*this, image.size))
     throw UsageError("--image-size " + std::to_string(image.size) + " does not fit --patch-size " +
                      std::to_string(patch) + ", --window-size " + std::to_string(window) + " and " +
@@ -148,11 +146,7 @@ std::string SwinConfig::describe() const {
   return image.describe() + ", patches of " + square(patch) + ", windows of " + square(window) + ", " +
          joined(depths, " + ") + " layers, width " + std::to_string(width(0)) +
          (stages() > 1 ? " to " + std::to_string(width(stages() - 1)) : "") + ", " + joined(heads, " + ") + " heads, " +
-         std::to_string(target_vocabulary - kReservedIds) + " classes";
-}
-
-std::string SwinConfig::unmet_need(std::string_view option) const {
-  return option == "tied-embeddings-all" ? "a model that reads text" : "";
+         describe_classes();
 }
 
 }  // namespace heed

@@ -20,11 +20,9 @@ enum class SwinSize { tiny_2, tiny, small, base };
 ///
 /// The model has stages, counted from 0. The patches of an image are the tokens of stage 0; each further stage has a
 /// quarter of the tokens, half as many in each direction, and twice the width.
-struct SwinConfig : VocabularySizes {
+struct SwinConfig : ImageModelFields {
   static constexpr std::string_view kArchitecture = "swin", kName = "Swin Transformer";
 
-  ImageInput image;
-  int patch = 4;
   std::int64_t dim_emb = 0;        ///< the width of stage 0
   std::vector<int> depths, heads;  ///< for each stage, the numbers of its layers and of the heads of each layer
   int window = 7;                  ///< M: a token attends to the tokens of a window of M x M
@@ -32,22 +30,12 @@ struct SwinConfig : VocabularySizes {
   double dropout = 0;              ///< dropout probability on the output of every sublayer
   double attention_dropout = 0;    ///< dropout probability on attention weights
   double ffn_dropout = 0;          ///< dropout probability after the activation of the feed-forward layer
-  /// The probability that the last layer's sublayers are left out for an image; it rises linearly from 0 at the first
-  /// layer of stage 0.
-  double stochastic_depth = 0;
-  double norm_epsilon = 1e-5;
 
   explicit SwinConfig(SwinSize size = SwinSize::tiny_2);
 
   template <class Visitor>
   void option_fields(Visitor& visit) {
-    image.fields(visit);
-    visit(patch, {.name = "patch-size",
-                  .help = "width and height of the patches into which an image is cut, in pixels",
-                  .value = "N",
-                  .min = 1,
-                  .max = 1024,
-                  .preset = true});
+    image_fields(visit);
     visit(dim_emb, {.name = "dim-emb",
                     .help = "width of embeddings and of the first stage; each further stage has twice the width",
                     .value = "N",
@@ -77,18 +65,11 @@ struct SwinConfig : VocabularySizes {
           {.name = "dropout", .help = "dropout on the output of each sublayer", .value = "P", .min = 0, .max = 0.99});
     visit(attention_dropout, kAttentionDropoutField);
     visit(ffn_dropout, kFfnDropoutField);
-    visit(stochastic_depth, {.name = "stochastic-depth",
-                             .help = "probability that a sublayer of the last layer is left out for an image",
-                             .value = "P",
-                             .min = 0,
-                             .max = 0.99});
+    stochastic_depth_field(visit);
   }
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit.section("Model");
-    VocabularySizes::fields(visit);
-    option_fields(visit);
-    visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
+    stored_fields(*this, visit);
   }
 
   int stages() const { return static_cast<int>(depths.size()); }
@@ -107,9 +88,6 @@ struct SwinConfig : VocabularySizes {
   /// Returns the mean number of tokens for which a weight of the layers is multiplied: fewer than tokens(), because the
   /// later stages have more weights and fewer tokens.
   int mean_tokens() const;
-  std::optional<int> longest_sequence() const { return {}; }
-  bool is_parallel() const { return false; }
-  std::string unmet_need(std::string_view option) const;
   /// Throws UsageError where the lists do not fit each other, the heads do not fit the widths, or patches and windows
   /// do not fit the images.
   void validate() const;

@@ -27,7 +27,7 @@ Vit<T>::Vit(const VitConfig& config)
   ParameterLayout& layout = this->layout_;
   embedding_.emplace(layout, "encoder", config.image.format(), config.image.size, config.patch, config.dim_emb,
                      config.pooling == ImagePooling::class_token);
-  const TransformerConfig layers = config.layers(config.norm_epsilon);
+  const TransformerConfig layers = config.layers();
   for (int i = 0; i < config.enc_depth; ++i) layers_.emplace_back(layout, norms_, layers, i);
   norms_.add(layout, "encoder/norm");
   this->add_output(config.dim_emb);

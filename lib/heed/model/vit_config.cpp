@@ -20,7 +20,7 @@ constexpr VitSizes kVitSizes[] = {{VitSize::tiny_4, 32, 4, 192, 12, 3, 768},
 
 }  // namespace
 
-TransformerConfig VitEncoder::layers(double norm_epsilon) const {
+TransformerConfig VitEncoder::layers() const {
   TransformerConfig out;
   out.dim_emb = dim_emb;
   out.enc_depth = enc_depth;
@@ -38,11 +38,8 @@ TransformerConfig VitEncoder::layers(double norm_epsilon) const {
 }
 
 void VitEncoder::validate() const {
-  image.validate();
-  if (image.size % patch != 0)
-    throw UsageError("--image-size " + std::to_string(image.size) + " is no multiple of --patch-size " +
-                     std::to_string(patch));
-  layers(0).validate();
+  validate_images();
+  layers().validate();
 }
 
 std::string VitEncoder::describe() const {
@@ -64,11 +61,7 @@ VitConfig::VitConfig(VitSize size) {
 }
 
 std::string VitConfig::describe() const {
-  return VitEncoder::describe() + ", " + std::to_string(target_vocabulary - kReservedIds) + " classes";
-}
-
-std::string VitConfig::unmet_need(std::string_view option) const {
-  return option == "tied-embeddings-all" ? "a model that reads text" : "";
+  return VitEncoder::describe() + ", " + describe_classes();
 }
 
 VitCaptionConfig::VitCaptionConfig() {
@@ -82,17 +75,13 @@ VitCaptionConfig::VitCaptionConfig() {
 }
 
 TransformerConfig VitCaptionConfig::transformer() const {
-  TransformerConfig out = layers(norm_epsilon);
+  TransformerConfig out = layers();
   out.source_vocabulary = source_vocabulary;
   out.target_vocabulary = target_vocabulary;
   out.dec_depth = dec_depth;
   out.tied_embeddings = tied_embeddings;
   out.positions = PositionEncoding::interleaved;
   return out;
-}
-
-std::string VitCaptionConfig::unmet_need(std::string_view option) const {
-  return option == "tied-embeddings-all" ? "a model that reads text" : "";
 }
 
 void VitCaptionConfig::validate() const {

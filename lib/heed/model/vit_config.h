@@ -26,27 +26,17 @@ struct EnumNames<ImagePooling> {
 enum class VitSize { tiny_4, small_16, base_16, large_16 };
 
 /// The encoder of a vision Transformer.
-struct VitEncoder {
-  ImageInput image;
-  int patch = 16;
+struct VitEncoder : ImageModelFields {
   std::int64_t dim_emb = 0;
   int enc_depth = 0, heads = 0;
   std::int64_t dim_ffn = 0;
   double dropout = 0;            ///< dropout probability on embeddings and on the output of every sublayer
   double attention_dropout = 0;  ///< dropout probability on attention weights
   double ffn_dropout = 0;        ///< dropout probability after the activation of the feed-forward layer
-  /// The probability that the last layer's sublayers are left out for an image; it rises linearly from 0 at the first.
-  double stochastic_depth = 0;
 
   template <class Visitor>
   void option_fields(Visitor& visit) {
-    image.fields(visit);
-    visit(patch, {.name = "patch-size",
-                  .help = "width and height of the patches into which an image is cut, in pixels",
-                  .value = "N",
-                  .min = 1,
-                  .max = 1024,
-                  .preset = true});
+    image_fields(visit);
     visit(dim_emb, kDimEmbField);
     visit(enc_depth, kEncDepthField);
     visit(heads, kHeadsField);
@@ -54,11 +44,7 @@ struct VitEncoder {
     visit(dropout, kDropoutField);
     visit(attention_dropout, kAttentionDropoutField);
     visit(ffn_dropout, kFfnDropoutField);
-    visit(stochastic_depth, {.name = "stochastic-depth",
-                             .help = "probability that a sublayer of the last layer is left out for an image",
-                             .value = "P",
-                             .min = 0,
-                             .max = 0.99});
+    stochastic_depth_field(visit);
   }
 
   /// Returns the number of patches along each side of an image.
@@ -66,7 +52,7 @@ struct VitEncoder {
   /// Returns the number of patches of an image.
   int patches() const { return side() * side(); }
   /// Returns the config of the layers, pre-norm with GELU, as a Transformer's encoder has.
-  TransformerConfig layers(double norm_epsilon) const;
+  TransformerConfig layers() const;
   /// Throws UsageError where the patches do not fit the images, or the heads do not fit the width.
   void validate() const;
   std::string describe() const;
@@ -74,11 +60,10 @@ struct VitEncoder {
 
 /// The complete definition of a vision Transformer that classifies images (Dosovitskiy et al. 2021). The target
 /// vocabulary has the labels; the number of classes is its size without the reserved pieces.
-struct VitConfig : VocabularySizes, VitEncoder {
+struct VitConfig : VitEncoder {
   static constexpr std::string_view kArchitecture = "vit", kName = "Vision Transformer";
 
   ImagePooling pooling = ImagePooling::class_token;
-  double norm_epsilon = 1e-6;
 
   explicit VitConfig(VitSize size = VitSize::tiny_4);
 
@@ -90,29 +75,21 @@ struct VitConfig : VocabularySizes, VitEncoder {
   }
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit.section("Model");
-    VocabularySizes::fields(visit);
-    option_fields(visit);
-    visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
+    stored_fields(*this, visit);
   }
 
   /// Returns the number of tokens of an image.
   int tokens() const { return patches() + (pooling == ImagePooling::class_token ? 1 : 0); }
-  std::optional<int> longest_sequence() const { return {}; }
-  bool is_parallel() const { return false; }
-  std::string unmet_need(std::string_view option) const;
-  void validate() const { VitEncoder::validate(); }
   std::string describe() const;
 };
 
 /// The complete definition of a model that describes images: the encoder of a vision Transformer, all of whose tokens
 /// the decoder of a Transformer reads.
-struct VitCaptionConfig : VocabularySizes, VitEncoder {
+struct VitCaptionConfig : VitEncoder {
   static constexpr std::string_view kArchitecture = "vit-caption", kName = "Vision Transformer with a text decoder";
 
   int dec_depth = 2;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::decoder;
-  double norm_epsilon = 1e-6;
 
   VitCaptionConfig();
 
@@ -126,19 +103,13 @@ struct VitCaptionConfig : VocabularySizes, VitEncoder {
   }
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit.section("Model");
-    VocabularySizes::fields(visit);
-    option_fields(visit);
-    visit(norm_epsilon, {.name = "norm-epsilon", .help = "added to the variance in normalisation", .min = 0, .max = 1});
+    stored_fields(*this, visit);
   }
 
   /// Returns the number of tokens of an image.
   int tokens() const { return patches(); }
   /// Returns the config of the Transformer whose encoder reads the image's tokens.
   TransformerConfig transformer() const;
-  std::optional<int> longest_sequence() const { return {}; }
-  bool is_parallel() const { return false; }
-  std::string unmet_need(std::string_view option) const;
   void validate() const;
   std::string describe() const;
 };

@@ -12,12 +12,13 @@
 namespace heed {
 namespace {
 
-/// Returns the number for each value of a sample of each channel, [C, 256].
+/// Returns the number for each value of a sample of each channel, [C, 256], in memory of the arena.
 template <class T>
-std::vector<T> sample_values(const PixelFormat& format) {
-  std::vector<T> out;
+Tensor<T> sample_values(Arena& arena, const PixelFormat& format) {
+  const Tensor<T> out = arena.tensor<T>({format.channels, 256});
   for (std::size_t c = 0; c < static_cast<std::size_t>(format.channels); ++c)
-    for (int v = 0; v < 256; ++v) out.push_back(static_cast<T>((v / 255.0 - format.mean[c]) / format.deviation[c]));
+    for (int v = 0; v < 256; ++v)
+      out.row(static_cast<std::int64_t>(c))[v] = static_cast<T>((v / 255.0 - format.mean[c]) / format.deviation[c]);
   return out;
 }
 
@@ -56,7 +57,7 @@ Variable<T> patch_rows(Graph<T>& graph, std::span<const std::int32_t> ids, Packe
   if (size % patch != 0)
     throw Error("images of " + std::to_string(size) + " x " + std::to_string(size) +
                 " pixels cannot be cut into patches of " + std::to_string(patch) + " x " + std::to_string(patch));
-  const std::vector<T> values = sample_values<T>(format);
+  const Tensor<T> values = sample_values<T>(graph.arena(), format);
   const std::int64_t patches = std::int64_t{grid} * grid, columns = std::int64_t{channels} * patch * patch;
   const Tensor<T> out = graph.arena().template tensor<T>({images.sequences() * patches, columns});
   for (int b = 0; b < images.sequences(); ++b) {
@@ -65,11 +66,16 @@ Variable<T> patch_rows(Graph<T>& graph, std::span<const std::int32_t> ids, Packe
     for (int y = 0; y < size; ++y)
       for (int x = 0; x < size; ++x) {
         T* const to = out.row(b * patches + (y / patch) * grid + x / patch) + (y % patch) * patch + x % patch;
-        for (int c = 0; c < channels; ++c)
-          to[c * patch * patch] = values[static_cast<std::size_t>(256 * c + *id++ - format.first_id)];
+        for (int c = 0; c < channels; ++c) to[c * patch * patch] = values.row(c)[*id++ - format.first_id];
       }
   }
   return graph.input(out);
+}
+
+PackedOffsets image_offsets(Arena& arena, std::int64_t tokens, int images) {
+  const Tensor<std::int32_t> out = arena.tensor<std::int32_t>({images + 1});
+  for (std::int32_t b = 0; b <= images; ++b) out[b] = b * static_cast<std::int32_t>(tokens);
+  return {out.span()};
 }
 
 template <class T>
@@ -104,10 +110,7 @@ PatchEmbedding::PatchEmbedding(ParameterLayout& layout, const std::string& name,
 
 template <class T>
 PackedOffsets PatchEmbedding::token_offsets(Graph<T>& graph, PackedOffsets images) const {
-  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({images.sequences() + 1});
-  const int length = tokens(image_size_of(images.length(0), format_.channels));
-  for (int b = 0; b <= images.sequences(); ++b) out[b] = b * length;
-  return {out.span()};
+  return image_offsets(graph.arena(), tokens(image_size_of(images.length(0), format_.channels)), images.sequences());
 }
 
 template <class T>

@@ -36,6 +36,9 @@ template <class T>
 Variable<T> patch_rows(Graph<T>& graph, std::span<const std::int32_t> ids, PackedOffsets images, int patch,
                        const PixelFormat& format);
 
+/// Returns the offsets of `images` images that have `tokens` tokens each, in memory of the arena.
+PackedOffsets image_offsets(Arena& arena, std::int64_t tokens, int images);
+
 /// Returns a grid of vectors in another size, by bicubic interpolation (Keys 1981, a = -0.75), as PyTorch's
 /// interpolate(mode="bicubic", align_corners=False). Shapes: grid [from^2, D] in reading order -> [to^2, D]. Memory
 /// comes from the arena.

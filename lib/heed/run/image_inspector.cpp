@@ -146,9 +146,7 @@ void ImageInspector::read_target(SentenceAttention& sentence, const SentenceRead
     sentence.fed = tokens_of(checkpoint_.target, target.pieces, true, false);
     return;
   }
-  if (target.ids.size() != 1 || target.ids.front() < kReservedIds)
-    throw Error(where, "'" + sentence.target_text + "' is no label of " + options_.model);
-  batch.add_classified(samples, target.ids.front() - kReservedIds);
+  batch.add_classified(samples, class_of_label(target.ids, sentence.target_text, options_.model, where));
   const auto scores = force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, batch);
   sentence.image->probability = std::exp(static_cast<double>(scores.front().front()));
 }

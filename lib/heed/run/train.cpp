@@ -68,7 +68,8 @@ void run_average(const TrainOptions& options, Log& log) {
 void check_vocabularies(const TrainOptions& options) {
   const ModelConfig& config = options.model_options.config;
   if (image_input(config)) {
-    if (options.vocabularies.size() > 1) throw UsageError("-v: images need no vocabulary (give one, of the targets)");
+    if (options.vocabularies.size() > 1)
+      throw UsageError("-v: takes one vocabulary, that of the targets, because images have none");
     if (options.vocabularies.empty() && !is_classifier(config))
       throw UsageError("no vocabulary for the sentences (-v VOCAB; build-vocab makes it)");
     if (options.vocabularies.empty() && options.tsv == "-")

@@ -16,6 +16,7 @@
 #include "heed/base/threads.h"
 #include "heed/checkpoint/integrity.h"
 #include "heed/cost/translation_cost.h"
+#include "heed/data/image_corpus.h"
 #include "heed/decode/coverage.h"
 #include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
@@ -163,10 +164,9 @@ class TranslateRun {
   void parse_trees() {
     for (const std::string name : {"draft-model", "shortlist", "no-repeat-ngram-size", "repetition-penalty",
                                    "min-output-length", "coverage-penalty"})
-      if (std::ranges::find(options_.given, name) != options_.given.end())
+      if (given(name))
         throw UsageError("--" + name + ": " + options_.models.front() + " writes trees, which this option may break");
-    if (std::ranges::find(options_.given, "max-output-length") == options_.given.end())
-      search_.max_output_length = std::numeric_limits<int>::max();
+    if (!given("max-output-length")) search_.max_output_length = std::numeric_limits<int>::max();
     trees_.emplace(translator_.target().vocabulary());
   }
 
@@ -527,7 +527,8 @@ class TranslateRun {
     for (std::size_t k = 0; k < batch.size(); ++k) {
       const Line& line = lines_[batch[k]];
       if (translator_.classifies())
-        pairs.add_classified(images[k], label_of(line));
+        pairs.add_classified(images[k], class_of_label(line.target, line.reference, options_.models.front(),
+                                                       {input_.reference_name(), line.number}));
       else
         pairs.add(images_ ? images[k] : line.source, line.target);
     }
@@ -542,13 +543,6 @@ class TranslateRun {
       line.output = format_->score(translator_, line.source, hypothesis);
       pieces_ += static_cast<std::int64_t>(line.target.size());
     }
-  }
-
-  /// Returns the class of the label that --score asks for.
-  std::int32_t label_of(const Line& line) const {
-    if (line.target.size() == 1 && line.target.front() >= kReservedIds) return line.target.front() - kReservedIds;
-    throw Error(Position{input_.reference_name(), line.number},
-                "'" + line.reference + "' is no label of " + options_.models.front());
   }
 
   void report(double seconds) {

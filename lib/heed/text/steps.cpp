@@ -108,13 +108,7 @@ struct TextPipeline::Parts {
         tree_leaves(line, out);
         break;
       case TokenMode::labels:
-        out.clear();
-        for (const char c : line) {
-          if (c == ' ')
-            out += kLabelSpace;
-          else
-            out += c;
-        }
+        out = label_token(line);
         break;
       case TokenMode::images:
         out.assign(line);
@@ -171,6 +165,17 @@ struct TextPipeline::Parts {
   MosesTokenizer tokenizer;
   MosesDetokenizer detokenizer;
 };
+
+std::string label_token(std::string_view line) {
+  std::string out;
+  for (const char c : line) {
+    if (c == ' ')
+      out += kLabelSpace;
+    else
+      out += c;
+  }
+  return out;
+}
 
 TextPipeline::TextPipeline(const TextSteps& steps) : parts_(std::make_shared<const Parts>(steps)) {}
 

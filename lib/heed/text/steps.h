@@ -37,6 +37,9 @@ struct EnumNames<NormalForm> {
       {NormalForm::none, "none"}, {NormalForm::nfc, "nfc"}, {NormalForm::nfkc, "nfkc"}};
 };
 
+/// Returns the token of a label in TokenMode::labels: the line with U+2581 for each space.
+std::string label_token(std::string_view line);
+
 /// The text steps: what TextPipeline does to a raw line before the line is cut into subwords (tokenising, truecasing
 /// and so on), and undoes after translation. Every vocabulary file and every checkpoint stores its text steps.
 struct TextSteps {

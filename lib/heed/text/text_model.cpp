@@ -54,18 +54,15 @@ TextModel TextModel::of_images() {
 }
 
 bool TextModel::can_be_label(std::string_view line) {
-  TextSteps steps;
-  steps.mode = TokenMode::labels;
-  return Vocabulary::is_piece(TextPipeline(steps).tokenize(line));
+  return Vocabulary::is_piece(label_token(line));
 }
 
 TextModel TextModel::of_labels(const std::vector<std::string>& labels) {
   TextSteps steps;
   steps.mode = TokenMode::labels;
-  const TextPipeline pipeline(steps);
   std::vector<std::string> pieces;
   for (std::int32_t id = 0; id < kReservedIds; ++id) pieces.emplace_back(reserved_piece(id));
-  for (const std::string& label : labels) pieces.push_back(pipeline.tokenize(label));
+  for (const std::string& label : labels) pieces.push_back(label_token(label));
   return {steps, Subwords(), std::make_shared<const Vocabulary>(pieces, "labels")};
 }
 
