@@ -51,8 +51,9 @@ ranks 3 "$train" "${files[@]}" "${options[@]}" -j 1 --after 1e -m log.h5 --log-f
 [ "$(grep -c 'on 3 ranks of 1 thread' log)" -eq 1 ] || fail "the log: $(cat log)"
 [ "$(grep -c '^event' records)" -eq 1 ] && [ "$(cut -f 1 records | grep -c finished)" -eq 1 ] || fail "the records: $(cat records)"
 
-# Killed and interrupted on four ranks, continued on two and on one. long: a training that takes long enough to be met.
-long=("${files[@]}" "${options[@]}" -j 1 --save-freq 10u --valid-freq 50e --after 200e)
+# Killed and interrupted on four ranks, continued on two and on one. long: a training that takes long enough to be met;
+# mpirun waits for a second before it passes a signal on.
+long=("${files[@]}" "${options[@]}" -j 1 --save-freq 10u --valid-freq 50e --after 600e)
 "$train" -q "${long[@]}" -m whole.h5 || fail "the long training: exit $?"
 interrupt() { # interrupt SIGNAL PROCESS-PATTERN MODEL: prints the exit code of a training that gets the signal
   timeout 60 mpirun -n 4 "$train" "${long[@]}" -m "$3" >out 2>messages &
