@@ -76,6 +76,26 @@ TEST_CASE("pieces are drawn anew in each epoch, the same for any number of threa
   CHECK(cut_alike == doctest::Approx(600 / 32.0).epsilon(0.6));
 }
 
+TEST_CASE("the new pieces of a word have the word's links") {
+  const TextModel text = model(kPieces);
+  Windows windows;
+  windows.all.emplace_back();
+  windows.all[0].add(text.encode_tokens("abc de"), text.encode_tokens("de abc"), 1);
+  windows.all[0].add_links(std::vector<PieceLink>{{1, 0}, {0, 1}});
+  windows.all[0].add(text.encode_tokens("abc"), text.encode_tokens("de"), 2);
+  windows.all[0].add_links({});
+  ThreadPool pool(1);
+  SampledCorpus letters(windows, text, text, {.dropout = 1}, pool);
+  const ParallelCorpus& drawn = letters.load(0, 0);
+  // a@@ b@@ c d@@ e, and d@@ e a@@ b@@ c
+  using Links = std::vector<PieceLink>;
+  const auto links = [&](std::int64_t pair) { return Links(drawn.links(pair).begin(), drawn.links(pair).end()); };
+  CHECK(links(0) ==
+        Links{{3, 0}, {4, 0}, {3, 1}, {4, 1}, {0, 2}, {1, 2}, {2, 2}, {0, 3}, {1, 3}, {2, 3}, {0, 4}, {1, 4}, {2, 4}});
+  CHECK(links(1).empty());
+  CHECK(epoch_bytes(windows, text, {.dropout = 0}, 2, 3) == windows.all[0].bytes());
+}
+
 TEST_CASE("without dropout nothing changes, and with all of it words are letters") {
   const TextModel text = model(kPieces);
   Windows windows;

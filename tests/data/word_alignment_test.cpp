@@ -69,6 +69,31 @@ TEST_CASE("the pieces of a word get the word's links") {
   CHECK(words_of_pieces(model(), "cbx b") == std::vector<int>{0, 0, 0, 1});
 }
 
+TEST_CASE("a token of a linear tree is linked to the word that is written next, and to the last word behind it") {
+  const auto links = [](std::string_view tree) {
+    std::vector<std::int64_t> sources;
+    for (const AlignmentLink& link : links_to_leaves(tree)) {
+      CHECK(link.target == std::ssize(sources));
+      sources.push_back(link.source);
+    }
+    return sources;
+  };
+  CHECK(links("(S (NP DT NN )NP (VP VBZ )VP . )S") == std::vector<std::int64_t>{0, 0, 0, 1, 2, 2, 2, 3, 3, 3});
+  CHECK(links("NN") == std::vector<std::int64_t>{0});
+  CHECK(links("").empty());
+}
+
+TEST_CASE("links follow their words when these are cut into other pieces") {
+  using Links = std::vector<PieceLink>;
+  // The words A B C and x y. B-x and C-y are linked; B becomes two pieces, C one, and y two.
+  const std::vector<int> source_before{0, 1, 2, 2}, target_before{0, 1}, source_now{0, 0, 1, 1, 2}, target_now{0, 1, 1};
+  const Links before{{1, 0}, {2, 1}, {3, 1}};
+  CHECK(links_of_new_pieces(before, source_before, target_before, source_now, target_now) ==
+        Links{{2, 0}, {3, 0}, {4, 1}, {4, 2}});
+  CHECK(links_of_new_pieces(before, source_before, target_before, source_before, target_before) == before);
+  CHECK(links_of_new_pieces({}, source_before, target_before, source_now, target_now).empty());
+}
+
 TEST_CASE("a line of an alignment that is wrong is an error that names file, line and column") {
   const std::vector<int> three{0, 1, 2};
   const auto read = [&](const std::string& line) { piece_links(line, three, three, {"links", 7}); };

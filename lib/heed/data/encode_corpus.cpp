@@ -76,7 +76,7 @@ class Collector {
         report_(report),
         target_lines_(text.target_lines),
         images_(text.source.steps().mode == TokenMode::images),
-        aligned_(text.alignments != nullptr) {}
+        aligned_(text.alignments != nullptr || text.links_to_leaves) {}
 
   void take(EncodedPair& pair, ParallelCorpus& corpus) {
     ++report_.pairs;
@@ -198,9 +198,12 @@ class BlockEncoder {
                   "the label '" + pair.text.target + "' is not among the " +
                       format_count(text_.target.size() - kReservedIds) +
                       " labels that the model knows (those of the training text, or of -v)");
-    if (!text_.alignments) return;
-    pair.links = piece_links(pair.alignment, words_of_pieces(text_.source, from), words_of_pieces(text_.target, to),
-                             {text_.alignments->name(), pair.line});
+    if (!text_.alignments && !text_.links_to_leaves) return;
+    const std::vector<int> source_words = words_of_pieces(text_.source, from),
+                           target_words = words_of_pieces(text_.target, to);
+    pair.links = text_.links_to_leaves
+                     ? piece_links(links_to_leaves(to), source_words, target_words)
+                     : piece_links(pair.alignment, source_words, target_words, {text_.alignments->name(), pair.line});
   }
 
   std::string tokens_of(const TextModel& model, const std::string& line, const Position& where,

@@ -60,6 +60,8 @@ struct CorpusText {
   EncodeOptions options = {};
   /// If not null, reads the word alignment of each pair, one on each line (see piece_links()).
   LineReader* alignments = nullptr;
+  /// Whether the targets are trees, and each pair's alignment is links_to_leaves().
+  bool links_to_leaves = false;
   /// If not null, receives the target text of each pair that was kept.
   std::vector<std::string>* target_lines = nullptr;
 };

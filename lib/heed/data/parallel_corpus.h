@@ -41,6 +41,9 @@ class ParallelCorpus final : public Examples {
   std::int64_t size() const override { return static_cast<std::int64_t>(lines_.size()); }
   std::span<const std::int32_t> source(std::int64_t pair) const { return side(source_, pair); }
   std::span<const std::int32_t> target(std::int64_t pair) const { return side(target_, pair); }
+  /// Returns whether the pairs have links, and the links of a pair.
+  bool aligned() const { return !link_ends_.empty(); }
+  std::span<const PieceLink> links(std::int64_t pair) const;
   /// Returns the number of the text's line, counted from 1, from which a sentence pair was read.
   std::int64_t line(std::int64_t pair) const override { return lines_[static_cast<std::size_t>(pair)]; }
 
@@ -63,8 +66,6 @@ class ParallelCorpus final : public Examples {
   std::int64_t memory() const;
 
  private:
-  std::span<const PieceLink> links(std::int64_t pair) const;
-
   /// The sentences of one language as token ids: sentence i is ids[offsets[i]] ... ids[offsets[i + 1] - 1].
   struct Side {
     std::vector<std::int32_t> ids;

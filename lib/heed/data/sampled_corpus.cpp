@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/base/random.h"
+#include "heed/data/word_alignment.h"
 #include "heed/text/bpe/bpe.h"
 #include "heed/text/strings/vocabulary.h"
 
@@ -14,13 +15,23 @@ const ParallelCorpus& SampledCorpus::load(std::int64_t epoch, std::int64_t windo
   pool_.run([&](int thread) {
     const Slice own = slice_of(pairs.size(), pool_.size(), thread);
     ParallelCorpus& part = parts[static_cast<std::size_t>(thread)];
-    for (std::int64_t i = own.begin; i < own.end; ++i)
-      part.add(cut_again(source_, pairs.source(i), epoch, pairs.line(i), false),
-               cut_again(target_, pairs.target(i), epoch, pairs.line(i), true), pairs.line(i));
+    for (std::int64_t i = own.begin; i < own.end; ++i) add_cut_again(pairs, i, epoch, part);
   });
   present_.clear();
   for (const ParallelCorpus& part : parts) present_.append(part.bytes());
   return present_;
+}
+
+/// Adds a pair of `pairs` to `out`, with other pieces.
+void SampledCorpus::add_cut_again(const ParallelCorpus& pairs, std::int64_t pair, std::int64_t epoch,
+                                  ParallelCorpus& out) const {
+  const std::span<const std::int32_t> source = pairs.source(pair), target = pairs.target(pair);
+  const std::vector<std::int32_t> new_source = cut_again(source_, source, epoch, pairs.line(pair), false),
+                                  new_target = cut_again(target_, target, epoch, pairs.line(pair), true);
+  out.add(new_source, new_target, pairs.line(pair));
+  if (!pairs.aligned()) return;
+  out.add_links(links_of_new_pieces(pairs.links(pair), source_.words_of(source), target_.words_of(target),
+                                    source_.words_of(new_source), target_.words_of(new_target)));
 }
 
 std::vector<std::int32_t> SampledCorpus::cut_again(const TextModel& model, std::span<const std::int32_t> ids,

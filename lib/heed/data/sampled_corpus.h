@@ -21,11 +21,11 @@ struct SubwordSampling {
 /// depends on the seed, the epoch and the sentence's line alone, so that neither threads nor an interruption change it.
 ///
 /// A sentence is cut again from the text that its pieces stand for. It keeps its pieces if the vocabulary lacks one of
-/// them, so that their text is not known, or lacks one of the new pieces, or if the new pieces are too many.
+/// them, so that their text is not known, or lacks one of the new pieces, or if the new pieces are too many. The new
+/// pieces of a word have the word's links.
 class SampledCorpus final : public ExampleWindows {
  public:
-  /// The other objects must outlive this one. The windows are those of `corpus`, which must not be aligned, because an
-  /// alignment is about the old pieces.
+  /// The other objects must outlive this one. The windows are those of `corpus`.
   SampledCorpus(ParallelWindows& corpus, const TextModel& source, const TextModel& target,
                 const SubwordSampling& sampling, ThreadPool& pool)
       : corpus_(corpus), source_(source), target_(target), sampling_(sampling), pool_(pool) {}
@@ -35,6 +35,7 @@ class SampledCorpus final : public ExampleWindows {
   const ParallelCorpus& load(std::int64_t epoch, std::int64_t window) override;
 
  private:
+  void add_cut_again(const ParallelCorpus& pairs, std::int64_t pair, std::int64_t epoch, ParallelCorpus& out) const;
   std::vector<std::int32_t> cut_again(const TextModel& model, std::span<const std::int32_t> ids, std::int64_t epoch,
                                       std::int64_t line, bool is_target) const;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "heed/text/lexicon/alignment_links.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -30,11 +30,11 @@ std::vector<int> words_of_pieces(const TextModel& model, const std::string& toke
   return model.subwords().words_of({pieces.begin(), pieces.end()});
 }
 
-std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> source_words,
-                                   std::span<const int> target_words, const Position& where) {
+std::vector<PieceLink> piece_links(std::span<const AlignmentLink> words, std::span<const int> source_words,
+                                   std::span<const int> target_words) {
   const std::vector<PieceRange> sources = pieces_of_words(source_words), targets = pieces_of_words(target_words);
   std::vector<PieceLink> out;
-  for (const AlignmentLink& link : read_links(line, std::ssize(sources), std::ssize(targets), "words", where)) {
+  for (const AlignmentLink& link : words) {
     const PieceRange from = sources[static_cast<std::size_t>(link.source)];
     const PieceRange to = targets[static_cast<std::size_t>(link.target)];
     for (std::int32_t t = to.first; t < to.last; ++t)
@@ -46,6 +46,36 @@ std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> s
   std::sort(out.begin(), out.end(), before);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
+}
+
+std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> source_words,
+                                   std::span<const int> target_words, const Position& where) {
+  const auto count = [](std::span<const int> words) { return words.empty() ? 0 : words.back() + 1; };
+  return piece_links(read_links(line, count(source_words), count(target_words), "words", where), source_words,
+                     target_words);
+}
+
+std::vector<AlignmentLink> links_to_leaves(std::string_view linear_tree) {
+  const std::vector<std::string_view> tokens = words_of_line(linear_tree);
+  const auto is_word = [](std::string_view token) { return kind_of_linear_token(token) == LinearTreeToken::word; };
+  const std::int64_t last = std::ranges::count_if(tokens, is_word) - 1;
+  std::vector<AlignmentLink> out;
+  std::int64_t written = 0;
+  for (std::int64_t i = 0; i < std::ssize(tokens); ++i) {
+    out.push_back({std::min(written, last), i});
+    written += is_word(tokens[static_cast<std::size_t>(i)]);
+  }
+  return out;
+}
+
+std::vector<PieceLink> links_of_new_pieces(std::span<const PieceLink> links, std::span<const int> source_before,
+                                           std::span<const int> target_before, std::span<const int> source_now,
+                                           std::span<const int> target_now) {
+  std::vector<AlignmentLink> words;
+  for (const PieceLink& link : links)
+    words.push_back(
+        {source_before[static_cast<std::size_t>(link.source)], target_before[static_cast<std::size_t>(link.target)]});
+  return piece_links(words, source_now, target_now);
 }
 
 }  // namespace heed

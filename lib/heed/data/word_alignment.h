@@ -8,6 +8,7 @@
 
 #include "heed/base/line_io.h"
 #include "heed/data/parallel_corpus.h"
+#include "heed/text/lexicon/alignment_links.h"
 #include "heed/text/text_model.h"
 
 namespace heed {
@@ -15,12 +16,28 @@ namespace heed {
 /// Returns for each piece of a tokenised sentence the index of the word that the piece belongs to, from 0.
 std::vector<int> words_of_pieces(const TextModel& model, const std::string& tokens);
 
+/// The links of a word alignment as links between pieces: all pieces of a source word with all pieces of a target word,
+/// in ascending order of the target and then the source. `source_words` and `target_words` are what words_of_pieces()
+/// returned.
+std::vector<PieceLink> piece_links(std::span<const AlignmentLink> words, std::span<const int> source_words,
+                                   std::span<const int> target_words);
+
 /// Reads the word alignment of a sentence pair, in the format of fast_align and of `inspect-attention -f pharaoh`:
 /// links "source word-target word", counted from 0, such as "0-0 1-2". Returns the links between the pieces of these
-/// words, in ascending order of the target and then the source. `source_words` and `target_words` are what
-/// words_of_pieces() returned; `where` is the line, for messages. Throws Error where the line is not a list of links,
-/// or a link is outside the sentences.
+/// words. `where` is the line, for messages. Throws Error where the line is not a list of links, or a link is outside
+/// the sentences.
 std::vector<PieceLink> piece_links(std::string_view line, std::span<const int> source_words,
                                    std::span<const int> target_words, const Position& where);
+
+/// Returns the alignment of a linear tree with its words: each token is linked to the word that is the next to be
+/// written when the token is predicted, so a part of speech to its own word, and a bracket to the word behind it; the
+/// brackets after the last word are linked to the last word. `linear_tree` is what linearize_tree() makes.
+std::vector<AlignmentLink> links_to_leaves(std::string_view linear_tree);
+
+/// Returns the links of a sentence pair whose words have been cut into other pieces: the word of each piece before, and
+/// now.
+std::vector<PieceLink> links_of_new_pieces(std::span<const PieceLink> links, std::span<const int> source_before,
+                                           std::span<const int> target_before, std::span<const int> source_now,
+                                           std::span<const int> target_now);
 
 }  // namespace heed
