@@ -33,6 +33,10 @@ CASES = {
                             alignment_weight=0.7),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
+    # The sinusoids of the number of words before a token; the ids that end a word.
+    "words rotary": dict(norm="pre", positions="rotary", activation="relu", tied="all", output_bias=False, word_ends=[4, 6, 9]),
+    "words average": dict(norm="post", positions="none", activation="relu", tied="decoder", output_bias=True, autoreg="average",
+                          word_ends=[5, 6, 8, 9]),
     # Decoders that predict all positions at once. The file says which tokens are masked.
     "parallel": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="none", length_range=2),
     "parallel t5 mix": dict(norm="pre", positions="t5", activation="relu", tied="decoder", output_bias=True, autoreg="none", length_range=5,
@@ -273,8 +277,12 @@ def run(case):
     def sublayer(x, p, f):
         return x + f(norm(x, p)) if pre else norm(x + f(x), p)
 
-    def embed(ids, name):
+    def embed(ids, name, stack):
         table = w["positions/weight"][:len(ids)] if case["positions"] == "learned" else positions_table(case["positions"], len(ids))
+        if "word_ends" in case:
+            ended = [id in case["word_ends"] for id in ids]
+            words = [sum(ended[: i + (stack == "decoder")]) for i in range(len(ids))]
+            table = table + positions_table("sinusoidal", len(ids) + 1)[words]
         return w[f"embeddings/{name}/weight"][torch.tensor(ids)] * math.sqrt(D) + table
 
     source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
@@ -283,7 +291,7 @@ def run(case):
     autoreg, parallel = first_sublayer(case), case.get("autoreg") == "none"
     memories, hiddens, logits, guided, losses, wanted = [], [], [], [], [], []
     for b, (s, t, correct) in enumerate(zip(SOURCE, TARGET_IN, TARGET_OUT)):
-        x = embed(s, source_name)
+        x = embed(s, source_name, "encoder")
         sums = []  # what each encoder layer leaves in the residual stream
         for i in range(LAYERS):
             p = f"encoder/layers/{owner(case, i)}"
@@ -300,7 +308,7 @@ def run(case):
         }[cross]
 
         def decode(t, guided):
-            x = embed(t, target_name)
+            x = embed(t, target_name, "decoder")
             for i in range(LAYERS):
                 p = f"decoder/layers/{owner(case, i)}"
                 x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))

@@ -36,8 +36,12 @@ expect 2 '' 'train: --sample-alpha: bpe is no unigram model (build-vocab --type 
   "$train" "${options[@]}" -v bpe --sample-alpha 0.1 -m m.h5
 expect 2 '' 'train: --bpe-dropout and --sample-alpha exclude each other: *' "$train" "${options[@]}" -v bpe --sample-alpha 0.1 --bpe-dropout 0.1 -m m.h5
 expect 2 '' 'train: --bpe-dropout*1.5*' "$train" "${options[@]}" -v bpe --bpe-dropout 1.5 -m m.h5
+# An alignment is one of words, whatever their pieces are in an epoch.
 yes 0-0 | head -n 600 >links
-expect 2 '' 'train: --bpe-dropout: has no use with --guided-alignment, whose links are between fixed pieces' \
-  "$train" "${options[@]}" -v bpe --bpe-dropout 0.1 --guided-alignment links -m m.h5
+"$train" "${options[@]}" -v bpe --bpe-dropout 0.2 --guided-alignment links -j 1 --after 3e -m aligned.h5 || fail "--guided-alignment: exit $?"
+"$train" "${options[@]}" -v bpe --bpe-dropout 0.2 --guided-alignment links -j 2 --after 2e -m parts.h5 || fail "--guided-alignment: exit $?"
+"$train" "${options[@]}" -v bpe --bpe-dropout 0.2 --guided-alignment links -j 2 --after 3e -m parts.h5 || fail "--guided-alignment: exit $?"
+same parts.h5 aligned.h5 "a resumed training with alignments"
+h5diff bpe.h5 aligned.h5 /parameters /parameters >/dev/null && fail "the alignments change nothing"
 expect 0 '' 'train: warning: --bpe-dropout was 0.2 and is now 0.3: *' "$train" "${options[@]}" -v bpe --bpe-dropout 0.3 -j 1 --after 4e -m bpe.h5
 finish

@@ -20,8 +20,17 @@ ModelOptions parse(std::vector<std::string> words) {
   return options;
 }
 
-TransformerConfig transformer(const ModelOptions& options, std::int64_t source = 10, std::int64_t target = 10) {
-  return std::get<TransformerConfig>(options.resolve(source, target));
+/// Returns a text model of whole words, or of characters, with `size` pieces.
+TextModel text(int size, SubwordType type = SubwordType::words) {
+  std::vector<std::string> pieces{"<pad>", "<unk>", "<s>", "</s>"};
+  while (std::ssize(pieces) < size) pieces.push_back("p" + std::to_string(pieces.size()));
+  TextSteps steps;
+  steps.mode = TokenMode::words;
+  return {steps, Subwords(type), std::make_shared<const Vocabulary>(pieces)};
+}
+
+TransformerConfig transformer(const ModelOptions& options, int source = 10, int target = 10) {
+  return std::get<TransformerConfig>(options.resolve(text(source), text(target)));
 }
 
 }  // namespace
@@ -54,11 +63,18 @@ TEST_CASE("a dumped configuration keeps the task's sizes open") {
 }
 
 TEST_CASE("options of the model that do not fit together are named") {
-  CHECK_THROWS_WITH_AS(parse({"--transformer-heads", "7"}).resolve(10, 10),
+  CHECK_THROWS_WITH_AS(parse({"--transformer-heads", "7"}).resolve(text(10), text(10)),
                        "--dim-emb 512 is not a multiple of --transformer-heads 7", UsageError);
   CHECK_THROWS_WITH_AS(
-      parse({"--tied-embeddings-all"}).resolve(10, 11),
+      parse({"--tied-embeddings-all"}).resolve(text(10), text(11)),
       "--tied-embeddings-all needs one vocabulary for both sides, but the source has 10 pieces and the "
       "target 11 (give -v one file)",
+      UsageError);
+  const std::vector<std::string> words{"--transformer-positions", "rotary", "--transformer-word-positions"};
+  CHECK(transformer(parse(words), 5, 9).target_word_ends == "2f1");
+  CHECK_THROWS_WITH_AS(
+      parse(words).resolve(text(10), text(10, SubwordType::characters)),
+      "--transformer-word-positions: the pieces of the target vocabulary do not tell where a word ends "
+      "(build-vocab --type bpe and --type words make pieces that do)",
       UsageError);
 }

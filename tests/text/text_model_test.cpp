@@ -87,6 +87,24 @@ TEST_CASE("char: one piece a character, a piece of its own between words") {
   CHECK(model.decode(std::vector<std::int32_t>{6, 4, 5}) == "é a");
 }
 
+TEST_CASE("the pieces that end a word: whole words, the last pieces of BPE's words, the parts of speech of trees") {
+  const auto ends = [](const TextModel& model) {
+    const std::optional<PieceSet> set = model.word_ends();
+    REQUIRE(set);
+    std::vector<std::int32_t> out;
+    for (std::int32_t id = 0; id < model.size(); ++id)
+      if (set->contains(id)) out.push_back(id);
+    return out;
+  };
+  using Ids = std::vector<std::int32_t>;
+  CHECK(ends(TextModel(words_steps(), Subwords(), with_reserved({"a", "dog"}))) == Ids{kUnknownId, 4, 5});
+  CHECK(ends(bpe_model()) == Ids{kUnknownId, 4, 7, 10});
+  TextSteps trees;
+  trees.mode = TokenMode::trees;
+  CHECK(ends(TextModel(trees, Subwords(), with_reserved({"(NP", "NN", ")NP", "-LRB-"}))) == Ids{5, 7});
+  CHECK(!TextModel(words_steps(), Subwords(SubwordType::characters), with_reserved({"<space>", "a"})).word_ends());
+}
+
 TEST_CASE("a vocabulary file gives the same model again, byte for byte") {
   TextSteps steps = words_steps();
   steps.lowercase = true;

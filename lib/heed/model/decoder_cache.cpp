@@ -123,6 +123,7 @@ void DecoderCache<T>::collect(std::size_t added) {
   if (slot_count_ < needed) {
     slot_count_ = needed;
     used_.resize(static_cast<std::size_t>(slot_count_));
+    counts_.resize(static_cast<std::size_t>(slot_count_));
     const std::size_t bytes = static_cast<std::size_t>(slot_count_) * bytes_of_position();
     // Asks for twice the bytes, so that the pool grows seldom. Pages of the pool that are not written take no memory.
     if (bytes > pool_.size()) pool_.grow(2 * bytes);

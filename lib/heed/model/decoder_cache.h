@@ -97,6 +97,13 @@ class DecoderCache {
   /// Removes the last positions of each row (hypothesis): row r keeps its first lengths[r] positions.
   void truncate(std::span<const std::int32_t> lengths);
 
+  /// Stores a number that the decoder counts along a row (hypothesis), such as the words so far, with the last position
+  /// of row r, which begin_step() or begin_chains() added.
+  void set_count(std::size_t r, std::int32_t count) { counts_[slot_of(r, lengths_[r] - 1)] = count; }
+  /// Returns the count at the position before the last one of row r, or 0 where there is none. The position may be the
+  /// last one of an earlier row, so that the rows must be counted in their order.
+  std::int32_t count_before(std::size_t r) const { return lengths_[r] > 1 ? counts_[slot_of(r, lengths_[r] - 2)] : 0; }
+
   int rows() const { return static_cast<int>(lengths_.size()); }
   /// Returns, for each of the R rows (hypotheses), the number of positions (tokens), [R].
   std::span<const std::int32_t> lengths() const { return lengths_; }
@@ -127,6 +134,11 @@ class DecoderCache {
   std::size_t bytes_of_source_token() const { return layers_ * record_; }
 
  private:
+  /// Returns the slot of a position of row r.
+  std::size_t slot_of(std::size_t r, std::int32_t position) const {
+    return static_cast<std::size_t>(
+        slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(position)]);
+  }
   void double_capacity();
   void collect(std::size_t added);
   std::int32_t take_slot();
@@ -173,6 +185,7 @@ class DecoderCache {
   // of cross-attention, in the order [layer, source token].
   Pages pool_, memory_;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
+  std::vector<std::int32_t> counts_;  // for each slot of the pool
   std::vector<StateStep<T>> states_;
   // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
   std::vector<bool> used_;

@@ -39,6 +39,11 @@ Transformer<T>::Transformer(const TransformerConfig& c, const ModelConfig& whole
     positions = layout_.add("positions/weight", {c.max_positions, c.dim_emb}, normal);
   else if (is_sinusoidal(c.positions))
     sinusoids = std::make_shared<SinusoidTable<T>>(c.positions, c.dim_emb);
+  if (c.word_positions) {
+    sinusoids = std::make_shared<SinusoidTable<T>>(PositionEncoding::interleaved, c.dim_emb);
+    source_word_ends_ = PieceSet::parse(c.source_word_ends, c.source_vocabulary);
+    target_word_ends_ = PieceSet::parse(c.target_word_ends, c.target_vocabulary);
+  }
   source_embedding_ = std::make_unique<TokenEmbedding<T>>(source, positions, sinusoids, c.dim_emb, c.dropout);
   target_embedding_ = std::make_unique<TokenEmbedding<T>>(target, positions, sinusoids, c.dim_emb, c.dropout);
 
@@ -74,18 +79,33 @@ void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, in
   }
 }
 
-/// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
-/// the arena of the graph. Throws Error if a sequence is longer than the number of learned positions; sinusoidal
-/// positions have no limit.
+/// Returns the position of each token in the token's sequence, counted from 0, or the number of words before it: an
+/// array of N elements for N tokens, in the arena of the graph, all below the length of the longest sequence plus 1.
+/// `stack` is the one that reads the tokens. Throws Error if a sequence is longer than the number of learned positions;
+/// sinusoidal positions have no limit.
 template <class T>
-std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
+std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, std::span<const std::int32_t> ids,
+                                                        PackedOffsets packed, PositionTable::Stack stack) const {
   const int length = packed.longest();
   if (config_.positions == PositionEncoding::learned && length > config_.max_positions)
     throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
                 std::to_string(config_.max_positions) + " learned positions (cut it with --max-length)");
   const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
-  for (int b = 0; b < packed.sequences(); ++b)
-    for (int t = 0; t < packed.length(b); ++t) out[packed.begin(b) + t] = t;
+  for (int b = 0; b < packed.sequences(); ++b) {
+    std::int32_t words = 0;
+    for (int t = 0; t < packed.length(b); ++t) {
+      const std::int32_t at = packed.begin(b) + t, id = ids[static_cast<std::size_t>(at)];
+      if (!config_.word_positions) {
+        out[at] = t;
+      } else if (stack == PositionTable::Stack::encoder) {
+        out[at] = words;
+        words += source_word_ends_.contains(id) ? 1 : 0;
+      } else {
+        words += target_word_ends_.contains(id) ? 1 : 0;
+        out[at] = words;
+      }
+    }
+  }
   return out.span();
 }
 
@@ -93,7 +113,8 @@ template <class T>
 typename Transformer<T>::SourceTokens Transformer<T>::embed_source(Graph<T>& graph, const PackedIds& source) const {
   const PackedOffsets packed = source.packed();
   graph.set_rows(packed);
-  return {(*source_embedding_)(graph, source.ids, positions(graph, packed), packed.longest()), packed};
+  const auto at = positions(graph, source.ids, packed, PositionTable::Stack::encoder);
+  return {(*source_embedding_)(graph, source.ids, at, packed.longest()), packed};
 }
 
 template <class T>
@@ -119,8 +140,9 @@ Variable<T> Transformer<T>::run_decoder(Graph<T>& graph, std::span<const std::in
                                         const DecoderOffsets& offsets, Memory memory, Trace<T>* trace) const {
   const PackedOffsets packed = offsets.target;
   graph.set_rows(packed);
+  const auto at = positions(graph, target_in, packed, PositionTable::Stack::decoder);
   ResidualStream<T> stream =
-      decoder_norms_.start(graph, (*target_embedding_)(graph, target_in, positions(graph, packed), packed.longest()));
+      decoder_norms_.start(graph, (*target_embedding_)(graph, target_in, at, packed.longest() + 1));
   const StackPositions<T> shared = decoder_positions_->shared(graph, packed.longest());
   for (const DecoderLayer& layer : decoder_layers_) {
     const InferenceScope scope(graph);
@@ -191,6 +213,7 @@ std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std:
   std::vector<PositionTable> out;
   // Both stacks add the same vectors to the embeddings of tokens, unless the encoder reads something else.
   target_embedding_->add_tables(graph, source_embedding_->weight() ? both : decoder, positions, out);
+  if (config_.word_positions) out.back().term = PositionTable::Term::word;
   // Rotations are the same in both stacks, which other terms are not.
   const bool same = config_.positions == PositionEncoding::rotary && config_.decoder_attends();
   encoder_positions_->add_tables(graph, same ? both : encoder, positions, out);
@@ -240,10 +263,15 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
       graph.arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
   std::int32_t length = 0;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
-    at[static_cast<std::int64_t>(r)] = lengths[r] - 1;
+    std::int32_t& position = at[static_cast<std::int64_t>(r)];
+    position = lengths[r] - 1;
+    if (config_.word_positions) {
+      position = cache.count_before(r) + (target_word_ends_.contains(tokens[r]) ? 1 : 0);
+      cache.set_count(r, position);
+    }
     length = std::max(length, lengths[r]);
   }
-  ResidualStream<T> stream = decoder_norms_.start(graph, (*target_embedding_)(graph, tokens, at.span(), length));
+  ResidualStream<T> stream = decoder_norms_.start(graph, (*target_embedding_)(graph, tokens, at.span(), length + 1));
   const StackPositions<T> shared = decoder_positions_->shared(graph, length);
   for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, shared, cache);
   return stream.input;

@@ -10,6 +10,7 @@
 #include "heed/model/transformer_layers.h"
 #include "heed/nn/length_predictor.h"
 #include "heed/nn/token_embedding.h"
+#include "heed/text/strings/piece_set.h"
 
 namespace heed {
 
@@ -91,10 +92,12 @@ class Transformer : public Model<T> {
                           Memory memory, Trace<T>* trace) const;
   template <class Layer>
   void add_layers(std::vector<Layer>& layers, NormChain& norms, int depth);
-  std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
+  std::span<const std::int32_t> positions(Graph<T>& graph, std::span<const std::int32_t> ids, PackedOffsets packed,
+                                          PositionTable::Stack stack) const;
   Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
   std::unique_ptr<TokenEmbedding<T>> source_embedding_, target_embedding_;
+  PieceSet source_word_ends_, target_word_ends_;  // where tokens have the numbers of words
   std::optional<SelfAttentionPositions> encoder_positions_, decoder_positions_;
   NormChain encoder_norms_, decoder_norms_;
   std::vector<EncoderLayer> encoder_layers_;

@@ -52,6 +52,14 @@ void TransformerConfig::validate() const {
   if (is_sinusoidal(positions) && dim_emb % 2 != 0)
     throw UsageError("--dim-emb " + number(dim_emb) + " is odd: sinusoidal positions need an even width");
   check_tied_embeddings(tied_embeddings, *this);
+  if (word_positions && (is_sinusoidal(positions) || positions == PositionEncoding::learned))
+    throw UsageError(
+        "--transformer-word-positions takes the place of positions that are added to the embeddings: "
+        "give --transformer-positions rotary, relative, t5, alibi or none");
+  if (word_positions && is_parallel())
+    throw UsageError(
+        "--transformer-word-positions: needs a decoder that writes one token after the other, so that the "
+        "words before a token are known");
   if (fixed_length > 0 && positions == PositionEncoding::learned && fixed_length > max_positions)
     throw UsageError("--fixed-length " + number(fixed_length) + " is more than --max-positions " +
                      number(max_positions));

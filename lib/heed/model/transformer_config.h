@@ -84,6 +84,13 @@ struct TransformerConfig : VocabularySizes {
   /// Number of learned positions, and thus the largest length of a sentence in tokens. Sinusoidal positions have no
   /// limit.
   int max_positions = 1024;
+  /// Whether the sinusoid of the number of words before a token is added to the token's embedding: to a source token,
+  /// the number of words that ended before it; to a target token that the decoder reads, the number of words that have
+  /// ended with it. The next target word then has the number of its source word where both texts have the same words,
+  /// as a sentence and its tree have. Needs positions within self-attention, or none.
+  bool word_positions = false;
+  /// word_positions: the pieces of each vocabulary that end a word, as PieceSet::text() writes them.
+  std::string source_word_ends, target_word_ends;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
   AttentionScoring attention = AttentionScoring::dot;  ///< how attention scores queries and keys
@@ -127,6 +134,9 @@ struct TransformerConfig : VocabularySizes {
     visit(ffn_activation, {.name = "transformer-ffn-activation",
                            .help = "activation function, or gated linear unit, of the feed-forward layer"});
     visit(positions, {.name = "transformer-positions", .help = "position encoding"});
+    visit(word_positions, {.name = "transformer-word-positions",
+                           .help = "also tell encoder and decoder how many words there are before each token",
+                           .later = true});
     visit(max_positions, {.name = "max-positions",
                           .help = "number of learned positions; no sentence may be longer",
                           .value = "N",
@@ -188,6 +198,8 @@ struct TransformerConfig : VocabularySizes {
     visit.section("Model");
     VocabularySizes::fields(visit);
     option_fields(visit);
+    visit(source_word_ends, {.name = "source-word-ends", .help = "source pieces that end a word", .later = true});
+    visit(target_word_ends, {.name = "target-word-ends", .help = "target pieces that end a word", .later = true});
     visit(norm_epsilon, {.name = "norm-epsilon",
                          .help = "added to the variance (or mean square) in normalisation",
                          .min = 0,

@@ -16,11 +16,12 @@ namespace heed {
 ///                                 components 2i and 2i + 1 of the queries and keys of a head are rotated
 ///   relative_key, relative_value  distance x component: the vector that is added to the keys or values of a head
 ///   alibi, t5                     head x distance: the number that is added to the logit
+///   word                          position x component: the same, where the position is a number of words
 /// Positions and components are counted from 0, heads from 1. A distance is the position of the key minus the position
 /// of the query.
 struct PositionTable {
   enum class Stack { encoder, decoder, both };
-  enum class Term { sinusoid, learned, rotary, relative_key, relative_value, alibi, t5 };
+  enum class Term { sinusoid, word, learned, rotary, relative_key, relative_value, alibi, t5 };
 
   Stack stack = Stack::both;
   Term term = Term::sinusoid;

@@ -2,14 +2,32 @@
 
 namespace heed {
 
-ModelConfig ModelOptions::resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const {
+namespace {
+
+std::string word_ends(const TextModel& text, const char* side) {
+  const std::optional<PieceSet> ends = text.word_ends();
+  if (!ends)
+    throw UsageError(std::string("--transformer-word-positions: the pieces of the ") + side +
+                     " vocabulary do not tell where a word ends (build-vocab --type bpe and --type words make pieces "
+                     "that do)");
+  return ends->text();
+}
+
+}  // namespace
+
+ModelConfig ModelOptions::resolve(const TextModel& source, const TextModel& target) const {
   ModelConfig out = config;
   std::visit(
       [&](auto& chosen) {
-        chosen.source_vocabulary = source_vocabulary;
-        chosen.target_vocabulary = target_vocabulary;
+        chosen.source_vocabulary = source.size();
+        chosen.target_vocabulary = target.size();
         if constexpr (requires { chosen.tied_embeddings; })
           if (tied_embeddings_all) chosen.tied_embeddings = TiedEmbeddings::all;
+        if constexpr (requires { chosen.word_positions; })
+          if (chosen.word_positions) {
+            chosen.source_word_ends = word_ends(source, "source");
+            chosen.target_word_ends = word_ends(target, "target");
+          }
       },
       out);
   validate(out);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/model/model_config.h"
+#include "heed/text/text_model.h"
 
 namespace heed {
 
@@ -23,9 +24,9 @@ struct ModelOptions {
     visit(tied_embeddings_all, {.name = "tied-embeddings-all", .help = "the same as --tied-embeddings all"});
   }
 
-  /// Returns the complete config of the model. The arguments are the numbers of pieces (subwords) in the vocabularies.
-  /// Throws UsageError if validate() refuses the config.
-  ModelConfig resolve(std::int64_t source_vocabulary, std::int64_t target_vocabulary) const;
+  /// Returns the complete config of a model of these texts. Throws UsageError if validate() refuses the config, or the
+  /// texts do not suit it.
+  ModelConfig resolve(const TextModel& source, const TextModel& target) const;
 };
 
 }  // namespace heed

@@ -22,6 +22,7 @@ template <>
 struct EnumNames<PositionTable::Term> {
   using enum PositionTable::Term;
   static constexpr std::pair<PositionTable::Term, std::string_view> values[] = {{sinusoid, "sinusoid"},
+                                                                                {word, "word"},
                                                                                 {learned, "learned"},
                                                                                 {rotary, "rotary"},
                                                                                 {relative_key, "relative_key"},
@@ -42,6 +43,8 @@ TermText text_of(PositionTable::Term term) {
   switch (term) {
     case sinusoid:
       return {"sinusoidal positions", "added to the embedding"};
+    case word:
+      return {"numbers of words", "added to the embedding"};
     case learned:
       return {"learned positions", "added to the embedding"};
     case rotary:

@@ -47,8 +47,8 @@ struct TrainOptions {
                   .value = "FILE"});
     visit(guided_alignment,
           {.name = "guided-alignment",
-           .help = "word alignment of each pair (0-0 1-2), which the cross-attention is to learn, too",
-           .value = "FILE"});
+           .help = "word alignment of each pair (0-0 1-2) that the cross-attention is to learn, too; leaves: of trees",
+           .value = "FILE|leaves"});
     visit(valid_sets, {.name = "valid-sets",
                        .help = "parallel text to validate on; a single file is read as TSV, or as trees with --trees",
                        .value = "SRC TGT"});

@@ -83,7 +83,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       pool_(thread_count(options.threads)),
       source_(source_text()),
       target_(target_text(in)),
-      config_(options.model_options.resolve(source_.size(), target_.size())),
+      config_(options.model_options.resolve(source_, target_)),
       optimizer_options_(options.optimizer),
       precision_(resolve(options.batch.precision)) {
   if (options.batch.shuffle_window)
@@ -107,7 +107,13 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
     if (last_cross_attention(*make_model<float>(config_)) < 0)
       throw UsageError("--guided-alignment: --task " + std::string(architecture(config_)) +
                        " has no attention to guide (rnn-attention and the Transformers have some)");
-    alignments_.emplace(options.guided_alignment);
+    if (links_to_leaves()) {
+      if (target_.steps().mode != TokenMode::trees)
+        throw UsageError(
+            "--guided-alignment leaves: the targets are no trees (for a file of this name, give ./leaves)");
+    } else {
+      alignments_.emplace(options.guided_alignment);
+    }
   }
 }
 
@@ -187,13 +193,9 @@ void TrainSession::check_trees() const {
 void TrainSession::check_sampling() const {
   const bool dropout = options_.batch.bpe_dropout.has_value(), alpha = options_.batch.sample_alpha.has_value();
   if (!dropout && !alpha) return;
-  const char* const option = dropout ? "--bpe-dropout" : "--sample-alpha";
   if (dropout && alpha)
     throw UsageError(
         "--bpe-dropout and --sample-alpha exclude each other: one is for BPE, the other for unigram models");
-  if (!options_.guided_alignment.empty())
-    throw UsageError(std::string(option) +
-                     ": has no use with --guided-alignment, whose links are between fixed pieces");
   for (std::size_t i = 0; i < options_.vocabularies.size(); ++i) {
     const TextModel& model = i == 0 ? source_ : target_;
     if (model.steps().mode == TokenMode::trees) continue;  // the labels of trees stay whole
@@ -214,7 +216,8 @@ void TrainSession::read_texts() {
                               .source = source_,
                               .target = target_,
                               .options = encode,
-                              .alignments = alignments_ ? &*alignments_ : nullptr},
+                              .alignments = alignments_ ? &*alignments_ : nullptr,
+                              .links_to_leaves = links_to_leaves()},
                              pool_, log_, report_, *corpus_, ranks_);
   reader_.reset();
   alignments_.reset();

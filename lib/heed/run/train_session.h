@@ -84,6 +84,8 @@ class TrainSession {
   const Examples& examples() const;
   ExampleWindows& windows();
   std::vector<std::string> training_files() const;
+  /// Returns whether the alignments are those of trees with their words.
+  bool links_to_leaves() const { return options_.guided_alignment == "leaves"; }
   void read_images();
   void take_rates_from(TrainingState& state);
   void set_rates();

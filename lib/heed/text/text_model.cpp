@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "heed/text/bpe/bpe.h"
+#include "heed/text/trees/linear_tree.h"
 
 namespace heed {
 namespace {
@@ -143,6 +144,22 @@ std::vector<int> TextModel::words_of(std::span<const std::int32_t> ids) const {
   std::vector<int> out;
   std::size_t next = 0;
   for (const std::int32_t id : ids) out.push_back(id >= kReservedIds || id == kUnknownId ? words[next++] : -1);
+  return out;
+}
+
+std::optional<PieceSet> TextModel::word_ends() const {
+  const bool trees = steps().mode == TokenMode::trees;
+  const SubwordType type = subwords().type();
+  if (!trees && type != SubwordType::bpe && type != SubwordType::words) return {};
+  PieceSet out(size());
+  if (!trees) out.add(kUnknownId);
+  for (std::int32_t id = kReservedIds; id < size(); ++id) {
+    const std::string_view piece = vocabulary().piece(id);
+    // The words of two equal pieces are two words where the first one ends its word.
+    const bool ends =
+        trees ? kind_of_linear_token(piece) == LinearTreeToken::word : subwords().words_of({piece, piece}).back() == 1;
+    if (ends) out.add(id);
+  }
   return out;
 }
 

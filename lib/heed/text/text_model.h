@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "heed/config/fields.h"
 #include "heed/text/steps.h"
+#include "heed/text/strings/piece_set.h"
 #include "heed/text/strings/vocabulary.h"
 #include "heed/text/subwords.h"
 
@@ -103,6 +105,11 @@ class TextModel {
   /// Returns, for each id, the index of the token that contains the id's piece, or -1 for `<pad>`, `<s>` and `</s>`. A
   /// word alignment is made from an alignment of pieces with these indices.
   std::vector<int> words_of(std::span<const std::int32_t> ids) const;
+
+  /// Returns the pieces that end a word, so that the words of a sentence can be counted by its ids alone: in linear
+  /// trees the parts of speech, in other texts the last pieces of tokens; `<unk>` counts as a token. Returns nothing
+  /// where a piece does not tell whether it ends a token: only the pieces of BPE and whole words do.
+  std::optional<PieceSet> word_ends() const;
 
   /// Applies the text steps to the raw line `raw` and returns the tokens, separated by single spaces.
   std::string tokens_of(std::string_view raw) const;
