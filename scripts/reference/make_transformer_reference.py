@@ -33,10 +33,16 @@ CASES = {
                             alignment_weight=0.7),
     "rms swiglu": dict(norm="post", positions="sinusoidal", activation="swiglu", tied="all", output_bias=False,
                      normalization="rms"),
-    # The sinusoids of the number of words before a token; the ids that end a word.
-    "words rotary": dict(norm="pre", positions="rotary", activation="relu", tied="all", output_bias=False, word_ends=[4, 6, 9]),
-    "words average": dict(norm="post", positions="none", activation="relu", tied="decoder", output_bias=True, autoreg="average",
-                          word_ends=[5, 6, 8, 9]),
+    # The decoder reads the source word that is the next to be written, and the embeddings tell the number of words before a
+    # token. word_ends: the ids that end a word.
+    "next word": dict(norm="pre", positions="sinusoidal", activation="relu", tied="all", output_bias=False, word_ends=[4, 6, 9],
+                      next_word=True),
+    "next word average": dict(norm="post", positions="learned", activation="relu", tied="decoder", output_bias=True, autoreg="average",
+                              word_ends=[5, 6, 8, 9], next_word=True),
+    "word positions": dict(norm="post", positions="none", activation="relu", tied="all", output_bias=False, word_ends=[5, 6, 8, 9],
+                           word_positions=True),
+    "next word and positions": dict(norm="pre", positions="rotary", activation="relu", tied="all", output_bias=False, word_ends=[4, 6, 9],
+                                    next_word=True, word_positions=True),
     # Decoders that predict all positions at once. The file says which tokens are masked.
     "parallel": dict(norm="post", positions="sinusoidal", activation="relu", tied="all", output_bias=False, autoreg="none", length_range=2),
     "parallel t5 mix": dict(norm="pre", positions="t5", activation="relu", tied="decoder", output_bias=True, autoreg="none", length_range=5,
@@ -143,6 +149,8 @@ def parameter_names(case):
             names.append((f"{p}/bias", (D,)))
 
     for side in ("encoder", "decoder"):
+        if side == "decoder" and "next_word" in case:
+            names.append(("decoder/next_word/weight", (D, D)))
         for i in range(LAYERS):
             if owner(case, i) != i:
                 continue
@@ -277,12 +285,15 @@ def run(case):
     def sublayer(x, p, f):
         return x + f(norm(x, p)) if pre else norm(x + f(x), p)
 
+    def words_before(ids, itself):
+        """Returns the number of words that have ended before each id, or with it."""
+        ends = [id in case["word_ends"] for id in ids]
+        return [sum(ends[: i + itself]) for i in range(len(ids))]
+
     def embed(ids, name, stack):
         table = w["positions/weight"][:len(ids)] if case["positions"] == "learned" else positions_table(case["positions"], len(ids))
-        if "word_ends" in case:
-            ended = [id in case["word_ends"] for id in ids]
-            words = [sum(ended[: i + (stack == "decoder")]) for i in range(len(ids))]
-            table = table + positions_table("sinusoidal", len(ids) + 1)[words]
+        if "word_positions" in case:
+            table = table + positions_table("sinusoidal", len(ids) + 1)[words_before(ids, stack == "decoder")]
         return w[f"embeddings/{name}/weight"][torch.tensor(ids)] * math.sqrt(D) + table
 
     source_name, target_name = ("shared", "shared") if case["tied"] == "all" else ("source", "target")
@@ -309,6 +320,12 @@ def run(case):
 
         def decode(t, guided):
             x = embed(t, target_name, "decoder")
+            if "next_word" in case:
+                # A word begins at the first piece, and where a word has ended; behind the words is </s>.
+                before = words_before(s[:-1], False)
+                starts = [i for i in range(len(before)) if i == 0 or before[i] > before[i - 1]]
+                rows = [starts[n] if n < len(starts) else len(s) - 1 for n in words_before(t, True)]
+                x = x + outputs[-1][rows] @ w["decoder/next_word/weight"].T
             for i in range(LAYERS):
                 p = f"decoder/layers/{owner(case, i)}"
                 x = sublayer(x, f"{p}/{autoreg}_norm", lambda y: autoregress(y, p))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iomanip>
 #include <limits>
 #include <sstream>
@@ -405,14 +406,18 @@ TEST_CASE("checkpoint: a file whose weights are not numbers is none") {
   CHECK(message(path) == path + ": /parameters/embeddings/shared/weight holds numbers that are not finite");
 }
 
-/// Creates a checkpoint file with all attributes and text models, but without parameters.
-h5::File without_parameters(const std::string& path, const Checkpoint& checkpoint) {
+/// Creates a checkpoint file with all attributes and text models, but without parameters. `change` may change the
+/// config before.
+h5::File without_parameters(
+    const std::string& path, const Checkpoint& checkpoint,
+    const std::function<void(TransformerConfig&)>& change = [](TransformerConfig&) {}) {
   h5::File file = h5::File::create(path, path);
   file.write_attribute("/", "format", std::string("heed-checkpoint"));
   file.write_attribute("/", "format_version", std::int64_t{1});
   file.write_attribute("/", "task", std::string("transformer"));
   file.make_group("/config");
   TransformerConfig config = std::get<TransformerConfig>(checkpoint.model->config());
+  change(config);
   const FieldList fields = FieldList::of(config);
   for (const Field& field : fields.all()) file.write_attribute("/config", attribute_name(field.info.name), field.get());
   write_text_models(file, checkpoint.source, checkpoint.target);
@@ -433,6 +438,18 @@ TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in 
   CHECK(contains(said, "\n  wrong shape: embeddings/shared/weight is [4, 3], the config says [7, 8]"));
   CHECK(contains(said, "\n  missing: encoder/layers/0/self_attention/query/weight"));
   CHECK(contains(said, "\n  not part of the model: bonus/weight"));
+}
+
+TEST_CASE("checkpoint: a config that contradicts itself is an error that names the file") {
+  const Folder folder;
+  const std::string path = folder.file("m.h5");
+  without_parameters(path, make_checkpoint(), [](TransformerConfig& config) { config.heads = 3; }).close();
+  CHECK(message(path).starts_with(path + ": /config: --dim-emb 8 is not a multiple of --transformer-heads 3"));
+  without_parameters(path, make_checkpoint(), [](TransformerConfig& config) {
+    config.next_word = true;
+    config.source_word_ends = config.target_word_ends = "f";
+  }).close();
+  CHECK(message(path) == path + ": /config: a set of pieces has 1 digits, but the vocabulary has 7 pieces");
 }
 
 TEST_CASE("checkpoint: a file that claims more than it holds is an error before memory is taken") {

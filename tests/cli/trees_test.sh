@@ -64,20 +64,31 @@ expect 0 '-0.*' '' bash -c "head -1 dev.words | '$translate' -m parser.h5 --scor
 expect 0 $'\n(TOP *' 'translate: warning: standard input:1: a line of more than 3 pieces, left empty; *' \
   bash -c "printf 'a a a a a\na dog\n' | '$translate' -m parser.h5 --max-length 3"
 
-# A parser that knows how many words are written, and learns which word is the next: better trees from fewer epochs.
+# A parser that knows which word is the next to be written: better trees from fewer epochs.
 "$build_vocab" -q --type bpe --merges 12 --mode leaves train.trees -o pieces.vocab || fail "build-vocab --type bpe --mode leaves"
-counting=(-v pieces.vocab "${options[@]:2}" --transformer-positions rotary --transformer-word-positions --guided-alignment leaves
-  --guided-alignment-weight 0.5 --bpe-dropout 0.1)
+counting=(-v pieces.vocab "${options[@]:2}" --transformer-next-word --transformer-positions rotary --transformer-word-positions
+  --bpe-dropout 0.1)
 "$train" --trees train.trees -m counts.h5 "${counting[@]}" --after 10e || fail "train: exit $?"
 for search in '-b 1' '-b 4 -j 2' '-b 4 --mini-batch 1' '-b 3 --precision int8'; do
   # shellcheck disable=SC2086
   expect 0 '' '' "$translate" -m counts.h5 -q $search -i dev.words -o parsed
   "$tokenize" --mode leaves -i parsed | cmp -s - dev.words || fail "translate $search: the words of the trees are not those of the sentences"
   f1=$("$bleu" dev.trees -m evalb --evalb-gold-tags -b -i parsed)
-  awk "BEGIN { exit !($f1 > 90) }" || fail "translate $search: F1 $f1 after 10 epochs with word positions"
+  awk "BEGIN { exit !($f1 > 90) }" || fail "translate $search: F1 $f1 after 10 epochs with the next word"
 done
 expect 0 $'stack\tterm\tlayer\tposition\tcomponent\tvalue\nboth\tword\t0\t0\t0\t0.000000\n*rotary*' '' \
   "$HEED_BIN/inspect-attention" -m counts.h5 --kind positions -f tsv
+
+# The attention of a parser without this knowledge learns which word comes next.
+"$train" --trees train.trees -m guided.h5 "${options[@]}" --guided-alignment leaves --guided-alignment-weight 0.5 --after 12e || fail "train: exit $?"
+head -n 20 dev.words >s
+head -n 20 dev.trees >t
+agreement() {
+  "$HEED_BIN/inspect-attention" -q -m "$1" -i s -t t -f pharaoh | tr ' ' '\n' >links
+  "$tokenize" --mode trees -i t | awk '{ n = 0; for (i = 1; i <= NF; ++i) { print n "-" i - 1; n += $i !~ /^[()]/ } }' >gold
+  paste links gold | awk '{ same += $1 == $2 } END { print int(100 * same / NR) }'
+}
+[ "$(agreement guided.h5)" -ge "$(($(agreement parser.h5) + 10))" ] || fail "guided: $(agreement guided.h5) % of the links, else $(agreement parser.h5) %"
 
 # inspect-attention shows the attention of the same trees.
 "$HEED_BIN/inspect-attention" -m parser.h5 --beam-size 4 -i odd --lines 1 --format jsonl -q >seen.json || fail "inspect-attention: exit $?"
@@ -118,9 +129,11 @@ expect 2 '' 'train: --guided-alignment leaves: the targets are no trees (for a f
   "$train" -t dev.words dev.words -v words.vocab -m x.h5 --guided-alignment leaves
 expect 2 '' 'train: --transformer-word-positions takes the place of positions that are added to the embeddings: give *' \
   "$train" --trees dev.trees -v words.vocab trees.vocab -m x.h5 --transformer-word-positions
+"$build_vocab" -q --type unigram -s 36 --mode words dev.words -o unigram.vocab || fail "build-vocab --type unigram"
+expect 2 '' 'train: --transformer-next-word: the pieces of the source vocabulary do not tell where a word ends (*)' \
+  "$train" --trees dev.trees -v unigram.vocab trees.vocab -m x.h5 --transformer-next-word
 expect 2 '' 'train: --transformer-word-positions: needs a decoder that writes one token after the other, *' \
   "$train" -t dev.words dev.words -v words.vocab -m x.h5 --task nat --transformer-positions rotary --transformer-word-positions
-"$build_vocab" -q --type unigram -s 60 --mode words dev.words -o unigram.vocab || fail "build-vocab --type unigram"
 expect 2 '' 'train: --transformer-word-positions: the pieces of the source vocabulary do not tell where a word ends (*)' \
   "$train" --trees dev.trees -v unigram.vocab trees.vocab -m x.h5 --transformer-positions none --transformer-word-positions
 expect 2 '' 'translate: --no-repeat-ngram-size: parser.h5 writes trees, which this option may break' \

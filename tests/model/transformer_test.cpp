@@ -32,7 +32,8 @@ TransformerConfig config_of_case(const json& c) {
   config.fixed_length = c.value("fixed_length", 0);
   if (c.contains("tied_layers")) config.tied_layers = c["tied_layers"].get<std::vector<int>>();
   if (c.contains("word_ends")) {
-    config.word_positions = true;
+    config.next_word = c.value("next_word", false);
+    config.word_positions = c.value("word_positions", false);
     PieceSet ends(config.source_vocabulary);
     for (const std::int32_t id : c["word_ends"]) ends.add(id);
     config.source_word_ends = config.target_word_ends = ends.text();

@@ -128,7 +128,11 @@ ModelConfig read_config(const h5::File& file) {
     if (!fields.find(option_name(attribute)))
       throw Error(Position{file.path()},
                   "/config has an unknown attribute '" + attribute + "' (made by a newer heed?)");
-  validate(*config);
+  try {
+    validate(*config);
+  } catch (const Error& error) {
+    throw Error(Position{file.path()}, std::string("/config: ") + error.what());
+  }
   return *std::move(config);
 }
 

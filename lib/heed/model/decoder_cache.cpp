@@ -91,6 +91,21 @@ void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
   for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
 }
 
+template <class T>
+void DecoderCache<T>::set_words(Tensor<T> vectors, std::span<const std::int32_t> words) {
+  word_vectors_.assign(vectors.data(), vectors.data() + vectors.size());
+  words_.assign(words.begin(), words.end());
+}
+
+template <class T>
+void DecoderCache<T>::add_word(std::size_t r, T* to) const {
+  const int sentence = sentences_[r];
+  const std::int32_t word = std::min(counts_[slot_of(r, lengths_[r] - 1)], source().length(sentence) - 1);
+  const auto row = static_cast<std::size_t>(words_[static_cast<std::size_t>(source().begin(sentence) + word)]);
+  const T* const from = word_vectors_.data() + row * static_cast<std::size_t>(width_);
+  for (std::int64_t i = 0; i < width_; ++i) to[i] += from[i];
+}
+
 /// Doubles the number of columns of the table slots_ and keeps the contents of all rows. The table has one row for each
 /// hypothesis and capacity() columns, one for each position of the hypothesis.
 template <class T>

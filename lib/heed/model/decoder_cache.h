@@ -74,6 +74,10 @@ class DecoderCache {
   /// each row is the key of a source token and, after the key, the value.
   void set_memory(int layer, Tensor<T> kv);
 
+  /// Stores the vectors of source words that the decoder adds to its input, [S, D]; words[begin + w] is the row of word
+  /// number w of a source, whose first token is `begin`, as in EncoderOutput::words.
+  void set_words(Tensor<T> vectors, std::span<const std::int32_t> words);
+
   /// Starts a decoding step: adds one position (token) to each row (hypothesis), and reserves a slot in the pool for
   /// the keys and values of the new position. lengths() includes the new position from now on; the caller must then
   /// call append() for each layer to fill the slots.
@@ -103,6 +107,9 @@ class DecoderCache {
   /// Returns the count at the position before the last one of row r, or 0 where there is none. The position may be the
   /// last one of an earlier row, so that the rows must be counted in their order.
   std::int32_t count_before(std::size_t r) const { return lengths_[r] > 1 ? counts_[slot_of(r, lengths_[r] - 2)] : 0; }
+
+  /// Adds the vector of the source word whose number is the count at the last position of row r to `to` [D].
+  void add_word(std::size_t r, T* to) const;
 
   int rows() const { return static_cast<int>(lengths_.size()); }
   /// Returns, for each of the R rows (hypotheses), the number of positions (tokens), [R].
@@ -186,6 +193,8 @@ class DecoderCache {
   Pages pool_, memory_;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
   std::vector<std::int32_t> counts_;  // for each slot of the pool
+  std::vector<T> word_vectors_;       // [S, D]
+  std::vector<std::int32_t> words_;   // [S]
   std::vector<StateStep<T>> states_;
   // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
   std::vector<bool> used_;

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "heed/base/error.h"
+#include "heed/ops/arithmetic.h"
+#include "heed/ops/parts.h"
 
 namespace heed {
 namespace {
@@ -14,6 +16,11 @@ Variable<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
   const Tensor<T> copy = graph.arena().template tensor<T>(x.shape());
   std::copy_n(x.value.data(), x.value.size(), copy.data());
   return graph.input(copy);
+}
+
+/// Returns 1 if the piece ends a word, otherwise 0.
+std::int32_t ends_word(const PieceSet& ends, std::int32_t piece) {
+  return ends.contains(piece) ? 1 : 0;
 }
 
 }  // namespace
@@ -39,8 +46,8 @@ Transformer<T>::Transformer(const TransformerConfig& c, const ModelConfig& whole
     positions = layout_.add("positions/weight", {c.max_positions, c.dim_emb}, normal);
   else if (is_sinusoidal(c.positions))
     sinusoids = std::make_shared<SinusoidTable<T>>(c.positions, c.dim_emb);
-  if (c.word_positions) {
-    sinusoids = std::make_shared<SinusoidTable<T>>(PositionEncoding::interleaved, c.dim_emb);
+  if (c.word_positions) sinusoids = std::make_shared<SinusoidTable<T>>(PositionEncoding::interleaved, c.dim_emb);
+  if (c.counts_words()) {
     source_word_ends_ = PieceSet::parse(c.source_word_ends, c.source_vocabulary);
     target_word_ends_ = PieceSet::parse(c.target_word_ends, c.target_vocabulary);
   }
@@ -51,6 +58,11 @@ Transformer<T>::Transformer(const TransformerConfig& c, const ModelConfig& whole
   decoder_positions_.emplace(layout_, "decoder", c.decoder_attends() ? c.positions : PositionEncoding::none, c.dim_emb,
                              c.heads, !c.is_parallel());
   add_layers(encoder_layers_, encoder_norms_, c.enc_depth);
+  if (c.next_word)
+    next_word_ = {.weight = layout_.add("decoder/next_word/weight", {c.dim_emb, c.dim_emb}, Initialiser::xavier()),
+                  .outputs = c.dim_emb,
+                  .inputs = c.dim_emb,
+                  .side = TokenSide::source};
   add_layers(decoder_layers_, decoder_norms_, c.dec_depth);
   if (c.norm == NormPlacement::pre) {
     encoder_norms_.add(layout_, "encoder/norm");
@@ -79,32 +91,45 @@ void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, in
   }
 }
 
-/// Returns the position of each token in the token's sequence, counted from 0, or the number of words before it: an
-/// array of N elements for N tokens, in the arena of the graph, all below the length of the longest sequence plus 1.
-/// `stack` is the one that reads the tokens. Throws Error if a sequence is longer than the number of learned positions;
-/// sinusoidal positions have no limit.
+/// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
+/// the arena of the graph. Throws Error if a sequence is longer than the number of learned positions; sinusoidal
+/// positions have no limit.
 template <class T>
-std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, std::span<const std::int32_t> ids,
-                                                        PackedOffsets packed, PositionTable::Stack stack) const {
+std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {
   const int length = packed.longest();
   if (config_.positions == PositionEncoding::learned && length > config_.max_positions)
     throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
                 std::to_string(config_.max_positions) + " learned positions (cut it with --max-length)");
   const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  for (int b = 0; b < packed.sequences(); ++b)
+    for (int t = 0; t < packed.length(b); ++t) out[packed.begin(b) + t] = t;
+  return out.span();
+}
+
+/// Returns the number of words that have ended before each source token, [S].
+template <class T>
+std::span<const std::int32_t> Transformer<T>::source_words(Graph<T>& graph, std::span<const std::int32_t> ids,
+                                                           PackedOffsets packed) const {
+  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
   for (int b = 0; b < packed.sequences(); ++b) {
     std::int32_t words = 0;
-    for (int t = 0; t < packed.length(b); ++t) {
-      const std::int32_t at = packed.begin(b) + t, id = ids[static_cast<std::size_t>(at)];
-      if (!config_.word_positions) {
-        out[at] = t;
-      } else if (stack == PositionTable::Stack::encoder) {
-        out[at] = words;
-        words += source_word_ends_.contains(id) ? 1 : 0;
-      } else {
-        words += target_word_ends_.contains(id) ? 1 : 0;
-        out[at] = words;
-      }
+    for (int t = packed.begin(b); t < packed.begin(b) + packed.length(b); ++t) {
+      out[t] = words;
+      words += ends_word(source_word_ends_, ids[static_cast<std::size_t>(t)]);
     }
+  }
+  return out.span();
+}
+
+/// Returns the number of words that have ended when each target token has been read, [N].
+template <class T>
+std::span<const std::int32_t> Transformer<T>::target_words(Graph<T>& graph, std::span<const std::int32_t> ids,
+                                                           PackedOffsets packed) const {
+  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  for (int b = 0; b < packed.sequences(); ++b) {
+    std::int32_t words = 0;
+    for (int t = packed.begin(b); t < packed.begin(b) + packed.length(b); ++t)
+      out[t] = words += ends_word(target_word_ends_, ids[static_cast<std::size_t>(t)]);
   }
   return out.span();
 }
@@ -113,8 +138,35 @@ template <class T>
 typename Transformer<T>::SourceTokens Transformer<T>::embed_source(Graph<T>& graph, const PackedIds& source) const {
   const PackedOffsets packed = source.packed();
   graph.set_rows(packed);
-  const auto at = positions(graph, source.ids, packed, PositionTable::Stack::encoder);
+  const auto at = config_.word_positions ? source_words(graph, source.ids, packed) : positions(graph, packed);
   return {(*source_embedding_)(graph, source.ids, at, packed.longest()), packed};
+}
+
+/// Returns EncoderOutput::words: the rows of the first pieces of the words.
+template <class T>
+std::span<const std::int32_t> Transformer<T>::first_pieces(Graph<T>& graph, const PackedIds& source) const {
+  const PackedOffsets packed = source.packed();
+  const std::span<const std::int32_t> words = source_words(graph, source.ids, packed);
+  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  for (int b = 0; b < packed.sequences(); ++b) {
+    const std::int32_t begin = packed.begin(b), last = begin + packed.length(b) - 1;
+    std::fill(out.data() + begin, out.data() + last + 1, last);
+    for (std::int32_t row = last; row-- > begin;) out[begin + words[static_cast<std::size_t>(row)]] = row;
+  }
+  return out.span();
+}
+
+/// Returns for each target token the vector of the source word that is the next to be written when the token has been
+/// read, [N, D].
+template <class T>
+Variable<T> Transformer<T>::next_words(Graph<T>& graph, const EncoderOutput<T>& encoded,
+                                       std::span<const std::int32_t> target_in, PackedOffsets target) const {
+  const std::span<const std::int32_t> words = target_words(graph, target_in, target);
+  const Tensor<std::int32_t> rows = graph.arena().template tensor<std::int32_t>({target.tokens()});
+  for (int b = 0; b < target.sequences(); ++b)
+    for (int t = target.begin(b); t < target.begin(b) + target.length(b); ++t)
+      rows[t] = encoded.row_of_word(b, words[static_cast<std::size_t>(t)]);
+  return gather_rows<T>(graph, (*next_word_)(graph, encoded.last), rows.span());
 }
 
 template <class T>
@@ -131,18 +183,21 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
     encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
     if (keeps) outputs[static_cast<std::int64_t>(i)] = graph.recording() ? stream.input : copy_of(graph, stream.input);
   }
-  return {stream.input, packed, outputs.span()};
+  return {stream.input, packed, outputs.span(),
+          next_word_ ? first_pieces(graph, source) : std::span<const std::int32_t>()};
 }
 
 template <class T>
 template <class Memory>
 Variable<T> Transformer<T>::run_decoder(Graph<T>& graph, std::span<const std::int32_t> target_in,
-                                        const DecoderOffsets& offsets, Memory memory, Trace<T>* trace) const {
+                                        const DecoderOffsets& offsets, const Variable<T>& next_words, Memory memory,
+                                        Trace<T>* trace) const {
   const PackedOffsets packed = offsets.target;
   graph.set_rows(packed);
-  const auto at = positions(graph, target_in, packed, PositionTable::Stack::decoder);
-  ResidualStream<T> stream =
-      decoder_norms_.start(graph, (*target_embedding_)(graph, target_in, at, packed.longest() + 1));
+  const auto at = config_.word_positions ? target_words(graph, target_in, packed) : positions(graph, packed);
+  Variable<T> input = (*target_embedding_)(graph, target_in, at, packed.longest() + 1);
+  if (next_words) input = add(graph, input, next_words);
+  ResidualStream<T> stream = decoder_norms_.start(graph, input);
   const StackPositions<T> shared = decoder_positions_->shared(graph, packed.longest());
   for (const DecoderLayer& layer : decoder_layers_) {
     const InferenceScope scope(graph);
@@ -156,7 +211,8 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& enco
                                    std::span<const std::int32_t> target_in, const DecoderOffsets& offsets,
                                    Trace<T>* trace) const {
   const auto memory = [&](const DecoderLayer& layer) { return layer.project_memory(graph, encoded); };
-  return run_decoder(graph, target_in, offsets, memory, trace);
+  const Variable<T> words = next_word_ ? next_words(graph, encoded, target_in, offsets.target) : Variable<T>();
+  return run_decoder(graph, target_in, offsets, words, memory, trace);
 }
 
 template <class T>
@@ -178,7 +234,7 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, std::span<std::vector<T>> me
     std::vector<T>& layer = *next++;
     return graph.input({layer.data(), {offsets.source.tokens(), 2 * config_.dim_emb}});
   };
-  return run_decoder(graph, target_in, offsets, stored, nullptr);
+  return run_decoder(graph, target_in, offsets, {}, stored, nullptr);
 }
 
 template <class T>
@@ -192,6 +248,7 @@ template <class T>
 std::vector<Product> Transformer<T>::products() const {
   std::vector<Product> out;
   for (const EncoderLayer& layer : encoder_layers_) layer.add_products(out);
+  if (next_word_) out.push_back(*next_word_);
   for (const DecoderLayer& layer : decoder_layers_) layer.add_products(out);
   return out;
 }
@@ -226,7 +283,8 @@ std::vector<PositionTable> Transformer<T>::position_tables(Graph<T>& graph, std:
 template <class T>
 std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
   // The cost models time the attention of dot products without terms of positions only, and a loss of all positions.
-  if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions) || config_.is_parallel())
+  if (config_.attention != AttentionScoring::dot || is_within_attention(config_.positions) || config_.is_parallel() ||
+      config_.next_word)
     return {};
   return ResidualNorms{encoder_norms_.first(), 2 * config_.enc_depth, 3 * config_.dec_depth, config_.dropout};
 }
@@ -234,6 +292,7 @@ std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
 template <class T>
 void Transformer<T>::start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const {
   cache.begin(encoded.tokens);
+  if (next_word_) cache.set_words((*next_word_)(graph, encoded.last).value, encoded.words);
   for (std::size_t i = 0; i < decoder_layers_.size(); ++i) {
     const InferenceScope scope(graph);
     cache.set_memory(static_cast<int>(i), decoder_layers_[i].project_memory(graph, encoded).value);
@@ -265,13 +324,17 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     std::int32_t& position = at[static_cast<std::int64_t>(r)];
     position = lengths[r] - 1;
-    if (config_.word_positions) {
-      position = cache.count_before(r) + (target_word_ends_.contains(tokens[r]) ? 1 : 0);
-      cache.set_count(r, position);
+    if (config_.counts_words()) {
+      const std::int32_t words = cache.count_before(r) + ends_word(target_word_ends_, tokens[r]);
+      cache.set_count(r, words);
+      if (config_.word_positions) position = words;
     }
     length = std::max(length, lengths[r]);
   }
-  ResidualStream<T> stream = decoder_norms_.start(graph, (*target_embedding_)(graph, tokens, at.span(), length + 1));
+  Variable<T> input = (*target_embedding_)(graph, tokens, at.span(), length + 1);
+  if (next_word_)
+    for (std::size_t r = 0; r < lengths.size(); ++r) cache.add_word(r, input.value.row(static_cast<std::int64_t>(r)));
+  ResidualStream<T> stream = decoder_norms_.start(graph, input);
   const StackPositions<T> shared = decoder_positions_->shared(graph, length);
   for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, shared, cache);
   return stream.input;

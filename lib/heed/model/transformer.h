@@ -89,15 +89,22 @@ class Transformer : public Model<T> {
   /// cross-attention.
   template <class Memory>
   Variable<T> run_decoder(Graph<T>& graph, std::span<const std::int32_t> target_in, const DecoderOffsets& offsets,
-                          Memory memory, Trace<T>* trace) const;
+                          const Variable<T>& next_words, Memory memory, Trace<T>* trace) const;
+  std::span<const std::int32_t> first_pieces(Graph<T>& graph, const PackedIds& source) const;
+  Variable<T> next_words(Graph<T>& graph, const EncoderOutput<T>& encoded, std::span<const std::int32_t> target_in,
+                         PackedOffsets target) const;
   template <class Layer>
   void add_layers(std::vector<Layer>& layers, NormChain& norms, int depth);
-  std::span<const std::int32_t> positions(Graph<T>& graph, std::span<const std::int32_t> ids, PackedOffsets packed,
-                                          PositionTable::Stack stack) const;
+  std::span<const std::int32_t> positions(Graph<T>& graph, PackedOffsets packed) const;
+  std::span<const std::int32_t> source_words(Graph<T>& graph, std::span<const std::int32_t> ids,
+                                             PackedOffsets packed) const;
+  std::span<const std::int32_t> target_words(Graph<T>& graph, std::span<const std::int32_t> ids,
+                                             PackedOffsets packed) const;
   Variable<T> run_step(Graph<T>& graph, std::span<const std::int32_t> tokens, DecoderCache<T>& cache) const;
 
   std::unique_ptr<TokenEmbedding<T>> source_embedding_, target_embedding_;
-  PieceSet source_word_ends_, target_word_ends_;  // where tokens have the numbers of words
+  PieceSet source_word_ends_, target_word_ends_;  // where words are counted
+  std::optional<Product> next_word_;
   std::optional<SelfAttentionPositions> encoder_positions_, decoder_positions_;
   NormChain encoder_norms_, decoder_norms_;
   std::vector<EncoderLayer> encoder_layers_;

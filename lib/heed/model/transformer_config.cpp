@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/base/error.h"
+#include "heed/text/strings/piece_set.h"
 
 namespace heed {
 namespace {
@@ -56,10 +57,14 @@ void TransformerConfig::validate() const {
     throw UsageError(
         "--transformer-word-positions takes the place of positions that are added to the embeddings: "
         "give --transformer-positions rotary, relative, t5, alibi or none");
-  if (word_positions && is_parallel())
+  if (counts_words()) {
+    PieceSet::parse(source_word_ends, source_vocabulary);
+    PieceSet::parse(target_word_ends, target_vocabulary);
+  }
+  if (counts_words() && is_parallel())
     throw UsageError(
-        "--transformer-word-positions: needs a decoder that writes one token after the other, so that the "
-        "words before a token are known");
+        std::string(word_positions ? "--transformer-word-positions" : "--transformer-next-word") +
+        ": needs a decoder that writes one token after the other, so that the words before a token are known");
   if (fixed_length > 0 && positions == PositionEncoding::learned && fixed_length > max_positions)
     throw UsageError("--fixed-length " + number(fixed_length) + " is more than --max-positions " +
                      number(max_positions));

@@ -89,7 +89,10 @@ struct TransformerConfig : VocabularySizes {
   /// ended with it. The next target word then has the number of its source word where both texts have the same words,
   /// as a sentence and its tree have. Needs positions within self-attention, or none.
   bool word_positions = false;
-  /// word_positions: the pieces of each vocabulary that end a word, as PieceSet::text() writes them.
+  /// Whether the decoder also reads, with each token, the encoder's output for the source word that is the next to be
+  /// written (deterministic attention, Ma et al. 2017): word number w, if w target words have ended so far.
+  bool next_word = false;
+  /// The pieces of each vocabulary that end a word, as PieceSet::text() writes them, where words are counted.
   std::string source_word_ends, target_word_ends;
   TiedEmbeddings tied_embeddings = TiedEmbeddings::none;
   bool output_bias = false;
@@ -137,6 +140,9 @@ struct TransformerConfig : VocabularySizes {
     visit(word_positions, {.name = "transformer-word-positions",
                            .help = "also tell encoder and decoder how many words there are before each token",
                            .later = true});
+    visit(next_word, {.name = "transformer-next-word",
+                      .help = "let the decoder read, with each token, the source word that is the next to be written",
+                      .later = true});
     visit(max_positions, {.name = "max-positions",
                           .help = "number of learned positions; no sentence may be longer",
                           .value = "N",
@@ -208,6 +214,8 @@ struct TransformerConfig : VocabularySizes {
 
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return decoder_autoreg == DecoderAutoreg::none; }
+  /// Returns whether the model counts words.
+  bool counts_words() const { return word_positions || next_word; }
   /// Returns whether the decoder has self-attention.
   bool decoder_attends() const { return decoder_autoreg == DecoderAutoreg::self_attention || is_parallel(); }
   /// Returns the greatest number of tokens in a sequence that the model accepts, which is the number of learned

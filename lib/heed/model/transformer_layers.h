@@ -54,6 +54,14 @@ struct EncoderOutput {
   /// The output of a layer is what the next layer reads, and of the last layer the output of the encoder. With
   /// pre-norm, it is therefore normalised: by the first normalisation of the next layer, or by the one at the end.
   std::span<const Variable<T>> layers = {};
+  /// [S], where the model counts words: the row of `last` for word number w of a source is words[begin + w], where
+  /// `begin` is the source's first token. Behind the last word come rows of `</s>`.
+  std::span<const std::int32_t> words = {};
+
+  /// Returns the row of a word of a source, or of `</s>` behind its last word.
+  std::int32_t row_of_word(int source, std::int32_t word) const {
+    return words[static_cast<std::size_t>(tokens.begin(source) + std::min(word, tokens.length(source) - 1))];
+  }
 };
 
 /// The sequences of a decoder that computes all positions at once. A source may have several targets: they follow each

@@ -4,10 +4,10 @@ namespace heed {
 
 namespace {
 
-std::string word_ends(const TextModel& text, const char* side) {
+std::string word_ends(const TextModel& text, const char* side, const char* option) {
   const std::optional<PieceSet> ends = text.word_ends();
   if (!ends)
-    throw UsageError(std::string("--transformer-word-positions: the pieces of the ") + side +
+    throw UsageError(std::string(option) + ": the pieces of the " + side +
                      " vocabulary do not tell where a word ends (build-vocab --type bpe and --type words make pieces "
                      "that do)");
   return ends->text();
@@ -23,10 +23,11 @@ ModelConfig ModelOptions::resolve(const TextModel& source, const TextModel& targ
         chosen.target_vocabulary = target.size();
         if constexpr (requires { chosen.tied_embeddings; })
           if (tied_embeddings_all) chosen.tied_embeddings = TiedEmbeddings::all;
-        if constexpr (requires { chosen.word_positions; })
-          if (chosen.word_positions) {
-            chosen.source_word_ends = word_ends(source, "source");
-            chosen.target_word_ends = word_ends(target, "target");
+        if constexpr (requires { chosen.counts_words(); })
+          if (chosen.counts_words()) {
+            const char* const option = chosen.next_word ? "--transformer-next-word" : "--transformer-word-positions";
+            chosen.source_word_ends = word_ends(source, "source", option);
+            chosen.target_word_ends = word_ends(target, "target", option);
           }
       },
       out);
