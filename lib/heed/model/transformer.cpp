@@ -23,6 +23,23 @@ std::int32_t ends_word(const PieceSet& ends, std::int32_t piece) {
   return ends.contains(piece) ? 1 : 0;
 }
 
+/// Returns for each token the number of words of its sequence that have ended before it; with `itself`, the token
+/// counts too. The array is in the arena of the graph.
+template <class T>
+std::span<const std::int32_t> count_words(Graph<T>& graph, std::span<const std::int32_t> ids, PackedOffsets packed,
+                                          const PieceSet& ends, bool itself) {
+  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  for (int b = 0; b < packed.sequences(); ++b) {
+    std::int32_t words = 0;
+    for (int t = packed.begin(b); t < packed.begin(b) + packed.length(b); ++t) {
+      const std::int32_t before = words;
+      words += ends_word(ends, ids[static_cast<std::size_t>(t)]);
+      out[t] = itself ? words : before;
+    }
+  }
+  return out.span();
+}
+
 }  // namespace
 
 template <class T>
@@ -110,28 +127,14 @@ std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedO
 template <class T>
 std::span<const std::int32_t> Transformer<T>::source_words(Graph<T>& graph, std::span<const std::int32_t> ids,
                                                            PackedOffsets packed) const {
-  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
-  for (int b = 0; b < packed.sequences(); ++b) {
-    std::int32_t words = 0;
-    for (int t = packed.begin(b); t < packed.begin(b) + packed.length(b); ++t) {
-      out[t] = words;
-      words += ends_word(source_word_ends_, ids[static_cast<std::size_t>(t)]);
-    }
-  }
-  return out.span();
+  return count_words(graph, ids, packed, source_word_ends_, false);
 }
 
 /// Returns the number of words that have ended when each target token has been read, [N].
 template <class T>
 std::span<const std::int32_t> Transformer<T>::target_words(Graph<T>& graph, std::span<const std::int32_t> ids,
                                                            PackedOffsets packed) const {
-  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
-  for (int b = 0; b < packed.sequences(); ++b) {
-    std::int32_t words = 0;
-    for (int t = packed.begin(b); t < packed.begin(b) + packed.length(b); ++t)
-      out[t] = words += ends_word(target_word_ends_, ids[static_cast<std::size_t>(t)]);
-  }
-  return out.span();
+  return count_words(graph, ids, packed, target_word_ends_, true);
 }
 
 template <class T>
