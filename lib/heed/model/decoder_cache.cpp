@@ -92,17 +92,11 @@ void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
 }
 
 template <class T>
-void DecoderCache<T>::set_words(Tensor<T> vectors, std::span<const std::int32_t> words) {
-  word_vectors_.assign(vectors.data(), vectors.data() + vectors.size());
-  words_.assign(words.begin(), words.end());
-}
-
-template <class T>
 void DecoderCache<T>::add_word(std::size_t r, T* to) const {
+  const PackedOffsets sentences = source();
   const int sentence = sentences_[r];
-  const std::int32_t word = std::min(counts_[slot_of(r, lengths_[r] - 1)], source().length(sentence) - 1);
-  const auto row = static_cast<std::size_t>(words_[static_cast<std::size_t>(source().begin(sentence) + word)]);
-  const T* const from = word_vectors_.data() + row * static_cast<std::size_t>(width_);
+  const std::int32_t word = std::min(counts_[slot_of(r, lengths_[r] - 1)], sentences.length(sentence) - 1);
+  const T* const from = word_vectors_.data() + (sentences.begin(sentence) + word) * width_;
   for (std::int64_t i = 0; i < width_; ++i) to[i] += from[i];
 }
 
@@ -129,8 +123,7 @@ void DecoderCache<T>::collect(std::size_t added) {
   std::int64_t live = 0;
   for (std::size_t r = 0; r < lengths_.size(); ++r)
     for (std::int32_t t = 0; t < lengths_[r]; ++t) {
-      auto mark = used_[static_cast<std::size_t>(
-          slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(t)])];
+      auto mark = used_[slot_of(r, t)];
       live += !mark;
       mark = true;
     }
@@ -188,11 +181,8 @@ void DecoderCache<T>::begin_chains(std::span<const std::int32_t> counts) {
 
 template <class T>
 void DecoderCache<T>::append(int layer, Tensor<T> qkv) {
-  for (std::size_t r = 0; r < lengths_.size(); ++r) {
-    const std::int32_t slot =
-        slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(lengths_[r] - 1)];
-    store(qkv.row(static_cast<std::int64_t>(r)) + width_, pool_at(slot, layer));
-  }
+  for (std::size_t r = 0; r < lengths_.size(); ++r)
+    store(qkv.row(static_cast<std::int64_t>(r)) + width_, pool_at(slot_of(r, lengths_[r] - 1), layer));
 }
 
 template <class T>
@@ -200,10 +190,7 @@ std::span<const StateStep<T>> DecoderCache<T>::states(int layer) {
   states_.clear();
   for (std::size_t r = 0; r < lengths_.size(); ++r) {
     const std::int32_t length = lengths_[r];
-    const auto at = [&](std::int32_t position) {
-      const std::size_t entry = r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(position);
-      return reinterpret_cast<T*>(pool_at(slots_[entry], layer));
-    };
+    const auto at = [&](std::int32_t position) { return reinterpret_cast<T*>(pool_at(slot_of(r, position), layer)); };
     states_.push_back({length > 1 ? at(length - 2) : nullptr, at(length - 1), length});
   }
   return states_;

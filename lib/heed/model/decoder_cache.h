@@ -74,9 +74,9 @@ class DecoderCache {
   /// each row is the key of a source token and, after the key, the value.
   void set_memory(int layer, Tensor<T> kv);
 
-  /// Stores the vectors of source words that the decoder adds to its input, [S, D]; words[begin + w] is the row of word
+  /// Stores the vectors of source words that the decoder adds to its input, [S, D]: row begin + w is the vector of word
   /// number w of a source, whose first token is `begin`, as in EncoderOutput::words.
-  void set_words(Tensor<T> vectors, std::span<const std::int32_t> words);
+  void set_words(Tensor<T> vectors) { word_vectors_.assign(vectors.data(), vectors.data() + vectors.size()); }
 
   /// Starts a decoding step: adds one position (token) to each row (hypothesis), and reserves a slot in the pool for
   /// the keys and values of the new position. lengths() includes the new position from now on; the caller must then
@@ -166,9 +166,9 @@ class DecoderCache {
   }
   /// Returns the address in the pool of one record of self-attention: the key and the value that `slot` holds for
   /// `layer`.
-  std::byte* pool_at(std::int32_t slot, int layer) const {
+  std::byte* pool_at(std::size_t slot, int layer) const {
     return reinterpret_cast<std::byte*>(pool_.data()) +
-           (static_cast<std::size_t>(slot) * layers_ + static_cast<std::size_t>(layer)) * pool_record_;
+           (slot * layers_ + static_cast<std::size_t>(layer)) * pool_record_;
   }
   /// Returns the address of the first record of cross-attention in `layer`: the key and the value of the batch's first
   /// source token.
@@ -194,7 +194,6 @@ class DecoderCache {
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
   std::vector<std::int32_t> counts_;  // for each slot of the pool
   std::vector<T> word_vectors_;       // [S, D]
-  std::vector<std::int32_t> words_;   // [S]
   std::vector<StateStep<T>> states_;
   // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
   std::vector<bool> used_;

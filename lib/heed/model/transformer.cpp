@@ -295,7 +295,7 @@ std::optional<ResidualNorms> Transformer<T>::residual_norms() const {
 template <class T>
 void Transformer<T>::start(Graph<T>& graph, const EncoderOutput<T>& encoded, DecoderCache<T>& cache) const {
   cache.begin(encoded.tokens);
-  if (next_word_) cache.set_words((*next_word_)(graph, encoded.last).value, encoded.words);
+  if (next_word_) cache.set_words(gather_rows<T>(graph, (*next_word_)(graph, encoded.last), encoded.words).value);
   for (std::size_t i = 0; i < decoder_layers_.size(); ++i) {
     const InferenceScope scope(graph);
     cache.set_memory(static_cast<int>(i), decoder_layers_[i].project_memory(graph, encoded).value);
