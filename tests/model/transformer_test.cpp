@@ -238,6 +238,22 @@ TEST_CASE("transformer: decoding step by step gives what decoding at once gives,
   }
 }
 
+TEST_CASE(
+    "transformer: decoding step by step counts the words as decoding at once does, past the last source word too") {
+  const json all = reference("transformer.json");
+  // In both cases 4, 6 and 9 or 5, 6, 8 and 9 end a word. Sentence 0 has fewer words than its target, sentence 1 more.
+  Batch batch;
+  batch.add(std::vector<std::int32_t>{7, 6, 9}, std::vector<std::int32_t>{9, 6, 9, 6});
+  batch.add(std::vector<std::int32_t>{6, 9, 7, 6, 9}, std::vector<std::int32_t>{6, 9, 6, 7});
+  for (const char* const name : {"next word", "next word average", "word positions", "next word and positions"}) {
+    CAPTURE(name);
+    const Transformer<double> model(config_of_case(all["cases"][name]));
+    ParameterValues<double> values(model.layout());
+    fill(values);
+    check_steps<double>(model, values, batch, 1e-9);
+  }
+}
+
 TEST_CASE("transformer: the base model has the number of parameters of the literature") {
   TransformerConfig config(TransformerSize::base);
   config.source_vocabulary = config.target_vocabulary = 37000;
