@@ -1,7 +1,5 @@
 #include "heed/run/translate.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,27 +7,27 @@
 #include <limits>
 
 #include "heed/base/error.h"
-#include "heed/base/instruction_set.h"
 #include "heed/base/line_io.h"
 #include "heed/base/streams.h"
 #include "heed/base/thread_team.h"
 #include "heed/base/threads.h"
 #include "heed/checkpoint/integrity.h"
-#include "heed/cost/translation_cost.h"
 #include "heed/data/image_corpus.h"
 #include "heed/decode/coverage.h"
 #include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/parse.h"
-#include "heed/decode/score_rules.h"
 #include "heed/decode/translator.h"
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
+#include "heed/run/translate_batches.h"
+#include "heed/run/translate_checks.h"
 #include "heed/run/translate_images.h"
 #include "heed/run/translate_input.h"
 #include "heed/run/translate_output.h"
+#include "heed/run/translate_stats.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/strings/vocabulary.h"
 #include "heed/text/trees/linear_tree.h"
@@ -53,16 +51,17 @@ class TranslateRun {
                     options.draft_model),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
-        pool_(thread_count(options.threads)) {
-    const Model<float>& first = *translator_.checkpoint(0).model;
-    const bool covers = search_.coverage_penalty > 0;
-    if ((covers || !options.alignment.empty()) && last_cross_attention(first) < 0)
-      throw UsageError((covers ? "--coverage-penalty: " : "--alignment: ") + options.models.front() +
-                       " is a model of the task " + std::string(architecture(first.config())) +
-                       ", which has no attention to the source");
-    check_kind();
-    if (translator_.image_input()) read_images();
-    if (translator_.target().steps().mode == TokenMode::trees) parse_trees();
+        pool_(thread_count(options.threads)),
+        stats_(options, translator_, ranks_, pool_, log_) {
+    check_options(options, translator_);
+    if (const ImageInput* images = translator_.image_input()) {
+      images_.emplace(*images, options.input, input_.name(), options.on_bad_image);
+      longest_ = kNoLimit;
+    }
+    if (translator_.target().steps().mode == TokenMode::trees) {
+      if (!given("max-output-length")) search_.max_output_length = std::numeric_limits<int>::max();
+      trees_.emplace(translator_.target().vocabulary());
+    }
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
@@ -84,121 +83,29 @@ class TranslateRun {
     progress_.reset();
     add_up_ranks();
     input_.report(log_);
-    if (totals_.long_lines > 0) warn_of_long_lines();
+    if (long_lines_ > 0) warn_of_long_lines();
     if (images_) images_->report(log_);
     run_on_first(ranks_, [&] { input_.rethrow(); });
-    if (!options_.draft_model.empty()) note_unused_draft();
-    if (options_.stats) report(seconds_since(start));
+    stats_.note_unused_draft(done_);
+    if (options_.stats) stats_.report(done_, seconds_since(start), team_ ? &*team_ : nullptr);
     return 0;
   }
 
  private:
   using Line = TranslateLine;
 
-  static constexpr const char* kNoPrediction = "expected: no prediction for this kind of model";
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::int64_t kNoLine = std::numeric_limits<std::int64_t>::max();
-
-  /// What all ranks have done together, or, before add_up_ranks(), this rank.
-  struct Totals {
-    std::int64_t pieces = 0, threads = 0, long_lines = 0;
-    DraftCounts draft;
-  };
 
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
-  /// Throws UsageError for options that have no effect on models of this kind: those that predict all positions at
-  /// once, or those that predict one after the other.
-  void check_kind() const {
-    if (given("on-bad-image") && !translator_.image_input())
-      throw UsageError("--on-bad-image: is for models that read images (train --task vit); " + options_.models.front() +
-                       " reads text");
-    if (!translator_.is_parallel()) {
-      for (const std::string name : {"iterations", "length-candidates"})
-        if (given(name))
-          throw UsageError("--" + name + ": is for models that predict all positions at once (train --task nat); " +
-                           options_.models.front() + " predicts one after the other");
-      if (!translator_.classifies()) search_.validate_n_best();
-      return;
-    }
-    for (const std::string name : {"draft-model", "search", "beam-size", "beam-groups", "coverage-penalty",
-                                   "no-repeat-ngram-size", "repetition-penalty"})
-      if (given(name))
-        throw UsageError("--" + name + ": is for models that predict one position after the other; " +
-                         options_.models.front() + " predicts all at once (see --iterations and --length-candidates)");
-    const bool fixed = translator_.checkpoint(0).model->predicts_end();
-    if (fixed && given("length-candidates"))
-      throw UsageError("--length-candidates: " + options_.models.front() +
-                       " has a fixed length (train --fixed-length)");
-    if (const int candidates = fixed ? 1 : search_.length_candidates; !scoring_ && search_.n_best > candidates)
-      throw UsageError("--n-best " + std::to_string(search_.n_best) + " is more than the " +
-                       std::to_string(candidates) +
-                       (fixed ? " translation of a model with a fixed length"
-                              : " of --length-candidates (raise --length-candidates)"));
-  }
-
-  /// Prepares for models that read images. Throws UsageError for options that have no effect on them.
-  void read_images() {
-    std::vector<std::string> useless = {"pretokenized", "alignment", "shortlist",       "draft-model",
-                                        "max-length",   "on-long",   "coverage-penalty"};
-    if (translator_.classifies())
-      for (const char* const name :
-           {"search", "beam-size", "normalize", "length-penalty", "max-length-factor", "max-output-length",
-            "min-output-length", "no-repeat-ngram-size", "repetition-penalty", "beam-groups", "temperature", "top-k",
-            "top-p", "no-detokenize"})
-        useless.emplace_back(name);
-    for (const std::string& name : useless)
-      if (given(name))
-        throw UsageError("--" + name + ": has no use with " + options_.models.front() + ", which reads images" +
-                         (translator_.classifies() ? " and gives labels" : ""));
-    images_.emplace(*translator_.image_input(), options_.input, input_.name(), options_.on_bad_image);
-    longest_ = kNoLimit;
-  }
-
   bool given(std::string_view name) const { return std::ranges::find(options_.given, name) != options_.given.end(); }
-
-  /// Prepares for a model whose translations are trees. Throws UsageError for options that would break the trees, or
-  /// that do not know how to keep them whole.
-  void parse_trees() {
-    for (const std::string name : {"draft-model", "shortlist", "no-repeat-ngram-size", "repetition-penalty",
-                                   "min-output-length", "coverage-penalty"})
-      if (given(name))
-        throw UsageError("--" + name + ": " + options_.models.front() + " writes trees, which this option may break");
-    if (!given("max-output-length")) search_.max_output_length = std::numeric_limits<int>::max();
-    trees_.emplace(translator_.target().vocabulary());
-  }
 
   Decoder make_decoder() {
     if (translator_.is_parallel()) return Decoder(translator_.parallel_model());
-    return Decoder(step_model(), translator_.classifies());
-  }
-
-  /// Returns a step model for one thread. With --stats the step model counts its work, so that report_expected() can
-  /// compute the predicted cost. Work is counted only in plain beam search over the whole vocabulary without a draft
-  /// model and other ranks, the only search whose cost can be predicted.
-  std::unique_ptr<StepModel> step_model() {
-    if (!options_.draft_model.empty()) {
-      auto speculative = translator_.speculative_step_model(options_.draft_length);
-      speculative_.push_back(speculative.get());
-      return speculative;
-    }
-    std::unique_ptr<StepModel> model = translator_.step_model();
-    const bool plain = search_.search == SearchKind::beam && search_.beam_groups == 1 &&
-                       search_.coverage_penalty == 0 && score_rules(search_).empty() && !translator_.shortlist() &&
-                       !translator_.image_input();
-    if (!options_.stats || scoring_ || !plain || ranks_.size() > 1) return model;
-    auto counted = std::make_unique<CountedStepModel>(std::move(model));
-    counted_.push_back(counted.get());
-    return counted;
-  }
-
-  void take_counts() {
-    // The greatest number of elements in chunks_. The last element adds up the counts of all further chunks.
-    constexpr std::size_t kMostChunks = 1000;
-    if (chunks_.size() < kMostChunks) chunks_.emplace_back(counted_.size());
-    for (std::size_t i = 0; i < counted_.size(); ++i) chunks_.back()[i] += counted_[i]->take();
+    return Decoder(stats_.step_model(), translator_.classifies());
   }
 
   /// Limits the lengths of source lines and translations for models with learned or fixed positions: no sequence may
@@ -225,7 +132,7 @@ class TranslateRun {
                                                                 : "only the beginning was translated";
     const Position first{is_reference(first_long_) ? input_.reference_name() : input_.name(), first_long_ / 2};
     log_.warn(first.text() + ": a line of more than " + std::to_string(longest_) + " pieces, " + done +
-              "; such lines: " + std::to_string(totals_.long_lines) + " (--max-length and --on-long decide)");
+              "; such lines: " + std::to_string(long_lines_) + " (--max-length and --on-long decide)");
   }
 
   /// Draws the progress line. Called on the main thread only, while other threads may translate.
@@ -244,8 +151,7 @@ class TranslateRun {
     if (options_.on_long == OverlongLine::fail) fail_at_long_line();
     const auto begin = std::chrono::steady_clock::now();
     run_together(ranks_, [&] { translate_all(); });
-    translating_ += seconds_since(begin);
-    if (!counted_.empty()) take_counts();
+    stats_.end_chunk(seconds_since(begin), is_alone());
   }
 
   /// Returns the outputs of all lines of the chunk, in order.
@@ -281,7 +187,7 @@ class TranslateRun {
   void go_on() {
     const std::int64_t done = partial_ ? partial_->done() : 0;
     input_.skip(done, partial_ ? partial_->name() : "", lines_);
-    const std::int64_t long_lines = totals_.long_lines;
+    const std::int64_t long_lines = long_lines_;
     if (input_.size() > 0) translate_chunk();
     const std::vector<std::string> outputs = gather_outputs();
     run_on_first(ranks_, [&] {
@@ -294,20 +200,18 @@ class TranslateRun {
                         " (give the options of the job that was killed, or remove the file to begin again)");
       partial_->cut();
     });
-    totals_.long_lines = long_lines;
+    long_lines_ = long_lines;
     first_long_ = kNoLine;
-    pieces_ = 0;
+    stats_.forget_pieces();
     if (done > 0) log_.info(partial_->name() + ": goes on after line " + format_count(done));
   }
 
   /// Adds up what the ranks have done.
   void add_up_ranks() {
-    DraftCounts& draft = totals_.draft;
-    for (const SpeculativeStepModel* model : speculative_) draft += model->counts();
-    std::int64_t numbers[] = {pieces_,     pool_.size(),   totals_.long_lines, draft.sentences,
-                              draft.steps, draft.proposed, draft.accepted};
+    stats_.add_up_ranks();
+    std::int64_t numbers[] = {long_lines_};
     add_up(ranks_, numbers);
-    totals_ = {numbers[0], numbers[1], numbers[2], {numbers[3], numbers[4], numbers[5], numbers[6]}};
+    long_lines_ = numbers[0];
     first_long_ = ranks_.smallest(first_long_);
   }
 
@@ -372,7 +276,7 @@ class TranslateRun {
   }
 
   void shorten(Line& line) {
-    ++totals_.long_lines;
+    ++long_lines_;
     first_long_ = std::min(first_long_, 2 * line.number + (line.source.size() > longest_ ? 0 : 1));
     // A tree has all words of its line, so that it cannot be made of the beginning of the line.
     switch (trees_ && !scoring_ ? OverlongLine::empty : options_.on_long) {
@@ -397,35 +301,13 @@ class TranslateRun {
       if (lines_[i].translate) order_.push_back(i);
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t a, std::size_t b) { return size_of(lines_[a]) > size_of(lines_[b]); });
-    batches_.clear();
+    std::vector<std::int64_t> sizes;
+    for (const std::size_t i : order_) sizes.push_back(static_cast<std::int64_t>(size_of(lines_[i])));
     const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
                                                     : std::max(256, 1024 / std::max(1, rows_per_sentence()));
-    // Returns the quotient all / some, rounded up, and at least 1.
-    const auto divide_up = [](std::int64_t all, std::int64_t some) {
-      return std::max<std::int64_t>(1, (all + some - 1) / some);
-    };
-    std::int64_t total = 0;
-    for (std::size_t rank = 0; rank < order_.size(); ++rank) total += size_of(rank);
-    // The number of batches, `parts`, is a multiple of the number of threads, and all batches have about the same
-    // number of tokens, so that all threads finish together and even a few lines are spread over the threads.
-    const std::int64_t rounds =
-        std::max(divide_up(std::ssize(order_), std::int64_t{options_.mini_batch} * pool_.size()),
-                 divide_up(total, std::int64_t{words} * pool_.size()));
-    const std::int64_t parts = rounds * pool_.size();
-    std::int64_t before = 0;
-    for (std::size_t begin = 0; begin < order_.size();) {
-      const std::int64_t until = total * (std::ssize(batches_) + 1) / parts;
-      std::size_t end = begin;
-      std::int64_t sum = 0;
-      while (end < order_.size() && end - begin < static_cast<std::size_t>(options_.mini_batch) &&
-             (end == begin || (sum + size_of(end) <= words && before + sum + size_of(end) / 2 < until)))
-        sum += size_of(end++);
-      batches_.push_back({begin, end});
-      begin = end;
-      before += sum;
-    }
+    batches_ = cut_into_batches(sizes, {options_.mini_batch, words}, pool_.size());
     finished_ = std::ssize(lines_) - std::ssize(order_);
-    if (batches_.size() == 1 && !scoring_) return translate_alone();
+    if (is_alone()) return translate_alone();
     std::atomic<std::size_t> next{0};
     pool_.run([&](int thread) {
       for (std::size_t b = next++; b < batches_.size(); b = next++) {
@@ -442,6 +324,9 @@ class TranslateRun {
     });
   }
 
+  /// Returns whether the chunk is a single batch to translate.
+  bool is_alone() const { return batches_.size() == 1 && !scoring_; }
+
   /// Translates the chunk's lines as a single batch, often of one line; all threads share the work of each matrix
   /// product.
   void translate_alone() {
@@ -449,7 +334,6 @@ class TranslateRun {
     decoders_.front().share_with(team_ ? &*team_ : nullptr);
     translate(order_, decoders_.front());
     decoders_.front().share_with(nullptr);
-    ++alone_;
     finished_ = std::ssize(lines_);
     show_progress();
   }
@@ -459,8 +343,7 @@ class TranslateRun {
     if (translator_.is_parallel()) return search_.length_candidates;
     return search_.search == SearchKind::sample ? search_.results() : search_.beam_size;
   }
-  /// Returns the length in tokens, with `</s>`, of the line whose index is order_[rank].
-  int size_of(std::size_t rank) const { return static_cast<int>(size_of(lines_[order_[rank]])); }
+  /// Returns the length of a line in tokens, with `</s>`.
   std::size_t size_of(const Line& line) const {
     const std::size_t source = images_ ? static_cast<std::size_t>(image_tokens(model_config())) : line.source.size();
     return std::max(source, line.target.size()) + 1;
@@ -495,7 +378,7 @@ class TranslateRun {
     for (std::size_t k = 0; k < batch.size(); ++k) {
       Line& line = lines_[batch[k]];
       line.output = format_->lines(translator_, line.number, line.source, results[k], words[k]);
-      pieces_ += static_cast<std::int64_t>(results[k].front().ids.size());
+      stats_.add_pieces(std::ssize(results[k].front().ids));
     }
   }
 
@@ -541,68 +424,8 @@ class TranslateRun {
       if (std::isnan(hypothesis.sum)) fail_not_a_number();
       hypothesis.score = search_.final_score(hypothesis.sum, static_cast<int>(scores[k].size()));
       line.output = format_->score(translator_, line.source, hypothesis);
-      pieces_ += static_cast<std::int64_t>(line.target.size());
+      stats_.add_pieces(std::ssize(line.target));
     }
-  }
-
-  void report(double seconds) {
-    char text[200];
-    std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %d threads%s, %s",
-                  format_count(done_).c_str(), format_count(totals_.pieces).c_str(), format_duration(seconds).c_str(),
-                  static_cast<double>(done_) / seconds, static_cast<double>(totals_.pieces) / seconds,
-                  static_cast<int>(totals_.threads),
-                  ranks_.size() == 1 ? "" : (" on " + std::to_string(ranks_.size()) + " ranks").c_str(),
-                  std::string(instruction_set_name(instruction_set())).c_str());
-    log_.info(text);
-    if (!options_.draft_model.empty()) report_draft();
-    if (!counted_.empty()) report_expected(seconds);
-    if (translator_.is_parallel() && !scoring_) log_.info(kNoPrediction);
-  }
-
-  /// Logs how many of the draft model's guesses were right.
-  void report_draft() {
-    const DraftCounts& counts = totals_.draft;
-    if (counts.sentences == 0) return;
-    const auto steps = static_cast<double>(counts.steps);
-    char text[200];
-    std::snprintf(
-        text, sizeof text,
-        "the draft model was used for %s of %s lines: %s of %s guessed tokens were right; a step of the model "
-        "gave %.2f tokens",
-        format_count(counts.sentences).c_str(), format_count(done_).c_str(), format_count(counts.accepted).c_str(),
-        format_count(counts.proposed).c_str(), static_cast<double>(counts.accepted) / steps + 1);
-    log_.info(text);
-  }
-
-  /// Says so when the draft model was used for less than half of the lines, because the others were translated in
-  /// batches of several lines, or are longer than the draft model's learned positions.
-  void note_unused_draft() {
-    const std::int64_t used = totals_.draft.sentences;
-    if (totals_.pieces > 0 && 2 * used < done_)
-      log_.info("the draft model was used for " + format_count(used) + " of " + format_count(done_) +
-                " lines: it is for lines that come one at a time and are not longer than it accepts (a file is "
-                "translated fastest without --draft-model, in batches)");
-  }
-
-  /// Logs the speed that the cost model predicts, and the predicted fraction of time for each kind of work, for
-  /// comparison with the measured speed.
-  void report_expected(double seconds) {
-    const bool alone = team_ && chunks_.size() <= alone_ * 2;
-    TranslationCost cost = translation_cost(translator_, chunks_, pool_, alone ? &*team_ : nullptr);
-    if (cost.parts.empty()) {
-      if (pieces_ > 0) log_.info(kNoPrediction);
-      return;
-    }
-    const double text = seconds - translating_, threads = alone ? 1 : pool_.size();
-    double waiting = cost.seconds * threads;
-    for (const CostPart& part : cost.parts) waiting -= part.seconds;
-    cost.parts.push_back({"waiting for a thread", waiting});
-    cost.parts.push_back({"reading, text, writing (as measured)", text * threads});
-    const auto pieces = static_cast<double>(pieces_);
-    const double expected = cost.seconds + text;
-    log_.info("expected " + format_count(std::llround(pieces / expected)) + " pieces/s, of which:");
-    for (const CostPart& part : cost.parts)
-      log_.info("  " + part.name + " " + describe(part, expected * threads, pieces, "piece"));
   }
 
   const TranslateOptions& options_;
@@ -627,19 +450,10 @@ class TranslateRun {
   // says.
   std::size_t longest_;
   ThreadPool pool_;
+  TranslateStats stats_;
   // The threads that share the work of one batch. Created for the first chunk that has only one batch.
   std::optional<ThreadTeam> team_;
   std::vector<Decoder> decoders_;  // one for each thread
-  // The step models in decoders_ as such that use the draft model; empty without --draft-model.
-  std::vector<SpeculativeStepModel*> speculative_;
-  // Those step models in decoders_ that count their work for --stats; empty when no work is counted.
-  std::vector<CountedStepModel*> counted_;
-  // The counted work of each thread in each chunk: [chunk][thread].
-  std::vector<std::vector<DecodingCounts>> chunks_;
-  // The number of chunks that had only one batch, which translate_alone() translated.
-  std::size_t alone_ = 0;
-  // The number of seconds spent in translate_all().
-  double translating_ = 0;
   // This rank's lines of the chunk.
   std::vector<Line> lines_;
   // The number of lines of lines_ whose output is complete.
@@ -647,81 +461,13 @@ class TranslateRun {
   std::optional<Progress> progress_;
   std::vector<std::size_t> order_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
-  std::atomic<std::int64_t> pieces_{0};
-  Totals totals_;
   // The number of lines of the input that are translated.
   std::int64_t done_ = 0;
+  // The number of lines that were too long: of this rank, and after add_up_ranks() of all.
+  std::int64_t long_lines_ = 0;
   // Twice the number of the first line that was too long, plus 1 if only its reference was.
   std::int64_t first_long_ = kNoLine;
 };
-
-/// Throws UsageError for options with which the draft model could not be used. `length_given`: whether the user has set
-/// --draft-length.
-void check_draft(const TranslateOptions& options, bool length_given) {
-  if (options.draft_model.empty()) {
-    if (length_given) throw UsageError("--draft-length: needs --draft-model");
-    return;
-  }
-  if (!options.score.empty()) throw UsageError("--draft-model: has no use with --score, which translates nothing");
-  if (options.search.search == SearchKind::exhaustive)
-    throw UsageError("--draft-model: has no use with --search exhaustive (leave one of them out)");
-  if (!score_rules(options.search).empty())
-    throw UsageError(
-        "--draft-model: has no use with --no-repeat-ngram-size and --repetition-penalty, for which all "
-        "scores are needed (leave one of them out)");
-  if (options.search.search == SearchKind::sample)
-    throw UsageError("--draft-model: has no use with --search sample (leave --search sample out and add -b 1)");
-  if (options.search.beam_size != 1) throw UsageError("--draft-model: needs greedy search (add -b 1)");
-  if (options.models.size() > 1)
-    throw UsageError("--draft-model: drafts for one model, but " + std::to_string(options.models.size()) +
-                     " are given (leave --draft-model or the ensemble out)");
-}
-
-/// Throws UsageError for a job with which --resume cannot go on.
-void check_resume(const TranslateOptions& options) {
-  for (const auto& [name, path] : {std::pair("-i", options.input), std::pair("-o", options.output)})
-    if (path.empty() || path == "-")
-      throw UsageError("--resume: needs a file to go on with (" + std::string(name) + " FILE)");
-  if (has_ending(options.output, ".gz"))
-    throw UsageError("--resume: a compressed output has no end to go on from (-o FILE without .gz)");
-}
-
-/// Throws UsageError for options that have no effect together with the other options.
-void check_use(const TranslateOptions& options) {
-  if (options.models.empty()) throw UsageError("needs a model: -m MODEL.h5 (train makes one)");
-  const auto given = [&](std::string_view name) {
-    return std::find(options.given.begin(), options.given.end(), name) != options.given.end();
-  };
-  const bool sampling = options.search.search == SearchKind::sample, scoring = !options.score.empty();
-  for (const std::string name : {"search", "beam-size", "n-best", "coverage-penalty", "max-length-factor",
-                                 "max-output-length", "min-output-length", "no-repeat-ngram-size", "repetition-penalty",
-                                 "beam-groups", "diversity-strength", "max-expansions", "iterations",
-                                 "length-candidates", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
-    if (scoring && given(name)) throw UsageError("--" + name + ": has no use with --score, which translates nothing");
-  for (const std::string name : {"temperature", "top-k", "top-p"})
-    if (!sampling && given(name)) throw UsageError("--" + name + ": needs --search sample");
-  for (const std::string name : {"beam-groups", "coverage-penalty"})
-    if (options.search.search != SearchKind::beam && given(name))
-      throw UsageError("--" + name + ": needs beam search (leave --search out)");
-  if (options.search.beam_groups == 1 && given("diversity-strength"))
-    throw UsageError("--diversity-strength: needs groups (--beam-groups G)");
-  if (options.search.search != SearchKind::exhaustive && given("max-expansions"))
-    throw UsageError("--max-expansions: needs --search exhaustive");
-  check_draft(options, given("draft-length"));
-  if (options.resume) check_resume(options);
-  if (sampling && given("beam-size")) throw UsageError("--beam-size: has no use with --search sample");
-  if (options.search.length_penalty > 0 && given("normalize"))
-    throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
-  options.search.validate();
-  if (scoring && options.on_long == OverlongLine::copy)
-    throw UsageError("--on-long copy has nothing to copy with --score (take crop, empty or fail)");
-  if (scoring && !options.shortlist.empty())
-    throw UsageError("--shortlist: has no use with --score, which asks for pieces that may not be in it");
-  for (const std::string& model : options.models)
-    if (model != options.models.front() && ::access(model.c_str(), R_OK) == 0 && !looks_like_checkpoint(model))
-      throw UsageError("--models: '" + model + "' is not a checkpoint (text to translate is given with -i " + model +
-                       " or < " + model + ")");
-}
 
 /// Describes the files that ranks must have in common. A checkpoint ends with its checksum, so that the end tells
 /// checkpoints apart.
@@ -751,7 +497,7 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
     TranslateOptions copy = options;
     return describe_options(FieldList::of(copy), FieldList::of(copy.common));
   });
-  run_together(self.ranks, [&] { check_use(options); });
+  run_together(self.ranks, [&] { check_options(options); });
   std::optional<PartialOutput> partial;
   if (options.resume) {
     if (self.ranks.any(self.ranks.rank() == 0 && is_complete(options.output))) {
