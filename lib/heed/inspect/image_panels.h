@@ -45,6 +45,9 @@ constexpr double kOverlayOpacity = 0.65;
 /// The grey over which a colour scale shows the colours of weights: the middle of what grey_image() returns.
 constexpr std::uint8_t kMiddleGrey = 128;
 
+/// The colours of the frame around the patch that is the query, and of the borders of windows.
+constexpr Rgb kQueryColor{220, 30, 60}, kBorderColor{255, 255, 255};
+
 /// Returns the colour of a weight whose place on the scale is `share`, laid over a grey pixel.
 Rgb overlay_color(float share, std::uint8_t grey);
 /// Returns the image in grey, with one channel. Its contrast is low, so that the colours of weights over bright and

@@ -188,7 +188,7 @@ void draw_weights(Canvas& canvas, const Placed& placed) {
       return Point{placed.corner.x + corner[0] * wide, placed.corner.y + corner[1] * high};
     };
     const std::array<Point, 2> border{point(from), point(to)};
-    canvas.line(border, {255, 255, 255}, 1.5);
+    canvas.line(border, kBorderColor, 1.5);
   }
 }
 
@@ -205,7 +205,7 @@ void draw(Canvas& canvas, const Layout& layout) {
     const Point corner{placed.corner.x + *placed.mark % columns * wide,
                        placed.corner.y + *placed.mark / columns * high};
     draw_frame(canvas, corner, wide, high, {255, 255, 255}, 4);
-    draw_frame(canvas, corner, wide, high, {220, 30, 60}, 2);
+    draw_frame(canvas, corner, wide, high, kQueryColor, 2);
   }
   for (const auto& [corner, scale] : layout.scales)
     draw_color_scale(canvas, corner, "weight", scale, "%g", kScaleColors,

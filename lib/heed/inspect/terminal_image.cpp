@@ -1,6 +1,7 @@
 #include "heed/inspect/terminal_image.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "heed/base/utf8.h"
@@ -37,6 +38,7 @@ PanelSize panel_size(const ImageGrid& grid, std::size_t panels, int width) {
 /// Returns the mean weight of the patches under each pixel of a panel.
 std::vector<float> pixel_weights(const ImagePanel& panel, PanelSize size) {
   const int rows = panel.grid->size.rows, columns = panel.grid->size.columns;
+  // The patches under a pixel, as pixels_of() gives the pixels of a patch.
   const auto patches = [](int pixel, int pixels, int count) {
     const int first = pixel * count / pixels;
     return std::pair(first, std::max(first + 1, (pixel + 1) * count / pixels));
@@ -53,6 +55,68 @@ std::vector<float> pixel_weights(const ImagePanel& panel, PanelSize size) {
     }
   return out;
 }
+
+/// What is drawn over a pixel: nothing, the border of a window, or the frame of the query.
+enum class Mark : std::uint8_t { none, border, query };
+
+/// The pixels first ... end - 1 of one side of a patch.
+struct PixelRange {
+  int first, end;
+  int size() const { return end - first; }
+};
+
+/// Returns the pixels of patch number `patch`, of `patches` along a side with `pixels` pixels: at least one.
+PixelRange pixels_of(int patch, int patches, int pixels) {
+  const int first = patch * pixels / patches;
+  return {first, std::max(first + 1, (patch + 1) * pixels / patches)};
+}
+
+/// The marks on the pixels of a panel.
+class Marks {
+ public:
+  explicit Marks(PanelSize size) : size_(size), marks_(static_cast<std::size_t>(size.width * size.height)) {}
+
+  Mark at(std::size_t pixel) const { return marks_[pixel]; }
+
+  /// Marks the borders of windows: the first pixels on their right, or below them. Patches of one pixel have no room
+  /// for them.
+  void add_borders(const ImageGrid& grid) {
+    if (size_.width < 2 * grid.size.columns || size_.height < 2 * grid.size.rows) return;
+    for (const auto& [from, to] : window_borders(grid)) {
+      const auto place = [&](const std::array<int, 2>& corner) {
+        return std::array{corner[0] * size_.width / grid.size.columns, corner[1] * size_.height / grid.size.rows};
+      };
+      const auto [x, y] = place(from);
+      const auto [right, bottom] = place(to);
+      fill({x, std::max(right, x + 1)}, {y, std::max(bottom, y + 1)}, Mark::border);
+    }
+  }
+
+  /// Marks a patch: its outermost pixels or, where it has no others, all of them if `small` is true.
+  void add_query(const ImageGrid& grid, std::int32_t patch, bool small) {
+    const int columns = grid.size.columns;
+    const PixelRange x = pixels_of(patch % columns, columns, size_.width);
+    const PixelRange y = pixels_of(patch / columns, grid.size.rows, size_.height);
+    if (x.size() < 3 || y.size() < 3) {
+      if (small) fill(x, y, Mark::query);
+      return;
+    }
+    fill(x, {y.first, y.first + 1}, Mark::query);
+    fill(x, {y.end - 1, y.end}, Mark::query);
+    fill({x.first, x.first + 1}, y, Mark::query);
+    fill({x.end - 1, x.end}, y, Mark::query);
+  }
+
+ private:
+  void fill(PixelRange x, PixelRange y, Mark mark) {
+    for (int row = y.first; row < std::min(y.end, size_.height); ++row)
+      for (int column = x.first; column < std::min(x.end, size_.width); ++column)
+        marks_[static_cast<std::size_t>(row * size_.width + column)] = mark;
+  }
+
+  PanelSize size_;
+  std::vector<Mark> marks_;
+};
 
 /// Returns the lines of a panel without colours. `shares` has a number in 0 ... 1 for each pixel.
 std::vector<std::string> shaded(std::span<const float> shares, int width, bool ascii) {
@@ -112,7 +176,7 @@ class ImagePainter {
     const PanelSize size = panel_size(*group.panels.front().grid, beside, style_.width);
     const Image picture = resize(section_.picture, size.width, size.height);
     std::vector<Drawn> drawn;
-    if (image) drawn.push_back({"image", image_lines(picture)});
+    if (image) drawn.push_back({"image", image_lines(picture, group.panels.front())});
     const Image grey = grey_image(picture);
     for (const ImagePanel& panel : group.panels) drawn.push_back({panel.label, panel_lines(panel, group.scale, grey)});
     const auto each = static_cast<std::size_t>(std::max(1, (style_.width + kGap) / (size.width + kGap)));
@@ -139,7 +203,10 @@ class ImagePainter {
     out_ += '\n';
   }
 
-  std::vector<std::string> image_lines(const Image& picture) const {
+  /// Returns the lines of the image, in which the query of `panel` is marked.
+  std::vector<std::string> image_lines(const Image& picture, const ImagePanel& panel) const {
+    Marks marks({picture.width, picture.height});
+    if (panel.query) marks.add_query(*panel.grid, *panel.query, true);
     if (!has_colors(style_.shading)) {
       std::vector<float> shares;
       for (const std::uint8_t sample : grey_image(picture).samples) shares.push_back(static_cast<float>(sample) / 255);
@@ -149,8 +216,9 @@ class ImagePainter {
     for (int y = 0; y < picture.height; ++y)
       for (int x = 0; x < picture.width; ++x) {
         const std::uint8_t* const p = picture.pixel(x, y);
-        const Rgb color = picture.channels == 3 ? Rgb{p[0], p[1], p[2]} : Rgb{p[0], p[0], p[0]};
-        colors.push_back(style_.shading == Shading::palette ? index_code(palette_index(color)) : color_code(color));
+        Rgb color = picture.channels == 3 ? Rgb{p[0], p[1], p[2]} : Rgb{p[0], p[0], p[0]};
+        if (marks.at(colors.size()) == Mark::query) color = kQueryColor;
+        colors.push_back(code(color));
       }
     return half_blocks(colors, picture.width);
   }
@@ -161,11 +229,20 @@ class ImagePainter {
     std::vector<float> shares = pixel_weights(panel, size);
     for (float& weight : shares) weight = scale.place(weight);
     if (!has_colors(style_.shading)) return shaded(shares, size.width, style_.shading == Shading::ascii);
+    Marks marks(size);
+    marks.add_borders(*panel.grid);
+    if (panel.query) marks.add_query(*panel.grid, *panel.query, false);
     std::vector<std::string> colors;
     for (std::size_t i = 0; i < shares.size(); ++i)
-      colors.push_back(style_.shading == Shading::palette ? index_code(palette_index(shares[i]))
-                                                          : color_code(overlay_color(shares[i], grey.samples[i])));
+      colors.push_back(marks.at(i) == Mark::query           ? code(kQueryColor)
+                       : marks.at(i) == Mark::border        ? code(kBorderColor)
+                       : style_.shading == Shading::palette ? index_code(palette_index(shares[i]))
+                                                            : code(overlay_color(shares[i], grey.samples[i])));
     return half_blocks(colors, size.width);
+  }
+
+  std::string code(Rgb color) const {
+    return style_.shading == Shading::palette ? index_code(palette_index(color)) : color_code(color);
   }
 
   const ImageSection& section_;

@@ -14,7 +14,8 @@ namespace heed {
 /// other (U+2580 with two colours); in 24-bit colours, the colours of the weights lie over the image in grey, as in
 /// image_attention_svg(), and in 256 colours, they stand alone. Without colours, a character shows the mean of its two
 /// pixels: the brightness of the image, or the weight. The panels of a group share one colour scale, which is drawn
-/// below them.
+/// below them. In colours, the patch that is the query has a red frame, or, if it has less than 3 x 3 pixels, is red in
+/// the image; white pixels are the borders of windows, if each patch has at least 2 x 2 pixels.
 std::string terminal_image(const ImageSection& section, const HeatmapStyle& style);
 
 /// Draws rows of pixels as text with half blocks, two rows of pixels on each line. `colors` has the colour of each
