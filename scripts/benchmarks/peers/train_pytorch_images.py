@@ -3,7 +3,8 @@ them, and prints {"images_per_second": ...}. The settings are those that were fa
 fused AdamW, attention by scaled_dot_product_attention, and channels last.
 
 With --folder, trains on the lists that scripts/cifar10 writes there, with its options (crops with a border of 4, flips,
-warm-up and cosine), and prints {"accuracy": ...} in percent of the held-out images."""
+warm-up and cosine), and prints {"accuracy": ...} in percent of the held-out images. With --init xavier, all matrices begin with
+Glorot's initialisation, as in heed, and not with torchvision's."""
 
 import argparse
 import json
@@ -27,6 +28,7 @@ parser.add_argument("--threads", type=int, default=2)
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--folder")
 parser.add_argument("--epochs", type=int, default=5)
+parser.add_argument("--init", choices=["torchvision", "xavier"], default="torchvision")
 parser.add_argument("--precision", choices=["float32", "bfloat16"], default="bfloat16")
 o = parser.parse_args()
 
@@ -36,6 +38,12 @@ if o.model == "vit":
     model = VisionTransformer(o.size, o.patch, o.depth, o.heads, o.width, o.ffn, num_classes=10)
 else:
     model = SwinTransformer([o.patch, o.patch], o.width, o.depths, o.stage_heads, [o.window, o.window], stochastic_depth_prob=0.0, num_classes=10)
+if o.init == "xavier":
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            torch.nn.init.xavier_uniform_(module.weight)
+        elif isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.xavier_uniform_(module.weight.view(len(module.weight), -1))
 model = model.train().to(memory_format=torch.channels_last)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.05, fused=True)
 loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
