@@ -163,4 +163,8 @@ std::vector<std::string> FieldList::given() const {
   return names;
 }
 
+bool is_given(const std::vector<std::string>& given, std::string_view name) {
+  return std::ranges::find(given, name) != given.end();
+}
+
 }  // namespace heed

@@ -328,4 +328,7 @@ class FieldList {
   std::vector<std::string> selected_;      ///< while relist() runs, the selecting field's new value; otherwise empty
 };
 
+/// Returns whether the user has set the option `name`; `given` is what FieldList::given() has returned.
+bool is_given(const std::vector<std::string>& given, std::string_view name);
+
 }  // namespace heed

@@ -35,19 +35,27 @@ PanelSize panel_size(const ImageGrid& grid, std::size_t panels, int width) {
   return {wide, std::max(1, wide * grid.size.rows / columns)};
 }
 
+/// The pixels or patches first ... end - 1 of a side of a panel.
+struct Range {
+  int first, end;
+  int size() const { return end - first; }
+};
+
+/// Divides `count` pixels or patches of a side into `parts` parts, and returns part number `part`. It has at least one,
+/// which it shares with its neighbours if there are more parts than pixels or patches.
+Range part_of(int count, int part, int parts) {
+  const int first = part * count / parts;
+  return {first, std::max(first + 1, (part + 1) * count / parts)};
+}
+
 /// Returns the mean weight of the patches under each pixel of a panel.
 std::vector<float> pixel_weights(const ImagePanel& panel, PanelSize size) {
   const int rows = panel.grid->size.rows, columns = panel.grid->size.columns;
-  // The patches under a pixel, as pixels_of() gives the pixels of a patch.
-  const auto patches = [](int pixel, int pixels, int count) {
-    const int first = pixel * count / pixels;
-    return std::pair(first, std::max(first + 1, (pixel + 1) * count / pixels));
-  };
   std::vector<float> out;
   for (int y = 0; y < size.height; ++y)
     for (int x = 0; x < size.width; ++x) {
-      const auto [top, bottom] = patches(y, size.height, rows);
-      const auto [left, right] = patches(x, size.width, columns);
+      const auto [top, bottom] = part_of(rows, y, size.height);
+      const auto [left, right] = part_of(columns, x, size.width);
       float sum = 0;
       for (int r = top; r < bottom; ++r)
         for (int c = left; c < right; ++c) sum += panel.weights[static_cast<std::size_t>(r * columns + c)];
@@ -59,18 +67,6 @@ std::vector<float> pixel_weights(const ImagePanel& panel, PanelSize size) {
 /// What is drawn over a pixel: nothing, the border of a window, or the frame of the query.
 enum class Mark : std::uint8_t { none, border, query };
 
-/// The pixels first ... end - 1 of one side of a patch.
-struct PixelRange {
-  int first, end;
-  int size() const { return end - first; }
-};
-
-/// Returns the pixels of patch number `patch`, of `patches` along a side with `pixels` pixels: at least one.
-PixelRange pixels_of(int patch, int patches, int pixels) {
-  const int first = patch * pixels / patches;
-  return {first, std::max(first + 1, (patch + 1) * pixels / patches)};
-}
-
 /// The marks on the pixels of a panel.
 class Marks {
  public:
@@ -78,8 +74,8 @@ class Marks {
 
   Mark at(std::size_t pixel) const { return marks_[pixel]; }
 
-  /// Marks the borders of windows: the first pixels on their right, or below them. Patches of one pixel have no room
-  /// for them.
+  /// Marks the borders of windows: the first pixels on their right or below them, where a patch has at least 2 x 2
+  /// pixels.
   void add_borders(const ImageGrid& grid) {
     if (size_.width < 2 * grid.size.columns || size_.height < 2 * grid.size.rows) return;
     for (const auto& [from, to] : window_borders(grid)) {
@@ -92,11 +88,12 @@ class Marks {
     }
   }
 
-  /// Marks a patch: its outermost pixels or, where it has no others, all of them if `small` is true.
+  /// Marks the query, a patch: its outermost pixels. A patch of less than 3 x 3 pixels has no others: all its pixels
+  /// are marked if `small` is true, and none otherwise.
   void add_query(const ImageGrid& grid, std::int32_t patch, bool small) {
     const int columns = grid.size.columns;
-    const PixelRange x = pixels_of(patch % columns, columns, size_.width);
-    const PixelRange y = pixels_of(patch / columns, grid.size.rows, size_.height);
+    const Range x = part_of(size_.width, patch % columns, columns);
+    const Range y = part_of(size_.height, patch / columns, grid.size.rows);
     if (x.size() < 3 || y.size() < 3) {
       if (small) fill(x, y, Mark::query);
       return;
@@ -108,7 +105,7 @@ class Marks {
   }
 
  private:
-  void fill(PixelRange x, PixelRange y, Mark mark) {
+  void fill(Range x, Range y, Mark mark) {
     for (int row = y.first; row < std::min(y.end, size_.height); ++row)
       for (int column = x.first; column < std::min(x.end, size_.width); ++column)
         marks_[static_cast<std::size_t>(row * size_.width + column)] = mark;
@@ -203,15 +200,15 @@ class ImagePainter {
     out_ += '\n';
   }
 
-  /// Returns the lines of the image, in which the query of `panel` is marked.
+  /// Returns the lines of the image. In colours, the query of `panel` is marked.
   std::vector<std::string> image_lines(const Image& picture, const ImagePanel& panel) const {
-    Marks marks({picture.width, picture.height});
-    if (panel.query) marks.add_query(*panel.grid, *panel.query, true);
     if (!has_colors(style_.shading)) {
       std::vector<float> shares;
       for (const std::uint8_t sample : grey_image(picture).samples) shares.push_back(static_cast<float>(sample) / 255);
       return shaded(shares, picture.width, style_.shading == Shading::ascii);
     }
+    Marks marks({picture.width, picture.height});
+    if (panel.query) marks.add_query(*panel.grid, *panel.query, true);
     std::vector<std::string> colors;
     for (int y = 0; y < picture.height; ++y)
       for (int x = 0; x < picture.width; ++x) {

@@ -230,7 +230,7 @@ std::vector<std::string> choose_pieces(const WordCounts& counts, const BuildVoca
 TextSteps reading_steps(const BuildVocabOptions& options, TextSteps& stored) {
   FirstStageOptions first_stage = options.first_stage;
   TokenMode& mode = first_stage.steps.mode;
-  const bool given = std::find(options.given.begin(), options.given.end(), "mode") != options.given.end();
+  const bool given = is_given(options.given, "mode");
   if (options.type == VocabularyType::trees && !given) mode = TokenMode::trees;
   if ((options.type == VocabularyType::trees) != (mode == TokenMode::trees))
     throw UsageError("--mode " + std::string(enum_name(mode)) + ": does not fit --type " +
@@ -261,7 +261,7 @@ void check_options(const BuildVocabOptions& options) {
     throw UsageError("--dict-input: does not say where sentences end, which --type char needs for its <space>");
   if (!options.dev.empty() && !options.max_size && options.type != VocabularyType::bpe && !unigram)
     throw UsageError("--dev: needs --max-size, which it varies");
-  if (options.dev.empty() && std::find(options.given.begin(), options.given.end(), "format") != options.given.end())
+  if (options.dev.empty() && is_given(options.given, "format"))
     throw UsageError("--format: sets the format of the table of --dev (give --dev too)");
   if (!options.dev.empty() && options.merges)
     throw UsageError("--dev: varies --max-size, and has no use with --merges");
@@ -287,7 +287,7 @@ void check_shortlist_options(const BuildVocabOptions& options) {
   if (texts.size() != 2)
     throw UsageError("--shortlist: names " + std::to_string(texts.size()) + (texts.size() == 1 ? " text" : " texts") +
                      " (a source and a target text of pieces are needed)");
-  if (!options.shortlist.alignments.empty() && contains(options.given, "iterations"))
+  if (!options.shortlist.alignments.empty() && is_given(options.given, "iterations"))
     throw UsageError("--iterations: has no use with --alignments");
   const auto is_stdin = [](const std::string& path) { return path == "-" || path.empty(); };
   if (is_stdin(texts[0]) + is_stdin(texts[1]) + (options.shortlist.alignments == "-") > 1)

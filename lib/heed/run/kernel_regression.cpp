@@ -123,9 +123,7 @@ class RegressionRun {
   }
 
  private:
-  bool given(std::string_view name) const {
-    return std::find(options_.given.begin(), options_.given.end(), name) != options_.given.end();
-  }
+  bool given(std::string_view name) const { return is_given(options_.given, name); }
   bool chosen(PoolingChoice choice) const {
     return std::find(choices_.begin(), choices_.end(), choice) != choices_.end();
   }

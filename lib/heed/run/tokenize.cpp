@@ -26,16 +26,12 @@ const ToolInfo kTokenizeTool{
 
 namespace {
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 bool tells_offsets(TokenFormat format) {
   return format == TokenFormat::tsv || format == TokenFormat::jsonl;
 }
 
 void check_options(const TokenizeOptions& options) {
-  const auto given = [&](std::string_view name) { return contains(options.given, name); };
+  const auto given = [&](std::string_view name) { return is_given(options.given, name); };
   const auto needs = [&](std::string_view name, bool there, const std::string& what) {
     if (given(name) && !there) throw UsageError("--" + std::string(name) + ": needs " + what);
   };
@@ -127,7 +123,7 @@ class LineConverter {
         undo_{.uppercase_first = options.uppercase_first, .detruecase = options.detruecase} {
     if (!options.model.empty()) {
       const std::string language =
-          contains(options.given, "language") ? options.first_stage.steps.language : std::string();
+          is_given(options.given, "language") ? options.first_stage.steps.language : std::string();
       model_ = std::make_unique<const TextModel>(
           load_text_model(options.model, language, options.detokenize ? Side::target : Side::source));
       subwords_ = model_->subwords();
@@ -143,7 +139,7 @@ class LineConverter {
         if (options.normalize_only) make_normalizer(pieces.model(), options.model);
       } else {
         for (const std::string_view name : {"extra-options", "normalize-only"})
-          if (contains(options.given, name))
+          if (is_given(options.given, name))
             throw UsageError("--" + std::string(name) + ": " + options.model + " holds no SentencePiece model");
       }
       return;
@@ -159,7 +155,7 @@ class LineConverter {
         how.allowed = read_counted_vocabulary(options.vocabulary, options.vocabulary_threshold.value_or(INT64_MIN));
       how.glossaries = Glossaries(options.glossaries);
       subwords_ = Subwords(std::make_shared<const BpeEncoder>(std::move(merges), std::move(how)));
-    } else if (contains(options.given, "separator")) {
+    } else if (is_given(options.given, "separator")) {
       subwords_ = Subwords(std::make_shared<const BpeEncoder>(BpeMerges{}, std::move(how)));
     }
   }

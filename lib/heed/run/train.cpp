@@ -123,9 +123,7 @@ void check_input(const TrainOptions& options) {
 /// would swap left and right.
 TrainOptions with_defaults(const TrainOptions& options) {
   TrainOptions out = options;
-  const auto given = [&](std::string_view name) {
-    return std::ranges::find(options.given, name) != options.given.end();
-  };
+  const auto given = [&](std::string_view name) { return is_given(options.given, name); };
   const bool chosen = given("valid-metrics");
   const ModelConfig& config = options.model_options.config;
   if (image_input(config) && !is_classifier(config) && !given("augment")) out.images.augment = Augmentation::none;

@@ -59,7 +59,7 @@ class TranslateRun {
       longest_ = kNoLimit;
     }
     if (translator_.target().steps().mode == TokenMode::trees) {
-      if (!given("max-output-length")) search_.max_output_length = std::numeric_limits<int>::max();
+      if (!is_given(options.given, "max-output-length")) search_.max_output_length = std::numeric_limits<int>::max();
       trees_.emplace(translator_.target().vocabulary());
     }
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
@@ -100,8 +100,6 @@ class TranslateRun {
   static double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-
-  bool given(std::string_view name) const { return std::ranges::find(options_.given, name) != options_.given.end(); }
 
   Decoder make_decoder() {
     if (translator_.is_parallel()) return Decoder(translator_.parallel_model());

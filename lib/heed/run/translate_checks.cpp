@@ -2,27 +2,21 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "heed/base/error.h"
+#include "heed/base/streams.h"
 #include "heed/checkpoint/integrity.h"
-#include "heed/decode/coverage.h"
 #include "heed/decode/score_rules.h"
-#include "heed/run/partial_output.h"
 
 namespace heed {
 namespace {
 
-bool given(const TranslateOptions& options, std::string_view name) {
-  return std::ranges::find(options.given, name) != options.given.end();
-}
-
 /// Throws UsageError for options with which the draft model could not be used.
 void check_draft(const TranslateOptions& options) {
   if (options.draft_model.empty()) {
-    if (given(options, "draft-length")) throw UsageError("--draft-length: needs --draft-model");
+    if (is_given(options.given, "draft-length")) throw UsageError("--draft-length: needs --draft-model");
     return;
   }
   if (!options.score.empty()) throw UsageError("--draft-model: has no use with --score, which translates nothing");
@@ -54,11 +48,11 @@ void check_parallel(const TranslateOptions& options, const Translator& translato
   const std::string& model = options.models.front();
   for (const std::string name : {"draft-model", "search", "beam-size", "beam-groups", "coverage-penalty",
                                  "no-repeat-ngram-size", "repetition-penalty"})
-    if (given(options, name))
+    if (is_given(options.given, name))
       throw UsageError("--" + name + ": is for models that predict one position after the other; " + model +
                        " predicts all at once (see --iterations and --length-candidates)");
   const bool fixed = translator.checkpoint(0).model->predicts_end();
-  if (fixed && given(options, "length-candidates"))
+  if (fixed && is_given(options.given, "length-candidates"))
     throw UsageError("--length-candidates: " + model + " has a fixed length (train --fixed-length)");
   const int candidates = fixed ? 1 : options.search.length_candidates;
   if (options.score.empty() && options.search.n_best > candidates)
@@ -71,7 +65,7 @@ void check_parallel(const TranslateOptions& options, const Translator& translato
 /// Throws UsageError for options that have no effect on models that predict one position after the other.
 void check_stepwise(const TranslateOptions& options, const Translator& translator) {
   for (const std::string name : {"iterations", "length-candidates"})
-    if (given(options, name))
+    if (is_given(options.given, name))
       throw UsageError("--" + name + ": is for models that predict all positions at once (train --task nat); " +
                        options.models.front() + " predicts one after the other");
   if (!translator.classifies()) options.search.validate_n_best();
@@ -88,7 +82,7 @@ void check_images(const TranslateOptions& options, const Translator& translator)
           "top-p", "no-detokenize"})
       useless.emplace_back(name);
   for (const std::string& name : useless)
-    if (given(options, name))
+    if (is_given(options.given, name))
       throw UsageError("--" + name + ": has no use with " + options.models.front() + ", which reads images" +
                        (translator.classifies() ? " and gives labels" : ""));
 }
@@ -97,7 +91,7 @@ void check_images(const TranslateOptions& options, const Translator& translator)
 void check_trees(const TranslateOptions& options) {
   for (const std::string name : {"draft-model", "shortlist", "no-repeat-ngram-size", "repetition-penalty",
                                  "min-output-length", "coverage-penalty"})
-    if (given(options, name))
+    if (is_given(options.given, name))
       throw UsageError("--" + name + ": " + options.models.front() + " writes trees, which this option may break");
 }
 
@@ -110,21 +104,22 @@ void check_options(const TranslateOptions& options) {
                                  "max-output-length", "min-output-length", "no-repeat-ngram-size", "repetition-penalty",
                                  "beam-groups", "diversity-strength", "max-expansions", "iterations",
                                  "length-candidates", "temperature", "top-k", "top-p", "scores", "no-detokenize"})
-    if (scoring && given(options, name))
+    if (scoring && is_given(options.given, name))
       throw UsageError("--" + name + ": has no use with --score, which translates nothing");
   for (const std::string name : {"temperature", "top-k", "top-p"})
-    if (!sampling && given(options, name)) throw UsageError("--" + name + ": needs --search sample");
+    if (!sampling && is_given(options.given, name)) throw UsageError("--" + name + ": needs --search sample");
   for (const std::string name : {"beam-groups", "coverage-penalty"})
-    if (options.search.search != SearchKind::beam && given(options, name))
+    if (options.search.search != SearchKind::beam && is_given(options.given, name))
       throw UsageError("--" + name + ": needs beam search (leave --search out)");
-  if (options.search.beam_groups == 1 && given(options, "diversity-strength"))
+  if (options.search.beam_groups == 1 && is_given(options.given, "diversity-strength"))
     throw UsageError("--diversity-strength: needs groups (--beam-groups G)");
-  if (options.search.search != SearchKind::exhaustive && given(options, "max-expansions"))
+  if (options.search.search != SearchKind::exhaustive && is_given(options.given, "max-expansions"))
     throw UsageError("--max-expansions: needs --search exhaustive");
   check_draft(options);
   if (options.resume) check_resume(options);
-  if (sampling && given(options, "beam-size")) throw UsageError("--beam-size: has no use with --search sample");
-  if (options.search.length_penalty > 0 && given(options, "normalize"))
+  if (sampling && is_given(options.given, "beam-size"))
+    throw UsageError("--beam-size: has no use with --search sample");
+  if (options.search.length_penalty > 0 && is_given(options.given, "normalize"))
     throw UsageError("--normalize: --length-penalty takes its place (leave one of them out)");
   options.search.validate();
   if (scoring && options.on_long == OverlongLine::copy)
@@ -144,7 +139,7 @@ void check_options(const TranslateOptions& options, const Translator& translator
     throw UsageError((covers ? "--coverage-penalty: " : "--alignment: ") + options.models.front() +
                      " is a model of the task " + std::string(architecture(first.config())) +
                      ", which has no attention to the source");
-  if (given(options, "on-bad-image") && !translator.image_input())
+  if (is_given(options.given, "on-bad-image") && !translator.image_input())
     throw UsageError("--on-bad-image: is for models that read images (train --task vit); " + options.models.front() +
                      " reads text");
   if (translator.is_parallel())
