@@ -42,6 +42,12 @@ TEST_CASE("a batch keeps both limits, but a line of more tokens is a batch of it
            std::accumulate(long_first.begin() + static_cast<std::ptrdiff_t>(begin),
                            long_first.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{0}) <= 60));
   CHECK(std::ranges::max(sizes(std::vector<std::int64_t>(100, 1), {8, 1000}, 1)) <= 8);
+  // The share of a batch is 59 tokens here, and 45 + 20 / 2 are less, but 45 + 20 are more than a batch may have.
+  CHECK(sizes(std::vector<std::int64_t>{45, 20, 20, 20, 14}, {128, 60}, 1) == std::vector<std::size_t>{1, 3, 1});
+  // The share of a batch is 15 tokens here, more than a batch of six short lines has.
+  std::vector<std::int64_t> short_last(4, 10);
+  short_last.resize(24, 1);
+  CHECK(std::ranges::max(sizes(short_last, {6, 1000}, 1)) == 6);
 }
 
 TEST_CASE("batches of many lines have about the same number of tokens, but for a small one at the end") {
