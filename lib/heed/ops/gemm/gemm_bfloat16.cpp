@@ -149,10 +149,11 @@ std::int64_t words_of_tiles(std::int64_t size, std::int64_t k) {
 /// Rounds a matrix A or B of a product C = A B to bfloat16, writes its tiles to `tiles` and returns `tiles`. x is the
 /// stored matrix, with `stride` elements from row to row. `size` is the number of rows of A or of columns of B; k is
 /// the length of the sums. `along_rows` is true where a stored row holds the k numbers of one sum, that is, where A
-/// itself or the transpose of B is stored. `right` is true where the matrix is B.
+/// itself or the transpose of B is stored. `transposes` says whether each tile is transposed after it has been read
+/// from the rows of x.
 template <class X>
 const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int64_t stride, std::int64_t size,
-                                std::int64_t k, bool along_rows, bool right) {
+                                std::int64_t k, bool along_rows, bool transposes) {
   const std::int64_t across = tiles_over(size, kBlock) * 2, depth = tiles_over(k, kDepth);
   const auto make = [&](std::int64_t i, std::int64_t j) {
     __m512i tile[kSide];
@@ -160,7 +161,7 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
       tile_of_rows(x + i * kSide * stride + j * kDepth, stride, size - i * kSide, k - j * kDepth, tile);
     else
       tile_of_row_pairs(x + j * kDepth * stride + i * kSide, stride, k - j * kDepth, size - i * kSide, tile);
-    if (along_rows == right) transpose(tile);
+    if (transposes) transpose(tile);
     std::uint32_t* const out = tiles + (i * depth + j) * kTile;
     for (std::int64_t r = 0; r < kSide; ++r) _mm512_store_si512(out + r * kSide, tile[r]);
   };
@@ -200,6 +201,7 @@ struct Product {
   /// C has m rows and n columns. A and B have `depth` tiles along k, the dimension over which the product sums.
   std::int64_t m, n, depth;
   const std::uint32_t *a, *b;  ///< the tiles of A and of B
+  bool a_transposed;           ///< see Bfloat16LeftOperand
   float alpha, beta;
   float* c;
   std::int64_t stride;  ///< the number of elements from one row of C to the next
@@ -229,16 +231,26 @@ struct Product {
 };
 
 /// Computes the product with AVX-512 BF16, whose instruction computes dot products of pairs: eight rows of a tile of A
-/// with two tiles of B (32 columns) at a time.
+/// with two tiles of B (32 columns) at a time. `a_transposed` must be p.a_transposed.
+template <bool a_transposed>
 void multiply_avx512(const Product& p) {
   constexpr int kRows = 8;
+  // The number of words in a tile of A from one row of A to the next, and from one pair of a row to the next.
+  constexpr std::int64_t kNextRow = a_transposed ? 1 : kSide, kNextPair = a_transposed ? kSide : 1;
   alignas(64) float block[kBlock][kBlock];
   // The number of words from a tile to the tile of the next 16 rows of A, or of the next 16 columns of B.
   const std::int64_t next = p.depth * kTile;
+  const __m512 alpha = _mm512_set1_ps(p.alpha), beta = _mm512_set1_ps(p.beta);
   p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t, Columns) {
+    const bool whole = p.m - i >= kBlock && p.n - j >= kBlock;
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
-      const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kSide;
+      const std::uint32_t* a = p.a_tiles(i) + r / kSide * next + r % kSide * kNextRow;
       const std::uint32_t* b = p.b_tiles(j);
+      float* const c = p.c + (i + r) * p.stride + j;
+      if (whole)
+        for (int row = 0; row < kRows; ++row)
+          for (std::int64_t column = 0; column < kBlock; column += kSide)
+            _mm_prefetch(reinterpret_cast<const char*>(c + row * p.stride + column), _MM_HINT_ET0);
       __m512 sums[kRows][2];
       for (auto& sum : sums) sum[0] = sum[1] = _mm512_setzero_ps();
       for (std::int64_t t = 0; t < p.depth; ++t, a += kTile, b += kTile)
@@ -246,17 +258,26 @@ void multiply_avx512(const Product& p) {
           const auto b0 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + k * kSide));
           const auto b1 = reinterpret_cast<__m512bh>(_mm512_load_si512(b + next + k * kSide));
           for (int row = 0; row < kRows; ++row) {
-            const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[row * kSide + k])));
+            const auto word = static_cast<int>(a[row * kNextRow + k * kNextPair]);
+            const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(word));
             sums[row][0] = _mm512_dpbf16_ps(sums[row][0], pair, b0);
             sums[row][1] = _mm512_dpbf16_ps(sums[row][1], pair, b1);
           }
         }
-      for (int row = 0; row < kRows; ++row) {
-        _mm512_store_ps(&block[r + row][0], sums[row][0]);
-        _mm512_store_ps(&block[r + row][kSide], sums[row][1]);
+      if (whole) {
+        for (int row = 0; row < kRows; ++row)
+          for (int half = 0; half < 2; ++half) {
+            float* const out = c + row * p.stride + half * kSide;
+            __m512 sum = _mm512_mul_ps(alpha, sums[row][half]);
+            if (p.beta != 0) sum = _mm512_fmadd_ps(beta, _mm512_loadu_ps(out), sum);
+            _mm512_storeu_ps(out, sum);
+          }
+      } else {
+        for (int row = 0; row < kRows; ++row)
+          for (int half = 0; half < 2; ++half) _mm512_store_ps(&block[r + row][half * kSide], sums[row][half]);
       }
     }
-    store_block(block, p.m - i, p.n - j, p.alpha, p.beta, p.c + i * p.stride + j, p.stride);
+    if (!whole) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, p.c + i * p.stride + j, p.stride);
   });
 }
 
@@ -404,7 +425,7 @@ std::int64_t bfloat16_tile_words(std::int64_t k, std::int64_t n) {
 }
 
 Bfloat16Tiles bfloat16_tiles(std::uint32_t* memory, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
-  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, true), k, n};
+  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, b.transposed), k, n};
 }
 
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<float> b) {
@@ -413,23 +434,39 @@ Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmO
 
 Bfloat16Tiles bfloat16_tiles(Arena& arena, std::int64_t k, std::int64_t n, GemmOperand<Bfloat16> b) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(n, k)}).data();
-  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, true), k, n};
+  return {make_tiles(memory, b.data, b.stride, n, k, b.transposed, b.transposed), k, n};
 }
 
-Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a) {
+namespace {
+
+/// Rounds A [m, k] to bfloat16 and lays it out in tiles, in memory of `arena`.
+template <class X>
+Bfloat16LeftOperand left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<X> a) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
-  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
+  const bool stays = a.transposed && instruction_set() != InstructionSet::amx;
+  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, a.transposed && !stays), m, k, stays};
+}
+
+}  // namespace
+
+Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<float> a) {
+  return left_operand(arena, m, k, a);
 }
 
 Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<Bfloat16> a) {
-  auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
-  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, false), m, k};
+  return left_operand(arena, m, k, a);
 }
 
 void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
                    std::int64_t c_stride) {
-  const Product product{a.m, b.n, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
-  instruction_set() == InstructionSet::amx ? multiply_amx(product) : multiply_avx512(product);
+  const Product product{a.m, b.n,     tiles_over(b.k, kDepth), a.tiles, b.tiles, a.tiles_transposed, alpha, beta,
+                        c,   c_stride};
+  if (a.tiles_transposed)
+    multiply_avx512<true>(product);
+  else if (instruction_set() == InstructionSet::amx)
+    multiply_amx(product);
+  else
+    multiply_avx512<false>(product);
 }
 
 void gemm_bfloat16(Arena& scratch, std::int64_t m, float alpha, GemmOperand<float> a, const Bfloat16Tiles& b,
