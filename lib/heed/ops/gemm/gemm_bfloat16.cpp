@@ -6,7 +6,9 @@
 //   - a tile of A has 16 rows of A; word p of a row is the pair (A[row][2p], A[row][2p + 1]), so a tile spans 32
 //     numbers along k;
 //   - a tile of B has 16 rows of pairs; word c of row p is the pair (B[2p][c], B[2p + 1][c]).
-// AMX multiplies two whole tiles with one instruction. AVX-512's dot products use the same tiles, one row at a time.
+// AMX multiplies two whole tiles with one instruction. AVX-512's dot products use the same tiles, one row at a time;
+// they read the words of A one by one, so that a tile of A may also be stored transposed: word r of row p is then the
+// pair (A[r][2p], A[r][2p + 1]). A matrix A whose transpose is in memory gives such tiles without further work.
 //
 // An example with tiles of 2 x 2 words, so that k is 4:
 //
@@ -176,19 +178,20 @@ const std::uint32_t* make_tiles(std::uint32_t* const tiles, const X* x, std::int
   return tiles;
 }
 
+/// Computes c = alpha * sums + beta * c for the elements of c that `mask` selects; no other element is read or written.
+void store_sums(__m512 sums, float alpha, float beta, float* c, __mmask16 mask) {
+  sums = _mm512_mul_ps(_mm512_set1_ps(alpha), sums);
+  if (beta != 0) sums = _mm512_fmadd_ps(_mm512_set1_ps(beta), _mm512_maskz_loadu_ps(mask, c), sums);
+  _mm512_mask_storeu_ps(c, mask, sums);
+}
+
 /// Stores one block of C: c = alpha * block + beta * c. `rows` and `columns` are the numbers of rows and columns that C
 /// has from the block's first element on; no element outside of C is read or written.
 void store_block(const float (&block)[kBlock][kBlock], std::int64_t rows, std::int64_t columns, float alpha, float beta,
                  float* c, std::int64_t stride) {
-  const __m512 a = _mm512_set1_ps(alpha), b = _mm512_set1_ps(beta);
   for (std::int64_t r = 0; r < std::min(rows, kBlock); ++r)
-    for (std::int64_t j = 0; j < std::min(columns, kBlock); j += kSide) {
-      const __mmask16 mask = first(columns - j);
-      float* const out = c + r * stride + j;
-      __m512 sum = _mm512_mul_ps(a, _mm512_load_ps(&block[r][j]));
-      if (beta != 0) sum = _mm512_fmadd_ps(b, _mm512_maskz_loadu_ps(mask, out), sum);
-      _mm512_mask_storeu_ps(out, mask, sum);
-    }
+    for (std::int64_t j = 0; j < std::min(columns, kBlock); j += kSide)
+      store_sums(_mm512_load_ps(&block[r][j]), alpha, beta, c + r * stride + j, first(columns - j));
 }
 
 /// A range of columns of C, begin ... end - 1.
@@ -201,7 +204,6 @@ struct Product {
   /// C has m rows and n columns. A and B have `depth` tiles along k, the dimension over which the product sums.
   std::int64_t m, n, depth;
   const std::uint32_t *a, *b;  ///< the tiles of A and of B
-  bool a_transposed;           ///< see Bfloat16LeftOperand
   float alpha, beta;
   float* c;
   std::int64_t stride;  ///< the number of elements from one row of C to the next
@@ -231,16 +233,15 @@ struct Product {
 };
 
 /// Computes the product with AVX-512 BF16, whose instruction computes dot products of pairs: eight rows of a tile of A
-/// with two tiles of B (32 columns) at a time. `a_transposed` must be p.a_transposed.
-template <bool a_transposed>
+/// with two tiles of B (32 columns) at a time. `tiles_transposed` says whether each tile of A is stored transposed.
+template <bool tiles_transposed>
 void multiply_avx512(const Product& p) {
   constexpr int kRows = 8;
   // The number of words in a tile of A from one row of A to the next, and from one pair of a row to the next.
-  constexpr std::int64_t kNextRow = a_transposed ? 1 : kSide, kNextPair = a_transposed ? kSide : 1;
+  constexpr std::int64_t kNextRow = tiles_transposed ? 1 : kSide, kNextPair = tiles_transposed ? kSide : 1;
   alignas(64) float block[kBlock][kBlock];
   // The number of words from a tile to the tile of the next 16 rows of A, or of the next 16 columns of B.
   const std::int64_t next = p.depth * kTile;
-  const __m512 alpha = _mm512_set1_ps(p.alpha), beta = _mm512_set1_ps(p.beta);
   p.for_each_block(p.depth, [&](std::int64_t i, std::int64_t j, std::int64_t, std::int64_t, Columns) {
     const bool whole = p.m - i >= kBlock && p.n - j >= kBlock;
     for (std::int64_t r = 0; r < std::min(p.m - i, kBlock); r += kRows) {
@@ -266,12 +267,8 @@ void multiply_avx512(const Product& p) {
         }
       if (whole) {
         for (int row = 0; row < kRows; ++row)
-          for (int half = 0; half < 2; ++half) {
-            float* const out = c + row * p.stride + half * kSide;
-            __m512 sum = _mm512_mul_ps(alpha, sums[row][half]);
-            if (p.beta != 0) sum = _mm512_fmadd_ps(beta, _mm512_loadu_ps(out), sum);
-            _mm512_storeu_ps(out, sum);
-          }
+          for (int half = 0; half < 2; ++half)
+            store_sums(sums[row][half], p.alpha, p.beta, c + row * p.stride + half * kSide, first(kSide));
       } else {
         for (int row = 0; row < kRows; ++row)
           for (int half = 0; half < 2; ++half) _mm512_store_ps(&block[r + row][half * kSide], sums[row][half]);
@@ -443,8 +440,8 @@ namespace {
 template <class X>
 Bfloat16LeftOperand left_operand(Arena& arena, std::int64_t m, std::int64_t k, GemmOperand<X> a) {
   auto* const memory = arena.tensor<std::uint32_t>({words_of_tiles(m, k)}).data();
-  const bool stays = a.transposed && instruction_set() != InstructionSet::amx;
-  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, a.transposed && !stays), m, k, stays};
+  const bool transposes = a.transposed && instruction_set() == InstructionSet::amx;
+  return {make_tiles(memory, a.data, a.stride, m, k, !a.transposed, transposes), m, k, a.transposed && !transposes};
 }
 
 }  // namespace
@@ -459,8 +456,7 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int
 
 void gemm_bfloat16(float alpha, const Bfloat16LeftOperand& a, const Bfloat16Tiles& b, float beta, float* c,
                    std::int64_t c_stride) {
-  const Product product{a.m, b.n,     tiles_over(b.k, kDepth), a.tiles, b.tiles, a.tiles_transposed, alpha, beta,
-                        c,   c_stride};
+  const Product product{a.m, b.n, tiles_over(b.k, kDepth), a.tiles, b.tiles, alpha, beta, c, c_stride};
   if (a.tiles_transposed)
     multiply_avx512<true>(product);
   else if (instruction_set() == InstructionSet::amx)

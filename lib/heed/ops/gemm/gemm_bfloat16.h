@@ -41,8 +41,8 @@ struct Bfloat16LeftOperand {
   /// 32-bit words of two bfloat16 numbers each; the first word begins at a cache line.
   const std::uint32_t* tiles = nullptr;
   std::int64_t m = 0, k = 0;  ///< the numbers of rows and columns of A
-  /// Whether each tile is stored transposed. A tile that is read from the transpose of A comes out so; AVX-512 reads the
-  /// words of a tile one by one, in any order, so that only AMX needs the tile transposed once more.
+  /// Whether each tile is stored transposed. This is so where the transpose of A is in memory and the CPU multiplies
+  /// with AVX-512; AMX cannot read such tiles.
   bool tiles_transposed = false;
 };
 /// Rounds A [m, k] to bfloat16 and lays it out in tiles, in memory of `arena`.
