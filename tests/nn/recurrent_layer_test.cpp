@@ -104,7 +104,7 @@ void check_case(const nlohmann::json& file, const nlohmann::json& data) {
     fill(factors, 100 + static_cast<int>(which));
     const std::int64_t at =
         i == 0 ? 0 : static_cast<std::int64_t>((i - 1) % static_cast<std::size_t>(depth)) * outputs[i].value.size();
-    graph.record([to = outputs[i], factors, at] {
+    graph.record([to = outputs[i], factors, at](auto&) {
       const Tensor<T> gradient = to.gradient.sum();
       for (std::int64_t j = 0; j < gradient.size(); ++j) gradient[j] += factors[at + j];
     });
@@ -243,7 +243,7 @@ TEST_CASE("recurrent layers: steps in training have the gradients of the whole s
         }
       }
       const auto loss = graph.result({});
-      graph.record([state, dy] {
+      graph.record([state, dy](auto&) {
         std::copy_n(dy.data(), dy.size(), state.hidden.gradient.sum().data());
         if (state.cell) std::copy_n(dy.data(), dy.size(), state.cell.gradient.sum().data());
       });

@@ -57,8 +57,8 @@ struct Stack {
       const CachedRows<T> keys{reinterpret_cast<const std::byte*>(pools[i].data()), stride},
           cached_values{reinterpret_cast<const std::byte*>(pools[i].data() + kWidth), stride};
       const Variable<T> out = graph.result(y.shape());
-      cached_attention<T>(graph.device(), {qkv.value.data(), 3 * kWidth}, keys, cached_values, slots, capacity, lengths,
-                          kHeads, kWidth, out.value.data(), layers[i].position_terms(graph, shared));
+      cached_attention<T>(graph.device().cpu(), {qkv.value.data(), 3 * kWidth}, keys, cached_values, slots, capacity,
+                          lengths, kHeads, kWidth, out.value.data(), layers[i].position_terms(graph, shared));
       y = layers[i].output(graph, out);
     }
     return y;
@@ -102,7 +102,7 @@ TEST_CASE("positions within attention: gradients of all parameters of a stack") 
         const Variable<double> y = stack(graph, graph.input(x), {offsets}, 20), sum = graph.result({});
         sum.value[0] = 0;
         for (std::int64_t i = 0; i < dy.size(); ++i) sum.value[0] += dy[i] * y.value[i];
-        graph.record([y, dy] { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
+        graph.record([y, dy](auto&) { std::copy_n(dy.data(), dy.size(), y.gradient.fill().data()); });
         const double value = sum.value[0];
         if (backward) graph.backward(sum);
         return value;

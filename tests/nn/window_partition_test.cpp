@@ -127,7 +127,7 @@ void check_case(const json& reference, const json& test) {
 
   const Tensor<double> dy = formula(net.arena, reference, "output gradient", y.shape());
   const Variable<double> loss = graph.result({});
-  graph.record([y, dy] {
+  graph.record([y, dy](auto&) {
     for (std::int64_t i = 0; i < dy.size(); ++i) y.gradient.sum()[i] += dy[i];
   });
   graph.backward(loss);

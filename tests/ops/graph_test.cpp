@@ -16,7 +16,7 @@ namespace {
 Variable<double> scaled(Graph<double>& graph, const Variable<double>& x, double factor) {
   const Variable<double> y = graph.result(x.shape());
   for (std::int64_t i = 0; i < x.value.size(); ++i) y.value[i] = factor * x.value[i];
-  graph.record([x, y, factor] {
+  graph.record([x, y, factor](auto&) {
     const bool adds = !x.gradient.empty();
     const Tensor<double> dx = x.gradient.fill(), dy = y.gradient.sum();
     for (std::int64_t i = 0; i < dx.size(); ++i) dx[i] = (adds ? dx[i] : 0) + factor * dy[i];
@@ -28,7 +28,7 @@ Variable<double> scaled(Graph<double>& graph, const Variable<double>& x, double 
 Variable<double> sum_of(Graph<double>& graph, const Variable<double>& a, const Variable<double>& b) {
   const Variable<double> y = graph.result(a.shape());
   for (std::int64_t i = 0; i < y.value.size(); ++i) y.value[i] = a.value[i] + b.value[i];
-  graph.record([a, b, y] {
+  graph.record([a, b, y](auto&) {
     for (const Variable<double>& x : {a, b}) {
       const Tensor<double> dx = x.gradient.sum(), dy = y.gradient.sum();
       for (std::int64_t i = 0; i < dx.size(); ++i) dx[i] += dy[i];
@@ -42,7 +42,7 @@ Variable<double> sum_of(Graph<double>& graph, const Variable<double>& a, const V
 Variable<double> half_square(Graph<double>& graph, const Variable<double>& x) {
   const Variable<double> y = graph.result(x.shape());
   for (std::int64_t i = 0; i < x.value.size(); ++i) y.value[i] = x.value[i] * x.value[i] / 2;
-  graph.record([x, y] {
+  graph.record([x, y](auto&) {
     const Tensor<double> dx = x.gradient.sum(), dy = y.gradient.sum();
     for (std::int64_t i = 0; i < dx.size(); ++i) dx[i] += (x.value[i] + std::sqrt(2 * y.value[i])) / 2 * dy[i];
   });
@@ -52,7 +52,9 @@ Variable<double> half_square(Graph<double>& graph, const Variable<double>& x) {
 }  // namespace
 
 TEST_CASE("GradientPool: what was given back, then what was lent, then memory of its own") {
-  GradientPool<double> pool;
+  Arena arena;
+  CpuContext device{arena};
+  GradientPool<double> pool(device);
   std::vector<double> lent(120);
   const auto first = pool.take(100);
   CHECK(pool.take(100).memory != first.memory);

@@ -1,4 +1,4 @@
-#include "heed/ops/linear.h"
+#include "heed/ops/packed_linear.h"
 
 #include "heed/base/error.h"
 #include "heed/base/thread_team.h"
@@ -51,7 +51,8 @@ TEST_CASE("linear: threads that share a product give the same bits, in every pre
         ParameterValues<float> none(layout);
         Graph<float> graph(device, none);
         const Tensor<float> y = t.arena.tensor<float>({rows, 1021});
-        LinearInput<float>(graph, Tensor<float>(x.data(), {rows, 310})).multiply(w, bias, Activation::relu, y);
+        LinearInput<float>(device, graph.packed(), Tensor<float>(x.data(), {rows, 310}))
+            .multiply(w, bias, Activation::relu, y);
         results[shared ? 1 : 0].assign(y.data(), y.data() + y.size());
       }
       CHECK(results[0] == results[1]);
@@ -101,11 +102,11 @@ TEST_CASE("linear: rows selected from a weight give the bits they give in the wh
           Graph<float> graph(device, none);
           std::vector<std::int32_t> selected;
           for (int i = step / 2 % 1021; i < 1021; i += step) selected.push_back(i);
-          const LinearInput<float> left(graph, Tensor<float>(x.data(), {rows, 310}));
+          const LinearInput<float> left(device, graph.packed(), Tensor<float>(x.data(), {rows, 310}));
           for (const Tensor<float> b : {bias, Tensor<float>()}) {
             const Tensor<float> whole = t.arena.tensor<float>({rows, 1021});
             left.multiply(w, b, Activation::none, whole);
-            const auto part = PackedWeight<float>::pack(graph, w, b, selected, t.arena);
+            const auto part = PackedWeight<float>::pack(device, graph.packed(), w, b, selected, t.arena);
             const Tensor<float> y = t.arena.tensor<float>({rows, part.n});
             left.multiply(part, y);
             bool same = true;
@@ -127,7 +128,7 @@ TEST_CASE("linear: packed parameters keep a weight in each form and shape that i
     CpuContext device{t.arena, precision};
     Graph<float> graph(device, values, &packed);
     const Tensor<float> y = t.arena.tensor<float>({5, shape[0]});
-    LinearInput<float>(graph, Tensor<float>(x.data(), {5, shape[1]}))
+    LinearInput<float>(device, graph.packed(), Tensor<float>(x.data(), {5, shape[1]}))
         .multiply(values.view(id, shape), {}, Activation::none, y);
     return std::vector<float>(y.data(), y.data() + y.size());
   };
@@ -157,7 +158,7 @@ TEST_CASE("linear: no rows, no columns and no inner width give empty sums, in ev
         Graph<float> graph(device, none);
         const Tensor<float> y = t.arena.tensor<float>({rows, n});
         std::fill_n(y.data(), y.size(), 7.0F);
-        LinearInput<float>(graph, Tensor<float>(x.data(), {rows, k}))
+        LinearInput<float>(device, graph.packed(), Tensor<float>(x.data(), {rows, k}))
             .multiply(Tensor<float>(w.data(), {n, k}), Tensor<float>(bias.data(), {n}), Activation::none, y);
         for (std::int64_t i = 0; i < y.size(); ++i) CHECK(y[i] == bias[i % n]);
       }

@@ -48,7 +48,7 @@ class TorchCase {
     check_tensor("y", y.value, data_.at("outputs").at("y"));
     const Tensor<T> weights = tensor(data_.at("output_gradients").at("y"));
     const Variable<T> loss = graph_.result({});
-    graph_.record([loss, weights, y] {
+    graph_.record([loss, weights, y](auto&) {
       for (std::int64_t i = 0; i < weights.size(); ++i) y.gradient.sum()[i] += loss.gradient.sum()[0] * weights[i];
     });
     graph_.backward(loss);

@@ -30,7 +30,7 @@ struct Training {
   /// Runs the backward pass from `y`, whose gradient is `dy`.
   void backward(const Variable<T>& y, Tensor<T> dy) {
     const Variable<T> loss = graph.result({});
-    graph.record([y, dy] {
+    graph.record([y, dy](auto&) {
       for (std::int64_t i = 0; i < dy.size(); ++i) y.gradient.sum()[i] += dy[i];
     });
     graph.backward(loss);

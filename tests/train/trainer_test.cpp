@@ -336,7 +336,7 @@ TEST_CASE("an update whose gradient alone is not finite is skipped, counted, rep
       before = arrays();
       CHECK(std::isfinite(sums->loss));
       const Variable<float> weight = graph.parameter(model->layout().find("decoder/layers/0/feed_forward/in/weight"));
-      graph.record([weight, bad] { weight.gradient.sum()[7] = bad; });
+      graph.record([weight, bad](auto&) { weight.gradient.sum()[7] = bad; });
       return loss;
     });
     CHECK(before.size() == 4);

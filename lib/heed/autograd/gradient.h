@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
-#include "heed/tensor/arena.h"
+#include "heed/tensor/device.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -22,6 +21,9 @@ class GradientPool {
     std::int64_t size = 0;  ///< number of elements
   };
 
+  explicit GradientPool(Device device) : device_(device) {}
+
+  Device device() const { return device_; }
   /// Returns an uninitialised buffer of at least `size` elements. Prefers buffers that give_back() received to buffers
   /// that lend() received, and takes the smallest buffer that is large enough. Allocates a new buffer if no buffer is
   /// large enough.
@@ -54,6 +56,7 @@ class GradientPool {
   }
 
  private:
+  Device device_;
   Arena arena_;
   // The free buffers: given_back_ from the arena of this pool, lent_ from lend().
   std::vector<Piece> given_back_, lent_;
@@ -97,7 +100,7 @@ class Gradient {
   Tensor<T> sum() const {
     const bool zero = empty();
     const Tensor<T> memory = fill();
-    if (zero) std::memset(memory.data(), 0, static_cast<std::size_t>(memory.size()) * sizeof(T));
+    if (zero) state_->pool->device().fill(memory, T(0));
     return memory;
   }
   /// Tells whether the gradient is present and no op has added to the gradient yet.

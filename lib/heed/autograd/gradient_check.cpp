@@ -13,7 +13,7 @@ Variable<double> project(Graph<double>& graph, const Variable<double>& x, const 
   double sum = 0;
   for (std::int64_t i = 0; i < x.value.size(); ++i) sum += weights.normal(static_cast<std::uint64_t>(i)) * x.value[i];
   out.value[0] = sum;
-  graph.record([x, out, weights] {
+  graph.record([x, out, weights](auto&) {
     const Tensor<double> dx = x.gradient.sum();
     for (std::int64_t i = 0; i < x.value.size(); ++i)
       dx[i] += out.gradient.sum()[0] * weights.normal(static_cast<std::uint64_t>(i));

@@ -12,7 +12,7 @@
 #include "heed/autograd/parameters.h"
 #include "heed/base/random.h"
 #include "heed/tensor/bfloat16.h"
-#include "heed/tensor/context.h"
+#include "heed/tensor/device.h"
 #include "heed/tensor/packed.h"
 #include "heed/tensor/tensor.h"
 
@@ -59,8 +59,8 @@ struct DropoutStreams {
   }
 };
 
-/// One computation on one device context. A graph provides the memory of results and the views of parameters, and
-/// records on a tape what the backward pass has to do.
+/// One computation on one device. A graph provides the memory of results and the views of parameters, and records on a
+/// tape what the backward pass has to do.
 ///
 /// Training: the caller constructs the graph with gradients, calls modules and ops, and then backward(loss). Inference:
 /// the caller constructs the graph without gradients; the graph records nothing, and dropout is off. After reset() the
@@ -70,11 +70,11 @@ class Graph {
  public:
   /// Creates a graph for inference. `packed`, if not null, keeps the packed weights of `parameters` from one
   /// computation to the next.
-  Graph(CpuContext& device, ParameterValues<T>& parameters, PackedParameters<T>* packed = nullptr)
+  Graph(Device device, ParameterValues<T>& parameters, PackedParameters<T>* packed = nullptr)
       : device_(device), parameters_(parameters), packed_(packed) {}
   /// Creates a graph for training. backward() adds the gradients of the parameters to `gradients`, an array with the
   /// same layout as `parameters`.
-  Graph(CpuContext& device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
+  Graph(Device device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
       : device_(device), parameters_(parameters), gradients_(&gradients) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -82,8 +82,16 @@ class Graph {
   /// Lets the following computations add the gradients of the parameters to another array.
   void set_gradients(ParameterValues<T>& gradients) { gradients_ = &gradients; }
 
-  CpuContext& device() { return device_; }
-  Arena& arena() { return device_.arena; }
+  Device device() const { return device_; }
+  /// Calls kernels: function(context) with the context of the device (see Device). Returns the result.
+  template <class Function>
+  decltype(auto) run(Function&& function) const {
+    return device_.run(std::forward<Function>(function));
+  }
+  /// Returns the arena of tensors, in the memory of the device.
+  Arena& arena() { return device_.arena(); }
+  /// Returns the arena of arrays that the host reads or writes.
+  Arena& host_arena() { return device_.host_arena(); }
   /// Tells whether the graph records backward functions: true in training, false in inference.
   bool recording() const { return gradients_ != nullptr; }
   /// Returns the packed weights of the parameters; null if parameters may change from one computation to the next.
@@ -129,24 +137,24 @@ class Graph {
   }
 
   /// Records the backward function of an op, whose results are the results that were created since the last call of
-  /// record(). `backward` may capture views and numbers only: the function object must be trivially destructible. Does
-  /// nothing in inference.
+  /// record(). backward(context) is called with the context of the device (see Device). It may capture views and
+  /// numbers only: the function object must be trivially destructible. Does nothing in inference.
   template <class Backward>
   void record(Backward backward) {
     static_assert(std::is_trivially_destructible_v<Backward>);
     if (!recording()) return;
-    void* memory = arena().allocate(sizeof(Backward));
-    tape_.push_back({[](void* self) { (*static_cast<Backward*>(self))(); }, new (memory) Backward(std::move(backward)),
-                     results_.size()});
+    void* memory = host_arena().allocate(sizeof(Backward));
+    tape_.push_back({[](void* self, Device device) { device.run(*static_cast<Backward*>(self)); },
+                     new (memory) Backward(std::move(backward)), results_.size()});
   }
 
   /// Runs the backward pass from a scalar `loss`: sets the gradient of `loss` to 1 and calls the recorded backward
   /// functions, the last one first. After the backward function of an op, the values and gradients of the op's results
   /// become invalid, and gradients of earlier results may reuse their memory.
   void backward(const Variable<T>& loss) {
-    loss.gradient.sum()[0] = 1;
+    device_.fill(loss.gradient.sum(), T(1));
     for (; !tape_.empty(); tape_.pop_back()) {
-      tape_.back().run(tape_.back().state);
+      tape_.back().run(tape_.back().state, device_);
       const std::size_t before = tape_.size() > 1 ? tape_[tape_.size() - 2].results : 0;
       for (std::size_t i = before; i < tape_.back().results; ++i) {
         results_[i].gradient->give_back();
@@ -167,7 +175,7 @@ class Graph {
 
   /// Returns the number of bytes that the values and gradients of the graph have allocated from the heap. Parameters do
   /// not count.
-  std::size_t reserved() const { return device_.arena.reserved() + gradients_of_results_.reserved(); }
+  std::size_t reserved() const { return device_.arena().reserved() + gradients_of_results_.reserved(); }
 
   /// Sets the key that selects the random numbers of this computation's dropout masks, and the number within the update
   /// of the computation's first sequence.
@@ -204,7 +212,7 @@ class Graph {
  private:
   /// One recorded backward function on the tape.
   struct Entry {
-    void (*run)(void*);
+    void (*run)(void*, Device);
     void* state;
     std::size_t results;  // number of results in results_ when the function was recorded
   };
@@ -217,15 +225,15 @@ class Graph {
   static constexpr std::int64_t kWorthTaking = 1 << 14;
 
   GradientState<T>* new_gradient() {
-    return new (arena().allocate(sizeof(GradientState<T>))) GradientState<T>{&gradients_of_results_};
+    return new (host_arena().allocate(sizeof(GradientState<T>))) GradientState<T>{&gradients_of_results_};
   }
 
-  CpuContext& device_;
+  Device device_;
   ParameterValues<T>& parameters_;
   ParameterValues<T>* gradients_ = nullptr;
   PackedParameters<T>* packed_ = nullptr;
   std::vector<Entry> tape_;
-  GradientPool<T> gradients_of_results_;
+  GradientPool<T> gradients_of_results_{device_};
   std::vector<Result> results_;
   DropoutStreams dropout_;  // those of the next dropout op
   PackedOffsets rows_;

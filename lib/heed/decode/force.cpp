@@ -13,8 +13,8 @@ namespace {
 std::vector<std::vector<float>> token_scores(Graph<float>& graph, const Model<float>& model, Tensor<float> hidden,
                                              std::span<const std::int32_t> tokens, PackedOffsets offsets) {
   std::vector<float> flat(tokens.size());
-  token_log_probabilities(graph.device(), hidden, model.output_weight(graph).value, model.output_bias(graph).value,
-                          tokens, flat.data());
+  token_log_probabilities(graph.device().cpu(), hidden, model.output_weight(graph).value,
+                          model.output_bias(graph).value, tokens, flat.data());
   std::vector<std::vector<float>> out;
   for (int b = 0; b < offsets.sequences(); ++b)
     out.emplace_back(flat.begin() + offsets.begin(b), flat.begin() + offsets.begin(b + 1));

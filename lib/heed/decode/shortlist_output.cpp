@@ -41,7 +41,8 @@ void ShortlistOutput::start(Graph<float>& graph, const Shortlist& shortlist, con
       for (const std::int32_t id : sentences_[s].ids)
         sentences_[s].columns.push_back(place[static_cast<std::size_t>(id)]);
     }
-    groups_.push_back({PackedWeight<float>::pack(graph, weight, bias, all, weights_), end - begin == 1});
+    groups_.push_back({PackedWeight<float>::pack(graph.device().cpu(), graph.packed(), weight, bias, all, weights_),
+                       end - begin == 1});
   }
 }
 
@@ -61,7 +62,8 @@ void ShortlistOutput::for_sentences(Graph<float>& graph, Tensor<float> hidden, U
     const Group& group = groups_[static_cast<std::size_t>(group_of(first))];
     const auto row = static_cast<std::int64_t>(first), count = static_cast<std::int64_t>(last - first);
     const Tensor<float> scores = graph.arena().tensor<float>({count, group.weight.n});
-    LinearInput<float>(graph, {hidden.row(row), {count, hidden.columns()}}).multiply(group.weight, scores);
+    LinearInput<float>(graph.device().cpu(), graph.packed(), {hidden.row(row), {count, hidden.columns()}})
+        .multiply(group.weight, scores);
     for (std::size_t begin = first, end = first; begin < last; begin = end) {
       while (end < last && rows_[end] == rows_[begin]) ++end;
       const ArenaScope inner(graph.arena());
@@ -94,7 +96,8 @@ Tensor<float> ShortlistOutput::scores(Graph<float>& graph, Tensor<float> hidden,
 
 void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64_t k, float* log_probabilities,
                            std::int32_t* ids) {
-  Arena& arena = graph.arena();
+  CpuContext& cpu = graph.device().cpu();
+  Arena& arena = cpu.arena;
   for_sentences(graph, hidden, [&](const Sentence& sentence, std::int64_t first, Tensor<float> own) {
     const std::int64_t kept = std::min(k, own.columns());
     const Tensor<float> values = arena.tensor<float>({own.rows(), kept});
@@ -103,10 +106,9 @@ void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64
       LogSoftmaxTopK<float> best(arena, own.rows(), kept, values.data(), places.data());
       best.add(own, 0);
       for (const std::int64_t r : best.finish())
-        log_softmax_top_k(graph.device(), Tensor<float>(own.row(r), {1, own.columns()}), kept, values.row(r),
-                          places.row(r));
+        log_softmax_top_k(cpu, Tensor<float>(own.row(r), {1, own.columns()}), kept, values.row(r), places.row(r));
     } else {
-      log_softmax_top_k(graph.device(), own, kept, values.data(), places.data());
+      log_softmax_top_k(cpu, own, kept, values.data(), places.data());
     }
     for (std::int64_t r = 0; r < own.rows(); ++r)
       for (std::int64_t i = 0; i < k; ++i) {

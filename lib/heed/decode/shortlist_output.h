@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "heed/model/batch.h"
-#include "heed/ops/linear.h"
+#include "heed/ops/packed_linear.h"
 #include "heed/text/lexicon/shortlist.h"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "heed/ops/linear.h"
+#include "heed/ops/packed_linear.h"
 #include "heed/ops/top_k.h"
 
 namespace heed {
@@ -81,15 +81,16 @@ void NetworkStepModel::best(Tensor<float> hidden, CpuContext& device, std::int64
 
 void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
                   CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids) {
-  Arena& arena = graph.arena();
+  CpuContext& cpu = graph.device().cpu();
+  Arena& arena = cpu.arena;
   const std::int64_t rows = hidden.rows(), all = weight.rows();
-  const LinearInput<float> product(graph, hidden);
+  const LinearInput<float> product(cpu, graph.packed(), hidden);
   const PackedWeight<float> packed = product.packed_weight(weight, bias);
   std::vector<std::int64_t> left;  // the rows whose best tokens have not been found
   if (k <= LogSoftmaxTopK<float>::kLargest) {
     // One thread computes the scores of a block of vocabulary columns, which stay in its cache until best.add() reads
     // them. Such a block is too small for a team of threads to share, so a team computes all columns in one product.
-    const std::int64_t block = graph.device().team ? all : LogSoftmaxTopK<float>::kColumns;
+    const std::int64_t block = cpu.team ? all : LogSoftmaxTopK<float>::kColumns;
     LogSoftmaxTopK<float> best(arena, rows, k, log_probabilities, ids);
     for (std::int64_t begin = 0; begin < all; begin += block) {
       const ArenaScope scope(arena);

@@ -27,7 +27,7 @@ template <class T>
 MaskedTargets mask(Graph<T>& graph, const Batch& batch, int fixed) {
   const PackedOffsets target = batch.target_in.packed();
   const int sequences = target.sequences();
-  const auto ints = [&](std::int64_t size) { return graph.arena().template tensor<std::int32_t>({size}); };
+  const auto ints = [&](std::int64_t size) { return graph.host_arena().template tensor<std::int32_t>({size}); };
   const Tensor<std::int32_t> offsets = ints(sequences + 1);
   offsets[0] = 0;
   for (int b = 0; b < sequences; ++b) {

@@ -18,7 +18,7 @@ namespace {
 /// Returns an array of `size` indices in the arena of the graph.
 template <class T>
 std::span<std::int32_t> index_array(Graph<T>& graph, std::int64_t size) {
-  return graph.arena().template tensor<std::int32_t>({size}).span();
+  return graph.host_arena().template tensor<std::int32_t>({size}).span();
 }
 
 /// Returns, for each token of a packed batch, the number of its sequence.
@@ -31,8 +31,8 @@ std::span<const std::int32_t> sequence_of_token(Graph<T>& graph, PackedOffsets p
 }
 
 template <class T>
-std::vector<T> copy_of(const Variable<T>& x) {
-  const auto values = x.value.span();
+std::vector<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
+  const auto values = graph.device().download(x.value).span();
   return {values.begin(), values.end()};
 }
 
@@ -204,7 +204,7 @@ class RnnState : public DecoderState<T> {
       const std::vector<std::int32_t> added = add_nodes(states, nodes);
       for (std::size_t k = 0; k < places.size(); ++k) {
         const auto place = static_cast<std::size_t>(places[k]);
-        std::copy_n(out.value.row(static_cast<std::int64_t>(k)), model_.width(), hidden.value.row(places[k]));
+        graph.device().copy(out.value.row_block(static_cast<std::int64_t>(k), 1), hidden.value.row_block(places[k], 1));
         rows[place] = added[k];
         sentences[place] = of_sentences[k];
       }
@@ -311,8 +311,8 @@ RnnMemory<T> Rnn<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>:
                               PackedOffsets) const {
   RnnMemory<T> memory;
   if (!every_step_) return memory;
-  memory.context = copy_of(encoded.last.hidden);
-  memory.context_gates = copy_of((*this->decoder_)[0].project_context(graph, encoded.last.hidden));
+  memory.context = copy_of(graph, encoded.last.hidden);
+  memory.context_gates = copy_of(graph, (*this->decoder_)[0].project_context(graph, encoded.last.hidden));
   return memory;
 }
 
@@ -411,15 +411,18 @@ Variable<T> collect_weights(Graph<T>& graph, std::span<const Variable<T>> steps,
              attention_weights_offset(target, source, 1, sequence, 0) + t * length, length);
       }
   };
-  for_each_query([&](std::int64_t t, std::int64_t from, std::int64_t to, int length) {
-    std::copy_n(steps[static_cast<std::size_t>(t)].value.data() + from, length, all.value.data() + to);
+  graph.run([&](auto& device) {
+    for_each_query([&](std::int64_t t, std::int64_t from, std::int64_t to, int length) {
+      const T* const step = steps[static_cast<std::size_t>(t)].value.data() + from;
+      copy_block(device, step, length, all.value.data() + to, length, 1, length);
+    });
   });
-  graph.record([for_each_query, steps, all] {
+  graph.record([for_each_query, steps, all](auto& device) {
     if (all.gradient.empty()) return;
     const Tensor<T> gradient = all.gradient.sum();
     for_each_query([&](std::int64_t t, std::int64_t from, std::int64_t to, int length) {
       T* const step = steps[static_cast<std::size_t>(t)].gradient.sum().data() + from;
-      for (int i = 0; i < length; ++i) step[i] += gradient[to + i];
+      add_block<T>(device, gradient.data() + to, length, step, length, 1, length);
     });
   });
   return all;
@@ -433,7 +436,7 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
   auto encoded = this->encode(graph, batch.source);
   const PackedOffsets source = batch.source.packed(), target = batch.target_in.packed();
   const std::int64_t sequences = source.sequences(), width = this->state_width();
-  const TimeOrder order = time_order(graph.arena(), target, false);
+  const TimeOrder order = time_order(graph.host_arena(), target, false);
   const std::span<const std::int32_t> sorted(order.sorted, static_cast<std::size_t>(sequences));
 
   // The memory in the sorted order of the sequences, with its offsets.
@@ -463,7 +466,7 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
   const std::span<std::int32_t> query_offsets = index_array(graph, sequences + 1);
   std::iota(query_offsets.begin(), query_offsets.end(), 0);
   const bool wanted = trace && trace->wants(AttentionKind::cross, 0);
-  const Tensor<Variable<T>> step_weights = graph.arena().template tensor<Variable<T>>({wanted ? order.steps : 0});
+  const Tensor<Variable<T>> step_weights = graph.host_arena().template tensor<Variable<T>>({wanted ? order.steps : 0});
 
   std::vector<Variable<T>> all_states, all_attention;
   const std::uint32_t dropout_op = graph.dropout_op();
@@ -506,8 +509,8 @@ template <class T>
 RnnMemory<T> RnnAttention<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
                                        PackedOffsets source) const {
   RnnMemory<T> memory;
-  memory.values = copy_of(encoded.memory);
-  if (additive()) memory.keys = copy_of((*key_)(graph, encoded.memory));
+  memory.values = copy_of(graph, encoded.memory);
+  if (additive()) memory.keys = copy_of(graph, (*key_)(graph, encoded.memory));
   memory.offsets.assign(source.offsets.begin(), source.offsets.end());
   return memory;
 }
@@ -523,11 +526,15 @@ Variable<T> RnnAttention<T>::attend(Graph<T>& graph, const Variable<T>& query, s
   const Variable<T> a = graph.result({std::ssize(sentences), width});
   const RowView<T> queries{query.value.data(), width};
   if (additive())
-    additive_memory_attention<T>(graph.device(), queries, graph.parameter(scorer_).value.data(), rows(memory.keys),
-                                 rows(memory.values), {memory.offsets}, sentences, 1, width, a.value.data());
+    graph.run([&](auto& device) {
+      additive_memory_attention<T>(device, queries, graph.parameter(scorer_).value.data(), rows(memory.keys),
+                                   rows(memory.values), {memory.offsets}, sentences, 1, width, a.value.data());
+    });
   else
-    memory_attention<T>(graph.device(), queries, rows(memory.values), rows(memory.values), {memory.offsets}, sentences,
-                        1, width, a.value.data());
+    graph.run([&](auto& device) {
+      memory_attention<T>(device, queries, rows(memory.values), rows(memory.values), {memory.offsets}, sentences, 1,
+                          width, a.value.data());
+    });
   return a;
 }
 

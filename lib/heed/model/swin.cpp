@@ -161,13 +161,14 @@ Variable<T> Swin<T>::embed(Graph<T>& graph, const PackedIds& images) const {
   const SwinStage& first = stages_.front();
   if (rows.value.rows() != first.grid.tokens() * images.sequences())
     throw Error("internal: images of another size than " + std::to_string(swin_.image.size));
-  const Variable<T> ordered = gather_rows(graph, rows, repeated(graph.arena(), first.plain.order, images.sequences()));
+  const Variable<T> ordered =
+      gather_rows(graph, rows, repeated(graph.host_arena(), first.plain.order, images.sequences()));
   return patches_norm_(graph, patches_(graph, ordered));
 }
 
 template <class T>
 Variable<T> Swin<T>::features(Graph<T>& graph, const PackedIds& images, Trace<T>* trace) const {
-  Arena& arena = graph.arena();
+  Arena& arena = graph.host_arena();
   const int count = images.sequences();
   Variable<T> x = embed(graph, images);
   for (const SwinStage& stage : stages_) {

@@ -14,7 +14,7 @@ namespace {
 template <class T>
 Variable<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
   const Tensor<T> copy = graph.arena().template tensor<T>(x.shape());
-  std::copy_n(x.value.data(), x.value.size(), copy.data());
+  graph.device().copy(x.value, copy);
   return graph.input(copy);
 }
 
@@ -28,7 +28,7 @@ std::int32_t ends_word(const PieceSet& ends, std::int32_t piece) {
 template <class T>
 std::span<const std::int32_t> count_words(Graph<T>& graph, std::span<const std::int32_t> ids, PackedOffsets packed,
                                           const PieceSet& ends, bool itself) {
-  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  const Tensor<std::int32_t> out = graph.host_arena().template tensor<std::int32_t>({packed.tokens()});
   for (int b = 0; b < packed.sequences(); ++b) {
     std::int32_t words = 0;
     for (int t = packed.begin(b); t < packed.begin(b) + packed.length(b); ++t) {
@@ -117,7 +117,7 @@ std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedO
   if (config_.positions == PositionEncoding::learned && length > config_.max_positions)
     throw Error("a sequence of " + std::to_string(length) + " tokens is longer than the model's " +
                 std::to_string(config_.max_positions) + " learned positions (cut it with --max-length)");
-  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  const Tensor<std::int32_t> out = graph.host_arena().template tensor<std::int32_t>({packed.tokens()});
   for (int b = 0; b < packed.sequences(); ++b)
     for (int t = 0; t < packed.length(b); ++t) out[packed.begin(b) + t] = t;
   return out.span();
@@ -150,7 +150,7 @@ template <class T>
 std::span<const std::int32_t> Transformer<T>::first_pieces(Graph<T>& graph, const PackedIds& source) const {
   const PackedOffsets packed = source.packed();
   const std::span<const std::int32_t> words = source_words(graph, source.ids, packed);
-  const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({packed.tokens()});
+  const Tensor<std::int32_t> out = graph.host_arena().template tensor<std::int32_t>({packed.tokens()});
   for (int b = 0; b < packed.sequences(); ++b) {
     const std::int32_t begin = packed.begin(b), last = begin + packed.length(b) - 1;
     std::fill(out.data() + begin, out.data() + last + 1, last);
@@ -165,7 +165,7 @@ template <class T>
 Variable<T> Transformer<T>::next_words(Graph<T>& graph, const EncoderOutput<T>& encoded,
                                        std::span<const std::int32_t> target_in, PackedOffsets target) const {
   const std::span<const std::int32_t> words = target_words(graph, target_in, target);
-  const Tensor<std::int32_t> rows = graph.arena().template tensor<std::int32_t>({target.tokens()});
+  const Tensor<std::int32_t> rows = graph.host_arena().template tensor<std::int32_t>({target.tokens()});
   for (int b = 0; b < target.sequences(); ++b)
     for (int t = target.begin(b); t < target.begin(b) + target.length(b); ++t)
       rows[t] = encoded.row_of_word(b, words[static_cast<std::size_t>(t)]);
@@ -180,7 +180,7 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
   // In inference, all layers write their outputs to the memory of the stream, so that outputs that are read later are
   // copied.
   const bool keeps = config_.cross_attention != CrossAttention::last;
-  const Tensor<Variable<T>> outputs = graph.arena().template tensor<Variable<T>>({keeps ? config_.enc_depth : 0});
+  const Tensor<Variable<T>> outputs = graph.host_arena().template tensor<Variable<T>>({keeps ? config_.enc_depth : 0});
   const StackPositions<T> shared = encoder_positions_->shared(graph, packed.longest());
   for (std::size_t i = 0; i < encoder_layers_.size(); ++i) {
     encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
@@ -223,7 +223,7 @@ std::vector<std::vector<T>> Transformer<T>::project_memory(Graph<T>& graph, cons
   std::vector<std::vector<T>> out;
   for (const DecoderLayer& layer : decoder_layers_) {
     const InferenceScope scope(graph);
-    const auto memory = layer.project_memory(graph, encoded).value.span();
+    const auto memory = graph.device().download(layer.project_memory(graph, encoded).value).span();
     out.emplace_back(memory.begin(), memory.end());
   }
   return out;
@@ -235,7 +235,7 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, std::span<std::vector<T>> me
   auto next = memory.begin();
   const auto stored = [&](const DecoderLayer&) {
     std::vector<T>& layer = *next++;
-    return graph.input({layer.data(), {offsets.source.tokens(), 2 * config_.dim_emb}});
+    return graph.input(graph.device().upload(Tensor<T>(layer.data(), {offsets.source.tokens(), 2 * config_.dim_emb})));
   };
   return run_decoder(graph, target_in, offsets, {}, stored, nullptr);
 }
@@ -322,7 +322,7 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
                                      DecoderCache<T>& cache) const {
   const auto lengths = cache.lengths();
   const Tensor<std::int32_t> at =
-      graph.arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
+      graph.host_arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
   std::int32_t length = 0;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     std::int32_t& position = at[static_cast<std::int64_t>(r)];

@@ -37,7 +37,7 @@ class AverageAttention {
   template <class T>
   Variable<T> step(Graph<T>& graph, const Variable<T>& x, std::span<const StateStep<T>> steps) const {
     const Variable<T> mean = graph.result(x.shape());
-    running_mean_step(graph.device(), x.value, steps, mean.value);
+    graph.run([&](auto& device) { running_mean_step(device, x.value, steps, mean.value); });
     return gated(graph, x, mean);
   }
 

@@ -27,7 +27,7 @@ class LengthPredictor {
   template <class T>
   Variable<T> loss(Graph<T>& graph, const Variable<T>& encoded, PackedOffsets source, PackedOffsets target,
                    double scale, CrossEntropySums* sums) const {
-    const Tensor<std::int32_t> classes = graph.arena().template tensor<std::int32_t>({source.sequences()});
+    const Tensor<std::int32_t> classes = graph.host_arena().template tensor<std::int32_t>({source.sequences()});
     for (int b = 0; b < source.sequences(); ++b)
       classes[b] = std::clamp(target.length(b) - source.length(b), -range_, range_) + range_;
     return projection_cross_entropy(graph, gather_rows<T>(graph, encoded, ends(graph, source)),
@@ -39,8 +39,11 @@ class LengthPredictor {
   template <class T>
   Tensor<T> log_probabilities(Graph<T>& graph, const Variable<T>& encoded, PackedOffsets source) const {
     const Tensor<T> out = graph.arena().template tensor<T>({source.sequences(), 2 * std::int64_t{range_} + 1});
-    projection_log_probabilities(graph.device(), gather_rows<T>(graph, encoded, ends(graph, source)).value,
-                                 graph.parameter(weight_).value, graph.parameter(bias_).value, out);
+    const Variable<T> last = gather_rows<T>(graph, encoded, ends(graph, source));
+    graph.run([&](auto& device) {
+      projection_log_probabilities(device, last.value, graph.parameter(weight_).value, graph.parameter(bias_).value,
+                                   out);
+    });
     return out;
   }
 
@@ -48,7 +51,7 @@ class LengthPredictor {
   /// Returns the index of the last token of each sequence.
   template <class T>
   static std::span<const std::int32_t> ends(Graph<T>& graph, PackedOffsets source) {
-    const Tensor<std::int32_t> out = graph.arena().template tensor<std::int32_t>({source.sequences()});
+    const Tensor<std::int32_t> out = graph.host_arena().template tensor<std::int32_t>({source.sequences()});
     for (int b = 0; b < source.sequences(); ++b) out[b] = source.begin(b + 1) - 1;
     return out.span();
   }

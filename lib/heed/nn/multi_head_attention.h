@@ -85,7 +85,8 @@ class MultiHeadAttention {
   Variable<T> project_step(Graph<T>& graph, const Variable<T>& x, std::span<const std::int32_t> lengths,
                            const StackPositions<T>& positions) const {
     const Variable<T> qkv = project_all(graph, x);
-    if (positions.rotations) rotary_step(graph.device(), qkv.value, 2 * width_, lengths, positions.rotations);
+    if (positions.rotations)
+      graph.run([&](auto& device) { rotary_step(device, qkv.value, 2 * width_, lengths, positions.rotations); });
     return qkv;
   }
   /// Returns the terms that positions add to the self-attention of this layer, for attention() and cached_attention():
@@ -114,7 +115,7 @@ class MultiHeadAttention {
                         .first_row = -distance,
                         .rows = rows,
                         .columns = vectors.columns(),
-                        .values = table_values(vectors, 0, 0, rows, vectors.columns())});
+                        .values = table_values(graph.device().download(vectors), 0, 0, rows, vectors.columns())});
     }
   }
   /// Projects x [N, D] to the query [N, D].

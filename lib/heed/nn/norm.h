@@ -72,15 +72,18 @@ struct Norm {
   template <class T>
   void add_in_place(Graph<T>& graph, Tensor<T> residual, Tensor<T> branch, Tensor<T> normed) const {
     if (kind == Normalization::batch) {
-      dropout_backward(graph.device(), branch, {}, residual);  // without a mask: residual += branch
-      const ArenaScope scope(graph.arena());
       const RunningStatistics<T> found = running(graph);
-      return batch_norm_forward(graph.device(), residual, found.mean,
-                                inverse_deviation(graph.device(), found.variance, epsilon),
-                                graph.parameter(scale).value, graph.parameter(bias).value, normed);
+      return graph.run([&](auto& device) {
+        const ArenaScope scope(device.arena);
+        dropout_backward(device, branch, {}, residual);  // without a mask: residual += branch
+        batch_norm_forward(device, residual, found.mean, inverse_deviation(device, found.variance, epsilon),
+                           graph.parameter(scale).value, graph.parameter(bias).value, normed);
+      });
     }
-    residual_norm_forward(graph.device(), row_norm(), residual, branch, {}, graph.parameter(scale).value,
-                          bias_of(graph).value, epsilon, residual, normed, Tensor<T>());
+    graph.run([&](auto& device) {
+      residual_norm_forward(device, row_norm(), residual, branch, {}, graph.parameter(scale).value,
+                            bias_of(graph).value, epsilon, residual, normed, Tensor<T>());
+    });
   }
 
  private:

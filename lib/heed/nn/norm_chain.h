@@ -87,7 +87,9 @@ class NormChain {
     if (graph.recording())
       stream.residual = residual(graph, stream.residual, stochastic_depth(graph, branch, left_out), dropout_);
     else
-      dropout_backward(graph.device(), branch.value, {}, stream.residual.value);  // residual += branch
+      graph.run([&](auto& device) {
+        dropout_backward(device, branch.value, {}, stream.residual.value);  // residual += branch
+      });
     stream.input = stream.residual;
   }
 

@@ -247,7 +247,8 @@ AttentionResult<T> PaddedMultiHeadAttention::operator()(Graph<T>& graph, const V
   const Variable<T> k_heads = append_and_split(graph, project(graph, key, key_), appended_key_);
   const Variable<T> v_heads = append_and_split(graph, project(graph, value, value_), appended_value_);
   const std::int64_t all_keys = k_heads.shape()[1];
-  const SoftmaxMask<T> mask{.additive = combined_mask(graph.arena(), masks, B, H, queries, keys, all_keys)};
+  const SoftmaxMask<T> mask{
+      .additive = graph.device().upload(combined_mask(graph.host_arena(), masks, B, H, queries, keys, all_keys))};
   const AttentionResult<T> heads =
       attend(graph, matmul(graph, q_heads, transpose(graph, k_heads)), mask, options_.dropout, v_heads);
   AttentionResult<T> result;

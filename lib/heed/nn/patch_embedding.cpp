@@ -57,9 +57,9 @@ Variable<T> patch_rows(Graph<T>& graph, std::span<const std::int32_t> ids, Packe
   if (size % patch != 0)
     throw Error("images of " + std::to_string(size) + " x " + std::to_string(size) +
                 " pixels cannot be cut into patches of " + std::to_string(patch) + " x " + std::to_string(patch));
-  const Tensor<T> values = sample_values<T>(graph.arena(), format);
+  const Tensor<T> values = sample_values<T>(graph.host_arena(), format);
   const std::int64_t patches = std::int64_t{grid} * grid, columns = std::int64_t{channels} * patch * patch;
-  const Tensor<T> out = graph.arena().template tensor<T>({images.sequences() * patches, columns});
+  const Tensor<T> out = graph.host_arena().template tensor<T>({images.sequences() * patches, columns});
   for (int b = 0; b < images.sequences(); ++b) {
     if (images.length(b) != images.length(0)) throw Error("internal: the images of a batch have different sizes");
     const std::int32_t* id = ids.data() + images.begin(b);
@@ -69,7 +69,7 @@ Variable<T> patch_rows(Graph<T>& graph, std::span<const std::int32_t> ids, Packe
         for (int c = 0; c < channels; ++c) to[c * patch * patch] = values.row(c)[*id++ - format.first_id];
       }
   }
-  return graph.input(out);
+  return graph.input(graph.device().upload(out));
 }
 
 PackedOffsets image_offsets(Arena& arena, std::int64_t tokens, int images) {
@@ -110,7 +110,8 @@ PatchEmbedding::PatchEmbedding(ParameterLayout& layout, const std::string& name,
 
 template <class T>
 PackedOffsets PatchEmbedding::token_offsets(Graph<T>& graph, PackedOffsets images) const {
-  return image_offsets(graph.arena(), tokens(image_size_of(images.length(0), format_.channels)), images.sequences());
+  return image_offsets(graph.host_arena(), tokens(image_size_of(images.length(0), format_.channels)),
+                       images.sequences());
 }
 
 template <class T>
@@ -125,12 +126,13 @@ Variable<T> PatchEmbedding::operator()(Graph<T>& graph, std::span<const std::int
       throw Error("internal: an image of " + std::to_string(size) + " pixels in a training with " +
                   std::to_string(size_));
     const std::int64_t first = class_token_ ? 1 : 0;
-    const Tensor<T> all = graph.arena().template tensor<T>({tokens(size), width_});
-    if (first > 0) std::copy_n(positions.value.data(), width_, all.data());
-    const Tensor<T> grid = resize_grid<T>(graph.arena(), positions.value.row_block(first, tokens(size_) - first),
+    const Tensor<T> learned = graph.device().download(positions.value);
+    const Tensor<T> all = graph.host_arena().template tensor<T>({tokens(size), width_});
+    if (first > 0) std::copy_n(learned.data(), width_, all.data());
+    const Tensor<T> grid = resize_grid<T>(graph.host_arena(), learned.row_block(first, tokens(size_) - first),
                                           size_ / patch_, size / patch_);
     std::copy_n(grid.data(), grid.size(), all.row(first));
-    positions = graph.input(all);
+    positions = graph.input(graph.device().upload(all));
   }
   return patch_tokens(graph, patches, token, positions);
 }

@@ -79,7 +79,7 @@ class PatchEmbedding {
             .column_axis = "component",
             .rows = vectors.rows(),
             .columns = width_,
-            .values = table_values(vectors, 0, 0, vectors.rows(), width_)};
+            .values = table_values(graph.device().download(vectors), 0, 0, vectors.rows(), width_)};
   }
   /// Returns the matrix product of the patches, with the members of `place` that say where it is.
   Product product(Product place) const;

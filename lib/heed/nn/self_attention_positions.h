@@ -49,7 +49,7 @@ class SelfAttentionPositions {
     StackPositions<T> out;
     if (kind_ == PositionEncoding::alibi) out.bias = alibi_bias(graph, heads_, longest, causal_);
     if (kind_ == PositionEncoding::t5) out.bias = t5_bias(graph, graph.parameter(table_), longest, causal_);
-    if (kind_ == PositionEncoding::rotary) out.rotations = rotations_->get<T>(longest);
+    if (kind_ == PositionEncoding::rotary) out.rotations = graph.device().upload(rotations_->get<T>(longest));
     return out;
   }
 
@@ -69,10 +69,11 @@ class SelfAttentionPositions {
                         .first_column = 1 - positions,
                         .rows = heads_,
                         .columns = distances,
-                        .values = table_values(all.bias.bias.value, 0, 0, heads_, distances)});
+                        .values = table_values(graph.device().download(all.bias.bias.value), 0, 0, heads_, distances)});
     }
     if (all.rotations) {
-      const std::int64_t width = all.rotations.columns() / 2;
+      const Tensor<T> rotations = graph.device().download(all.rotations);
+      const std::int64_t width = rotations.columns() / 2;
       PositionTable table{.stack = stack,
                           .term = PositionTable::Term::rotary,
                           .row_axis = "position",
@@ -81,7 +82,7 @@ class SelfAttentionPositions {
                           .columns = width};
       for (std::int64_t p = 0; p < positions; ++p)
         for (std::int64_t c = 0; c < width; ++c)
-          table.values.push_back(static_cast<float>(all.rotations.row(p)[c % 2 == 0 ? c : width + c]));
+          table.values.push_back(static_cast<float>(rotations.row(p)[c % 2 == 0 ? c : width + c]));
       tables.push_back(std::move(table));
     }
   }

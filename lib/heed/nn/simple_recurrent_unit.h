@@ -28,7 +28,7 @@ class SimpleRecurrentUnit {
   template <class T>
   Variable<T> step(Graph<T>& graph, const Variable<T>& x, std::span<const StateStep<T>> steps) const {
     const Variable<T> product = gates_(graph, x), y = graph.result(x.shape());
-    simple_recurrence_step(graph.device(), product.value, steps, y.value);
+    graph.run([&](auto& device) { simple_recurrence_step(device, product.value, steps, y.value); });
     return y;
   }
 

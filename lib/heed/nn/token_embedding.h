@@ -38,7 +38,7 @@ class TokenEmbedding {
   /// vectors are added. Learned positions are all there are, also if they are fewer than `length`.
   Variable<T> position_vectors(Graph<T>& graph, std::int64_t length) const {
     if (positions_) return graph.parameter(positions_);
-    return sinusoids_ ? graph.input(sinusoids_->get(length)) : Variable<T>();
+    return sinusoids_ ? graph.input(graph.device().upload(sinusoids_->get(length))) : Variable<T>();
   }
   /// Appends the table of these vectors to `tables`, for `length` positions or as many as there are. `stack` says which
   /// stacks read the vectors.
@@ -53,7 +53,7 @@ class TokenEmbedding {
                       .column_axis = "component",
                       .rows = rows,
                       .columns = width_,
-                      .values = table_values(vectors.value, 0, 0, rows, width_)});
+                      .values = table_values(graph.device().download(vectors.value), 0, 0, rows, width_)});
   }
 
   ParameterId weight() const { return weight_; }

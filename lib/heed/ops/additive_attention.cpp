@@ -20,8 +20,8 @@ Variable<T> additive_attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<
       .scorer_gradient = nullptr};
   const Variable<T> out = graph.result({queries.tokens(), width});
   T* const kept = kept_weights(graph, weights, size);
-  additive_attention_forward(graph.device(), arrays, kept, out.value.data());
-  graph.record([&device = graph.device(), query, key, value, scorer, weights, arrays, kept, out] {
+  graph.run([&](auto& device) { additive_attention_forward(device, arrays, kept, out.value.data()); });
+  graph.record([query, key, value, scorer, weights, arrays, kept, out](auto& device) {
     AdditiveAttentionArrays<T> back = arrays;
     set_attention_gradients(query, key, value, back.attention);
     back.attention.weights_gradient = weights_gradient(weights);

@@ -12,8 +12,8 @@ Variable<T> additive_scores(Graph<T>& graph, const Variable<T>& query, const Var
   check_shape("additive_scores", "key", k, {q[0], k.rank() == 3 ? k[1] : q[1], q[2]});
   check_shape("additive_scores", "scorer", scorer.shape(), {q[2]});
   const Variable<T> y = graph.result({q[0], q[1], k[1]});
-  additive_scores_forward(graph.device(), query.value, key.value, scorer.value, y.value);
-  graph.record([&device = graph.device(), query, key, scorer, y] {
+  graph.run([&](auto& device) { additive_scores_forward(device, query.value, key.value, scorer.value, y.value); });
+  graph.record([query, key, scorer, y](auto& device) {
     additive_scores_backward(device, query.value, key.value, scorer.value, y.gradient.sum(), query.gradient.sum(),
                              key.gradient.sum(), scorer.gradient.sum());
   });

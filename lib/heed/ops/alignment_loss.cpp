@@ -15,14 +15,14 @@ Variable<T> alignment_loss(Graph<T>& graph, const Variable<T>& weights, int head
                   " of sequence " + std::to_string(link.sequence) + " is not within the sequences");
     last = link.sequence;
   }
-  const AlignmentSums found = alignment_loss_forward(graph.device(), weights.value, heads, queries, keys, links);
-  if (sums) *sums = found;
   const Variable<T> out = graph.result({});
-  out.value[0] = static_cast<T>(scale * found.loss);
-  graph.record([&device = graph.device(), weights, heads, queries, keys, links, scale, out] {
+  graph.run([&](auto& device) {
+    alignment_loss_forward(device, weights.value, heads, queries, keys, links, scale, out.value.data(), sums);
+  });
+  graph.record([weights, heads, queries, keys, links, scale, out](auto& device) {
     if (!weights.tracked()) return;
-    const double factor = scale * static_cast<double>(out.gradient.sum()[0]);
-    alignment_loss_backward(device, weights.value, heads, queries, keys, links, factor, weights.gradient.sum());
+    alignment_loss_backward<T>(device, weights.value, heads, queries, keys, links, scale, out.gradient.sum().data(),
+                               weights.gradient.sum());
   });
   return out;
 }

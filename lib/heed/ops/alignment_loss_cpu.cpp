@@ -35,32 +35,34 @@ double mean_weight(const Tensor<T>& weights, std::int64_t at, std::int64_t step,
 }  // namespace
 
 template <class T>
-AlignmentSums alignment_loss_forward(CpuContext&, Tensor<T> weights, int heads, PackedOffsets queries,
-                                     PackedOffsets keys, std::span<const AttentionLink> links) {
-  AlignmentSums sums;
+void alignment_loss_forward(CpuContext&, Tensor<T> weights, int heads, PackedOffsets queries, PackedOffsets keys,
+                            std::span<const AttentionLink> links, double scale, T* loss, AlignmentSums* sums) {
+  AlignmentSums found;
   for_each_link(queries, keys, heads, links, [&](std::int64_t at, std::int64_t step, double share) {
-    sums.loss -= share * std::log(mean_weight(weights, at, step, heads) + kSmall);
-    sums.queries += share;
+    found.loss -= share * std::log(mean_weight(weights, at, step, heads) + kSmall);
+    found.queries += share;
   });
-  return sums;
+  *loss = static_cast<T>(scale * found.loss);
+  if (sums) *sums = found;
 }
 
 template <class T>
 void alignment_loss_backward(CpuContext&, Tensor<T> weights, int heads, PackedOffsets queries, PackedOffsets keys,
-                             std::span<const AttentionLink> links, double factor, Tensor<T> gradient) {
+                             std::span<const AttentionLink> links, double scale, const T* dloss, Tensor<T> gradient) {
+  const double factor = scale * static_cast<double>(*dloss);
   for_each_link(queries, keys, heads, links, [&](std::int64_t at, std::int64_t step, double share) {
     const auto change = static_cast<T>(-factor * share / (heads * (mean_weight(weights, at, step, heads) + kSmall)));
     for (int h = 0; h < heads; ++h) gradient[at + h * step] += change;
   });
 }
 
-template AlignmentSums alignment_loss_forward(CpuContext&, Tensor<float>, int, PackedOffsets, PackedOffsets,
-                                              std::span<const AttentionLink>);
-template void alignment_loss_backward(CpuContext&, Tensor<float>, int, PackedOffsets, PackedOffsets,
-                                      std::span<const AttentionLink>, double, Tensor<float>);
-template AlignmentSums alignment_loss_forward(CpuContext&, Tensor<double>, int, PackedOffsets, PackedOffsets,
-                                              std::span<const AttentionLink>);
-template void alignment_loss_backward(CpuContext&, Tensor<double>, int, PackedOffsets, PackedOffsets,
-                                      std::span<const AttentionLink>, double, Tensor<double>);
+#define HEED_INSTANTIATE(T)                                                                         \
+  template void alignment_loss_forward(CpuContext&, Tensor<T>, int, PackedOffsets, PackedOffsets,   \
+                                       std::span<const AttentionLink>, double, T*, AlignmentSums*); \
+  template void alignment_loss_backward(CpuContext&, Tensor<T>, int, PackedOffsets, PackedOffsets,  \
+                                        std::span<const AttentionLink>, double, const T*, Tensor<T>);
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(double)
+#undef HEED_INSTANTIATE
 
 }  // namespace heed

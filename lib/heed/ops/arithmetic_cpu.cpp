@@ -73,25 +73,32 @@ void scale_into(CpuContext&, Tensor<T> x, T factor, T beta, Tensor<T> to) {
 }
 
 template <class T>
-T sum_forward(CpuContext&, Tensor<T> x) {
-  T result = 0;
-  simd::sum_array(x.data(), x.size(), &result);
-  return result;
+void scale_by_element(CpuContext& device, Tensor<T> x, const T* factor, std::type_identity_t<T> beta, Tensor<T> to) {
+  scale_into(device, x, *factor, beta, to);
 }
 
 template <class T>
-void sum_backward(CpuContext&, T dy, Tensor<T> dx) {
-  simd::add_number(dx.data(), dy, dx.size());
+void sum_into(CpuContext&, Tensor<T> x, std::type_identity_t<T> beta, T* to) {
+  T sum = 0;
+  simd::sum_array(x.data(), x.size(), &sum);
+  *to = beta != 0 ? *to + sum : sum;
+}
+
+template <class T>
+void sum_backward(CpuContext&, const T* dy, Tensor<T> dx) {
+  simd::add_number(dx.data(), *dy, dx.size());
 }
 
 template void multiply_into(CpuContext&, Tensor<float>, Tensor<float>, float, Tensor<float>);
 template void multiply_into(CpuContext&, Tensor<double>, Tensor<double>, double, Tensor<double>);
 template void scale_into(CpuContext&, Tensor<float>, float, float, Tensor<float>);
 template void scale_into(CpuContext&, Tensor<double>, double, double, Tensor<double>);
-template float sum_forward(CpuContext&, Tensor<float>);
-template double sum_forward(CpuContext&, Tensor<double>);
-template void sum_backward(CpuContext&, float, Tensor<float>);
-template void sum_backward(CpuContext&, double, Tensor<double>);
+template void scale_by_element(CpuContext&, Tensor<float>, const float*, float, Tensor<float>);
+template void scale_by_element(CpuContext&, Tensor<double>, const double*, double, Tensor<double>);
+template void sum_into(CpuContext&, Tensor<float>, float, float*);
+template void sum_into(CpuContext&, Tensor<double>, double, double*);
+template void sum_backward(CpuContext&, const float*, Tensor<float>);
+template void sum_backward(CpuContext&, const double*, Tensor<double>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

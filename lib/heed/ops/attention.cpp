@@ -69,8 +69,8 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);
   const Variable<T> out = graph.result({queries.tokens(), width});
   T* const kept = kept_weights(graph, weights, size);
-  attention_forward(graph.device(), arrays, kept, out.value.data());
-  graph.record([&device = graph.device(), query, key, value, weights, positions, arrays, kept, out] {
+  graph.run([&](auto& device) { attention_forward(device, arrays, kept, out.value.data()); });
+  graph.record([query, key, value, weights, positions, arrays, kept, out](auto& device) {
     AttentionArrays<T> back = arrays;
     back.weights_gradient = weights_gradient(weights);
     set_attention_gradients(query, key, value, back);

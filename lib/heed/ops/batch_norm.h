@@ -40,6 +40,10 @@ template <class T>
 void batch_norm_backward(CpuContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> inverse, Tensor<T> scale,
                          Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
 
+/// Adds `rows` times factor times the values [D] to the first D elements of `sum` [D + 1], and `rows` to the last.
+template <class T>
+void add_statistic(CpuContext& device, Tensor<T> values, T factor, std::int64_t rows, Tensor<T> sum);
+
 /// Returns 1 / sqrt(variance + epsilon) of each column, in memory of the device's arena.
 template <class T>
 Tensor<T> inverse_deviation(CpuContext& device, Tensor<T> variance, double epsilon);

@@ -1,6 +1,7 @@
 #include "heed/ops/batch_norm.h"
 
 #include <algorithm>
+#include <cmath>
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
 // <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
@@ -147,11 +148,27 @@ void batch_norm_backward(CpuContext& device, Tensor<T> x, Tensor<T> mean, Tensor
   if (dbias) simd::add_elements(sum_g.data(), dbias.data(), n);
 }
 
+template <class T>
+void add_statistic(CpuContext&, Tensor<T> values, T factor, std::int64_t rows, Tensor<T> sum) {
+  const T count = static_cast<T>(rows);
+  for (std::int64_t i = 0; i < values.size(); ++i) sum[i] += count * factor * values[i];
+  sum[values.size()] += count;
+}
+
+template <class T>
+Tensor<T> inverse_deviation(CpuContext& device, Tensor<T> variance, double epsilon) {
+  const Tensor<T> inverse = device.arena.template tensor<T>(variance.shape());
+  for (std::int64_t i = 0; i < variance.size(); ++i) inverse[i] = 1 / std::sqrt(variance[i] + static_cast<T>(epsilon));
+  return inverse;
+}
+
 #define HEED_INSTANTIATE(T)                                                                                        \
   template void column_statistics(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>);                                   \
   template void batch_norm_forward(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>); \
   template void batch_norm_backward(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, \
-                                    Tensor<T>, Tensor<T>);
+                                    Tensor<T>, Tensor<T>);                                                         \
+  template void add_statistic(CpuContext&, Tensor<T>, T, std::int64_t, Tensor<T>);                                 \
+  template Tensor<T> inverse_deviation(CpuContext&, Tensor<T>, double);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

@@ -17,21 +17,19 @@ void check_output_layer(const Variable<T>& hidden, const Variable<T>& weight, co
                   std::to_string(vocabulary));
 }
 
-/// Returns a scalar loss, which compute(options) computes and, in training, adds the gradients of. `compute` must be
-/// trivially destructible.
+/// Returns a scalar loss. compute(device, options, result) computes the loss and the sums and, in training, adds the
+/// gradients. `compute` must be trivially destructible.
 template <class T, class Compute>
 Variable<T> loss_with_gradients(Graph<T>& graph, const CrossEntropyOptions& options, CrossEntropySums* sums,
                                 Compute compute) {
   const Variable<T> loss = graph.result({});
-  const CrossEntropySums found = compute(options);
-  loss.value[0] = static_cast<T>(options.scale * found.loss);
-  if (sums) *sums = found;
-  graph.record([options, loss, compute] {
-    const T arrived = loss.gradient.sum()[0];
+  graph.run([&](auto& device) { compute(device, options, LossResult<T>{loss.value.data(), sums}); });
+  graph.record([options, loss, compute, whole = graph.device()](auto& device) {
+    const T arrived = whole.read(loss.gradient.sum());
     if (arrived == 1) return;
     CrossEntropyOptions rest = options;
     rest.scale *= static_cast<double>(arrived) - 1;
-    compute(rest);
+    compute(device, rest, LossResult<T>{});
   });
   return loss;
 }
@@ -50,9 +48,9 @@ Variable<T> projection_cross_entropy(Graph<T>& graph, const Variable<T>& hidden,
   }
   return loss_with_gradients(
       graph, options, sums,
-      [&device = graph.device(), hidden, weight, bias, targets](const CrossEntropyOptions& scaled) {
-        return cross_entropy_cpu(device, hidden.value, weight.value, bias.value, targets, scaled, hidden.gradient.sum(),
-                                 weight.gradient.sum(), bias.gradient.sum());
+      [hidden, weight, bias, targets](auto& device, const CrossEntropyOptions& scaled, LossResult<T> result) {
+        cross_entropy_forward(device, hidden.value, weight.value, bias.value, targets, scaled, hidden.gradient.sum(),
+                              weight.gradient.sum(), bias.gradient.sum(), result);
       });
 }
 
@@ -64,13 +62,14 @@ Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, 
   if (!options.second_targets.empty()) throw Error("internal: cross-entropy: two passes have no mixed targets");
   check_output_layer(first, weight, bias, targets);
   check_output_layer(second, weight, bias, targets);
-  return loss_with_gradients(
-      graph, options, sums,
-      [&device = graph.device(), first, second, weight, bias, targets, consistency](const CrossEntropyOptions& scaled) {
-        return consistent_cross_entropy_cpu<T>(device, {first.value, first.gradient.sum()},
-                                               {second.value, second.gradient.sum()}, weight.value, bias.value, targets,
-                                               scaled, consistency, weight.gradient.sum(), bias.gradient.sum());
-      });
+  return loss_with_gradients(graph, options, sums,
+                             [first, second, weight, bias, targets, consistency](
+                                 auto& device, const CrossEntropyOptions& scaled, LossResult<T> result) {
+                               consistent_cross_entropy_forward<T>(device, {first.value, first.gradient.sum()},
+                                                                   {second.value, second.gradient.sum()}, weight.value,
+                                                                   bias.value, targets, scaled, consistency,
+                                                                   weight.gradient.sum(), bias.gradient.sum(), result);
+                             });
 }
 
 #define HEED_INSTANTIATE(T)                                                                                            \

@@ -67,12 +67,19 @@ Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, 
                                      std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
                                      double consistency, CrossEntropySums* sums = nullptr);
 
-/// Computes the output layer and the loss of one batch (see projection_cross_entropy()) and returns the sums. Adds the
-/// gradients of options.scale * loss to dhidden, dweight and dbias; an empty gradient tensor is skipped.
+/// The results of the kernel of a loss.
 template <class T>
-CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                                   std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
-                                   Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias);
+struct LossResult {
+  T* loss = nullptr;                 ///< receives the loss times options.scale, in the memory of the device, or null
+  CrossEntropySums* sums = nullptr;  ///< receives the sums; null where nobody wants them
+};
+
+/// Computes the output layer and the loss of one batch (see projection_cross_entropy()). Adds the gradients of
+/// options.scale * loss to dhidden, dweight and dbias; an empty gradient tensor is skipped.
+template <class T>
+void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
+                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result);
 
 /// Numbers of two rows of logits, the passes of consistent_cross_entropy() over a token, with the softmaxes p and q.
 template <class T>
@@ -90,12 +97,12 @@ struct PassStates {
   Tensor<T> hidden, dhidden;
 };
 
-/// Does for consistent_cross_entropy() what cross_entropy_cpu() does for projection_cross_entropy().
+/// Does for consistent_cross_entropy() what cross_entropy_forward() does for projection_cross_entropy().
 template <class T>
-CrossEntropySums consistent_cross_entropy_cpu(CpuContext& device, const PassStates<T>& first,
-                                              const PassStates<T>& second, Tensor<T> weight, Tensor<T> bias,
-                                              std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
-                                              double consistency, Tensor<T> dweight, Tensor<T> dbias);
+void consistent_cross_entropy_forward(CpuContext& device, const PassStates<T>& first, const PassStates<T>& second,
+                                      Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> targets,
+                                      const CrossEntropyOptions& options, double consistency, Tensor<T> dweight,
+                                      Tensor<T> dbias, LossResult<T> result);
 
 /// Computes the log-probabilities of all tokens of the vocabulary: out = log softmax(h W^T + b).
 /// Shapes: hidden [R, D], weight [V, D], bias [V] or absent -> out [R, V]. A row's result does not depend on the other

@@ -317,12 +317,19 @@ void consistent_row(T* x, T* y, const T* bias, std::int64_t vocabulary, std::int
   if (dbias) dbias[target] -= 2 * at_target;
 }
 
+/// Stores the results of a loss.
+template <class T>
+void store(const CrossEntropySums& sums, const CrossEntropyOptions& options, LossResult<T> result) {
+  if (result.loss) *result.loss = static_cast<T>(options.scale * sums.loss);
+  if (result.sums) *result.sums = sums;
+}
+
 }  // namespace
 
 template <class T>
-CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
-                                   std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
-                                   Tensor<T> dhidden, Tensor<T> dweight, Tensor<T> dbias) {
+void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
+                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0);
   const bool gradient = dhidden || dweight || dbias;
@@ -341,14 +348,14 @@ CrossEntropySums cross_entropy_cpu(CpuContext& device, Tensor<T> hidden, Tensor<
     }
     products.propagate(chunk, logits, rows_of(dhidden, begin, count));
   }
-  return sums;
+  store(sums, options, result);
 }
 
 template <class T>
-CrossEntropySums consistent_cross_entropy_cpu(CpuContext& device, const PassStates<T>& first,
-                                              const PassStates<T>& second, Tensor<T> weight, Tensor<T> bias,
-                                              std::span<const std::int32_t> targets, const CrossEntropyOptions& options,
-                                              double consistency, Tensor<T> dweight, Tensor<T> dbias) {
+void consistent_cross_entropy_forward(CpuContext& device, const PassStates<T>& first, const PassStates<T>& second,
+                                      Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> targets,
+                                      const CrossEntropyOptions& options, double consistency, Tensor<T> dweight,
+                                      Tensor<T> dbias, LossResult<T> result) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = first.hidden.rows(), vocabulary = weight.dim(0);
   const bool backward = first.dhidden || second.dhidden, gradient = backward || dweight || dbias;
@@ -370,7 +377,7 @@ CrossEntropySums consistent_cross_entropy_cpu(CpuContext& device, const PassStat
     products.propagate(of_first, x, rows_of(first.dhidden, begin, count));
     products.propagate(of_second, y, rows_of(second.dhidden, begin, count));
   }
-  return sums;
+  store(sums, options, result);
 }
 
 template <class T>
@@ -399,26 +406,18 @@ void token_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> wei
   }
 }
 
-template CrossEntropySums cross_entropy_cpu(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>,
-                                            std::span<const std::int32_t>, const CrossEntropyOptions&, Tensor<float>,
-                                            Tensor<float>, Tensor<float>);
-template CrossEntropySums cross_entropy_cpu(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>,
-                                            std::span<const std::int32_t>, const CrossEntropyOptions&, Tensor<double>,
-                                            Tensor<double>, Tensor<double>);
-template CrossEntropySums consistent_cross_entropy_cpu(CpuContext&, const PassStates<float>&, const PassStates<float>&,
-                                                       Tensor<float>, Tensor<float>, std::span<const std::int32_t>,
-                                                       const CrossEntropyOptions&, double, Tensor<float>,
-                                                       Tensor<float>);
-template CrossEntropySums consistent_cross_entropy_cpu(CpuContext&, const PassStates<double>&,
-                                                       const PassStates<double>&, Tensor<double>, Tensor<double>,
-                                                       std::span<const std::int32_t>, const CrossEntropyOptions&,
-                                                       double, Tensor<double>, Tensor<double>);
-template void projection_log_probabilities(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>);
-template void projection_log_probabilities(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>);
-template void token_log_probabilities(CpuContext&, Tensor<float>, Tensor<float>, Tensor<float>,
-                                      std::span<const std::int32_t>, float*);
-template void token_log_probabilities(CpuContext&, Tensor<double>, Tensor<double>, Tensor<double>,
-                                      std::span<const std::int32_t>, double*);
+#define HEED_INSTANTIATE(T)                                                                                            \
+  template void cross_entropy_forward(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>, std::span<const std::int32_t>,     \
+                                      const CrossEntropyOptions&, Tensor<T>, Tensor<T>, Tensor<T>, LossResult<T>);     \
+  template void consistent_cross_entropy_forward(CpuContext&, const PassStates<T>&, const PassStates<T>&, Tensor<T>,   \
+                                                 Tensor<T>, std::span<const std::int32_t>, const CrossEntropyOptions&, \
+                                                 double, Tensor<T>, Tensor<T>, LossResult<T>);                         \
+  template void projection_log_probabilities(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>);                 \
+  template void token_log_probabilities(CpuContext&, Tensor<T>, Tensor<T>, Tensor<T>, std::span<const std::int32_t>,   \
+                                        T*);
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(double)
+#undef HEED_INSTANTIATE
 
 }  // namespace heed
 #endif  // HWY_ONCE

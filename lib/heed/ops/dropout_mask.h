@@ -1,7 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <new>
+#include <span>
 #include <string>
 
 #include "heed/autograd/graph.h"
@@ -27,6 +28,12 @@ struct DropoutMask {
 /// 1].
 std::uint32_t dropout_threshold(double p);
 
+/// Returns the factor of the elements that are kept: 1 / (1 - p) for p = threshold / 65536, and 0 where none is kept.
+template <class T>
+T dropout_scale(std::uint32_t threshold) {
+  return threshold == 65536 ? T(0) : static_cast<T>(65536.0 / (65536.0 - threshold));
+}
+
 /// Draws a dropout mask kept[0 .. n): element i is dropped where 16 random bits, read as a number, are below
 /// `threshold`. The random bits come from Philox, a random generator that computes block number b, four words of 32
 /// bits, from b and a key. With j = i % 128, element i takes its 16 bits from the stream's block number 16 (i / 128) +
@@ -34,6 +41,16 @@ std::uint32_t dropout_threshold(double p);
 /// blocks. A vector of up to 16 lanes computes one block in each lane, and the mask is the same for every vector
 /// length.
 void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std::int64_t n, std::uint8_t* kept);
+
+/// The random numbers of a sequence's part of a dropout mask, and its number of elements.
+struct DropoutPart {
+  RandomStream stream;
+  std::int64_t elements = 0;
+};
+/// Draws a dropout mask of several parts, one after another (see fill_dropout_mask()), and sets `slack` bytes behind it
+/// to 0.
+void draw_dropout_parts(CpuContext& device, std::span<const DropoutPart> parts, std::uint32_t threshold,
+                        std::int64_t slack, std::uint8_t* kept);
 
 /// Draws the mask of the graph's next dropout for the elements of several sequences, with the probability p, which is
 /// rounded to a multiple of 1/65536. length(b) is the number of elements of sequence b, and `size` the sum of all
@@ -47,14 +64,12 @@ DropoutMask<T> draw_dropout_mask(Graph<T>& graph, double p, int sequences, std::
   if (threshold == 0 || !graph.recording()) return {};
   auto* const kept = static_cast<std::uint8_t*>(graph.arena().allocate(static_cast<std::size_t>(size + slack)));
   const DropoutStreams streams = graph.next_dropout();
-  std::int64_t begin = 0;
-  for (int b = 0; b < sequences; ++b) {
-    const std::int64_t elements = length(b);
-    fill_dropout_mask(streams.of(b), threshold, elements, kept + begin);
-    begin += elements;
-  }
-  std::fill_n(kept + size, slack, std::uint8_t{0});
-  return {kept, threshold == 65536 ? T(0) : static_cast<T>(65536.0 / (65536.0 - threshold))};
+  const ArenaScope scope(graph.host_arena());
+  const auto count = static_cast<std::size_t>(sequences);
+  auto* const parts = static_cast<DropoutPart*>(graph.host_arena().allocate(count * sizeof(DropoutPart)));
+  for (int b = 0; b < sequences; ++b) new (parts + b) DropoutPart{streams.of(b), length(b)};
+  graph.run([&](auto& device) { draw_dropout_parts(device, {parts, count}, threshold, slack, kept); });
+  return {kept, dropout_scale<T>(threshold)};
 }
 
 /// Draws the mask of the graph's next dropout for a tensor [rows, columns], whose rows belong to the sequences that

@@ -124,5 +124,14 @@ void fill_dropout_mask(const RandomStream& stream, std::uint32_t threshold, std:
   HEED_DISPATCH(fill_mask)(key.data(), counter.data(), threshold, n, kept);
 }
 
+void draw_dropout_parts(CpuContext&, std::span<const DropoutPart> parts, std::uint32_t threshold, std::int64_t slack,
+                        std::uint8_t* kept) {
+  for (const DropoutPart& part : parts) {
+    fill_dropout_mask(part.stream, threshold, part.elements, kept);
+    kept += part.elements;
+  }
+  std::fill_n(kept, slack, std::uint8_t{0});
+}
+
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -30,8 +30,9 @@ Variable<T> embedding(Graph<T>& graph, std::span<const std::int32_t> ids, std::s
   const EmbeddingRows rows{ids.data(), position_table ? positions.data() : nullptr, count};
   const DropoutMask<T> mask = draw_dropout_mask(graph, count, width, p);
   const Variable<T> y = graph.result({count, width});
-  embedding_forward(graph.device(), rows, weight.value, position_table.value, scale, mask, y.value);
-  graph.record([&device = graph.device(), rows, weight, position_table, scale, mask, y] {
+  graph.run(
+      [&](auto& device) { embedding_forward(device, rows, weight.value, position_table.value, scale, mask, y.value); });
+  graph.record([rows, weight, position_table, scale, mask, y](auto& device) {
     embedding_backward(device, rows, scale, mask, y.gradient.sum(), weight.gradient.sum(),
                        position_table.gradient.sum());
   });

@@ -11,8 +11,8 @@ Variable<T> gated_sum(Graph<T>& graph, const Variable<T>& a, const Variable<T>& 
   check_shape("gated_sum", "b", b.shape(), x.shape());
   check_shape("gated_sum", "z", z.shape(), x.shape());
   const Variable<T> y = graph.result(x.shape());
-  gated_sum_forward(graph.device(), a.value, x.value, b.value, z.value, y.value);
-  graph.record([&device = graph.device(), a, x, b, z, y] {
+  graph.run([&](auto& device) { gated_sum_forward(device, a.value, x.value, b.value, z.value, y.value); });
+  graph.record([a, x, b, z, y](auto& device) {
     const auto add = [&](const Variable<T>& gate, const Variable<T>& input) {
       gated_sum_backward(device, gate.value, input.value, y.gradient.sum(),
                          gate.tracked() ? gate.gradient.sum() : Tensor<T>(),

@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "heed/ops/gemm/gemm_bfloat16.h"
+
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
 // <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
 // in the version for instruction_set(), the set that heed uses on this CPU. The code under HWY_ONCE is compiled only

@@ -22,7 +22,7 @@ Variable<T> reshape(Graph<T>& graph, const Variable<T>& x, const Shape& shape) {
   if (shape.size() != x.value.size())
     throw Error("internal: reshape: x has shape " + x.shape().text() + ", which has another size than " + shape.text());
   const Variable<T> y = graph.result_in({x.value.data(), shape});
-  graph.record([&device = graph.device(), x, y] {
+  graph.record([x, y](auto& device) {
     if (x.tracked()) scale_into(device, y.gradient.sum(), T(1), T(1), x.gradient.sum());
   });
   return y;
@@ -33,8 +33,10 @@ Variable<T> split_heads(Graph<T>& graph, const Variable<T>& x, int heads) {
   const Shape& shape = x.shape();
   check_heads("split_heads", shape, 2, heads);
   const Variable<T> y = graph.result({shape[0] * heads, shape[1], shape[2] / heads});
-  rearrange_heads(graph.device(), static_cast<const T*>(x.value.data()), shape, heads, false, T(0), y.value.data());
-  graph.record([&device = graph.device(), x, heads, y] {
+  graph.run([&](auto& device) {
+    rearrange_heads(device, static_cast<const T*>(x.value.data()), shape, heads, false, T(0), y.value.data());
+  });
+  graph.record([x, heads, y](auto& device) {
     if (x.tracked())
       rearrange_heads(device, static_cast<const T*>(y.gradient.sum().data()), x.shape(), heads, true, T(1),
                       x.gradient.sum().data());
@@ -46,8 +48,10 @@ template <class T>
 Variable<T> merge_heads(Graph<T>& graph, const Variable<T>& x, int heads) {
   check_heads("merge_heads", x.shape(), 0, heads);
   const Variable<T> y = graph.result({x.value.dim(0) / heads, x.value.dim(1), heads * x.value.dim(2)});
-  rearrange_heads(graph.device(), static_cast<const T*>(x.value.data()), y.shape(), heads, true, T(0), y.value.data());
-  graph.record([&device = graph.device(), x, heads, y] {
+  graph.run([&](auto& device) {
+    rearrange_heads(device, static_cast<const T*>(x.value.data()), y.shape(), heads, true, T(0), y.value.data());
+  });
+  graph.record([x, heads, y](auto& device) {
     if (x.tracked())
       rearrange_heads(device, static_cast<const T*>(y.gradient.sum().data()), y.shape(), heads, false, T(1),
                       x.gradient.sum().data());
@@ -59,8 +63,8 @@ template <class T>
 Variable<T> mean_over_heads(Graph<T>& graph, const Variable<T>& x, int heads) {
   check_heads("mean_over_heads", x.shape(), 0, heads);
   const Variable<T> y = graph.result({x.value.dim(0) / heads, x.value.dim(1), x.value.dim(2)});
-  mean_over_heads_forward(graph.device(), x.value, heads, y.value);
-  graph.record([&device = graph.device(), x, heads, y] {
+  graph.run([&](auto& device) { mean_over_heads_forward(device, x.value, heads, y.value); });
+  graph.record([x, heads, y](auto& device) {
     if (x.tracked()) mean_over_heads_backward(device, y.gradient.sum(), heads, x.gradient.sum());
   });
   return y;
@@ -71,8 +75,8 @@ Variable<T> append_row(Graph<T>& graph, const Variable<T>& x, const Variable<T>&
   check_heads("append_row", x.shape(), 2, 1);
   if (row) check_shape("append_row", "row", row.shape(), {x.value.dim(2)});
   const Variable<T> y = graph.result({x.value.dim(0), x.value.dim(1) + 1, x.value.dim(2)});
-  append_row_forward(graph.device(), x.value, row.value, y.value);
-  graph.record([&device = graph.device(), x, row, y] {
+  graph.run([&](auto& device) { append_row_forward(device, x.value, row.value, y.value); });
+  graph.record([x, row, y](auto& device) {
     append_row_backward(device, y.gradient.sum(), x.gradient.sum(), row.gradient.sum());
   });
   return y;

@@ -11,8 +11,10 @@ Variable<T> row_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& x, const 
                      const Variable<T>& bias, double epsilon) {
   const Variable<T> y = graph.result(x.shape());
   const Tensor<T> statistics = graph.recording() ? graph.arena().template tensor<T>({x.value.rows(), 2}) : Tensor<T>();
-  row_norm_forward(graph.device(), kind, x.value, scale.value, bias.value, epsilon, y.value, statistics);
-  graph.record([&device = graph.device(), kind, x, scale, bias, statistics, y] {
+  graph.run([&](auto& device) {
+    row_norm_forward(device, kind, x.value, scale.value, bias.value, epsilon, y.value, statistics);
+  });
+  graph.record([kind, x, scale, bias, statistics, y](auto& device) {
     row_norm_backward(device, kind, x.value, scale.value, statistics, y.gradient.sum(), x.gradient.sum(),
                       scale.gradient.sum(), bias.gradient.sum());
   });

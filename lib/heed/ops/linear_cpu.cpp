@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/linear.h"
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header

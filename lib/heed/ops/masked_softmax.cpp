@@ -39,8 +39,8 @@ Variable<T> masked_softmax(Graph<T>& graph, const Variable<T>& x, const SoftmaxM
   if (mask.hidden) check_square("hidden", mask.hidden.shape(), scores);
   if (mask.additive) check_square("additive", mask.additive.shape(), scores);
   const Variable<T> y = graph.result(scores);
-  masked_softmax_forward(graph.device(), x.value, mask, y.value);
-  graph.record([&device = graph.device(), x, y] {
+  graph.run([&](auto& device) { masked_softmax_forward(device, x.value, mask, y.value); });
+  graph.record([x, y](auto& device) {
     if (x.tracked()) softmax_backward(device, y.value, y.gradient.sum(), x.gradient.sum());
   });
   return y;

@@ -27,8 +27,8 @@ Variable<T> matmul(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) 
   check_rank("matmul", "b", b.shape());
   check_shape("matmul", "b", b.shape(), matrices(a.shape(), a.value.columns(), b.value.columns()));
   const Variable<T> y = graph.result(matrices(a.shape(), a.value.dim(a.shape().rank() - 2), b.value.columns()));
-  matmul_forward(graph.device(), a.value, b.value, y.value);
-  graph.record([&device = graph.device(), a, b, y] {
+  graph.run([&](auto& device) { matmul_forward(device, a.value, b.value, y.value); });
+  graph.record([a, b, y](auto& device) {
     matmul_backward(device, a.value, b.value, y.gradient.sum(), a.gradient.sum(), b.gradient.sum());
   });
   return y;
@@ -38,8 +38,8 @@ template <class T>
 Variable<T> transpose(Graph<T>& graph, const Variable<T>& x) {
   check_rank("transpose", "x", x.shape());
   const Variable<T> y = graph.result(matrices(x.shape(), x.value.columns(), x.value.dim(x.shape().rank() - 2)));
-  transpose_into(graph.device(), x.value, T(0), y.value);
-  graph.record([&device = graph.device(), x, y] {
+  graph.run([&](auto& device) { transpose_into(device, x.value, T(0), y.value); });
+  graph.record([x, y](auto& device) {
     if (x.tracked()) transpose_into(device, y.gradient.sum(), T(1), x.gradient.sum());
   });
   return y;

@@ -13,11 +13,11 @@ struct Part {
   std::int64_t begin, count;
 };
 
-/// Returns an array of `count` parts in the arena of the graph, where it stays until the backward pass has ended.
+/// Returns an array of `count` parts in the memory of the host, where it stays until the backward pass has ended.
 template <class T>
 Part<T>* new_parts(Graph<T>& graph, std::size_t count) {
   static_assert(std::is_trivially_destructible_v<Part<T>>);
-  return static_cast<Part<T>*>(graph.arena().allocate(count * sizeof(Part<T>)));
+  return static_cast<Part<T>*>(graph.host_arena().allocate(count * sizeof(Part<T>)));
 }
 
 void check_not_empty(const char* op, std::size_t parts) {
@@ -36,7 +36,7 @@ template <class T>
 Variable<T> row_block(Graph<T>& graph, const Variable<T>& x, std::int64_t begin, std::int64_t count) {
   check_range("row_block", begin, count, x.value.rows());
   const Variable<T> y = graph.result_in(x.value.row_block(begin, count));
-  graph.record([&device = graph.device(), x, y, begin, count] {
+  graph.record([x, y, begin, count](auto& device) {
     if (!x.tracked()) return;
     const std::int64_t columns = y.shape()[1];
     add_block<T>(device, y.gradient.sum().data(), columns, x.gradient.sum().row(begin), columns, count, columns);
@@ -56,10 +56,12 @@ Variable<T> stack_rows(Graph<T>& graph, std::span<const Variable<T>> parts) {
     rows += parts[i].value.rows();
   }
   const Variable<T> y = graph.result({rows, columns});
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    copy_block<T>(graph.device(), parts[i].value.data(), columns, y.value.row(list[i].begin), columns, list[i].count,
-                  columns);
-  graph.record([&device = graph.device(), list, size = parts.size(), y, columns] {
+  graph.run([&](auto& device) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      copy_block<T>(device, parts[i].value.data(), columns, y.value.row(list[i].begin), columns, list[i].count,
+                    columns);
+  });
+  graph.record([list, size = parts.size(), y, columns](auto& device) {
     const Tensor<T> dy = y.gradient.sum();
     for (const Part<T>& part : std::span(list, size))
       if (part.gradient)
@@ -76,17 +78,10 @@ Variable<T> gather_rows(Graph<T>& graph, const Variable<T>& x, std::span<const s
     throw Error("internal: gather_rows: " + std::to_string(count) + " rows, " + std::to_string(beside) +
                 " side by side");
   const Variable<T> y = graph.result({count / beside, beside * columns});
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t row = rows[static_cast<std::size_t>(i)];
-    check_range("gather_rows", row, 1, x.value.rows());
-    copy_block<T>(graph.device(), x.value.row(row), columns, y.value.data() + i * columns, columns, 1, columns);
-  }
-  graph.record([&device = graph.device(), x, rows, y, columns, count] {
-    if (!x.tracked()) return;
-    const T* const dy = y.gradient.sum().data();
-    const Tensor<T> dx = x.gradient.sum();
-    for (std::int64_t i = 0; i < count; ++i)
-      add_block<T>(device, dy + i * columns, columns, dx.row(rows[static_cast<std::size_t>(i)]), columns, 1, columns);
+  for (const std::int32_t row : rows) check_range("gather_rows", row, 1, x.value.rows());
+  graph.run([&](auto& device) { gather_rows_forward(device, x.value, rows, y.value); });
+  graph.record([x, rows, y](auto& device) {
+    if (x.tracked()) gather_rows_backward(device, y.gradient.sum(), rows, x.gradient.sum());
   });
   return y;
 }
@@ -103,10 +98,12 @@ Variable<T> concatenate(Graph<T>& graph, std::span<const Variable<T>> parts) {
     columns += parts[i].value.columns();
   }
   const Variable<T> y = graph.result({rows, columns});
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    copy_block<T>(graph.device(), parts[i].value.data(), list[i].count, y.value.data() + list[i].begin, columns, rows,
-                  list[i].count);
-  graph.record([&device = graph.device(), list, size = parts.size(), y, rows, columns] {
+  graph.run([&](auto& device) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      copy_block<T>(device, parts[i].value.data(), list[i].count, y.value.data() + list[i].begin, columns, rows,
+                    list[i].count);
+  });
+  graph.record([list, size = parts.size(), y, rows, columns](auto& device) {
     const T* const dy = y.gradient.sum().data();
     for (const Part<T>& part : std::span(list, size))
       if (part.gradient)

@@ -32,6 +32,13 @@ Variable<T> gather_rows(Graph<T>& graph, const Variable<T>& x, std::span<const s
 template <class T>
 Variable<T> concatenate(Graph<T>& graph, std::span<const Variable<T>> parts);
 
+/// Computes gather_rows(): y = the rows of x, one after another.
+template <class T>
+void gather_rows_forward(CpuContext& device, Tensor<T> x, std::span<const std::int32_t> rows, Tensor<T> y);
+/// Adds the gradient dy of the gathered rows to dx, in the order of `rows`.
+template <class T>
+void gather_rows_backward(CpuContext& device, Tensor<T> dy, std::span<const std::int32_t> rows, Tensor<T> dx);
+
 /// Copies or adds a block of rows and columns, to = from or to += from, where rows begin `to_stride` and `from_stride`
 /// elements apart.
 template <class T>

@@ -13,15 +13,16 @@ Variable<T> patch_tokens(Graph<T>& graph, const Variable<T>& patches, const Vari
   check_shape("patch_tokens", "positions", positions.shape(), {length, width});
   check_shape("patch_tokens", "patches", patches.shape(), {images * own, width});
   if (class_token) check_shape("patch_tokens", "class_token", class_token.shape(), {1, width});
-  CpuContext& device = graph.device();
   const Variable<T> y = graph.result({images * length, width});
-  for (std::int64_t b = 0; b < images; ++b) {
-    T* const to = y.value.row(b * length);
-    copy_block<T>(device, positions.value.data(), width, to, width, length, width);
-    if (class_token) add_block<T>(device, class_token.value.data(), width, to, width, 1, width);
-    add_block<T>(device, patches.value.row(b * own), width, to + first * width, width, own, width);
-  }
-  graph.record([&device, patches, class_token, positions, y, width, length, first, own, images] {
+  graph.run([&](auto& device) {
+    for (std::int64_t b = 0; b < images; ++b) {
+      T* const to = y.value.row(b * length);
+      copy_block<T>(device, positions.value.data(), width, to, width, length, width);
+      if (class_token) add_block<T>(device, class_token.value.data(), width, to, width, 1, width);
+      add_block<T>(device, patches.value.row(b * own), width, to + first * width, width, own, width);
+    }
+  });
+  graph.record([patches, class_token, positions, y, width, length, first, own, images](auto& device) {
     const Tensor<T> dy = y.gradient.sum();
     for (std::int64_t b = 0; b < images; ++b) {
       const T* const from = dy.row(b * length);

@@ -39,7 +39,7 @@ std::int64_t window_bias_columns(std::span<const WindowShape> shapes) {
 template <class T>
 PositionBias<T> alibi_bias(Graph<T>& graph, int heads, std::int64_t longest, bool causal) {
   const Tensor<T> bias = graph.arena().template tensor<T>({heads, position_bias_columns(longest, causal)});
-  alibi_forward(graph.device(), longest, causal, bias);
+  graph.run([&](auto& device) { alibi_forward(device, longest, causal, bias); });
   return {.bias = graph.input(bias), .longest = longest};
 }
 
@@ -47,8 +47,8 @@ template <class T>
 PositionBias<T> t5_bias(Graph<T>& graph, const Variable<T>& table, std::int64_t longest, bool causal) {
   check_shape("t5_bias", "table", table.shape(), {table.value.rows(), table.value.columns()});
   const Variable<T> bias = graph.result({table.value.columns(), position_bias_columns(longest, causal)});
-  t5_forward(graph.device(), table.value, longest, causal, bias.value);
-  graph.record([&device = graph.device(), table, bias, longest, causal] {
+  graph.run([&](auto& device) { t5_forward(device, table.value, longest, causal, bias.value); });
+  graph.record([table, bias, longest, causal](auto& device) {
     const Tensor<T> dtable = table.gradient.sum();
     if (dtable) t5_backward(device, bias.gradient.sum(), longest, causal, dtable);
   });

@@ -76,7 +76,7 @@ RecurrenceResult<T> recurrence(Graph<T>& graph, RecurrentCell cell, Direction di
     RecurrenceArrays<T>& a = arrays[way];
     const std::int64_t gates = way * gate_count(cell) * width, state = way * width;
     a.cell = cell;
-    a.order = time_order(graph.arena(), packed, direction == Direction::backward || way == 1);
+    a.order = time_order(graph.host_arena(), packed, direction == Direction::backward || way == 1);
     a.width = width;
     a.gates_stride = ways * gate_count(cell) * width;
     a.state_stride = ways * width;
@@ -90,38 +90,38 @@ RecurrenceResult<T> recurrence(Graph<T>& graph, RecurrentCell cell, Direction di
     a.last_hidden = from(out.last.hidden.value, state);
     a.last_cell = from(out.last.cell.value, state);
     if (!graph.recording()) {
-      recurrence_inference(graph, a);
+      graph.run([&](auto& device) { recurrence_inference(device, graph.packed(), a); });
       continue;
     }
     a.gates = graph.arena().template tensor<T>({tokens, kSavedGates * width}).data();
     a.hidden = graph.arena().template tensor<T>({tokens, width}).data();
     if (lstm) a.cells = graph.arena().template tensor<T>({sequences + tokens, width}).data();
-    recurrence_forward(graph.device(), a);
+    graph.run([&](auto& device) { recurrence_forward(device, a); });
   }
-  graph.record([&device = graph.device(), ways, first_way = arrays[0], second_way = arrays[1], input, context, weight,
-                bias, first, out] {
-    const auto present = [](const Variable<T>& result) {
-      return result.gradient && !result.gradient.empty() ? result.gradient.sum() : Tensor<T>();
-    };
-    const bool adds_to_input = !input.gradient.empty();
-    const Tensor<T> input_gradient = input.gradient.fill();
-    for (std::int64_t way = 0; way < ways; ++way) {
-      const RecurrenceArrays<T>& a = way == 0 ? first_way : second_way;
-      const std::int64_t gates = way * gate_count(a.cell) * a.width, state = way * a.width;
-      RecurrenceGradients<T> g;
-      g.output = from(present(out.hidden), state);
-      g.last_hidden = from(present(out.last.hidden), state);
-      g.last_cell = from(present(out.last.cell), state);
-      g.input = from(input_gradient, gates);
-      g.adds_to_input = adds_to_input;
-      g.context = from(context.gradient.sum(), gates);
-      g.weight = from(weight.gradient.sum(), gates * a.width);
-      g.bias = from(bias.gradient.sum(), gates);
-      g.first_hidden = from(first.hidden.gradient.sum(), state);
-      g.first_cell = from(first.cell.gradient.sum(), state);
-      recurrence_backward(device, a, g);
-    }
-  });
+  graph.record(
+      [ways, first_way = arrays[0], second_way = arrays[1], input, context, weight, bias, first, out](auto& device) {
+        const auto present = [](const Variable<T>& result) {
+          return result.gradient && !result.gradient.empty() ? result.gradient.sum() : Tensor<T>();
+        };
+        const bool adds_to_input = !input.gradient.empty();
+        const Tensor<T> input_gradient = input.gradient.fill();
+        for (std::int64_t way = 0; way < ways; ++way) {
+          const RecurrenceArrays<T>& a = way == 0 ? first_way : second_way;
+          const std::int64_t gates = way * gate_count(a.cell) * a.width, state = way * a.width;
+          RecurrenceGradients<T> g;
+          g.output = from(present(out.hidden), state);
+          g.last_hidden = from(present(out.last.hidden), state);
+          g.last_cell = from(present(out.last.cell), state);
+          g.input = from(input_gradient, gates);
+          g.adds_to_input = adds_to_input;
+          g.context = from(context.gradient.sum(), gates);
+          g.weight = from(weight.gradient.sum(), gates * a.width);
+          g.bias = from(bias.gradient.sum(), gates);
+          g.first_hidden = from(first.hidden.gradient.sum(), state);
+          g.first_cell = from(first.cell.gradient.sum(), state);
+          recurrence_backward(device, a, g);
+        }
+      });
   return out;
 }
 

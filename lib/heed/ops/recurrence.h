@@ -76,7 +76,8 @@ struct TimeOrder {
   /// Returns the number of sequences that take step t, 0 where t is the number of steps.
   std::int64_t rows(std::int64_t t) const { return t < steps ? begins[t + 1] - begins[t] : 0; }
 };
-/// Sorts the tokens of a packed batch, in memory of `arena`. With `backward`, each sequence begins at its last token.
+/// Sorts the tokens of a packed batch, in memory of `arena`, an arena of the host. With `backward`, each sequence
+/// begins at its last token.
 TimeOrder time_order(Arena& arena, PackedOffsets packed, bool backward);
 
 /// One way of a recurrent layer through a batch. The pointers point to the columns of this way; the strides are those
@@ -101,9 +102,10 @@ struct RecurrenceArrays {
 /// Computes one way of a recurrent layer in training.
 template <class T>
 void recurrence_forward(CpuContext& device, const RecurrenceArrays<T>& arrays);
-/// Computes one way of a recurrent layer in inference; `gates`, `hidden` and `cells` are not used.
+/// Computes one way of a recurrent layer in inference; `gates`, `hidden` and `cells` are not used. `packed`, if not
+/// null, keeps the packed weight.
 template <class T>
-void recurrence_inference(Graph<T>& graph, const RecurrenceArrays<T>& arrays);
+void recurrence_inference(CpuContext& device, PackedParameters<T>* packed, const RecurrenceArrays<T>& arrays);
 
 /// The gradients of one way of a recurrent layer; each may be null. The pointers point to the columns of this way.
 template <class T>

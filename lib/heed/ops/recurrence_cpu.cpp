@@ -5,7 +5,7 @@
 
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_rows.h"
-#include "heed/ops/linear.h"
+#include "heed/ops/packed_linear.h"
 
 namespace heed {
 namespace {
@@ -196,40 +196,40 @@ void recurrence_backward(CpuContext& device, const RecurrenceArrays<T>& a, const
 }
 
 template <class T>
-void recurrence_inference(Graph<T>& graph, const RecurrenceArrays<T>& a) {
-  const ArenaScope scope(graph.arena());
+void recurrence_inference(CpuContext& device, PackedParameters<T>* packed, const RecurrenceArrays<T>& a) {
+  const ArenaScope scope(device.arena);
   const std::int64_t n = a.width, gates = gate_count(a.cell) * n;
   const auto states = [&](const T* first) {
-    T* const out = graph.arena().template tensor<T>({a.order.sequences, n}).data();
+    T* const out = device.arena.template tensor<T>({a.order.sequences, n}).data();
     gather(a.order.sequences, n, a.order.sorted, first, a.state_stride, out);
     return out;
   };
   T *const hidden = states(a.first_hidden), *const cell =
                                                 a.cell == RecurrentCell::lstm ? states(a.first_cell) : nullptr;
-  const auto product = graph.arena().template tensor<T>({a.order.rows(0), gates});
+  const auto product = device.arena.template tensor<T>({a.order.rows(0), gates});
   std::optional<PackedWeight<T>> weight;
   for (std::int64_t t = 0; t < a.order.steps; ++t) {
     CellForward<T> step = forward_step(a, t);
     const Tensor<T> rows(hidden, {step.rows, n});
-    if (!weight) weight = LinearInput<T>(graph, rows).packed_weight(a.weight, {});
+    if (!weight) weight = LinearInput<T>(device, packed, rows).packed_weight(a.weight, {});
     {
-      const ArenaScope step_scope(graph.arena());
-      LinearInput<T>(graph, rows).multiply(*weight, Tensor<T>(product.data(), {step.rows, gates}));
+      const ArenaScope step_scope(device.arena);
+      LinearInput<T>(device, packed, rows).multiply(*weight, Tensor<T>(product.data(), {step.rows, gates}));
     }
     step.hidden = step.next = hidden;
     step.next_rows = step.rows;
     step.product = product.data();
     step.product_stride = gates;
     step.cell_before = step.cell_after = cell;
-    cell_forward(graph.device(), step);
+    cell_forward(device, step);
   }
   copy_last(a, [&](std::int64_t rank, std::int64_t) { return cell + rank * n; });
 }
 
 template void recurrence_forward(CpuContext&, const RecurrenceArrays<float>&);
 template void recurrence_forward(CpuContext&, const RecurrenceArrays<double>&);
-template void recurrence_inference(Graph<float>&, const RecurrenceArrays<float>&);
-template void recurrence_inference(Graph<double>&, const RecurrenceArrays<double>&);
+template void recurrence_inference(CpuContext&, PackedParameters<float>*, const RecurrenceArrays<float>&);
+template void recurrence_inference(CpuContext&, PackedParameters<double>*, const RecurrenceArrays<double>&);
 template void recurrence_backward(CpuContext&, const RecurrenceArrays<float>&, const RecurrenceGradients<float>&);
 template void recurrence_backward(CpuContext&, const RecurrenceArrays<double>&, const RecurrenceGradients<double>&);
 

@@ -7,8 +7,8 @@ namespace heed {
 namespace {
 
 /// Adds `from` to the gradient `to`, or overwrites an empty gradient. An absent gradient is skipped.
-template <class T>
-void add_to(CpuContext& device, Tensor<T> from, const Gradient<T>& to) {
+template <class T, class Context>
+void add_to(Context& device, Tensor<T> from, const Gradient<T>& to) {
   if (!to) return;
   const T beta = to.empty() ? T(0) : T(1);
   scale_into(device, from, T(1), beta, to.fill());
@@ -44,8 +44,8 @@ RecurrentState<T> recurrent_cell(Graph<T>& graph, RecurrentCell cell, const Vari
   step.output = next.hidden.value.data();
   step.cell_after = next.cell.value.data();
   if (graph.recording()) step.saved = graph.arena().template tensor<T>({rows, kSavedGates * width}).data();
-  cell_forward(graph.device(), step);
-  graph.record([&device = graph.device(), step, gates, input, context, hidden, bias, state, next] {
+  graph.run([&](auto& device) { cell_forward(device, step); });
+  graph.record([step, gates, input, context, hidden, bias, state, next](auto& device) {
     const ArenaScope scope(device.arena);
     CellBackward<T> back{static_cast<const CellStep<T>&>(step)};
     back.saved = step.saved;

@@ -10,8 +10,8 @@ Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variabl
   check_shape("residual", "branch", branch.shape(), residual.shape());
   const DropoutMask<T> mask = draw_dropout_mask(graph, branch.value.rows(), branch.value.columns(), p);
   const Variable<T> y = graph.result(residual.shape());
-  residual_forward(graph.device(), residual.value, branch.value, mask, y.value);
-  graph.record([&device = graph.device(), residual, branch, mask, y] {
+  graph.run([&](auto& device) { residual_forward(device, residual.value, branch.value, mask, y.value); });
+  graph.record([residual, branch, mask, y](auto& device) {
     if (residual.tracked()) dropout_backward(device, y.gradient.sum(), {}, residual.gradient.sum());
     if (branch.tracked()) dropout_backward(device, y.gradient.sum(), mask, branch.gradient.sum());
   });

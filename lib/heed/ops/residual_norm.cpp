@@ -18,9 +18,11 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
                           graph.result(residual.shape())};
   const Tensor<T> statistics =
       graph.recording() ? graph.arena().template tensor<T>({residual.value.rows(), 2}) : Tensor<T>();
-  residual_norm_forward(graph.device(), kind, residual.value, branch.value, mask, scale.value, bias.value, epsilon,
-                        y.sum.value, y.normed.value, statistics);
-  graph.record([&device = graph.device(), kind, residual, branch, scale, bias, mask, statistics, y] {
+  graph.run([&](auto& device) {
+    residual_norm_forward(device, kind, residual.value, branch.value, mask, scale.value, bias.value, epsilon,
+                          y.sum.value, y.normed.value, statistics);
+  });
+  graph.record([kind, residual, branch, scale, bias, mask, statistics, y](auto& device) {
     const bool adds_to_residual = !residual.gradient.empty();
     const Tensor<T> dresidual = residual.gradient.fill();
     // Where branch and residual are the same variable, the gradient of the variable is no longer empty after fill(), so

@@ -15,8 +15,8 @@ Variable<T> rotary(Graph<T>& graph, const Variable<T>& x, std::int64_t width, Pa
     if (packed.length(b) > table.rows())
       throw Error("internal: rotary: sequence " + std::to_string(b) + " has " + std::to_string(packed.length(b)) +
                   " tokens, but the table has " + std::to_string(table.rows()) + " positions");
-  rotary_forward(graph.device(), x.value, width, packed, table);
-  graph.record([&device = graph.device(), x, width, packed, table] {
+  graph.run([&](auto& device) { rotary_forward(device, x.value, width, packed, table); });
+  graph.record([x, width, packed, table](auto& device) {
     // Where no op has added to the gradient, all elements are zero, and a rotation would not change them.
     const Tensor<T> dx = x.gradient.empty() ? Tensor<T>() : x.gradient.fill();
     if (dx) rotary_forward(device, dx, width, packed, table, true);

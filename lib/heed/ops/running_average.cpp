@@ -7,7 +7,7 @@
 namespace heed {
 namespace {
 
-/// Returns the steps of a packed batch whose states are the rows of `states` [N, D], in memory of the arena.
+/// Returns the steps of a packed batch whose states are the rows of `states` [N, D], in memory of an arena of the host.
 template <class T>
 std::span<const StateStep<T>> steps_over(Arena& arena, PackedOffsets packed, Tensor<T> states) {
   const Tensor<StateStep<T>> steps = arena.tensor<StateStep<T>>({states.rows()});
@@ -25,10 +25,11 @@ Variable<T> running_mean(Graph<T>& graph, const Variable<T>& x, PackedOffsets pa
   check_shape("running_mean", "x", x.shape(), {packed.tokens(), x.value.columns()});
   const Variable<T> y = graph.result(x.shape());
   {
-    const ArenaScope scope(graph.arena());
-    running_mean_step(graph.device(), x.value, steps_over(graph.arena(), packed, y.value), y.value);
+    const ArenaScope scope(graph.host_arena());
+    const std::span<const StateStep<T>> steps = steps_over(graph.host_arena(), packed, y.value);
+    graph.run([&](auto& device) { running_mean_step(device, x.value, steps, y.value); });
   }
-  graph.record([&device = graph.device(), x, y, packed] {
+  graph.record([x, y, packed](auto& device) {
     if (x.tracked()) running_mean_backward(device, packed, y.gradient.sum(), x.gradient.sum());
   });
   return y;
@@ -41,10 +42,11 @@ Variable<T> simple_recurrence(Graph<T>& graph, const Variable<T>& gates, PackedO
   const Variable<T> y = graph.result({packed.tokens(), width});
   const Tensor<T> states = graph.arena().template tensor<T>(y.shape());
   {
-    const ArenaScope scope(graph.arena());
-    simple_recurrence_step(graph.device(), gates.value, steps_over(graph.arena(), packed, states), y.value);
+    const ArenaScope scope(graph.host_arena());
+    const std::span<const StateStep<T>> steps = steps_over(graph.host_arena(), packed, states);
+    graph.run([&](auto& device) { simple_recurrence_step(device, gates.value, steps, y.value); });
   }
-  graph.record([&device = graph.device(), gates, states, y, packed] {
+  graph.record([gates, states, y, packed](auto& device) {
     if (gates.tracked())
       simple_recurrence_backward(device, packed, gates.value, states, y.gradient.sum(), gates.gradient.sum());
   });

@@ -8,8 +8,8 @@ template <class T>
 Variable<T> sequence_mean(Graph<T>& graph, const Variable<T>& x, PackedOffsets sequences) {
   check_shape("sequence_mean", "x", x.shape(), {sequences.tokens(), x.value.columns()});
   const Variable<T> y = graph.result({sequences.sequences(), x.value.columns()});
-  sequence_mean_forward<T>(graph.device(), x.value, sequences, y.value);
-  graph.record([&device = graph.device(), x, y, sequences] {
+  graph.run([&](auto& device) { sequence_mean_forward<T>(device, x.value, sequences, y.value); });
+  graph.record([x, y, sequences](auto& device) {
     if (x.tracked()) sequence_mean_backward<T>(device, y.gradient.sum(), sequences, x.gradient.sum());
   });
   return y;

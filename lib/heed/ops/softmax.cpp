@@ -5,8 +5,8 @@ namespace heed {
 template <class T>
 Variable<T> softmax(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result(x.shape());
-  softmax_forward(graph.device(), x.value, y.value);
-  graph.record([&device = graph.device(), x, y] {
+  graph.run([&](auto& device) { softmax_forward(device, x.value, y.value); });
+  graph.record([x, y](auto& device) {
     if (x.tracked()) softmax_backward(device, y.value, y.gradient.sum(), x.gradient.sum());
   });
   return y;
@@ -15,8 +15,8 @@ Variable<T> softmax(Graph<T>& graph, const Variable<T>& x) {
 template <class T>
 Variable<T> log_softmax(Graph<T>& graph, const Variable<T>& x) {
   const Variable<T> y = graph.result(x.shape());
-  log_softmax_forward(graph.device(), x.value, y.value);
-  graph.record([&device = graph.device(), x, y] {
+  graph.run([&](auto& device) { log_softmax_forward(device, x.value, y.value); });
+  graph.record([x, y](auto& device) {
     if (x.tracked()) log_softmax_backward(device, y.value, y.gradient.sum(), x.gradient.sum());
   });
   return y;

@@ -6,20 +6,23 @@ namespace heed {
 
 template <class T>
 Variable<T> stochastic_depth(Graph<T>& graph, const Variable<T>& x, double p) {
+  const std::uint32_t threshold = dropout_threshold(p);
+  if (threshold == 0 || !graph.recording()) return x;
   const PackedOffsets sequences = graph.rows();
-  const DropoutMask<T> mask =
-      draw_dropout_mask(graph, p, sequences.sequences(), sequences.sequences(), [](int) { return std::int64_t{1}; });
-  if (!mask) return x;
   if (sequences.tokens() != x.value.rows())
     throw Error("internal: stochastic_depth: the sequences have " + std::to_string(sequences.tokens()) +
                 " rows, the tensor has " + std::to_string(x.value.rows()));
-  const Tensor<T> factors = graph.arena().template tensor<T>({sequences.sequences()});
-  for (int b = 0; b < sequences.sequences(); ++b) factors[b] = mask.kept[b] ? mask.scale : T(0);
+  const DropoutStreams streams = graph.next_dropout();
+  const std::span<T> factors = graph.host_arena().template tensor<T>({sequences.sequences()}).span();
+  for (int b = 0; b < sequences.sequences(); ++b) {
+    std::uint8_t kept = 0;
+    fill_dropout_mask(streams.of(b), threshold, 1, &kept);
+    factors[static_cast<std::size_t>(b)] = kept ? dropout_scale<T>(threshold) : T(0);
+  }
   const Variable<T> y = graph.result_in(x.value);
-  scale_sequences<T>(graph.device(), x.value, sequences, factors.data(), false, y.value);
-  graph.record([&device = graph.device(), x, y, sequences, factors] {
-    if (!x.tracked()) return;
-    scale_sequences<T>(device, y.gradient.sum(), sequences, factors.data(), true, x.gradient.sum());
+  graph.run([&](auto& device) { scale_sequences<T>(device, x.value, sequences, factors, false, y.value); });
+  graph.record([x, y, sequences, factors](auto& device) {
+    if (x.tracked()) scale_sequences<T>(device, y.gradient.sum(), sequences, factors, true, x.gradient.sum());
   });
   return y;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "heed/autograd/graph.h"
 
@@ -20,6 +21,7 @@ Variable<T> stochastic_depth(Graph<T>& graph, const Variable<T>& x, double p);
 /// Multiplies the rows of sequence b by factors[b]: y = x * factor. `y` may be x. Where `add` is true, adds the
 /// products to y instead.
 template <class T>
-void scale_sequences(CpuContext& device, Tensor<T> x, PackedOffsets sequences, const T* factors, bool add, Tensor<T> y);
+void scale_sequences(CpuContext& device, Tensor<T> x, PackedOffsets sequences, std::span<const T> factors, bool add,
+                     Tensor<T> y);
 
 }  // namespace heed

@@ -3,10 +3,11 @@
 namespace heed {
 
 template <class T>
-void scale_sequences(CpuContext&, Tensor<T> x, PackedOffsets sequences, const T* factors, bool add, Tensor<T> y) {
+void scale_sequences(CpuContext&, Tensor<T> x, PackedOffsets sequences, std::span<const T> factors, bool add,
+                     Tensor<T> y) {
   const std::int64_t columns = x.columns();
   for (int b = 0; b < sequences.sequences(); ++b) {
-    const T factor = factors[b];
+    const T factor = factors[static_cast<std::size_t>(b)];
     const T* const from = x.row(sequences.begin(b));
     T* const to = y.row(sequences.begin(b));
     const std::int64_t size = sequences.length(b) * columns;
@@ -17,7 +18,8 @@ void scale_sequences(CpuContext&, Tensor<T> x, PackedOffsets sequences, const T*
   }
 }
 
-template void scale_sequences(CpuContext&, Tensor<float>, PackedOffsets, const float*, bool, Tensor<float>);
-template void scale_sequences(CpuContext&, Tensor<double>, PackedOffsets, const double*, bool, Tensor<double>);
+template void scale_sequences(CpuContext&, Tensor<float>, PackedOffsets, std::span<const float>, bool, Tensor<float>);
+template void scale_sequences(CpuContext&, Tensor<double>, PackedOffsets, std::span<const double>, bool,
+                              Tensor<double>);
 
 }  // namespace heed

@@ -15,7 +15,7 @@ void check_shapes(std::span<const WindowShape> shapes, std::int64_t window) {
                   " rows and columns");
 }
 
-/// Returns the places of the matrices of `shapes`, one matrix after the other, in memory of the arena.
+/// Returns the places of the matrices of `shapes`, one matrix after the other, in memory of an arena of the host.
 WindowMatrix* place_matrices(Arena& arena, std::span<const WindowShape> shapes) {
   auto* const matrices = static_cast<WindowMatrix*>(arena.allocate(shapes.size() * sizeof(WindowMatrix)));
   std::int64_t column = 0;
@@ -32,10 +32,11 @@ template <class T>
 PositionBias<T> window_bias(Graph<T>& graph, const Variable<T>& table, std::int64_t window, PackedWindows windows) {
   check_shape("window_bias", "table", table.shape(), {(2 * window - 1) * (2 * window - 1), table.value.columns()});
   check_shapes(windows.shapes, window);
-  const WindowMatrix* const matrices = place_matrices(graph.arena(), windows.shapes);
+  const WindowMatrix* const matrices = place_matrices(graph.host_arena(), windows.shapes);
   const Variable<T> bias = graph.result({table.value.columns(), window_bias_columns(windows.shapes)});
-  window_bias_forward(graph.device(), table.value, window, windows.shapes, matrices, bias.value);
-  graph.record([&device = graph.device(), table, bias, window, shapes = windows.shapes, matrices] {
+  graph.run(
+      [&](auto& device) { window_bias_forward(device, table.value, window, windows.shapes, matrices, bias.value); });
+  graph.record([table, bias, window, shapes = windows.shapes, matrices](auto& device) {
     const Tensor<T> dtable = table.gradient.sum();
     if (dtable) window_bias_backward(device, bias.gradient.sum(), window, shapes, matrices, dtable);
   });
