@@ -100,6 +100,15 @@ file tests/ops/add_test.cpp 'require_gradients({{2}}, [](auto& graph, auto& in) 
   '  return add(graph, split(graph, in[0]).a);' '});'
 "$scripts/check-ops" "$work" || fail "check-ops refuses a good tree"
 
+# --- check-ops: only kernels know the context of a CPU
+mkdir -p "$work"/lib/heed/{nn,model}
+file lib/heed/ops/add.cpp '  add_forward(graph.device().cpu(), a.value);'
+file lib/heed/ops/add_cpu.cpp 'void add_forward(CpuContext&, Tensor<T> a) {}'
+file lib/heed/model/add.h 'CpuContext& device_;'
+expect check-ops 'lib/heed/ops/add.cpp:1:  add_forward(graph.device().cpu(), a.value);   (call kernels through Graph::run(), on the context of any device)
+lib/heed/model/add.h:1:CpuContext& device_;   (call kernels through Graph::run(), on the context of any device)'
+rm "$work"/lib/heed/ops/add.cpp "$work"/lib/heed/model/add.h
+
 # --- check-ops: lambdas in SIMD kernels
 kernel() {  # LINE...: writes a kernel file with these lines; lambdas outside of the HWY_* macros are allowed
   file lib/heed/ops/add_cpu.cpp 'const auto before = [](int i) { return i; };' 'HWY_BEFORE_NAMESPACE();' "$@" \

@@ -43,18 +43,28 @@ Variable<T> weighted_sum(Graph<T>& graph, const Variable<T>& weights, std::span<
 /// Computes to = beta * to + a * b, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void multiply_into(CpuContext& device, Tensor<T> a, Tensor<T> b, T beta, Tensor<T> to);
+template <class T>
+void multiply_into(CudaContext& device, Tensor<T> a, Tensor<T> b, T beta, Tensor<T> to);
 /// Computes to = beta * to + factor * x, element by element. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void scale_into(CpuContext& device, Tensor<T> x, T factor, T beta, Tensor<T> to);
+template <class T>
+void scale_into(CudaContext& device, Tensor<T> x, T factor, T beta, Tensor<T> to);
 /// Computes to = beta * to + factor[0] * x, element by element, with a factor in the memory of the device. beta is 0 or
 /// 1; with beta 0, `to` is not read.
 template <class T>
 void scale_by_element(CpuContext& device, Tensor<T> x, const T* factor, std::type_identity_t<T> beta, Tensor<T> to);
+template <class T>
+void scale_by_element(CudaContext& device, Tensor<T> x, const T* factor, std::type_identity_t<T> beta, Tensor<T> to);
 /// Computes to[0] = beta * to[0] + the sum of all elements of x. beta is 0 or 1; with beta 0, to[0] is not read.
 template <class T>
 void sum_into(CpuContext& device, Tensor<T> x, std::type_identity_t<T> beta, T* to);
+template <class T>
+void sum_into(CudaContext& device, Tensor<T> x, std::type_identity_t<T> beta, T* to);
 /// Computes the backward pass of sum(): adds the scalar gradient dy[0] to every element of dx.
 template <class T>
 void sum_backward(CpuContext& device, const T* dy, Tensor<T> dx);
+template <class T>
+void sum_backward(CudaContext& device, const T* dy, Tensor<T> dx);
 
 }  // namespace heed

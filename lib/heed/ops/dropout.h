@@ -16,9 +16,13 @@ Variable<T> dropout(Graph<T>& graph, const Variable<T>& x, double p);
 /// Applies dropout with the given mask: y = x * kept * scale, where `kept` and `scale` are members of the mask.
 template <class T>
 void dropout_forward(CpuContext& device, Tensor<T> x, DropoutMask<T> mask, Tensor<T> y);
+template <class T>
+void dropout_forward(CudaContext& device, Tensor<T> x, DropoutMask<T> mask, Tensor<T> y);
 
 /// Computes the backward pass of dropout with the given mask: dx += dy * kept * scale, or dx += dy without a mask.
 template <class T>
 void dropout_backward(CpuContext& device, Tensor<T> dy, DropoutMask<T> mask, Tensor<T> dx);
+template <class T>
+void dropout_backward(CudaContext& device, Tensor<T> dy, DropoutMask<T> mask, Tensor<T> dx);
 
 }  // namespace heed

@@ -51,6 +51,8 @@ struct DropoutPart {
 /// to 0.
 void draw_dropout_parts(CpuContext& device, std::span<const DropoutPart> parts, std::uint32_t threshold,
                         std::int64_t slack, std::uint8_t* kept);
+void draw_dropout_parts(CudaContext& device, std::span<const DropoutPart> parts, std::uint32_t threshold,
+                        std::int64_t slack, std::uint8_t* kept);
 
 /// Draws the mask of the graph's next dropout for the elements of several sequences, with the probability p, which is
 /// rounded to a multiple of 1/65536. length(b) is the number of elements of sequence b, and `size` the sum of all

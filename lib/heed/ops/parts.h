@@ -35,9 +35,13 @@ Variable<T> concatenate(Graph<T>& graph, std::span<const Variable<T>> parts);
 /// Computes gather_rows(): y = the rows of x, one after another.
 template <class T>
 void gather_rows_forward(CpuContext& device, Tensor<T> x, std::span<const std::int32_t> rows, Tensor<T> y);
+template <class T>
+void gather_rows_forward(CudaContext& device, Tensor<T> x, std::span<const std::int32_t> rows, Tensor<T> y);
 /// Adds the gradient dy of the gathered rows to dx, in the order of `rows`.
 template <class T>
 void gather_rows_backward(CpuContext& device, Tensor<T> dy, std::span<const std::int32_t> rows, Tensor<T> dx);
+template <class T>
+void gather_rows_backward(CudaContext& device, Tensor<T> dy, std::span<const std::int32_t> rows, Tensor<T> dx);
 
 /// Copies or adds a block of rows and columns, to = from or to += from, where rows begin `to_stride` and `from_stride`
 /// elements apart.
@@ -45,7 +49,13 @@ template <class T>
 void copy_block(CpuContext& device, const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
                 std::int64_t rows, std::int64_t columns);
 template <class T>
+void copy_block(CudaContext& device, const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
+                std::int64_t rows, std::int64_t columns);
+template <class T>
 void add_block(CpuContext& device, const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
+               std::int64_t rows, std::int64_t columns);
+template <class T>
+void add_block(CudaContext& device, const T* from, std::int64_t from_stride, T* to, std::int64_t to_stride,
                std::int64_t rows, std::int64_t columns);
 
 }  // namespace heed

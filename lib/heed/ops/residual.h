@@ -15,5 +15,7 @@ Variable<T> residual(Graph<T>& graph, const Variable<T>& residual, const Variabl
 /// Computes y = residual + dropout(branch) with the given dropout mask, or y = residual + branch without a mask.
 template <class T>
 void residual_forward(CpuContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> y);
+template <class T>
+void residual_forward(CudaContext& device, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask, Tensor<T> y);
 
 }  // namespace heed

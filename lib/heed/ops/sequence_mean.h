@@ -17,8 +17,12 @@ Variable<T> sequence_mean(Graph<T>& graph, const Variable<T>& x, PackedOffsets s
 /// Computes the means y [B, D] of the rows of x [N, D].
 template <class T>
 void sequence_mean_forward(CpuContext& device, Tensor<T> x, PackedOffsets sequences, Tensor<T> y);
+template <class T>
+void sequence_mean_forward(CudaContext& device, Tensor<T> x, PackedOffsets sequences, Tensor<T> y);
 /// Adds the gradient dy [B, D] of the means to dx [N, D].
 template <class T>
 void sequence_mean_backward(CpuContext& device, Tensor<T> dy, PackedOffsets sequences, Tensor<T> dx);
+template <class T>
+void sequence_mean_backward(CudaContext& device, Tensor<T> dy, PackedOffsets sequences, Tensor<T> dx);
 
 }  // namespace heed

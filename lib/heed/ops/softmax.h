@@ -24,15 +24,23 @@ Variable<T> log_softmax(Graph<T>& graph, const Variable<T>& x);
 /// Computes y = softmax(x) for each row.
 template <class T>
 void softmax_forward(CpuContext& device, Tensor<T> x, Tensor<T> y);
+template <class T>
+void softmax_forward(CudaContext& device, Tensor<T> x, Tensor<T> y);
 /// Computes the backward pass of softmax(): adds y (dy - sum(y dy)) to dx.
 template <class T>
 void softmax_backward(CpuContext& device, Tensor<T> y, Tensor<T> dy, Tensor<T> dx);
+template <class T>
+void softmax_backward(CudaContext& device, Tensor<T> y, Tensor<T> dy, Tensor<T> dx);
 
 /// Computes y = log softmax(x) for each row. y may be the same memory as x.
 template <class T>
 void log_softmax_forward(CpuContext& device, Tensor<T> x, Tensor<T> y);
+template <class T>
+void log_softmax_forward(CudaContext& device, Tensor<T> x, Tensor<T> y);
 /// Computes the backward pass of log_softmax(): adds dy - exp(y) sum(dy) to dx.
 template <class T>
 void log_softmax_backward(CpuContext& device, Tensor<T> y, Tensor<T> dy, Tensor<T> dx);
+template <class T>
+void log_softmax_backward(CudaContext& device, Tensor<T> y, Tensor<T> dy, Tensor<T> dx);
 
 }  // namespace heed

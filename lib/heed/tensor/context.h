@@ -7,6 +7,7 @@
 namespace heed {
 
 class ThreadTeam;
+struct CudaContext;
 
 /// The arithmetic of matrix products. `bfloat16` rounds both operands to bfloat16 and sums in float32. `int8`, for
 /// inference only, rounds each row of both operands to 8-bit integers with a scale for each row. All other computation

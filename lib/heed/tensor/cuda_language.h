@@ -1,0 +1,128 @@
+// What the kernels of GPUs (*_cuda.cu) are written in: the words of CUDA, and the few functions that most kernels need.
+//
+// nvcc compiles a kernel for a GPU. The tests compile the same file with the compiler of the host, over an emulation of
+// CUDA (tests/cuda/cuda_emulation.h), so that kernels are tested on machines without a GPU.
+//
+// The kernels keep two rules, so that the same computation has the same bits every time: no atomic operation on numbers
+// with a fraction, and a fixed number of blocks and order of sums, whatever the GPU.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "heed/base/error.h"
+#include "heed/tensor/cuda_context.h"
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#else
+#include <cuda_emulation.h>
+#endif
+
+namespace heed {
+
+/// The blocks of a grid, the threads of a block, and the bytes that the threads of a block share.
+struct LaunchShape {
+  unsigned blocks = 1, threads = 256;
+  std::size_t shared_bytes = 0;
+};
+
+/// Returns the shape of a launch in which each thread has about one of n elements, or several where there are more than
+/// 4,096 blocks; see for_each_element().
+inline LaunchShape shape_for_elements(std::int64_t n) {
+  constexpr std::int64_t kThreads = 256, kMostBlocks = 4096;
+  return {static_cast<unsigned>(std::clamp<std::int64_t>((n + kThreads - 1) / kThreads, 0, kMostBlocks)), kThreads};
+}
+
+/// Returns the shape of a launch with a block for each of `rows` rows, whose threads share the elements of the row, and
+/// scratch memory for block_sum() and the like of numbers T.
+template <class T>
+LaunchShape shape_for_rows(std::int64_t rows, std::int64_t columns) {
+  const unsigned threads = columns <= 32 ? 32 : columns <= 128 ? 128 : 256;
+  return {static_cast<unsigned>(rows), threads, threads / 32 * sizeof(T)};
+}
+
+/// Puts a kernel into the stream of the context; nothing where the grid has no blocks. Throws Error where CUDA refuses
+/// it.
+template <class... Parameters>
+void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(Parameters...),
+            std::type_identity_t<Parameters>... arguments) {
+  if (shape.blocks == 0) return;
+#ifdef __CUDACC__
+  kernel<<<shape.blocks, shape.threads, shape.shared_bytes, device.stream>>>(arguments...);
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+    throw Error(std::string("the GPU refuses a kernel: ") + cudaGetErrorString(error));
+#else
+  static_cast<void>(device);
+  emulation::run_grid({shape.blocks}, {shape.threads}, shape.shared_bytes, [&] { kernel(arguments...); });
+#endif
+}
+
+/// Copies an array of the host to the memory of the GPU, which is valid as long as that of device.arena. The array of
+/// the host may change as soon as the function has returned.
+template <class T>
+const T* upload(CudaContext& device, std::span<const T> host) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T* const to = static_cast<T*>(device.arena.allocate(host.size_bytes()));
+#ifdef __CUDACC__
+  if (const cudaError_t error =
+          cudaMemcpyAsync(to, host.data(), host.size_bytes(), cudaMemcpyHostToDevice, device.stream);
+      error != cudaSuccess)
+    throw Error(std::string("the GPU refuses a copy: ") + cudaGetErrorString(error));
+#else
+  std::copy(host.begin(), host.end(), to);
+#endif
+  return to;
+}
+
+/// Returns the memory that the threads of a block share: LaunchShape::shared_bytes bytes, aligned to 16.
+template <class T>
+__device__ T* shared_memory() {
+#ifdef __CUDACC__
+  extern __shared__ float4 memory[];
+  return reinterpret_cast<T*>(memory);
+#else
+  return static_cast<T*>(emulation::block_memory());
+#endif
+}
+
+/// Calls body(i) for each i from 0 to n - 1, once in the whole grid: the threads take neighbouring elements, and go on
+/// by the size of the grid.
+template <class Body>
+__device__ __forceinline__ void for_each_element(std::int64_t n, const Body& body) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) body(i);
+}
+
+/// Combines the values of all threads of a block in a fixed order, and returns the result to each of them. combine(a,
+/// b) must not depend on the order of a and b; `neutral` changes no value. The number of threads is a multiple of 32.
+/// `scratch` is shared memory for one value for each 32 threads, which nobody else uses between the last barrier before
+/// this function and the next one after it.
+template <class T, class Combine>
+__device__ T combine_block(T value, T neutral, T* scratch, const Combine& combine) {
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  for (int bits = 16; bits > 0; bits /= 2) value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, bits));
+  if (lane == 0) scratch[warp] = value;
+  __syncthreads();
+  value = lane < warps ? scratch[lane] : neutral;
+  for (int bits = 16; bits > 0; bits /= 2) value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, bits));
+  __syncthreads();
+  return value;
+}
+
+/// Returns the sum of the values of all threads of a block to each of them (see combine_block()).
+template <class T>
+__device__ T block_sum(T value, T* scratch) {
+  return combine_block(value, T(0), scratch, [](T a, T b) { return a + b; });
+}
+
+/// Returns the largest of the values of all threads of a block to each of them (see combine_block()).
+template <class T>
+__device__ T block_max(T value, T* scratch) {
+  return combine_block(value, value, scratch, [](T a, T b) { return a > b ? a : b; });
+}
+
+}  // namespace heed

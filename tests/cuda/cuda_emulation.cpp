@@ -1,0 +1,317 @@
+#include "cuda_emulation.h"
+
+#include <ucontext.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/base/random.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace heed::emulation {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+
+/// What a thread waits for.
+enum class Wait { nothing, block, warp };
+
+/// A function with a stack of its own, which runs one thread of a block after another until a thread has to wait.
+struct Fibre {
+  ucontext_t context{};
+  std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
+  void* sanitizer_stack = nullptr;
+};
+
+/// A thread of a block.
+struct Thread {
+  Place place;
+  int number = 0;          // within the block
+  Fibre* fibre = nullptr;  // where the thread has stopped; null before its start
+  Wait wait = Wait::nothing;
+  unsigned mask = 0;  // the lanes that it waits for
+  bool ended = false;
+};
+
+/// What the lanes of a warp hand to each other.
+struct Warp {
+  std::uint64_t values[kWarp] = {};
+};
+
+class Block;
+thread_local ThreadOrder thread_order = ThreadOrder::ascending;
+thread_local Block* running = nullptr;
+
+/// Runs the threads of one block after another block.
+class Block {
+ public:
+  Block(dim3 size, dim3 grid, std::size_t shared_bytes, const std::function<void()>& kernel)
+      : kernel_(kernel), shared_bytes_(shared_bytes) {
+    threads_.resize(std::size_t{size.x} * size.y * size.z);
+    warps_.resize((threads_.size() + kWarp - 1) / kWarp);
+    order_.resize(threads_.size());
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      const auto n = static_cast<unsigned>(i);
+      threads_[i].number = static_cast<int>(i);
+      threads_[i].place = {{n % size.x, n / size.x % size.y, n / size.x / size.y}, {}, size, grid};
+    }
+  }
+
+  void run(dim3 block) {
+    // A new array for each block, so that AddressSanitizer knows its bounds, and what the block before left is gone.
+    shared_ = std::make_unique_for_overwrite<std::byte[]>(shared_bytes_);
+    std::fill_n(shared_.get(), shared_bytes_, std::byte{0xFF});
+    left_ = threads_.size();
+    for (Thread& thread : threads_) {
+      thread.place.block = block;
+      thread.fibre = nullptr;
+      thread.ended = false;
+    }
+    Block* const before = std::exchange(running, this);
+    while (left_ > 0 && !thrown_) {
+      if (!pass() && !release()) {
+        running = before;
+        fail();
+      }
+    }
+    running = before;
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+
+  Thread& current() { return *current_; }
+  void* shared() { return shared_.get(); }
+  Warp& warp() { return warps_[static_cast<std::size_t>(current().number / kWarp)]; }
+
+  /// Stops the current thread until the threads that it waits for wait, too.
+  void wait(Wait wait, unsigned mask = 0) {
+    Thread& thread = current();
+    thread.wait = wait;
+    thread.mask = mask;
+    thread.fibre = fibre_;
+    ++at_;
+    to_scheduler();
+  }
+
+ private:
+  /// The first function of every fibre.
+  static void begin() {
+    running->arrived(nullptr);
+    for (;;) {
+      Block& block = *running;
+      try {
+        block.kernel_();
+      } catch (...) {
+        block.thrown_ = std::current_exception();
+      }
+      block.current_->ended = true;
+      --block.left_;
+      ++block.at_;
+      // A thread that has not begun needs no stack of its own yet: it begins on this one.
+      if (Thread* const next = block.next(); next && !next->fibre) {
+        block.current_ = next;
+        continue;
+      }
+      block.free_.push_back(block.fibre_);
+      block.to_scheduler();
+    }
+  }
+
+  /// Returns the next thread in the order of this pass that waits for nothing; null where there is none.
+  Thread* next() {
+    for (; at_ < order_.size() && !thrown_; ++at_) {
+      Thread& thread = threads_[order_[at_]];
+      if (!thread.ended && thread.wait == Wait::nothing) return &thread;
+    }
+    return nullptr;
+  }
+
+  void to_scheduler() {
+    Fibre& own = *fibre_;
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&own.sanitizer_stack, scheduler_bottom_, scheduler_size_);
+#endif
+    swapcontext(&own.context, &scheduler_);
+    running->arrived(&own);
+  }
+  /// Tells AddressSanitizer that a fibre goes on, or begins where `fibre` is null.
+  void arrived([[maybe_unused]] Fibre* fibre) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fibre ? fibre->sanitizer_stack : nullptr, &scheduler_bottom_, &scheduler_size_);
+#endif
+  }
+
+  Fibre* new_fibre() {
+    Fibre& fibre = *fibres_.emplace_back(std::make_unique<Fibre>());
+    getcontext(&fibre.context);
+    fibre.context.uc_stack.ss_sp = fibre.stack.get();
+    fibre.context.uc_stack.ss_size = kStackBytes;
+    fibre.context.uc_link = nullptr;
+    makecontext(&fibre.context, &Block::begin, 0);
+    return &fibre;
+  }
+  Fibre* free_fibre() {
+    if (free_.empty()) return new_fibre();
+    Fibre* const fibre = free_.back();
+    free_.pop_back();
+    return fibre;
+  }
+
+  /// Lets a thread run, and the threads after it that begin on the same stack, until one waits.
+  void go_on(Thread& thread) {
+    current_ = &thread;
+    fibre_ = thread.fibre ? thread.fibre : free_fibre();
+#if defined(__SANITIZE_ADDRESS__)
+    void* own = nullptr;
+    __sanitizer_start_switch_fiber(&own, fibre_->stack.get(), kStackBytes);
+#endif
+    swapcontext(&scheduler_, &fibre_->context);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
+#endif
+  }
+
+  /// Lets each thread that waits for nothing run until it waits or ends. Returns whether any thread ran.
+  bool pass() {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    if (thread_order == ThreadOrder::descending) std::reverse(order_.begin(), order_.end());
+    if (thread_order == ThreadOrder::shuffled)
+      for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_.below(i, drawn_++)]);
+    at_ = 0;
+    bool ran = false;
+    while (Thread* const thread = next()) {
+      go_on(*thread);
+      ran = true;
+    }
+    return ran;
+  }
+
+  /// Lets go on the threads that have found each other. Returns whether there are any.
+  bool release() {
+    const auto waits = [](Wait wait) { return [wait](const Thread& f) { return f.ended || f.wait == wait; }; };
+    bool released = false;
+    if (std::ranges::all_of(threads_, waits(Wait::block))) {
+      for (Thread& thread : threads_) thread.wait = Wait::nothing;
+      released = left_ > 0;
+    }
+    for (Thread& first : threads_) {
+      if (first.ended || first.wait != Wait::warp) continue;
+      const auto begin = static_cast<std::size_t>(first.number / kWarp * kWarp);
+      const auto is_here = [&](int lane) {
+        const std::size_t i = begin + static_cast<std::size_t>(lane);
+        return i < threads_.size() && !threads_[i].ended && threads_[i].wait == Wait::warp &&
+               threads_[i].mask == first.mask;
+      };
+      const unsigned mask = first.mask;
+      const auto lanes = [&](auto use) {
+        for (int lane = 0; lane < kWarp; ++lane)
+          if (mask >> lane & 1) use(lane);
+      };
+      // The lanes of a last warp that is not full do not exist.
+      bool all = true;
+      lanes(
+          [&](int lane) { all = all && (begin + static_cast<std::size_t>(lane) >= threads_.size() || is_here(lane)); });
+      if (!all) continue;
+      lanes([&](int lane) {
+        const std::size_t i = begin + static_cast<std::size_t>(lane);
+        if (i < threads_.size()) threads_[i].wait = Wait::nothing;
+      });
+      released = true;
+    }
+    return released;
+  }
+
+  [[noreturn]] void fail() {
+    const auto count = [&](Wait wait) {
+      return std::to_string(
+          std::ranges::count_if(threads_, [wait](const Thread& f) { return !f.ended && f.wait == wait; }));
+    };
+    throw Error("internal: the threads of a block wait for each other for ever: " + count(Wait::block) +
+                " at a barrier of the block, " + count(Wait::warp) + " at one of a warp, " +
+                std::to_string(threads_.size() - left_) + " have ended");
+  }
+
+  const std::function<void()>& kernel_;
+  const std::size_t shared_bytes_;
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  std::vector<std::size_t> order_;
+  std::unique_ptr<std::byte[]> shared_;
+  ucontext_t scheduler_{};
+  const void* scheduler_bottom_ = nullptr;
+  std::size_t scheduler_size_ = 0;
+  std::vector<std::unique_ptr<Fibre>> fibres_;
+  std::vector<Fibre*> free_;   // those on which no thread has stopped
+  Thread* current_ = nullptr;  // the thread that runs, and the fibre on which it does
+  Fibre* fibre_ = nullptr;
+  std::size_t at_ = 0;    // the place in order_ of the thread that runs
+  std::size_t left_ = 0;  // how many threads have not ended
+  std::exception_ptr thrown_;
+  const RandomStream random_{1, RandomUse::sampling};
+  std::uint64_t drawn_ = 0;
+};
+
+}  // namespace
+
+void set_thread_order(ThreadOrder order) {
+  thread_order = order;
+}
+
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel) {
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > 1024)
+    throw Error("internal: a block of " + std::to_string(threads) + " threads (1 to 1024 are possible)");
+  Block threads_of_block(block, grid, shared_bytes, kernel);
+  for (unsigned z = 0; z < grid.z; ++z)
+    for (unsigned y = 0; y < grid.y; ++y)
+      for (unsigned x = 0; x < grid.x; ++x) threads_of_block.run({x, y, z});
+}
+
+const Place& place() {
+  return running->current().place;
+}
+
+void* block_memory() {
+  return running->shared();
+}
+
+void wait_for_block() {
+  running->wait(Wait::block);
+}
+
+int lane() {
+  return running->current().number % kWarp;
+}
+
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source) {
+  Warp& warp = running->warp();
+  warp.values[lane()] = value;
+  running->wait(Wait::warp, mask);  // until all values are there
+  const bool given = source >= 0 && source < kWarp && (mask >> source & 1) != 0;
+  const std::uint64_t found = given ? warp.values[source] : value;
+  running->wait(Wait::warp, mask);  // until all lanes have read them
+  return found;
+}
+
+unsigned ballot(unsigned mask, bool predicate) {
+  Warp& warp = running->warp();
+  warp.values[lane()] = predicate ? 1 : 0;
+  running->wait(Wait::warp, mask);
+  unsigned out = 0;
+  for (int i = 0; i < kWarp; ++i)
+    if ((mask >> i & 1) != 0 && warp.values[i] != 0) out |= 1U << i;
+  running->wait(Wait::warp, mask);
+  return out;
+}
+
+}  // namespace heed::emulation

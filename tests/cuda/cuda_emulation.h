@@ -1,0 +1,129 @@
+// A small emulation of CUDA's model on the host, on which the kernels of GPUs are tested where there is no GPU.
+//
+// The problem: a kernel is written for many threads that run at once, and most machines that build heed have no GPU.
+// The idea: a C++ compiler reads the same source, with the words of CUDA that this header defines, and each thread of a
+// block is a fibre: a function with a stack of its own. One fibre runs at a time, until it waits for others or ends;
+// the next fibre is then chosen by ThreadOrder. The blocks of a grid run one after the other.
+//
+// What the emulation finds:
+//   - a wrong result, by comparison with the kernels of the CPU;
+//   - a race: threads that read and write the same memory without a barrier between them give other results in another
+//     order of the threads. Tests run a kernel in every ThreadOrder and compare the bits;
+//   - an access outside of an array, by AddressSanitizer: the memory of a block has exactly the size that was asked
+//   for;
+//   - a number that no thread wrote: the memory of a block begins as NaN;
+//   - threads that wait for each other for ever, such as a barrier that only some threads reach: run_grid() throws.
+//
+// An example, a sum over the threads of a block with a barrier:
+//
+//   block of 4 threads, ascending     thread 0 writes m[0], waits; 1 writes m[1], waits; 2; 3: all wait, all go on
+//                                     thread 0 reads m[0] ... m[3], ends; 1; 2; 3
+//   without the barrier               thread 0 reads m[1] ... m[3] before they are written: NaN
+//   without it, descending            thread 3 reads NaN, thread 0 reads all: other bits than before
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+namespace heed::emulation {
+
+/// The order in which the threads of a block run between two waits.
+enum class ThreadOrder {
+  ascending,
+  descending,
+  shuffled  ///< another order after each wait, from a fixed stream of random numbers
+};
+constexpr ThreadOrder kThreadOrders[] = {ThreadOrder::ascending, ThreadOrder::descending, ThreadOrder::shuffled};
+/// Sets the order for the following calls of run_grid() by the calling thread. It is `ascending` at first.
+void set_thread_order(ThreadOrder order);
+
+/// Calls kernel() once for each thread of a grid. The threads of a block share `shared_bytes` bytes of memory, which
+/// begin as NaN. Throws Error where the threads of a block wait for each other for ever, and what a thread has thrown.
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
+
+/// The place of the thread that runs, and the sizes of block and grid.
+struct Place {
+  dim3 thread, block, block_size, grid_size;
+};
+/// Returns the place of the thread that runs. Only a kernel may call this and the following functions.
+const Place& place();
+/// Returns the memory that the threads of the block share.
+void* block_memory();
+/// Waits until all threads of the block that have not ended wait here.
+void wait_for_block();
+/// Hands `value` to the other threads of the warp: returns the value of the lane `source` where the lane is in `mask`,
+/// otherwise the own value. All lanes of `mask` must call this function with the same mask.
+std::uint64_t exchange(unsigned mask, std::uint64_t value, int source);
+/// Returns a word with a bit for each lane of `mask`: whether its `predicate` is true.
+unsigned ballot(unsigned mask, bool predicate);
+/// Returns the number of the calling thread within its warp of 32 threads.
+int lane();
+
+template <class T>
+T exchange_value(unsigned mask, T value, int source) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = exchange(mask, bits, source);
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace heed::emulation
+
+// The words of CUDA. A lane beyond the warp, or of another group of `width` lanes, gives the own value, as in CUDA.
+#define threadIdx (::heed::emulation::place().thread)
+#define blockIdx (::heed::emulation::place().block)
+#define blockDim (::heed::emulation::place().block_size)
+#define gridDim (::heed::emulation::place().grid_size)
+
+constexpr int warpSize = 32;
+
+inline void __syncthreads() {
+  heed::emulation::wait_for_block();
+}
+inline void __syncwarp(unsigned mask = 0xFFFFFFFF) {
+  heed::emulation::ballot(mask, true);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+  return heed::emulation::ballot(mask, predicate != 0);
+}
+inline int __any_sync(unsigned mask, int predicate) {
+  return heed::emulation::ballot(mask, predicate != 0) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate) {
+  return heed::emulation::ballot(mask, predicate != 0) == mask;
+}
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+  const int lane = heed::emulation::lane();
+  return heed::emulation::exchange_value(mask, value, lane / width * width + source % width);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32) {
+  const int lane = heed::emulation::lane(), source = lane ^ bits;
+  return heed::emulation::exchange_value(mask, value, source / width <= lane / width ? source : lane);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const int lane = heed::emulation::lane(), source = lane + static_cast<int>(delta);
+  return heed::emulation::exchange_value(mask, value, source / width == lane / width ? source : lane);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+  const int lane = heed::emulation::lane(), source = lane - static_cast<int>(delta);
+  return heed::emulation::exchange_value(mask, value, source >= lane / width * width ? source : lane);
+}

@@ -1,0 +1,114 @@
+#include "cuda_emulation.h"
+
+#include <numeric>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "heed/base/error.h"
+#include "heed/tensor/cuda_language.h"
+
+namespace heed {
+namespace {
+
+using emulation::kThreadOrders;
+using emulation::run_grid;
+using emulation::set_thread_order;
+
+TEST_CASE("emulation of CUDA: every thread of every block runs once, with its place") {
+  std::vector<int> count(2 * 3 * 4 * 5);
+  run_grid({2, 3}, {4, 5}, 0, [&] {
+    CHECK(gridDim.x == 2);
+    CHECK(blockDim.y == 5);
+    ++count[((blockIdx.y * gridDim.x + blockIdx.x) * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x];
+  });
+  CHECK(count == std::vector<int>(count.size(), 1));
+}
+
+/// Lets each thread write its number and, after a barrier or without one, sum the numbers of all.
+std::vector<float> sums_of_numbers(bool barrier) {
+  std::vector<float> out(100);
+  run_grid({1}, {100}, 100 * sizeof(float), [&] {
+    auto* const numbers = shared_memory<float>();
+    numbers[threadIdx.x] = static_cast<float>(threadIdx.x);
+    if (barrier) __syncthreads();
+    out[threadIdx.x] = std::accumulate(numbers, numbers + 100, 0.0F);
+  });
+  return out;
+}
+
+TEST_CASE("emulation of CUDA: a barrier waits for all, and a missing one is seen in some order") {
+  for (const auto order : kThreadOrders) {
+    set_thread_order(order);
+    CHECK(sums_of_numbers(true) == std::vector<float>(100, 4950));
+  }
+  set_thread_order(emulation::ThreadOrder::ascending);
+  const float first = sums_of_numbers(false)[0], last = sums_of_numbers(false)[99];
+  CHECK(first != first);  // NaN: the memory of a block begins so
+  CHECK(last == 4950);
+  set_thread_order(emulation::ThreadOrder::descending);
+  CHECK(sums_of_numbers(false)[0] == 4950);
+  set_thread_order(emulation::ThreadOrder::ascending);
+}
+
+TEST_CASE("emulation of CUDA: lanes of a warp hand each other numbers") {
+  for (const auto order : kThreadOrders) {
+    set_thread_order(order);
+    std::vector<int> xor_of(64), down(64), up(64), from(64), halves(64);
+    std::vector<unsigned> votes(64);
+    run_grid({1}, {64}, 0, [&] {
+      const int i = static_cast<int>(threadIdx.x);
+      const auto at = static_cast<std::size_t>(i);
+      xor_of[at] = __shfl_xor_sync(0xFFFFFFFF, i, 5);
+      down[at] = __shfl_down_sync(0xFFFFFFFF, i, 3);
+      up[at] = __shfl_up_sync(0xFFFFFFFF, i, 3);
+      from[at] = __shfl_sync(0xFFFFFFFF, i, 7);
+      halves[at] = __shfl_sync(0xFFFFFFFF, i, 2, 16);
+      votes[at] = __ballot_sync(0xFFFFFFFF, i % 3 == 0);
+      CHECK(__any_sync(0xFFFFFFFF, i == 33) == (i >= 32 ? 1 : 0));
+      CHECK(__all_sync(0xFFFFFFFF, i < 32) == (i < 32 ? 1 : 0));
+    });
+    for (int i = 0; i < 64; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      CHECK(xor_of[at] == (i ^ 5));
+      CHECK(down[at] == (i % 32 < 29 ? i + 3 : i));
+      CHECK(up[at] == (i % 32 < 3 ? i : i - 3));
+      CHECK(from[at] == i / 32 * 32 + 7);
+      CHECK(halves[at] == i / 16 * 16 + 2);
+      unsigned expected = 0;
+      for (int lane = 0; lane < 32; ++lane) expected |= ((i / 32 * 32 + lane) % 3 == 0 ? 1U : 0U) << lane;
+      CHECK(votes[at] == expected);
+    }
+  }
+  set_thread_order(emulation::ThreadOrder::ascending);
+}
+
+TEST_CASE("emulation of CUDA: part of a warp, named by a mask") {
+  std::vector<int> sum(32, -1);
+  run_grid({1}, {32}, 0, [&] {
+    if (threadIdx.x % 2 == 0) return;
+    int value = static_cast<int>(threadIdx.x);
+    for (int bits = 16; bits > 1; bits /= 2) value += __shfl_xor_sync(0xAAAAAAAA, value, bits);
+    sum[threadIdx.x] = value;
+  });
+  for (std::size_t i = 0; i < 32; ++i) CHECK(sum[i] == (i % 2 == 0 ? -1 : 256));
+}
+
+TEST_CASE("emulation of CUDA: threads that wait for ever are an error, and so is what a thread throws") {
+  CHECK_THROWS_WITH_AS(run_grid({1}, {64}, 0,
+                                [] {
+                                  if (threadIdx.x < 32) return __syncthreads();
+                                  __syncwarp();
+                                  for (int i = 0; threadIdx.x == 40 && i < 1; ++i) __syncwarp();
+                                }),
+                       "internal: the threads of a block wait for each other for ever: 32 at a barrier of the block, 1 "
+                       "at one of a warp, "
+                       "31 have ended",
+                       Error);
+  CHECK_THROWS_WITH_AS(run_grid({2}, {3}, 0, [] { throw Error("thread"); }), "thread", Error);
+  CHECK_THROWS_WITH_AS(run_grid({1}, {1025}, 0, [] {}), "internal: a block of 1025 threads (1 to 1024 are possible)",
+                       Error);
+}
+
+}  // namespace
+}  // namespace heed

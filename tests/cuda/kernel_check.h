@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "cuda_emulation.h"
+#include "heed/base/random.h"
+#include "heed/tensor/context.h"
+#include "heed/tensor/cuda_context.h"
+
+namespace heed {
+
+/// A tensor of a test: its shape and its elements, in the memory of the host.
+template <class T>
+struct TestTensor {
+  Shape shape;
+  std::vector<T> values;
+
+  Tensor<T> view() { return {values.data(), shape}; }
+};
+
+/// Returns a tensor of normally distributed numbers; `number` tells the tensors of a test apart.
+template <class T>
+TestTensor<T> normal(const Shape& shape, std::uint64_t number) {
+  TestTensor<T> out{shape, std::vector<T>(static_cast<std::size_t>(shape.size()))};
+  const RandomStream stream(number, RandomUse::sampling);
+  for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = static_cast<T>(stream.normal(i));
+  return out;
+}
+
+/// Runs the kernels of an op on the CPU and on the emulated GPU. run(context, results) calls them on a context;
+/// `results` are the tensors that they write, with the elements of `before`. Checks that every element of the GPU's
+/// results differs from the CPU's by at most `tolerance` times 1 + its size, and that they have the same bits in every
+/// order of the threads.
+template <class T, class Run>
+void check_kernels(const std::vector<TestTensor<T>>& before, const Run& run, double tolerance = 0) {
+  if (tolerance == 0) tolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-13;
+  const auto run_on = [&](auto& context) {
+    std::vector<TestTensor<T>> results = before;
+    std::vector<Tensor<T>> views;
+    for (TestTensor<T>& result : results) views.push_back(result.view());
+    run(context, std::span<const Tensor<T>>(views));
+    return results;
+  };
+  Arena arena, host_arena;
+  CpuContext cpu{arena};
+  const std::vector<TestTensor<T>> expected = run_on(cpu);
+  CudaContext cuda{arena, host_arena};
+  std::vector<TestTensor<T>> first;
+  for (const emulation::ThreadOrder order : emulation::kThreadOrders) {
+    CAPTURE(static_cast<int>(order));
+    emulation::set_thread_order(order);
+    const std::vector<TestTensor<T>> found = run_on(cuda);
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      CAPTURE(k);
+      double worst = 0;
+      for (std::size_t i = 0; i < found[k].values.size(); ++i) {
+        const double a = static_cast<double>(found[k].values[i]), b = static_cast<double>(expected[k].values[i]);
+        const double difference = a == b ? 0 : std::abs(a - b) / (1 + std::abs(b));
+        if (!(difference <= worst)) worst = difference;  // NaN stays
+      }
+      CHECK(worst <= tolerance);
+      if (!first.empty())
+        CHECK_MESSAGE(
+            std::memcmp(found[k].values.data(), first[k].values.data(), found[k].values.size() * sizeof(T)) == 0,
+            "the result depends on the order of the threads");
+    }
+    if (first.empty()) first = found;
+  }
+  emulation::set_thread_order(emulation::ThreadOrder::ascending);
+}
+
+}  // namespace heed
