@@ -9,7 +9,18 @@ namespace heed {
 /// easy as 1, 2, 3"): a pure function of a 64-bit key and a 128-bit counter. heed computes all its random numbers in
 /// this way and keeps no state of a generator, so that the numbers are the same for any number of threads, and a
 /// resumed training gets the same numbers as a training without a pause.
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter);
+constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array<std::uint32_t, 4> counter) {
+  auto& c = counter;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0];
+    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ key[0], static_cast<std::uint32_t>(p1),
+         static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ key[1], static_cast<std::uint32_t>(p0)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return c;
+}
 
 /// The purposes for which heed draws random numbers. The purpose is a part of the random generator's counter, so that
 /// two purposes never get the same numbers.
@@ -38,7 +49,7 @@ class RandomStream {
         minor_((static_cast<std::uint32_t>(use) << 24) ^ minor) {}
 
   /// Returns the 128 random bits of the stream's block number `block`, as four 32-bit words.
-  std::array<std::uint32_t, 4> words(std::uint32_t block) const {
+  constexpr std::array<std::uint32_t, 4> words(std::uint32_t block) const {
     return philox(key_, {block, minor_, static_cast<std::uint32_t>(major_), static_cast<std::uint32_t>(major_ >> 32)});
   }
   /// Returns element i of the stream as a number that is uniform in [0, 1), with 53 random bits.

@@ -15,7 +15,7 @@
 namespace heed {
 namespace {
 
-/// Returns an array of `size` indices in the arena of the graph.
+/// Returns an array of `size` indices in host_arena() of the graph.
 template <class T>
 std::span<std::int32_t> index_array(Graph<T>& graph, std::int64_t size) {
   return graph.host_arena().template tensor<std::int32_t>({size}).span();

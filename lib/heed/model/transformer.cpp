@@ -24,7 +24,7 @@ std::int32_t ends_word(const PieceSet& ends, std::int32_t piece) {
 }
 
 /// Returns for each token the number of words of its sequence that have ended before it; with `itself`, the token
-/// counts too. The array is in the arena of the graph.
+/// counts too. The array is in host_arena() of the graph.
 template <class T>
 std::span<const std::int32_t> count_words(Graph<T>& graph, std::span<const std::int32_t> ids, PackedOffsets packed,
                                           const PieceSet& ends, bool itself) {
@@ -109,7 +109,7 @@ void Transformer<T>::add_layers(std::vector<Layer>& layers, NormChain& norms, in
 }
 
 /// Returns the position of each token in the token's sequence, counted from 0: an array of N elements for N tokens, in
-/// the arena of the graph. Throws Error if a sequence is longer than the number of learned positions; sinusoidal
+/// host_arena() of the graph. Throws Error if a sequence is longer than the number of learned positions; sinusoidal
 /// positions have no limit.
 template <class T>
 std::span<const std::int32_t> Transformer<T>::positions(Graph<T>& graph, PackedOffsets packed) const {

@@ -8,8 +8,10 @@ template <class T>
 Variable<T> add(Graph<T>& graph, const Variable<T>& a, const Variable<T>& b) {
   check_shape("add", "b", b.shape(), a.shape());
   const Variable<T> y = graph.result(a.shape());
-  graph.run([&](auto& device) { scale_into(device, a.value, T(1), T(0), y.value); });
-  graph.run([&](auto& device) { scale_into(device, b.value, T(1), T(1), y.value); });
+  graph.run([&](auto& device) {
+    scale_into(device, a.value, T(1), T(0), y.value);
+    scale_into(device, b.value, T(1), T(1), y.value);
+  });
   graph.record([a, b, y](auto& device) {
     if (a.tracked()) scale_into(device, y.gradient.sum(), T(1), T(1), a.gradient.sum());
     if (b.tracked()) scale_into(device, y.gradient.sum(), T(1), T(1), b.gradient.sum());

@@ -24,8 +24,8 @@ Variable<T> loss_with_gradients(Graph<T>& graph, const CrossEntropyOptions& opti
                                 Compute compute) {
   const Variable<T> loss = graph.result({});
   graph.run([&](auto& device) { compute(device, options, LossResult<T>{loss.value.data(), sums}); });
-  graph.record([options, loss, compute, whole = graph.device()](auto& device) {
-    const T arrived = whole.read(loss.gradient.sum());
+  graph.record([options, loss, compute](auto& device) {
+    const T arrived = Device(device).read(loss.gradient.sum());
     if (arrived == 1) return;
     CrossEntropyOptions rest = options;
     rest.scale *= static_cast<double>(arrived) - 1;

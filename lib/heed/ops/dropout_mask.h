@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
 #include <span>
 #include <string>
 
@@ -67,10 +66,9 @@ DropoutMask<T> draw_dropout_mask(Graph<T>& graph, double p, int sequences, std::
   auto* const kept = static_cast<std::uint8_t*>(graph.arena().allocate(static_cast<std::size_t>(size + slack)));
   const DropoutStreams streams = graph.next_dropout();
   const ArenaScope scope(graph.host_arena());
-  const auto count = static_cast<std::size_t>(sequences);
-  auto* const parts = static_cast<DropoutPart*>(graph.host_arena().allocate(count * sizeof(DropoutPart)));
-  for (int b = 0; b < sequences; ++b) new (parts + b) DropoutPart{streams.of(b), length(b)};
-  graph.run([&](auto& device) { draw_dropout_parts(device, {parts, count}, threshold, slack, kept); });
+  const Tensor<DropoutPart> parts = graph.host_arena().template tensor<DropoutPart>({sequences});
+  for (int b = 0; b < sequences; ++b) parts[b] = {streams.of(b), length(b)};
+  graph.run([&](auto& device) { draw_dropout_parts(device, parts.span(), threshold, slack, kept); });
   return {kept, dropout_scale<T>(threshold)};
 }
 

@@ -7,13 +7,6 @@
 namespace heed {
 namespace {
 
-/// Calls body(i) for each element of the row of this block.
-template <class Body>
-__device__ __forceinline__ void for_each_of_row(std::int64_t columns, const Body& body) {
-  const std::int64_t begin = blockIdx.x * columns;
-  for (std::int64_t i = begin + threadIdx.x; i < begin + columns; i += blockDim.x) body(i);
-}
-
 /// Returns the largest element of the row of this block, and in `sum` the sum of exp(x - largest); minus infinity and 0
 /// where all elements are minus infinity.
 template <class T>

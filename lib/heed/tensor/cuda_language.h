@@ -97,6 +97,13 @@ __device__ __forceinline__ void for_each_element(std::int64_t n, const Body& bod
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) body(i);
 }
 
+/// Calls body(i) for each element i of the row of this block (see shape_for_rows()), once in the whole block.
+template <class Body>
+__device__ __forceinline__ void for_each_of_row(std::int64_t columns, const Body& body) {
+  const std::int64_t begin = blockIdx.x * columns;
+  for (std::int64_t i = begin + threadIdx.x; i < begin + columns; i += blockDim.x) body(i);
+}
+
 /// Combines the values of all threads of a block in a fixed order, and returns the result to each of them. combine(a,
 /// b) must not depend on the order of a and b; `neutral` changes no value. The number of threads is a multiple of 32.
 /// `scratch` is shared memory for one value for each 32 threads, which nobody else uses between the last barrier before
