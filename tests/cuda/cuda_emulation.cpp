@@ -1,5 +1,6 @@
 #include "cuda_emulation.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +29,29 @@ constexpr std::size_t kStackBytes = std::size_t{128} << 10;
 /// What a thread waits for.
 enum class Wait { nothing, block, warp };
 
+/// A place in a program at which a function has stopped, and from which it goes on.
+struct Stop {
+  ucontext_t context{};
+  jmp_buf buffer{};
+  bool has_run = false;
+};
+
+/// Stops at `from`, and goes on at `to`. (swapcontext() calls the operating system each time, which takes most of the
+/// time of a test; jumps between contexts that have begun do not. AddressSanitizer does not follow such jumps.)
+void go_on_at(Stop& to, Stop& from) {
+#if defined(__SANITIZE_ADDRESS__)
+  swapcontext(&from.context, &to.context);
+#else
+  from.has_run = true;
+  if (_setjmp(from.buffer) != 0) return;
+  if (to.has_run) _longjmp(to.buffer, 1);
+  setcontext(&to.context);
+#endif
+}
+
 /// A function with a stack of its own, which runs one thread of a block after another until a thread has to wait.
 struct Fibre {
-  ucontext_t context{};
+  Stop stop;
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
   void* sanitizer_stack = nullptr;
 };
@@ -42,11 +64,10 @@ struct Thread {
   Wait wait = Wait::nothing;
   unsigned mask = 0;  // the lanes that it waits for
   bool ended = false;
-};
-
-/// What the lanes of a warp hand to each other.
-struct Warp {
-  std::uint64_t values[kWarp] = {};
+  std::uint64_t value = 0;     // what it hands to the other lanes
+  int source = 0;              // the lane whose value it wants
+  std::uint64_t received = 0;  // the value that it has got
+  unsigned votes = 0;          // the lanes of `mask` whose value is not 0
 };
 
 class Block;
@@ -59,7 +80,6 @@ class Block {
   Block(dim3 size, dim3 grid, std::size_t shared_bytes, const std::function<void()>& kernel)
       : kernel_(kernel), shared_bytes_(shared_bytes) {
     threads_.resize(std::size_t{size.x} * size.y * size.z);
-    warps_.resize((threads_.size() + kWarp - 1) / kWarp);
     order_.resize(threads_.size());
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       const auto n = static_cast<unsigned>(i);
@@ -91,7 +111,6 @@ class Block {
 
   Thread& current() { return *current_; }
   void* shared() { return shared_.get(); }
-  Warp& warp() { return warps_[static_cast<std::size_t>(current().number / kWarp)]; }
 
   /// Stops the current thread until the threads that it waits for wait, too.
   void wait(Wait wait, unsigned mask = 0) {
@@ -141,7 +160,7 @@ class Block {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&own.sanitizer_stack, scheduler_bottom_, scheduler_size_);
 #endif
-    swapcontext(&own.context, &scheduler_);
+    go_on_at(scheduler_, own.stop);
     running->arrived(&own);
   }
   /// Tells AddressSanitizer that a fibre goes on, or begins where `fibre` is null.
@@ -153,11 +172,12 @@ class Block {
 
   Fibre* new_fibre() {
     Fibre& fibre = *fibres_.emplace_back(std::make_unique<Fibre>());
-    getcontext(&fibre.context);
-    fibre.context.uc_stack.ss_sp = fibre.stack.get();
-    fibre.context.uc_stack.ss_size = kStackBytes;
-    fibre.context.uc_link = nullptr;
-    makecontext(&fibre.context, &Block::begin, 0);
+    ucontext_t& context = fibre.stop.context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = fibre.stack.get();
+    context.uc_stack.ss_size = kStackBytes;
+    context.uc_link = nullptr;
+    makecontext(&context, &Block::begin, 0);
     return &fibre;
   }
   Fibre* free_fibre() {
@@ -175,7 +195,7 @@ class Block {
     void* own = nullptr;
     __sanitizer_start_switch_fiber(&own, fibre_->stack.get(), kStackBytes);
 #endif
-    swapcontext(&scheduler_, &fibre_->context);
+    go_on_at(fibre_->stop, scheduler_);
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
 #endif
@@ -204,28 +224,35 @@ class Block {
       for (Thread& thread : threads_) thread.wait = Wait::nothing;
       released = left_ > 0;
     }
-    for (Thread& first : threads_) {
+    for (std::size_t begin = 0; begin < threads_.size(); begin += kWarp)
+      released =
+          release_warp(std::span(threads_).subspan(begin, std::min<std::size_t>(kWarp, threads_.size() - begin))) ||
+          released;
+    return released;
+  }
+
+  /// Lets the lanes of a warp exchange their values and go on, where all lanes of a mask wait for each other. Returns
+  /// whether there are any. The lanes of a last warp that is not full do not exist.
+  static bool release_warp(std::span<Thread> warp) {
+    bool released = false;
+    for (const Thread& first : warp) {
       if (first.ended || first.wait != Wait::warp) continue;
-      const auto begin = static_cast<std::size_t>(first.number / kWarp * kWarp);
-      const auto is_here = [&](int lane) {
-        const std::size_t i = begin + static_cast<std::size_t>(lane);
-        return i < threads_.size() && !threads_[i].ended && threads_[i].wait == Wait::warp &&
-               threads_[i].mask == first.mask;
-      };
       const unsigned mask = first.mask;
-      const auto lanes = [&](auto use) {
-        for (int lane = 0; lane < kWarp; ++lane)
-          if (mask >> lane & 1) use(lane);
-      };
-      // The lanes of a last warp that is not full do not exist.
-      bool all = true;
-      lanes(
-          [&](int lane) { all = all && (begin + static_cast<std::size_t>(lane) >= threads_.size() || is_here(lane)); });
-      if (!all) continue;
-      lanes([&](int lane) {
-        const std::size_t i = begin + static_cast<std::size_t>(lane);
-        if (i < threads_.size()) threads_[i].wait = Wait::nothing;
-      });
+      const auto is_meant = [&](const Thread& lane) { return (mask >> (&lane - warp.data()) & 1) != 0; };
+      if (!std::ranges::all_of(warp, [&](const Thread& lane) {
+            return !is_meant(lane) || (!lane.ended && lane.wait == Wait::warp && lane.mask == mask);
+          }))
+        continue;
+      unsigned votes = 0;
+      for (const Thread& lane : warp)
+        if (is_meant(lane) && lane.value != 0) votes |= 1U << (&lane - warp.data());
+      for (Thread& lane : warp) {
+        if (!is_meant(lane)) continue;
+        const bool is_given = lane.source >= 0 && lane.source < std::ssize(warp) && (mask >> lane.source & 1) != 0;
+        lane.received = is_given ? warp[static_cast<std::size_t>(lane.source)].value : lane.value;
+        lane.votes = votes;
+        lane.wait = Wait::nothing;
+      }
       released = true;
     }
     return released;
@@ -244,10 +271,9 @@ class Block {
   const std::function<void()>& kernel_;
   const std::size_t shared_bytes_;
   std::vector<Thread> threads_;
-  std::vector<Warp> warps_;
   std::vector<std::size_t> order_;
   std::unique_ptr<std::byte[]> shared_;
-  ucontext_t scheduler_{};
+  Stop scheduler_;
   const void* scheduler_bottom_ = nullptr;
   std::size_t scheduler_size_ = 0;
   std::vector<std::unique_ptr<Fibre>> fibres_;
@@ -294,24 +320,18 @@ int lane() {
 }
 
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source) {
-  Warp& warp = running->warp();
-  warp.values[lane()] = value;
-  running->wait(Wait::warp, mask);  // until all values are there
-  const bool given = source >= 0 && source < kWarp && (mask >> source & 1) != 0;
-  const std::uint64_t found = given ? warp.values[source] : value;
-  running->wait(Wait::warp, mask);  // until all lanes have read them
-  return found;
+  Thread& thread = running->current();
+  thread.value = value;
+  thread.source = source;
+  running->wait(Wait::warp, mask);
+  return thread.received;
 }
 
 unsigned ballot(unsigned mask, bool predicate) {
-  Warp& warp = running->warp();
-  warp.values[lane()] = predicate ? 1 : 0;
+  Thread& thread = running->current();
+  thread.value = predicate ? 1 : 0;
   running->wait(Wait::warp, mask);
-  unsigned out = 0;
-  for (int i = 0; i < kWarp; ++i)
-    if ((mask >> i & 1) != 0 && warp.values[i] != 0) out |= 1U << i;
-  running->wait(Wait::warp, mask);
-  return out;
+  return thread.votes;
 }
 
 }  // namespace heed::emulation
