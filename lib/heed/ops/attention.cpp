@@ -58,7 +58,6 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
                       PackedOffsets queries, PackedOffsets keys, const AttentionOptions& options,
                       const Variable<T>& weights, const PositionBias<T>& positions) {
   check_attention_arguments("attention", query, key, value, width, queries, keys, options);
-  const std::int64_t size = attention_weights_size(queries, keys, options.heads);
   if (positions) check_lengths(queries, keys);
   if (!positions.matrices.empty()) check_windows(queries, positions.windows);
   AttentionArrays<T> arrays =
@@ -67,8 +66,9 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
   if (positions)
     arrays.positions =
         position_arrays("attention", positions, options.heads, width / options.heads, keys.longest(), options.causal);
+  arrays.weights = weights.value.data();
   const Variable<T> out = graph.result({queries.tokens(), width});
-  T* const kept = kept_weights(graph, weights, size);
+  T* const kept = graph.run([&](auto& device) { return attention_kept(device, arrays, graph.recording()); });
   graph.run([&](auto& device) { attention_forward(device, arrays, kept, out.value.data()); });
   graph.record([query, key, value, weights, positions, arrays, kept, out](auto& device) {
     AttentionArrays<T> back = arrays;

@@ -41,7 +41,8 @@ std::int64_t attention_weights_offset(PackedOffsets queries, PackedOffsets keys,
 /// offsets must stay in memory until the backward pass has ended.
 /// `positions` are the terms that positions add to a self-attention (see position_bias.h); each sequence must then have
 /// as many keys as queries.
-/// Saved for the backward pass: P of all heads and the mask of the dropout.
+/// Saved for the backward pass: P of all heads (on a GPU the normalisers of the softmaxes, from which P is computed
+/// again), and the mask of the dropout.
 /// Backward: with G = dO V^T, multiplied by the dropout's mask, plus the gradient of `weights`, and dS = P (G -
 /// rowsum(P G)) / sqrt(d): dQ += dS K, dK
 /// += dS^T Q, dV += dropout(P)^T dO. Each gradient is added to the columns of the query, key or value; absent gradients
@@ -77,6 +78,9 @@ struct AttentionArrays {
   PackedOffsets queries, keys;
   DropoutMask<T> mask;  ///< the dropout mask of the attention weights
   PositionArrays<T> positions = {};
+  /// Receives the attention weights before the dropout, and kAttentionSlack zeros, for other ops; null where none wants
+  /// them.
+  T* weights = nullptr;
   /// The gradient of the attention weights before the dropout that other ops have computed; null where there is none.
   const T* weights_gradient = nullptr;
 };
@@ -89,15 +93,26 @@ constexpr std::int64_t kAttentionQueryBlock = 48;
 /// and store whole vectors, which may reach beyond the last weight.
 constexpr std::int64_t kAttentionSlack = 16;
 
-/// Computes the attention `out` [Nq, D] of a packed batch (see attention() for the formula). `weights`, where not null,
-/// receives the attention weights before the dropout, and zeros in the last kAttentionSlack elements.
+/// Returns the memory in which attention_forward() keeps for attention_backward() what it knows of the softmaxes: on a
+/// CPU the attention weights, in arrays.weights where that is not null, and on a GPU the logarithm of each softmax's
+/// normaliser. Null where nobody reads it: without arrays.weights, unless the graph is `recording`.
 template <class T>
-void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out);
+T* attention_kept(CpuContext& device, const AttentionArrays<T>& arrays, bool recording);
+template <class T>
+T* attention_kept(CudaContext& device, const AttentionArrays<T>& arrays, bool recording);
+
+/// Computes the attention `out` [Nq, D] of a packed batch (see attention() for the formula). `kept` is what
+/// attention_kept() returned.
+template <class T>
+void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, T* out);
+template <class T>
+void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, T* out);
 
 /// Computes the gradients of query, key and value from `out_gradient` [Nq, D]. Adds to a gradient, or overwrites a
-/// gradient that is marked as empty; skips a null gradient. `weights` are the attention weights that
-/// attention_forward() wrote.
+/// gradient that is marked as empty; skips a null gradient. `kept` is what attention_forward() kept.
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* weights, const T* out_gradient);
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out_gradient);
+template <class T>
+void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out_gradient);
 
 }  // namespace heed

@@ -252,23 +252,32 @@ T* attention_scratch(Arena& arena, const AttentionArrays<T>& a, std::int64_t mos
 }  // namespace
 
 template <class T>
-void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* weights, T* out) {
-  const ArenaScope scope(device.arena);
-  const std::int64_t most_keys = arrays.keys.longest();
-  if (weights) {
-    T* slack = weights + attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
-    std::fill(slack, slack + kAttentionSlack, T(0));
-  }
-  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, weights, out);
+T* attention_kept(CpuContext& device, const AttentionArrays<T>& arrays, bool recording) {
+  if (arrays.weights || !recording) return arrays.weights;
+  const std::int64_t size = attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
+  return device.arena.tensor<T>({size + kAttentionSlack}).data();
 }
 
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* weights, const T* out_gradient) {
+void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* kept, T* out) {
   const ArenaScope scope(device.arena);
   const std::int64_t most_keys = arrays.keys.longest();
-  simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, weights, out_gradient);
+  if (kept) {
+    T* slack = kept + attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
+    std::fill(slack, slack + kAttentionSlack, T(0));
+  }
+  simd::attend_forward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out);
 }
 
+template <class T>
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out_gradient) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t most_keys = arrays.keys.longest();
+  simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out_gradient);
+}
+
+template float* attention_kept(CpuContext&, const AttentionArrays<float>&, bool);
+template double* attention_kept(CpuContext&, const AttentionArrays<double>&, bool);
 template void attention_forward(CpuContext&, const AttentionArrays<float>&, float*, float*);
 template void attention_forward(CpuContext&, const AttentionArrays<double>&, double*, double*);
 template void attention_backward(CpuContext&, const AttentionArrays<float>&, const float*, const float*);
