@@ -80,6 +80,10 @@ template <class T>
 void cross_entropy_forward(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                            std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
                            Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result);
+template <class T>
+void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
+                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result);
 
 /// Numbers of two rows of logits, the passes of consistent_cross_entropy() over a token, with the softmaxes p and q.
 template <class T>
@@ -103,6 +107,11 @@ void consistent_cross_entropy_forward(CpuContext& device, const PassStates<T>& f
                                       Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> targets,
                                       const CrossEntropyOptions& options, double consistency, Tensor<T> dweight,
                                       Tensor<T> dbias, LossResult<T> result);
+template <class T>
+void consistent_cross_entropy_forward(CudaContext& device, const PassStates<T>& first, const PassStates<T>& second,
+                                      Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> targets,
+                                      const CrossEntropyOptions& options, double consistency, Tensor<T> dweight,
+                                      Tensor<T> dbias, LossResult<T> result);
 
 /// Computes the log-probabilities of all tokens of the vocabulary: out = log softmax(h W^T + b).
 /// Shapes: hidden [R, D], weight [V, D], bias [V] or absent -> out [R, V]. A row's result does not depend on the other
@@ -110,12 +119,18 @@ void consistent_cross_entropy_forward(CpuContext& device, const PassStates<T>& f
 template <class T>
 void projection_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                                   Tensor<T> out);
+template <class T>
+void projection_log_probabilities(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                                  Tensor<T> out);
 
 /// Computes log p(target) for each row of `hidden`, for forced decoding, without the log-probabilities of the other
 /// tokens: out [N]. A row's result does not depend on the other rows, bit for bit, and has the same bits as the
 /// matching element of projection_log_probabilities().
 template <class T>
 void token_log_probabilities(CpuContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                             std::span<const std::int32_t> targets, T* out);
+template <class T>
+void token_log_probabilities(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
                              std::span<const std::int32_t> targets, T* out);
 
 }  // namespace heed

@@ -42,10 +42,6 @@ __global__ void draw_kernel(const PlacedPart* parts, int count, std::int64_t blo
   });
 }
 
-__global__ void fill_kernel(std::uint8_t* bytes, std::uint8_t value, std::int64_t n) {
-  for_each_element(n, [&](std::int64_t i) { bytes[i] = value; });
-}
-
 }  // namespace
 
 void draw_dropout_parts(CudaContext& device, std::span<const DropoutPart> parts, std::uint32_t threshold,
@@ -60,7 +56,7 @@ void draw_dropout_parts(CudaContext& device, std::span<const DropoutPart> parts,
   const ArenaScope scope(device.arena);
   launch(device, shape_for_elements(blocks), draw_kernel, upload<PlacedPart>(device, placed),
          static_cast<int>(placed.size()), blocks, threshold, kept);
-  launch(device, shape_for_elements(slack), fill_kernel, kept + elements, std::uint8_t{0}, slack);
+  fill(device, kept + elements, slack, std::uint8_t{0});
 }
 
 }  // namespace heed

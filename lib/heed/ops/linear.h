@@ -49,10 +49,16 @@ Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& wei
 template <class T>
 void linear_forward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, MaybeRounded<T> y);
+template <class T>
+void linear_forward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
+                    Tensor<T> before, MaybeRounded<T> y);
 
 /// Computes y = f(x W^T + b) for inference. `packed`, if not null, keeps the packed weight.
 template <class T>
 void linear_inference(CpuContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
+                      Activation activation, Tensor<T> y);
+template <class T>
+void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
                       Activation activation, Tensor<T> y);
 
 /// Adds the bias b [O] (or nothing, where the tensor is empty) to each row of y [N, O] and applies the activation
@@ -66,6 +72,10 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 /// dz overwrites dy.
 template <class T>
 void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
+                     MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
+                     Tensor<T> dbias);
+template <class T>
+void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias);
 

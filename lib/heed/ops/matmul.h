@@ -20,11 +20,17 @@ Variable<T> transpose(Graph<T>& graph, const Variable<T>& x);
 /// Computes y = a b for each matrix of a batch (see matmul()).
 template <class T>
 void matmul_forward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> y);
+template <class T>
+void matmul_forward(CudaContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> y);
 /// Computes the backward pass of matmul(): adds dy b^T to da and a^T dy to db; an empty gradient tensor is skipped.
 template <class T>
 void matmul_backward(CpuContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> dy, Tensor<T> da, Tensor<T> db);
+template <class T>
+void matmul_backward(CudaContext& device, Tensor<T> a, Tensor<T> b, Tensor<T> dy, Tensor<T> da, Tensor<T> db);
 /// Computes to = beta * to + x^T for each matrix of a batch. beta is 0 or 1; with beta 0, `to` is not read.
 template <class T>
 void transpose_into(CpuContext& device, Tensor<T> x, T beta, Tensor<T> to);
+template <class T>
+void transpose_into(CudaContext& device, Tensor<T> x, T beta, Tensor<T> to);
 
 }  // namespace heed

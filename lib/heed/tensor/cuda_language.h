@@ -52,6 +52,9 @@ void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(
             std::type_identity_t<Parameters>... arguments) {
   if (shape.blocks == 0) return;
 #ifdef __CUDACC__
+  constexpr std::size_t kWithoutAsking = 48 * 1024;  // bytes of shared memory
+  if (shape.shared_bytes > kWithoutAsking)
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes));
   kernel<<<shape.blocks, shape.threads, shape.shared_bytes, device.stream>>>(arguments...);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
     throw Error(std::string("the GPU refuses a kernel: ") + cudaGetErrorString(error));
@@ -76,6 +79,22 @@ const T* upload(CudaContext& device, std::span<const T> host) {
   std::copy(host.begin(), host.end(), to);
 #endif
   return to;
+}
+
+/// Copies an array in the memory of the GPU to the host, after all kernels before. The array of the host may be read as
+/// soon as the stream was synchronised.
+template <class T>
+void download(CudaContext& device, const T* from, std::span<std::type_identity_t<T>> host) {
+  static_assert(std::is_trivially_copyable_v<T>);
+#ifdef __CUDACC__
+  if (const cudaError_t error =
+          cudaMemcpyAsync(host.data(), from, host.size_bytes(), cudaMemcpyDeviceToHost, device.stream);
+      error != cudaSuccess)
+    throw Error(std::string("the GPU refuses a copy: ") + cudaGetErrorString(error));
+#else
+  static_cast<void>(device);
+  std::copy_n(from, host.size(), host.data());
+#endif
 }
 
 /// Returns the memory that the threads of a block share: LaunchShape::shared_bytes bytes, aligned to 16.
@@ -104,6 +123,26 @@ __device__ __forceinline__ void for_each_of_row(std::int64_t columns, const Body
   for (std::int64_t i = begin + threadIdx.x; i < begin + columns; i += blockDim.x) body(i);
 }
 
+/// Combines the values of the 32 threads of a warp in a fixed order, and returns the result to each of them (see
+/// combine_block()).
+template <class T, class Combine>
+__device__ T combine_warp(T value, const Combine& combine) {
+  for (int bits = 16; bits > 0; bits /= 2) value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, bits));
+  return value;
+}
+
+/// Returns the sum of the values of the threads of a warp to each of them.
+template <class T>
+__device__ T warp_sum(T value) {
+  return combine_warp(value, [](T a, T b) { return a + b; });
+}
+
+/// Returns the largest of the values of the threads of a warp to each of them.
+template <class T>
+__device__ T warp_max(T value) {
+  return combine_warp(value, [](T a, T b) { return a > b ? a : b; });
+}
+
 /// Combines the values of all threads of a block in a fixed order, and returns the result to each of them. combine(a,
 /// b) must not depend on the order of a and b; `neutral` changes no value. The number of threads is a multiple of 32.
 /// `scratch` is shared memory for one value for each 32 threads, which nobody else uses between the last barrier before
@@ -111,11 +150,10 @@ __device__ __forceinline__ void for_each_of_row(std::int64_t columns, const Body
 template <class T, class Combine>
 __device__ T combine_block(T value, T neutral, T* scratch, const Combine& combine) {
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  for (int bits = 16; bits > 0; bits /= 2) value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, bits));
+  value = combine_warp(value, combine);
   if (lane == 0) scratch[warp] = value;
   __syncthreads();
-  value = lane < warps ? scratch[lane] : neutral;
-  for (int bits = 16; bits > 0; bits /= 2) value = combine(value, __shfl_xor_sync(0xFFFFFFFF, value, bits));
+  value = combine_warp(lane < warps ? scratch[lane] : neutral, combine);
   __syncthreads();
   return value;
 }
@@ -130,6 +168,16 @@ __device__ T block_sum(T value, T* scratch) {
 template <class T>
 __device__ T block_max(T value, T* scratch) {
   return combine_block(value, value, scratch, [](T a, T b) { return a > b ? a : b; });
+}
+
+template <class T>
+__global__ void fill_kernel(T* to, std::int64_t n, T value) {
+  for_each_element(n, [&](std::int64_t i) { to[i] = value; });
+}
+/// Sets n elements in the memory of the GPU to `value`.
+template <class T>
+void fill(CudaContext& device, T* to, std::int64_t n, T value) {
+  launch(device, shape_for_elements(n), fill_kernel<T>, to, n, value);
 }
 
 }  // namespace heed

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <type_traits>
 
 #include "heed/tensor/bfloat16.h"
 #include "heed/tensor/context.h"
+#include "heed/tensor/cuda_context.h"
 
 namespace heed {
 
@@ -63,6 +66,27 @@ bool takes_bfloat16(Precision precision);
 inline bool takes_bfloat16(const CpuContext& device) {
   return takes_bfloat16(device.precision);
 }
+
+/// Computes C = alpha A B + beta C on a GPU, as gemm() does on a CPU, by cuBLASLt. The same product has the same bits
+/// every time on the same kind of GPU. A and B may be stored as bfloat16 where T is float; with `Precision::bfloat16`
+/// the others are rounded too.
+/// A, B and T are float, or double, or A and B are Bfloat16 and float in any combination, with T = float.
+template <class A, class B, class T>
+void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, std::type_identity_t<T> alpha,
+          GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride);
+
+/// Computes C = A B^T on a GPU, for inference, with A [m, k], B [n, k] and C [m, n], all stored row by row without
+/// gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit.
+template <class T>
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c);
+
+/// Returns whether matrix products of a GPU multiply bfloat16 numbers: with `Precision::bfloat16`.
+inline bool takes_bfloat16(const CudaContext& device) {
+  return device.precision == Precision::bfloat16;
+}
+
+/// Returns what gemm() keeps of the library of matrix products on the current GPU, for CudaContext::products.
+std::shared_ptr<CudaProducts> make_cuda_products();
 
 /// Returns the name, version and kernels of the library that multiplies float32 matrices, such as "oneDNN 2.6.3 (AVX2)"
 /// or "OpenBLAS 0.3.21 (Zen)", for logs and benchmarks.

@@ -1,0 +1,312 @@
+#include "heed/ops/cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heed/ops/column_sum_cuda-inl.h"
+#include "heed/ops/gemm/gemm.h"
+#include "heed/tensor/cuda_language.h"
+
+namespace heed {
+namespace {
+
+/// The number of logits in a chunk, the rows whose logits are computed at a time: 256 MB in float32. With smaller
+/// chunks, the gradient of the weight would be read and written more often.
+constexpr std::int64_t kLogits = std::int64_t{1} << 26;
+
+std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t vocabulary) {
+  return std::clamp<std::int64_t>(kLogits / vocabulary, 1, std::max<std::int64_t>(rows, 1));
+}
+
+/// The targets of all rows, in the memory of the GPU (see CrossEntropyOptions).
+struct Targets {
+  const std::int32_t *first = nullptr, *second = nullptr;
+  const float* second_shares = nullptr;
+};
+
+Targets upload_targets(CudaContext& device, std::span<const std::int32_t> targets, const CrossEntropyOptions& options) {
+  Targets out{upload(device, targets)};
+  if (options.second_targets.empty()) return out;
+  out.second = upload(device, options.second_targets);
+  out.second_shares = upload(device, options.second_shares);
+  return out;
+}
+
+/// What one row adds to CrossEntropySums.
+struct RowSums {
+  double loss, likelihood;
+  std::int32_t correct;
+};
+
+/// What a row of logits has to know for its gradient.
+template <class T>
+struct RowLoss {
+  T largest, exponentials;  // the largest logit; the sum of exp(logit - largest)
+  T normaliser;             // log(sum of exp(logit))
+};
+
+/// Adds the bias to the row x of logits of this block, and returns what row_gradient() needs to all threads. `sums`
+/// receives the loss of the row: that of row i of the batch, whose target may be mixed.
+template <class T>
+__device__ RowLoss<T> row_loss(T* x, const T* bias, std::int64_t vocabulary, const Targets& targets, std::int64_t i,
+                               double smoothing, RowSums& sums) {
+  RowLoss<T> row;
+  T largest = static_cast<T>(-INFINITY), total = 0;
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
+    const T logit = bias ? x[v] + bias[v] : x[v];
+    x[v] = logit;
+    largest = logit > largest ? logit : largest;
+    total += logit;
+  }
+  row.largest = block_max(largest, shared_memory<T>());
+  total = block_sum(total, shared_memory<T>());
+
+  const std::int32_t target = targets.first[i];
+  const T target_logit = x[target];
+  double mixed_logit = static_cast<double>(target_logit);
+  if (targets.second && targets.second_shares[i] > 0) {
+    const double share = static_cast<double>(targets.second_shares[i]);
+    mixed_logit = (1 - share) * mixed_logit + share * static_cast<double>(x[targets.second[i]]);
+  }
+  // Where several words have the highest probability, the word with the lowest id counts as the prediction.
+  bool is_later = target_logit < row.largest;
+  T exponentials = 0;
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
+    is_later = is_later || (v < target && x[v] == row.largest);
+    exponentials += std::exp(x[v] - row.largest);
+  }
+  row.exponentials = block_sum(exponentials, shared_memory<T>());
+  const T later = block_max(T(is_later), shared_memory<T>());
+  const double normaliser = static_cast<double>(row.largest) + std::log(static_cast<double>(row.exponentials));
+  const double likelihood = normaliser - mixed_logit;
+  row.normaliser = static_cast<T>(normaliser);
+  sums.loss = (1 - smoothing) * likelihood +
+              smoothing * (normaliser - static_cast<double>(total) / static_cast<double>(vocabulary));
+  sums.likelihood = likelihood;
+  sums.correct = later == 0;
+  return row;
+}
+
+/// Computes the loss of row first_row + block of the batch from its logits, and replaces the logits by their gradient,
+/// where `gradient` is true.
+template <class T>
+__global__ void cross_entropy_kernel(T* logits, const T* bias, std::int64_t vocabulary, Targets targets,
+                                     std::int64_t first_row, double smoothing, double scale, bool gradient,
+                                     RowSums* sums) {
+  const std::int64_t i = first_row + blockIdx.x;
+  T* const x = logits + blockIdx.x * vocabulary;
+  RowSums of_row;
+  const RowLoss<T> row = row_loss(x, bias, vocabulary, targets, i, smoothing, of_row);
+  if (threadIdx.x == 0) sums[i] = of_row;
+  if (!gradient) return;
+  const T factor = static_cast<T>(scale / static_cast<double>(row.exponentials)),
+          offset = static_cast<T>(scale * smoothing / static_cast<double>(vocabulary));
+  const double second_share = targets.second ? static_cast<double>(targets.second_shares[i]) : 0;
+  const std::int32_t first = targets.first[i], second = targets.second ? targets.second[i] : -1;
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
+    T g = factor * std::exp(x[v] - row.largest) - offset;
+    if (v == first) g -= static_cast<T>(scale * (1 - smoothing) * (1 - second_share));
+    if (v == second) g -= static_cast<T>(scale * (1 - smoothing) * second_share);
+    x[v] = g;
+  }
+}
+
+/// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
+template <class T>
+__global__ void consistent_kernel(T* x_logits, T* y_logits, const T* bias, std::int64_t vocabulary, Targets targets,
+                                  std::int64_t first_row, double smoothing, double scale, double consistency,
+                                  bool gradient, RowSums* sums) {
+  const std::int64_t i = first_row + blockIdx.x;
+  T *const x = x_logits + blockIdx.x * vocabulary, *const y = y_logits + blockIdx.x * vocabulary;
+  RowSums of_x, of_y;
+  const T normaliser_x = row_loss(x, bias, vocabulary, targets, i, smoothing, of_x).normaliser,
+          normaliser_y = row_loss(y, bias, vocabulary, targets, i, smoothing, of_y).normaliser;
+  T pq = 0, qp = 0;  // KL(p || q) and KL(q || p)
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
+    const T log_p = x[v] - normaliser_x, log_q = y[v] - normaliser_y;
+    pq += std::exp(log_p) * (log_p - log_q);
+    qp += std::exp(log_q) * (log_q - log_p);
+  }
+  pq = block_sum(pq, shared_memory<T>());
+  qp = block_sum(qp, shared_memory<T>());
+  if (threadIdx.x == 0)
+    sums[i] = {(of_x.loss + of_y.loss) / 2 + consistency / 4 * (static_cast<double>(pq) + static_cast<double>(qp)),
+               (of_x.likelihood + of_y.likelihood) / 2, of_x.correct};
+  if (!gradient) return;
+  const T factor = static_cast<T>(scale / 2),
+          offset = static_cast<T>(scale / 2 * smoothing / static_cast<double>(vocabulary)),
+          agreement = static_cast<T>(scale * consistency / 4), at_target = static_cast<T>(scale / 2 * (1 - smoothing));
+  const std::int32_t target = targets.first[i];
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
+    const T log_p = x[v] - normaliser_x, log_q = y[v] - normaliser_y, ratio = log_p - log_q;
+    const T p = std::exp(log_p), q = std::exp(log_q), subtracted = offset + (v == target ? at_target : T(0));
+    x[v] = factor * p - subtracted + agreement * (p * (ratio + (1 - pq)) - q);
+    y[v] = factor * q - subtracted + agreement * (q * ((1 - qp) - ratio) - p);
+  }
+}
+
+/// Sums the rows in a fixed order, by one block. `loss`, where not null, receives scale times the loss.
+template <class T>
+__global__ void sum_rows_kernel(const RowSums* rows, std::int64_t count, double scale, T* loss,
+                                CrossEntropySums* sums) {
+  double loss_sum = 0, likelihood = 0, correct = 0;
+  for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+    loss_sum += rows[i].loss;
+    likelihood += rows[i].likelihood;
+    correct += rows[i].correct;
+  }
+  loss_sum = block_sum(loss_sum, shared_memory<double>());
+  likelihood = block_sum(likelihood, shared_memory<double>());
+  correct = block_sum(correct, shared_memory<double>());
+  if (threadIdx.x != 0) return;
+  if (loss) *loss = static_cast<T>(scale * loss_sum);
+  sums->loss = loss_sum;
+  sums->negative_log_likelihood = likelihood;
+  sums->tokens = count;
+  sums->correct = static_cast<std::int64_t>(correct);
+}
+
+template <class T>
+void store(CudaContext& device, const RowSums* rows, std::int64_t count, const CrossEntropyOptions& options,
+           LossResult<T> result) {
+  CrossEntropySums* const sums = static_cast<CrossEntropySums*>(device.arena.allocate(sizeof(CrossEntropySums)));
+  constexpr unsigned kThreads = 256;
+  launch(device, {1, kThreads, kThreads / 32 * sizeof(double)}, sum_rows_kernel<T>, rows, count, options.scale,
+         result.loss, sums);
+  if (result.sums) download(device, sums, {result.sums, 1});
+}
+
+/// Returns rows begin ... begin + count - 1, or an empty tensor where x is empty.
+template <class T>
+Tensor<T> rows_of(Tensor<T> x, std::int64_t begin, std::int64_t count) {
+  return x ? x.row_block(begin, count) : x;
+}
+
+/// Computes the logits of a chunk of rows, without the bias.
+template <class T>
+void project(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> logits) {
+  gemm(device, hidden.rows(), weight.dim(0), weight.columns(), T(1), GemmOperand<T>{hidden.data(), weight.columns()},
+       GemmOperand<T>{weight.data(), weight.columns(), true}, T(0), logits.data(), weight.dim(0));
+}
+
+/// Adds the gradients of a chunk of rows, which stand in place of their logits. Empty tensors are skipped.
+template <class T>
+void propagate(CudaContext& device, Tensor<T> logits, Tensor<T> hidden, Tensor<T> weight, Tensor<T> dhidden,
+               Tensor<T> dweight, Tensor<T> dbias) {
+  const std::int64_t count = hidden.rows(), vocabulary = weight.dim(0), width = weight.columns();
+  if (dhidden)
+    gemm(device, count, width, vocabulary, T(1), GemmOperand<T>{logits.data(), vocabulary},
+         GemmOperand<T>{weight.data(), width}, T(1), dhidden.data(), width);
+  if (dweight)
+    gemm(device, vocabulary, width, count, T(1), GemmOperand<T>{logits.data(), vocabulary, true},
+         GemmOperand<T>{hidden.data(), width}, T(1), dweight.data(), width);
+  if (dbias) add_column_sums(device, logits, dbias);
+}
+
+/// Subtracts from the row of logits of this block, to which it adds the bias, the logarithm of the sum of their
+/// exponentials. Where `targets` is not null, the row stays as it is, and out[block] receives the result for its
+/// target.
+template <class T>
+__global__ void log_probabilities_kernel(T* logits, const T* bias, std::int64_t vocabulary, const std::int32_t* targets,
+                                         T* out) {
+  T* const x = logits + blockIdx.x * vocabulary;
+  const auto logit = [&](std::int64_t v) { return bias ? x[v] + bias[v] : x[v]; };
+  T largest = static_cast<T>(-INFINITY), sum = 0;
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) largest = logit(v) > largest ? logit(v) : largest;
+  largest = block_max(largest, shared_memory<T>());
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) sum += std::exp(logit(v) - largest);
+  sum = block_sum(sum, shared_memory<T>());
+  const T normaliser = largest + std::log(sum);
+  if (targets) {
+    if (threadIdx.x == 0) out[blockIdx.x] = logit(targets[blockIdx.x]) - normaliser;
+    return;
+  }
+  for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) x[v] = logit(v) - normaliser;
+}
+
+}  // namespace
+
+template <class T>
+void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                           std::span<const std::int32_t> targets, const CrossEntropyOptions& options, Tensor<T> dhidden,
+                           Tensor<T> dweight, Tensor<T> dbias, LossResult<T> result) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0), most = rows_of_chunk(rows, vocabulary);
+  const bool gradient = dhidden || dweight || dbias;
+  const Targets on_device = upload_targets(device, targets, options);
+  RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
+  const Tensor<T> memory = device.arena.tensor<T>({most, vocabulary});
+  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
+    count = std::min(most, rows - begin);
+    const Tensor<T> chunk = hidden.row_block(begin, count), logits = memory.row_block(0, count);
+    project(device, chunk, weight, logits);
+    launch(device, shape_for_rows<T>(count, vocabulary), cross_entropy_kernel<T>, logits.data(), bias.data(),
+           vocabulary, on_device, begin, options.label_smoothing, options.scale, gradient, sums);
+    propagate(device, logits, chunk, weight, rows_of(dhidden, begin, count), dweight, dbias);
+  }
+  store(device, sums, rows, options, result);
+}
+
+template <class T>
+void consistent_cross_entropy_forward(CudaContext& device, const PassStates<T>& first, const PassStates<T>& second,
+                                      Tensor<T> weight, Tensor<T> bias, std::span<const std::int32_t> targets,
+                                      const CrossEntropyOptions& options, double consistency, Tensor<T> dweight,
+                                      Tensor<T> dbias, LossResult<T> result) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t rows = first.hidden.rows(), vocabulary = weight.dim(0), most = rows_of_chunk(rows, vocabulary);
+  const bool gradient = first.dhidden || second.dhidden || dweight || dbias;
+  const Targets on_device{upload(device, targets)};
+  RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
+  const Tensor<T> memory_x = device.arena.tensor<T>({most, vocabulary}),
+                  memory_y = device.arena.tensor<T>({most, vocabulary});
+  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
+    count = std::min(most, rows - begin);
+    const Tensor<T> of_first = first.hidden.row_block(begin, count), of_second = second.hidden.row_block(begin, count),
+                    x = memory_x.row_block(0, count), y = memory_y.row_block(0, count);
+    project(device, of_first, weight, x);
+    project(device, of_second, weight, y);
+    launch(device, shape_for_rows<T>(count, vocabulary), consistent_kernel<T>, x.data(), y.data(), bias.data(),
+           vocabulary, on_device, begin, options.label_smoothing, options.scale, consistency, gradient, sums);
+    propagate(device, x, of_first, weight, rows_of(first.dhidden, begin, count), dweight, dbias);
+    propagate(device, y, of_second, weight, rows_of(second.dhidden, begin, count), dweight, dbias);
+  }
+  store(device, sums, rows, options, result);
+}
+
+template <class T>
+void projection_log_probabilities(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                                  Tensor<T> out) {
+  gemm_rows<T>(device, out.rows(), out.columns(), weight.columns(), hidden.data(), weight.data(), out.data());
+  launch(device, shape_for_rows<T>(out.rows(), out.columns()), log_probabilities_kernel<T>, out.data(), bias.data(),
+         out.columns(), nullptr, nullptr);
+}
+
+template <class T>
+void token_log_probabilities(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> bias,
+                             std::span<const std::int32_t> targets, T* out) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t rows = hidden.rows(), vocabulary = weight.dim(0), most = rows_of_chunk(rows, vocabulary);
+  const std::int32_t* const on_device = upload(device, targets);
+  T* const logits = device.arena.tensor<T>({most, vocabulary}).data();
+  for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
+    count = std::min(most, rows - begin);
+    gemm_rows<T>(device, count, vocabulary, weight.columns(), hidden.row(begin), weight.data(), logits);
+    launch(device, shape_for_rows<T>(count, vocabulary), log_probabilities_kernel<T>, logits, bias.data(), vocabulary,
+           on_device + begin, out + begin);
+  }
+}
+
+#define HEED_INSTANTIATE(T)                                                                                            \
+  template void cross_entropy_forward(CudaContext&, Tensor<T>, Tensor<T>, Tensor<T>, std::span<const std::int32_t>,    \
+                                      const CrossEntropyOptions&, Tensor<T>, Tensor<T>, Tensor<T>, LossResult<T>);     \
+  template void consistent_cross_entropy_forward(CudaContext&, const PassStates<T>&, const PassStates<T>&, Tensor<T>,  \
+                                                 Tensor<T>, std::span<const std::int32_t>, const CrossEntropyOptions&, \
+                                                 double, Tensor<T>, Tensor<T>, LossResult<T>);                         \
+  template void projection_log_probabilities(CudaContext&, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>);                \
+  template void token_log_probabilities(CudaContext&, Tensor<T>, Tensor<T>, Tensor<T>, std::span<const std::int32_t>,  \
+                                        T*);
+HEED_INSTANTIATE(float)
+HEED_INSTANTIATE(double)
+#undef HEED_INSTANTIATE
+
+}  // namespace heed

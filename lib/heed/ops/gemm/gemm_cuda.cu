@@ -1,0 +1,262 @@
+#include "heed/ops/gemm/gemm.h"
+
+#include <map>
+#include <tuple>
+
+#include "heed/tensor/cuda_language.h"
+
+#ifdef __CUDACC__
+#include <cublasLt.h>
+#endif
+
+namespace heed {
+namespace {
+
+/// How the rows of a product C = A B may depend on each other.
+enum class Rows {
+  together,    ///< the fastest product for this number of rows
+  independent  ///< a row of C has the same bits whatever the number of rows is
+};
+
+__global__ void round_kernel(const float* x, std::int64_t stride, Bfloat16* to, std::int64_t rows,
+                             std::int64_t columns) {
+  for_each_element(rows * columns, [&](std::int64_t i) { to[i] = to_bfloat16(x[i / columns * stride + i % columns]); });
+}
+
+/// Computes c = beta c for a matrix whose rows begin `stride` elements apart; with beta 0, c is not read.
+template <class T>
+__global__ void scale_rows_kernel(T* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, T beta) {
+  for_each_element(rows * columns, [&](std::int64_t i) {
+    T& element = c[i / columns * stride + i % columns];
+    element = beta != 0 ? beta * element : T(0);
+  });
+}
+
+/// Returns a copy of an operand that is rounded to bfloat16, in memory of the device's arena. `rows` and `columns` are
+/// those of the matrix of the product.
+GemmOperand<Bfloat16> rounded(CudaContext& device, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
+  if (x.transposed) std::swap(rows, columns);
+  Bfloat16* const to = device.arena.tensor<Bfloat16>({rows, columns}).data();
+  launch(device, shape_for_elements(rows * columns), round_kernel, x.data, x.stride, to, rows, columns);
+  return {to, columns, x.transposed};
+}
+GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_t, std::int64_t) {
+  return x;
+}
+
+}  // namespace
+
+#ifdef __CUDACC__
+
+struct CudaProducts {
+  /// The numbers that choose an algorithm: the types, the sizes m, n and k, the strides of A, B and C, and two bits for
+  /// transposed operands.
+  using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int>;
+
+  cublasLtHandle_t library = nullptr;
+  std::map<Key, cublasLtMatmulAlgo_t> algorithms;
+
+  CudaProducts() = default;
+  CudaProducts(const CudaProducts&) = delete;
+  CudaProducts& operator=(const CudaProducts&) = delete;
+  ~CudaProducts() { cublasLtDestroy(library); }
+};
+
+namespace {
+
+/// The memory that an algorithm may use for partial sums.
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+/// The number of rows for which an algorithm is chosen where rows do not depend on each other.
+constexpr std::int64_t kIndependentRows = 64;
+
+void check(cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw Error(std::string("the GPU refuses a matrix product: ") + cublasLtGetStatusString(status));
+}
+
+/// A descriptor of cuBLASLt, which Destroy frees.
+template <class Handle, cublasStatus_t (*Destroy)(Handle)>
+struct Descriptor {
+  Handle handle = nullptr;
+
+  Descriptor() = default;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { Destroy(handle); }
+};
+using Product = Descriptor<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Layout = Descriptor<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+template <class T>
+constexpr cudaDataType kType = std::is_same_v<T, double>  ? CUDA_R_64F
+                               : std::is_same_v<T, float> ? CUDA_R_32F
+                                                          : CUDA_R_16BF;
+
+/// Describes a matrix that is stored row by row to cuBLASLt, which stores matrices column by column: as its transpose.
+/// `rows` and `columns` are those of the stored matrix.
+template <class T>
+void describe(Layout& layout, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+  check(cublasLtMatrixLayoutCreate(&layout.handle, kType<T>, static_cast<std::uint64_t>(columns),
+                                   static_cast<std::uint64_t>(rows), stride));
+}
+
+/// The stored matrices of a product C = A B, as cuBLASLt sees them.
+struct Matrices {
+  Layout a, b, c;
+};
+
+template <class Operand, class T>
+void describe(Matrices& matrices, std::int64_t m, std::int64_t n, std::int64_t k, const GemmOperand<Operand>& a,
+              const GemmOperand<Operand>& b, std::int64_t c_stride) {
+  describe<Operand>(matrices.a, a.transposed ? k : m, a.transposed ? m : k, a.stride);
+  describe<Operand>(matrices.b, b.transposed ? n : k, b.transposed ? k : n, b.stride);
+  describe<T>(matrices.c, m, n, c_stride);
+}
+
+/// Returns the algorithm that cuBLASLt suggests for a product. Sums may be computed in parts, which a second step adds
+/// up in a fixed order, but where rows are independent, a sum has no parts.
+cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product& product, const Matrices& matrices,
+                                         Rows rows) {
+  const std::uint32_t reductions = rows == Rows::independent
+                                       ? CUBLASLT_REDUCTION_SCHEME_NONE
+                                       : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  Preference preference;
+  check(cublasLtMatmulPreferenceCreate(&preference.handle));
+  check(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspace,
+                                             sizeof(kWorkspace)));
+  check(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+                                             sizeof(reductions)));
+  cublasLtMatmulHeuristicResult_t result{};
+  int results = 0;
+  check(cublasLtMatmulAlgoGetHeuristic(library, product.handle, matrices.b.handle, matrices.a.handle, matrices.c.handle,
+                                       matrices.c.handle, preference.handle, 1, &result, &results));
+  check(results > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED);
+  return result.algo;
+}
+
+/// Computes C = alpha A B + beta C as C^T = B^T A^T, because cuBLASLt sees the transpose of each stored matrix.
+template <class Operand, class T>
+void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
+              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride) {
+  CudaProducts& products = *device.products;
+  Product product;
+  check(cublasLtMatmulDescCreate(&product.handle, sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, kType<T>));
+  const cublasOperation_t of_b = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                          of_a = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSA, &of_b, sizeof(of_b)));
+  check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSB, &of_a, sizeof(of_a)));
+
+  const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows : m;
+  const CudaProducts::Key key{static_cast<int>(kType<Operand>),
+                              chosen_for,
+                              n,
+                              k,
+                              a.stride,
+                              b.stride,
+                              c_stride,
+                              int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent}};
+  auto found = products.algorithms.find(key);
+  if (found == products.algorithms.end()) {
+    Matrices example;
+    describe<Operand, T>(example, chosen_for, n, k, a, b, c_stride);
+    found = products.algorithms.emplace(key, suggested_algorithm(products.library, product, example, rows)).first;
+  }
+  Matrices matrices;
+  describe<Operand, T>(matrices, m, n, k, a, b, c_stride);
+  const ArenaScope scope(device.arena);
+  void* const workspace = device.arena.allocate(kWorkspace);
+  check(cublasLtMatmul(products.library, product.handle, &alpha, b.data, matrices.b.handle, a.data, matrices.a.handle,
+                       &beta, c, matrices.c.handle, c, matrices.c.handle, &found->second, workspace, kWorkspace,
+                       device.stream));
+}
+
+}  // namespace
+
+std::shared_ptr<CudaProducts> make_cuda_products() {
+  auto products = std::make_shared<CudaProducts>();
+  check(cublasLtCreate(&products->library));
+  return products;
+}
+
+#else
+
+struct CudaProducts {};
+
+namespace {
+
+float full(Bfloat16 x) {
+  return from_bfloat16(x);
+}
+template <class T>
+T full(T x) {
+  return x;
+}
+
+/// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C element by element.
+template <class Operand, class T>
+void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, GemmOperand<Operand> a,
+              GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride) {
+  const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
+    return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
+  };
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      T sum = 0;
+      for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
+      T& target = c[i * c_stride + j];
+      target = beta != 0 ? alpha * sum + beta * target : alpha * sum;
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<CudaProducts> make_cuda_products() {
+  return std::make_shared<CudaProducts>();
+}
+
+#endif
+
+template <class A, class B, class T>
+void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, std::type_identity_t<T> alpha,
+          GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride) {
+  if (m == 0 || n == 0) return;
+  if (k == 0) return launch(device, shape_for_elements(m * n), scale_rows_kernel<T>, c, c_stride, m, n, beta);
+  if constexpr (std::is_same_v<T, float>) {
+    if (!std::is_same_v<A, B> || takes_bfloat16(device) || std::is_same_v<A, Bfloat16>) {
+      const ArenaScope scope(device.arena);
+      const GemmOperand<Bfloat16> left = rounded(device, a, m, k), right = rounded(device, b, k, n);
+      return multiply(device, Rows::together, m, n, k, alpha, left, right, beta, c, c_stride);
+    }
+  }
+  if constexpr (std::is_same_v<A, T> && std::is_same_v<B, T>)
+    multiply(device, Rows::together, m, n, k, alpha, a, b, beta, c, c_stride);
+}
+
+template <class T>
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c) {
+  if (m == 0 || n == 0) return;
+  const GemmOperand<T> left{a, k}, right{b, k, true};
+  if constexpr (std::is_same_v<T, float>) {
+    if (takes_bfloat16(device)) {
+      const ArenaScope scope(device.arena);
+      return multiply(device, Rows::independent, m, n, k, 1.0F, rounded(device, left, m, k),
+                      rounded(device, right, k, n), 0.0F, c, n);
+    }
+  }
+  multiply(device, Rows::independent, m, n, k, T(1), left, right, T(0), c, n);
+}
+
+#define HEED_INSTANTIATE(A, B, T)                                                                                      \
+  template void gemm(CudaContext&, std::int64_t, std::int64_t, std::int64_t, T, GemmOperand<A>, GemmOperand<B>, T, T*, \
+                     std::int64_t);
+HEED_INSTANTIATE(float, float, float)
+HEED_INSTANTIATE(Bfloat16, float, float)
+HEED_INSTANTIATE(float, Bfloat16, float)
+HEED_INSTANTIATE(Bfloat16, Bfloat16, float)
+HEED_INSTANTIATE(double, double, double)
+#undef HEED_INSTANTIATE
+template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*);
+template void gemm_rows(CudaContext&, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*);
+
+}  // namespace heed

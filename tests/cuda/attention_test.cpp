@@ -1,0 +1,119 @@
+#include "heed/ops/attention.h"
+
+#include "kernel_check.h"
+
+namespace heed {
+namespace {
+
+/// What an attention of a test has.
+struct Case {
+  std::vector<std::int32_t> queries, keys;  ///< offsets
+  std::int64_t heads = 2, head_width = 8;
+  bool causal = false, dropout = false, weights = false;
+  /// 0: no positions; 1: a bias of distances; 2: relative vectors; 3: a bias of windows
+  int positions = 0;
+};
+
+/// Compares forward and backward pass of an attention on a GPU with those on a CPU.
+template <class T>
+void check_attention(const Case& test) {
+  const std::int64_t width = test.heads * test.head_width, stride = 3 * width, nq = test.queries.back(),
+                     nk = test.keys.back(), distance = 3;
+  const PackedOffsets queries{test.queries}, keys{test.keys};
+  const std::int64_t size = attention_weights_size(queries, keys, static_cast<int>(test.heads)) + kAttentionSlack;
+  // Query, key and value lie side by side in a matrix, as a projection computes them.
+  TestTensor<T> query = normal<T>({nq, stride}, 1), key = normal<T>({nk, stride}, 2),
+                arrived = normal<T>({nq, width}, 3), weights_gradient = normal<T>({size}, 4);
+  std::vector<std::uint8_t> kept(static_cast<std::size_t>(size));
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = i * 7 % 5 != 0;
+
+  const std::int64_t longest = keys.longest();
+  const std::vector<WindowMatrix> matrices{{0, 16}, {160, 16}};
+  std::vector<std::int32_t> shape_of;
+  for (int b = 0; b < queries.sequences(); ++b) shape_of.push_back(b % 2);
+  const std::int64_t bias_columns =
+      test.positions == 3 ? 160 + 16 * longest + kPositionBiasSlack : position_bias_columns(longest, test.causal);
+  TestTensor<T> bias = normal<T>({test.heads, bias_columns}, 5),
+                relative_keys = normal<T>({2 * distance + 1, test.head_width}, 6),
+                relative_values = normal<T>({2 * distance + 1, test.head_width}, 7);
+  for (const bool adds : {true, false}) {
+    CAPTURE(adds);
+    check_kernels<T>(
+        {normal<T>({nq, width}, 8), normal<T>({size}, 9), normal<T>({nq, stride}, 10), normal<T>({nk, stride}, 11),
+         normal<T>({test.heads, bias_columns}, 12), normal<T>({2 * distance + 1, test.head_width}, 13),
+         normal<T>({2 * distance + 1, test.head_width}, 14)},
+        [&](auto& device, std::span<const Tensor<T>> to) {
+          const ArenaScope scope(device.arena);
+          AttentionArrays<T> a{};
+          a.query = query.values.data();
+          a.key = key.values.data() + width;
+          a.value = key.values.data() + 2 * width;
+          a.query_stride = a.key_stride = a.value_stride = stride;
+          a.width = width;
+          a.heads = static_cast<int>(test.heads);
+          a.causal = test.causal;
+          a.queries = queries;
+          a.keys = keys;
+          if (test.dropout) a.mask = {kept.data(), T(1.25)};
+          if (test.weights) a.weights = to[1].data();
+          if (test.positions == 1 || test.positions == 3) {
+            a.positions.bias = bias.values.data();
+            a.positions.bias_stride = bias_columns;
+            a.positions.longest = longest;
+          }
+          if (test.positions == 3) {
+            a.positions.matrices = matrices.data();
+            a.positions.shape_of = shape_of.data();
+          }
+          if (test.positions == 2) {
+            a.positions.relative_keys = relative_keys.values.data();
+            a.positions.relative_values = relative_values.values.data();
+            a.positions.distance = distance;
+          }
+          T* const softmaxes = attention_kept(device, a, true);
+          attention_forward(device, a, softmaxes, to[0].data());
+          a.query_gradient = to[2].data();
+          a.key_gradient = to[3].data() + width;
+          a.value_gradient = to[3].data() + 2 * width;
+          a.query_gradient_empty = a.key_gradient_empty = a.value_gradient_empty = !adds;
+          if (test.weights) a.weights_gradient = weights_gradient.values.data();
+          if (a.positions.bias) a.positions.bias_gradient = to[4].data();
+          if (a.positions.relative_keys) a.positions.relative_keys_gradient = to[5].data();
+          if (a.positions.relative_keys) a.positions.relative_values_gradient = to[6].data();
+          attention_backward(device, a, static_cast<const T*>(softmaxes), static_cast<const T*>(arrived.values.data()));
+        });
+  }
+}
+
+TEST_CASE_TEMPLATE("attention on a GPU: lengths around the sizes of tiles", T, float, double) {
+  check_attention<T>({.queries = {0, 1, 1, 17, 50}, .keys = {0, 33, 34, 34, 67}});
+  check_attention<T>({.queries = {0, 16, 48}, .keys = {0, 32, 96}, .heads = 1, .head_width = 33});
+}
+
+TEST_CASE_TEMPLATE("attention on a GPU: causal, with dropout and with weights that other ops read", T, float, double) {
+  const std::vector<std::int32_t> offsets{0, 1, 34, 74};
+  check_attention<T>({.queries = offsets, .keys = offsets, .causal = true});
+  check_attention<T>({.queries = offsets, .keys = offsets, .causal = true, .dropout = true, .weights = true});
+  check_attention<T>({.queries = offsets, .keys = {0, 5, 10, 50}, .dropout = true});
+  check_attention<T>({.queries = offsets, .keys = {0, 5, 10, 50}, .heads = 3, .head_width = 5, .weights = true});
+}
+
+TEST_CASE_TEMPLATE("attention on a GPU: terms of positions", T, float, double) {
+  const std::vector<std::int32_t> offsets{0, 1, 3, 38, 40},
+      many{0, 9, 18, 27, 36, 45, 54, 63, 72, 81, 90, 99, 108, 117, 126, 135, 144, 153, 162};
+  for (const bool causal : {false, true})
+    for (const bool dropout : {false, true}) {
+      CAPTURE(causal);
+      CAPTURE(dropout);
+      for (const int positions : {1, 2}) {
+        CAPTURE(positions);
+        check_attention<T>(
+            {.queries = offsets, .keys = offsets, .causal = causal, .dropout = dropout, .positions = positions});
+      }
+    }
+  check_attention<T>({.queries = many, .keys = many, .dropout = true, .positions = 3});
+  check_attention<T>({.queries = many, .keys = many, .weights = true, .positions = 1});
+}
+
+}  // namespace
+}  // namespace heed

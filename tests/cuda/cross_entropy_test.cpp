@@ -1,0 +1,106 @@
+#include "heed/ops/cross_entropy.h"
+
+#include "kernel_check.h"
+
+namespace heed {
+namespace {
+
+/// Writes sums to a tensor of four numbers.
+template <class T>
+void write(const CrossEntropySums& sums, Tensor<T> to) {
+  to[0] = static_cast<T>(sums.loss);
+  to[1] = static_cast<T>(sums.negative_log_likelihood);
+  to[2] = static_cast<T>(sums.tokens);
+  to[3] = static_cast<T>(sums.correct);
+}
+
+TEST_CASE_TEMPLATE("cross-entropy on a GPU: loss, sums and gradients", T, float, double) {
+  for (const std::int64_t vocabulary : {3, 33, 300}) {
+    CAPTURE(vocabulary);
+    constexpr std::int64_t kRows = 21, kWidth = 7;
+    TestTensor<T> hidden = normal<T>({kRows, kWidth}, 1), weight = normal<T>({vocabulary, kWidth}, 2),
+                  bias = normal<T>({vocabulary}, 3), again = normal<T>({kRows, kWidth}, 4);
+    std::vector<std::int32_t> targets, second;
+    std::vector<float> shares;
+    for (std::int32_t i = 0; i < kRows; ++i) {
+      targets.push_back(i * 5 % static_cast<std::int32_t>(vocabulary));
+      second.push_back(i % 3 == 0 ? targets.back() : i * 7 % static_cast<std::int32_t>(vocabulary));
+      shares.push_back(i % 4 == 0 ? 0 : 0.25F);
+    }
+    const std::vector<TestTensor<T>> before{normal<T>({kRows, kWidth}, 5),
+                                            normal<T>({vocabulary, kWidth}, 6),
+                                            normal<T>({vocabulary}, 7),
+                                            normal<T>({1}, 8),
+                                            normal<T>({4}, 9),
+                                            normal<T>({kRows, kWidth}, 10)};
+    for (const bool mixed : {false, true})
+      for (const bool has_bias : {false, true}) {
+        CAPTURE(mixed);
+        CAPTURE(has_bias);
+        CrossEntropyOptions options{.label_smoothing = 0.1, .scale = 0.3};
+        if (mixed) options.second_targets = second;
+        if (mixed) options.second_shares = shares;
+        const Tensor<T> b = has_bias ? bias.view() : Tensor<T>();
+        check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
+          CrossEntropySums sums;
+          cross_entropy_forward<T>(device, hidden.view(), weight.view(), b, targets, options, to[0], to[1],
+                                   has_bias ? to[2] : Tensor<T>(), {to[3].data(), &sums});
+          write(sums, to[4]);
+        });
+        if (mixed) continue;
+        check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
+          CrossEntropySums sums;
+          consistent_cross_entropy_forward<T>(device, {hidden.view(), to[0]}, {again.view(), to[5]}, weight.view(), b,
+                                              targets, options, 2, to[1], has_bias ? to[2] : Tensor<T>(),
+                                              {to[3].data(), &sums});
+          write(sums, to[4]);
+        });
+      }
+    // Without gradients, and without anybody who wants the sums.
+    check_kernels<T>({normal<T>({1}, 8)}, [&](auto& device, std::span<const Tensor<T>> to) {
+      cross_entropy_forward<T>(device, hidden.view(), weight.view(), bias.view(), targets, {}, {}, {}, {},
+                               {to[0].data(), nullptr});
+    });
+    check_kernels<T>({normal<T>({kRows, vocabulary}, 8), normal<T>({kRows}, 9)},
+                     [&](auto& device, std::span<const Tensor<T>> to) {
+                       projection_log_probabilities(device, hidden.view(), weight.view(), bias.view(), to[0]);
+                       token_log_probabilities<T>(device, hidden.view(), weight.view(), {}, targets, to[1].data());
+                     });
+  }
+}
+
+TEST_CASE("cross-entropy on a GPU: of several likeliest words the one with the lowest id is the prediction") {
+  // The logits of each row are 1, 2, 2, ..., 2, 1.
+  constexpr std::int64_t kVocabulary = 100;
+  TestTensor<float> hidden{{4, 1}, std::vector<float>(4, 1)}, weight{{kVocabulary, 1}, std::vector<float>(100, 2)};
+  weight.values[0] = weight.values[99] = 1;
+  const std::vector<std::int32_t> targets{0, 1, 2, 98};
+  check_kernels<float>({normal<float>({4}, 1)}, [&](auto& device, std::span<const Tensor<float>> to) {
+    CrossEntropySums sums;
+    cross_entropy_forward<float>(device, hidden.view(), weight.view(), {}, targets, {}, {}, {}, {}, {nullptr, &sums});
+    CHECK(sums.correct == 1);
+    write(sums, to[0]);
+  });
+}
+
+TEST_CASE("cross-entropy on a GPU: more rows than a chunk of logits holds") {
+  constexpr std::int64_t kVocabulary = (std::int64_t{1} << 26) / 2 + 1;  // one row at a time
+  TestTensor<float> hidden = normal<float>({2, 1}, 1), weight{{kVocabulary, 1}, std::vector<float>(kVocabulary, 1)};
+  const std::vector<std::int32_t> targets{5, 7};
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  CrossEntropySums sums;
+  TestTensor<float> dhidden = normal<float>({2, 1}, 2), dweight = weight, out = normal<float>({2}, 3);
+  cross_entropy_forward<float>(device, hidden.view(), weight.view(), {}, targets, {}, dhidden.view(), dweight.view(),
+                               {}, {nullptr, &sums});
+  CHECK(sums.tokens == 2);
+  CHECK(sums.loss == doctest::Approx(2 * std::log(static_cast<double>(kVocabulary))).epsilon(1e-5));
+  CHECK(dweight.values[5] == doctest::Approx(1 - hidden.values[0]));
+  CHECK(dweight.values[7] == doctest::Approx(1 - hidden.values[1]));
+  token_log_probabilities<float>(device, hidden.view(), weight.view(), {}, targets, out.values.data());
+  for (const float probability : out.values)
+    CHECK(probability == doctest::Approx(-std::log(static_cast<double>(kVocabulary))).epsilon(1e-5));
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,101 @@
+#include "heed/ops/linear.h"
+
+#include "heed/ops/matmul.h"
+#include "kernel_check.h"
+
+namespace heed {
+namespace {
+
+constexpr Activation kActivations[] = {Activation::none, Activation::relu, Activation::gelu, Activation::swish,
+                                       Activation::tanh};
+
+/// Returns the matrix of a test in bfloat16.
+TestTensor<Bfloat16> rounded(const TestTensor<float>& x) {
+  TestTensor<Bfloat16> out{x.shape, {}};
+  for (const float value : x.values) out.values.push_back(to_bfloat16(value));
+  return out;
+}
+
+TEST_CASE_TEMPLATE("linear layer on a GPU: all activation functions, forward and backward", T, float, double) {
+  for (const Activation activation : kActivations)
+    for (const bool has_bias : {true, false}) {
+      CAPTURE(static_cast<int>(activation));
+      CAPTURE(has_bias);
+      constexpr std::int64_t kRows = 37, kIn = 19, kOut = 33;
+      TestTensor<T> x = normal<T>({kRows, kIn}, 1), weight = normal<T>({kOut, kIn}, 2), bias = normal<T>({kOut}, 3),
+                    kept = normal<T>({kRows, kOut}, 4);
+      const Tensor<T> b = has_bias ? bias.view() : Tensor<T>();
+      const std::vector<TestTensor<T>> before{normal<T>({kRows, kOut}, 5), normal<T>({kRows, kOut}, 6),
+                                              normal<T>({kRows, kOut}, 7), normal<T>({kRows, kIn}, 8),
+                                              normal<T>({kOut, kIn}, 9),   normal<T>({kOut}, 10),
+                                              normal<T>({kRows, kOut}, 11)};
+      for (const bool adds : {false, true}) {
+        CAPTURE(adds);
+        check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
+          linear_forward(device, {x.view()}, weight.view(), b, activation, to[0], {to[1]});
+          linear_backward(device, {x.view()}, weight.view(), activation, {kept.view()}, to[2], to[3], adds, to[4],
+                          has_bias ? to[5] : Tensor<T>());
+          linear_inference<T>(device, nullptr, x.view(), weight.view(), b, activation, to[6]);
+        });
+      }
+    }
+}
+
+TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
+  // Every product has sums of few numbers with few bits, so that both devices round the same sums to bfloat16.
+  constexpr std::int64_t kRows = 20, kIn = 5, kOut = 9;
+  TestTensor<float> weight = normal<float>({kOut, kIn}, 2), bias = normal<float>({kOut}, 3);
+  TestTensor<float> positive = normal<float>({kRows, kOut}, 4);
+  for (float& value : positive.values) value = std::max(value, 0.0F);
+  TestTensor<Bfloat16> x = rounded(normal<float>({kRows, kIn}, 1)), y = rounded(positive);
+  for (TestTensor<float>* each : {&weight, &bias})
+    for (float& value : each->values) value = std::round(4 * value) / 4;
+  for (const Activation activation : {Activation::none, Activation::relu}) {
+    CAPTURE(static_cast<int>(activation));
+    check_kernels<float>(
+        {normal<float>({kRows, kOut}, 5), normal<float>({kRows, kOut}, 6), normal<float>({kRows, kIn}, 7),
+         normal<float>({kOut, kIn}, 8), normal<float>({kOut}, 9)},
+        [&](auto& device, std::span<const Tensor<float>> to) {
+          device.precision = Precision::bfloat16;
+          if (!takes_bfloat16(device)) return;
+          const ArenaScope scope(device.arena);
+          const Tensor<Bfloat16> result = device.arena.template tensor<Bfloat16>({kRows, kOut});
+          linear_forward(device, {{}, x.view()}, weight.view(), bias.view(), activation, {}, {{}, result});
+          for (std::int64_t i = 0; i < result.size(); ++i) to[0][i] = from_bfloat16(result[i]);
+          for (std::int64_t i = 0; i < result.size(); ++i) to[1][i] = std::round(to[1][i]);
+          linear_backward(device, {{}, x.view()}, weight.view(), activation, {{}, y.view()}, to[1], to[2], false, to[3],
+                          to[4]);
+        });
+  }
+}
+
+TEST_CASE_TEMPLATE("products of matrices on a GPU: pairs of a batch, and transposes", T, float, double) {
+  for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {33, 31}, {64, 5}, {7, 100}}) {
+    CAPTURE(m);
+    CAPTURE(n);
+    constexpr std::int64_t kBatch = 3, kDepth = 6;
+    TestTensor<T> a = normal<T>({kBatch, m, kDepth}, 1), b = normal<T>({kBatch, kDepth, n}, 2),
+                  x = normal<T>({kBatch, m, n}, 3);
+    check_kernels<T>({normal<T>({kBatch, m, n}, 4), normal<T>({kBatch, m, kDepth}, 5),
+                      normal<T>({kBatch, kDepth, n}, 6), normal<T>({kBatch, n, m}, 7), normal<T>({kBatch, n, m}, 8)},
+                     [&](auto& device, std::span<const Tensor<T>> to) {
+                       matmul_forward(device, a.view(), b.view(), to[0]);
+                       matmul_backward(device, a.view(), b.view(), x.view(), to[1], to[2]);
+                       transpose_into(device, x.view(), T(0), to[3]);
+                       transpose_into(device, x.view(), T(1), to[4]);
+                     });
+  }
+}
+
+TEST_CASE("products of matrices on a GPU: a product without a sum is beta C") {
+  for (const float beta : {0.0F, 1.0F}) {
+    const TestTensor<float> c{{2, 3}, beta == 0 ? std::vector<float>(6, NAN) : std::vector<float>(6, 2)};
+    check_kernels<float>({c}, [&](auto& device, std::span<const Tensor<float>> to) {
+      const GemmOperand<float> none{nullptr, 1};
+      gemm(device, 2, 3, 0, 1.0F, none, none, beta, to[0].data(), 3);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace heed
