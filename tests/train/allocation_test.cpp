@@ -99,7 +99,7 @@ TEST_CASE("the steady state of an update takes nothing from the heap") {
   GradientWorkers workers(model.layout(), loss_of(model), Precision::float32, pool);
   NamedParameterValues memory;
   const Optimizer optimizer({.clip_norm = 1}, model.layout(), memory);
-  UpdateStep step(workers, optimizer, parameters, &smoothed, 1e-4, pool);
+  CpuUpdateStep step(workers, {optimizer, memory, parameters, &smoothed, 1e-4}, pool);
   EpochBatches batches(corpus, {.target_tokens = 500}, 1);
   batches.prepare(0);
   std::vector<Shard> shards;

@@ -171,7 +171,7 @@ TEST_CASE("an update moves running averages by a tenth; the gradient's norm and 
     NamedParameterValues memory;
     const Optimizer optimizer(settings, layout, memory);
     GradientWorkers workers(layout, loss_of(model), Precision::float32, pool);
-    UpdateStep step(workers, optimizer, parameters, nullptr, 0, pool);
+    CpuUpdateStep step(workers, {optimizer, memory, parameters}, pool);
     const UpdateStep::Result result = step.run(corpus, shards, {}, key, 1, 0.01);
     CHECK(result.applied);
     CHECK(result.gradient_norm == doctest::Approx(norm).epsilon(1e-5));

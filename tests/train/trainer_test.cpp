@@ -247,8 +247,8 @@ TEST_CASE("an update without tokens is refused") {
   SmallRun run(folder / "m.h5");
   run.prepare();
   Optimizer optimizer(run.optimizer.resolve(), run.state->checkpoint.model->layout(), run.state->arrays);
-  UpdateStep step(*run.workers, optimizer, run.state->checkpoint.parameters, nullptr, 0, run.pool);
-  CHECK_THROWS_WITH_AS(step.run(run.corpus, {}, {.label_smoothing = 0.1}, {}, 1, 0.01),
+  const auto step = run.workers->make_update_step({optimizer, run.state->arrays, run.state->checkpoint.parameters});
+  CHECK_THROWS_WITH_AS(step->run(run.corpus, {}, {.label_smoothing = 0.1}, {}, 1, 0.01),
                        "internal: an update without target tokens", Error);
 }
 

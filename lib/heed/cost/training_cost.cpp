@@ -365,7 +365,7 @@ TrainingCost measured_cost(const TrainingWork& work) {
   NamedParameterValues memory;
   const Optimizer updater(optimizer, model.layout(), memory);
   GradientWorkers workers(model.layout(), loss_of(model), precision, pool);
-  UpdateStep step(workers, updater, copy, nullptr, 0, pool);
+  CpuUpdateStep step(workers, {updater, memory, copy}, pool);
   EpochBatches batches(examples, options.limits(), static_cast<std::uint64_t>(options.seed));
   batches.prepare(0);
   TrainingCost cost;

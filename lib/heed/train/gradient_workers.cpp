@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heed/ops/optimizer_kernels.h"
+#include "heed/train/update_step.h"
 
 namespace heed {
 
@@ -42,10 +43,8 @@ GradientWorkers::GradientWorkers(const ParameterLayout& layout, BatchLoss loss, 
 
 GradientWorkers::~GradientWorkers() = default;
 
-BatchLoss loss_of(const Model<float>& model) {
-  return [&model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
-    return model.loss(graph, batch, options, sums);
-  };
+std::unique_ptr<UpdateStep> GradientWorkers::make_update_step(const UpdateArrays& arrays) {
+  return std::make_unique<CpuUpdateStep>(*this, arrays, pool_);
 }
 
 /// Completes sums_, of which rank r has the elements parts[r], and adds them up.

@@ -6,21 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "heed/autograd/graph.h"
 #include "heed/base/threads.h"
-#include "heed/data/batches.h"
-#include "heed/model/model.h"
 #include "heed/train/gradient_sum.h"
+#include "heed/train/training_workers.h"
 
 namespace heed {
-
-/// A function that computes the loss of a batch, multiplied by LossOptions::scale, on an autograd graph. The
-/// function adds the sums over the batch (loss, number of tokens, ...) to the LossSums. GradientWorkers calls
-/// the function from many threads at once.
-using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, const LossOptions&, LossSums*)>;
-
-/// Returns the loss of a model, which must outlive the function.
-BatchLoss loss_of(const Model<float>& model);
 
 /// Returns the part of `slice`, a range of the flat array of parameters, before the running averages.
 Slice trained_part(const ParameterLayout& layout, const Slice& slice);
@@ -32,20 +22,20 @@ Slice trained_part(const ParameterLayout& layout, const Slice& slice);
 /// does not depend on the number of threads and ranks. All functions but clear() and memory() are collective: every
 /// rank must call them, with the same arguments. After the first updates, when the memory of each thread has reached
 /// its full size, nothing is allocated from the heap.
-class GradientWorkers {
+class GradientWorkers : public TrainingWorkers {
  public:
   GradientWorkers(const ParameterLayout& layout, BatchLoss loss, Precision precision, ThreadPool& pool,
                   Communicator& ranks = no_other_ranks());
-  ~GradientWorkers();
+  ~GradientWorkers() override;
 
+  std::unique_ptr<UpdateStep> make_update_step(const UpdateArrays& arrays) override;
   /// Runs the forward and the backward pass of all shards. Returns the sums (loss, number of tokens, ...) over all
   /// shards. The dropout masks of a sequence depend on `key` and on the sequence's number within the update, not on the
   /// shard.
   LossSums compute(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards,
                    const LossOptions& options, const DropoutKey& key);
-  /// Returns the sums (loss, number of tokens, ...) over all shards. Computes no gradients; applies neither dropout nor
-  /// label smoothing.
-  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples, std::span<const Shard> shards);
+  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
+                    std::span<const Shard> shards) override;
 
   /// Adds the gradients of all leaves up into gradient(), each rank its slice and all the sums for running averages.
   /// Returns the Euclidean norm of gradient() without the
@@ -57,7 +47,7 @@ class GradientWorkers {
   /// clear slices that cover slice() and the sums for running averages.
   void clear(const Slice& slice) { sum_.clear(slice); }
 
-  Communicator& ranks() { return ranks_; }
+  Communicator& ranks() override { return ranks_; }
   /// Returns the slice of the flat arrays whose gradient this rank adds up, and whose parameters it updates.
   const Slice& slice() const { return slice_; }
   /// Completes an array of which each rank has computed its slice.
@@ -65,8 +55,7 @@ class GradientWorkers {
   /// Completes an array of which each rank has computed its slice on rank 0 alone.
   void gather_to_first(ParameterValues<float>& values);
 
-  /// Returns how many bytes the gradient arrays and the arenas of all threads occupy.
-  std::int64_t memory() const;
+  std::int64_t memory() const override;
 
  private:
   struct Worker;

@@ -49,8 +49,9 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
       batch_options_(batch_options),
       options_(options),
       optimizer_(optimizer, parts.run.checkpoint.model->layout(), parts.run.arrays),
-      step_(parts.workers, optimizer_, trained(), smoothing() ? &parts.run.checkpoint.parameters : nullptr,
-            batch_options.exponential_smoothing, parts.pool),
+      step_(parts.workers.make_update_step({optimizer_, parts.run.arrays, trained(),
+                                            smoothing() ? &parts.run.checkpoint.parameters : nullptr,
+                                            batch_options.exponential_smoothing})),
       after_("--after", options.after),
       save_freq_(save_frequency(options)),
       valid_freq_("--valid-freq", options.valid_freq),
@@ -82,7 +83,7 @@ Trainer::Trainer(const Parts& parts, const BatchOptions& batch_options, const Ru
     if (!other) throw Error(Position{file}, "holds no state of a training that could be drawn (--plot-with)");
     compared_.emplace_back(name_in_plot(file), std::move(*other));
   }
-  keep_own_slices();
+  step_->take_over();
   find_place_in_epoch();
   first_progress_ = shown_progress_ = progress();
 }
@@ -127,11 +128,6 @@ void Trainer::tell_time() {
   ranks_.broadcast(std::as_writable_bytes(std::span(&seconds_, 1)));
 }
 
-/// Completes the moving average of the parameters, of which each rank computes its slice.
-void Trainer::gather_smoothed() {
-  if (smoothing()) parts_.workers.gather(parts_.run.checkpoint.parameters);
-}
-
 double Trainer::learning_rate() {
   return optimizer_.settings().schedule.rate(state().optimizer_step + 1, after_.share(progress())) *
          std::exp2(-static_cast<double>(state().rollbacks));
@@ -143,7 +139,7 @@ UpdateStep::Result Trainer::compute_update() {
   for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(*examples_, (*batches_)[i], shards_);
   const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates)};
   const auto result =
-      step_.run(*examples_, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
+      step_->run(*examples_, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
   state().batch = end;
   ++state().updates;
   return result;
@@ -242,7 +238,7 @@ void Trainer::roll_back(const std::string& why) {
     run.checkpoint.parameters.initialise(abandoned.seed);
     trained().initialise(abandoned.seed);
   }
-  keep_own_slices();
+  step_->take_over();
   keep_after_rollback(abandoned, state());
   find_place_in_epoch();
   shown_sums_ = {};
@@ -311,7 +307,7 @@ void Trainer::validate() {
   const auto start = Clock::now();
   const TrainingProgress now = progress();
   const std::vector<Metric>& metrics = parts_.validator->metrics();
-  gather_smoothed();
+  step_->gather_parameters();
   std::vector<double> scores = parts_.validator->run(parts_.run.checkpoint.parameters);
   ranks_.broadcast(std::as_writable_bytes(std::span(scores)));
   const bool finite = all_finite<float>(parts_.run.checkpoint.parameters.flat());
@@ -345,7 +341,7 @@ void Trainer::plot() {
 }
 
 bool Trainer::save(bool keep) {
-  gather_smoothed();
+  step_->gather_parameters();
   const bool finite = all_finite<float>(trained().flat()) && all_finite<float>(parts_.run.checkpoint.parameters.flat());
   if (!finite) return false;
   const auto wanted = static_cast<std::size_t>(std::max(options_.keep_last, options_.average_last));
@@ -356,7 +352,7 @@ bool Trainer::save(bool keep) {
     kept.push_back(state().updates);
   }
   state().seconds = seconds_now();
-  for (auto& [name, values] : parts_.run.arrays) parts_.workers.gather_to_first(values);
+  step_->gather_memory();
   const bool average = state().finished && options_.average_last > 0 && !kept.empty();
   if (average) {
     publish_average();
@@ -368,15 +364,8 @@ bool Trainer::save(bool keep) {
   // Old models of --keep-last are removed only after the new state has been saved. A run that is killed earlier goes on
   // from the previous state, which may need these models.
   drop_old_kept(average ? static_cast<std::size_t>(options_.keep_last) : wanted);
-  keep_own_slices();
+  step_->take_over();
   return true;
-}
-
-/// Forgets the optimiser's memory of the parameters that other ranks update.
-void Trainer::keep_own_slices() {
-  if (ranks_.size() == 1) return;
-  for (auto& [name, values] : parts_.run.arrays)
-    if (&values != &trained()) values.keep_only(parts_.workers.slice());
 }
 
 void Trainer::drop_old_kept(std::size_t keep) {

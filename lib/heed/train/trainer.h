@@ -9,7 +9,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/train/reporter.h"
 #include "heed/train/resume.h"
-#include "heed/train/update_step.h"
+#include "heed/train/training_workers.h"
 #include "heed/train/validator.h"
 
 namespace heed {
@@ -18,7 +18,7 @@ namespace heed {
 /// (--keep-best, --keep-last) and averages them. Only `run` and the options decide the result: a training that was
 /// interrupted anywhere and loaded again ends with the same parameters, bit for bit.
 ///
-/// All ranks of GradientWorkers train together. They take every decision alike: rank 0's clock tells the time, a signal
+/// All ranks of TrainingWorkers train together. They take every decision alike: rank 0's clock tells the time, a signal
 /// to one rank is a signal to all, and only rank 0 writes files and reports.
 class Trainer {
  public:
@@ -26,7 +26,7 @@ class Trainer {
     std::string path;  ///< path of the model file
     ResumableCheckpoint& run;
     ExampleWindows& windows;
-    GradientWorkers& workers;
+    TrainingWorkers& workers;
     /// Computes the validation scores; null without the option --valid-sets.
     Validator* validator = nullptr;
     ThreadPool& pool;
@@ -67,8 +67,6 @@ class Trainer {
   double seconds_now() const;
   void tell_time();
   bool is_first() const { return ranks_.rank() == 0; }
-  void gather_smoothed();
-  void keep_own_slices();
   void find_place_in_epoch();
   void forget_missing_best();
   double learning_rate();
@@ -97,7 +95,7 @@ class Trainer {
   BatchOptions batch_options_;
   RunOptions options_;
   Optimizer optimizer_;
-  UpdateStep step_;
+  std::unique_ptr<UpdateStep> step_;
   // The window that was loaded last, its batches, and its number: epoch * windows + window.
   const Examples* examples_ = nullptr;
   std::optional<EpochBatches> batches_;

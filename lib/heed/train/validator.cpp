@@ -32,7 +32,7 @@ double score_lines(const TranslationMetric& metric, const std::vector<std::strin
 }  // namespace
 
 Validator::Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
-                     GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu)
+                     TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu)
     : examples_(examples),
       references_{std::move(references)},
       metrics_(std::move(metrics)),

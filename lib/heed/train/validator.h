@@ -20,7 +20,7 @@ class Validator {
   /// `examples` must outlive the Validator. `references` are their raw target lines, in order; BLEU compares
   /// translations with them.
   Validator(const Examples& examples, std::vector<std::string> references, std::vector<Metric> metrics,
-            GradientWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
+            TrainingWorkers& workers, TranslateCorpus translate, const BleuOptions& bleu = {});
 
   /// Returns one score for each metric. Cross-entropy is in nats per target token, with `</s>` counted and without
   /// label smoothing; perplexity is the exponential of the cross-entropy; BLEU, exact match and evalb compare greedy
@@ -36,7 +36,7 @@ class Validator {
   const Examples& examples_;
   std::vector<std::vector<std::string>> references_;
   std::vector<Metric> metrics_;
-  GradientWorkers& workers_;
+  TrainingWorkers& workers_;
   TranslateCorpus translate_;
   BleuOptions bleu_;
   std::vector<std::vector<std::int32_t>> batches_;

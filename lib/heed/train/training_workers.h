@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "heed/autograd/graph.h"
+#include "heed/data/batches.h"
+#include "heed/dist/communicator.h"
+#include "heed/model/model.h"
+#include "heed/optim/optimizer.h"
+
+namespace heed {
+
+/// A function that computes the loss of a batch, multiplied by LossOptions::scale, on an autograd graph. The
+/// function adds the sums over the batch (loss, number of tokens, ...) to the LossSums. TrainingWorkers may call
+/// the function from many threads at once.
+using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, const LossOptions&, LossSums*)>;
+
+/// Returns the loss of a model, which must outlive the function.
+BatchLoss loss_of(const Model<float>& model);
+
+/// The arrays that updates change, in the memory of the host, and what belongs to them. The caller owns all of them.
+struct UpdateArrays {
+  const Optimizer& optimizer;
+  NamedParameterValues& memory;  ///< of the optimiser; may also hold `parameters`
+  ParameterValues<float>& parameters;
+  ParameterValues<float>* smoothed = nullptr;  ///< the moving average of the parameters; null where nobody wants it
+  double smoothing_rate = 0;
+};
+
+/// Computes updates: the gradient of several batches, divided by the number of their target tokens; clipping; the
+/// optimiser's update of the parameters; the running averages of batch normalisation, which move by a tenth towards the
+/// update's statistics; and the moving average of the parameters. An update whose loss or gradient is not finite
+/// changes no parameter.
+///
+/// Between updates, the arrays of the host may be incomplete: what a rank has not computed itself, and what is in the
+/// memory of a GPU, is missing until the caller asks for it.
+class UpdateStep {
+ public:
+  virtual ~UpdateStep() = default;
+
+  struct Result {
+    LossSums sums;
+    /// The Euclidean norm of the gradient before clipping.
+    double gradient_norm = 0;
+    /// Whether the update changed the parameters; false when the loss or the gradient is not finite.
+    bool applied = false;
+  };
+  /// Computes one update from the examples in `shards`; `loss` says which loss, of which the scale is not read:
+  /// it is 1 divided by the number of target tokens. `step` is the number of this update for the optimiser, from 1;
+  /// updates that changed no parameter are not counted. Throws Error when the shards have no target tokens.
+  virtual Result run(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
+                     const DropoutKey& dropout, std::int64_t step, double learning_rate) = 0;
+
+  /// Completes the parameters and their moving average.
+  virtual void gather_parameters() = 0;
+  /// Completes the optimiser's memory, on the first rank.
+  virtual void gather_memory() = 0;
+  /// Forgets what gather_memory() has completed, and takes over what the caller has changed in any of the arrays.
+  virtual void take_over() = 0;
+};
+
+/// What a training computes on: the threads of all ranks, or a GPU. All functions are collective: every rank must call
+/// them, with the same arguments.
+class TrainingWorkers {
+ public:
+  virtual ~TrainingWorkers() = default;
+
+  /// Returns an object that computes updates of these arrays. The workers and the arrays must outlive it.
+  virtual std::unique_ptr<UpdateStep> make_update_step(const UpdateArrays& arrays) = 0;
+  /// Returns the sums (loss, number of tokens, ...) over all shards. Computes no gradients; applies neither dropout nor
+  /// label smoothing.
+  virtual LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
+                            std::span<const Shard> shards) = 0;
+  virtual Communicator& ranks() = 0;
+  /// Returns how many bytes of the host's memory the workers occupy.
+  virtual std::int64_t memory() const = 0;
+};
+
+/// Returns the number of target tokens of all shards. Throws Error where there are none.
+std::int64_t target_tokens_of(std::span<const Shard> shards);
+
+/// Moves the running averages towards the means of an update, from the sums over its shards that `gradients` holds.
+void move_running_averages(ParameterValues<float>& parameters, const ParameterValues<float>& gradients);
+/// Tells whether the sums for running averages are finite.
+bool finite_sums(const ParameterValues<float>& gradients);
+
+/// Returns the factor of the gradient that brings its norm down to `limit`, if that is above 0.
+inline double clipping_factor(double norm, double limit) {
+  return limit > 0 && norm > limit ? limit / norm : 1;
+}
+
+}  // namespace heed
