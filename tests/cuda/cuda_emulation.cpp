@@ -1,6 +1,7 @@
 #include "cuda_emulation.h"
 
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
+#include "heed/tensor/bfloat16.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
@@ -70,6 +72,42 @@ struct Thread {
   unsigned votes = 0;          // the lanes of `mask` whose value is not 0
 };
 
+/// The memory of the GPU: areas of whole pages, which are protected unless the emulated GPU reads or writes them.
+class GpuMemory {
+ public:
+  void* allocate(std::size_t bytes) {
+    void* const memory = mmap(nullptr, bytes, protection(), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Error("internal: no " + std::to_string(bytes) + " bytes for the emulated GPU");
+    areas_.emplace_back(memory, bytes);
+    return memory;
+  }
+  void free(void* memory) {
+    const auto area = std::ranges::find(areas_, memory, &std::pair<void*, std::size_t>::first);
+    munmap(area->first, area->second);
+    areas_.erase(area);
+  }
+  /// Opens the memory for reading and writing, or protects it again.
+  void open(bool is_open) {
+    open_ = is_open;
+    for (const auto& [memory, bytes] : areas_) mprotect(memory, bytes, protection());
+  }
+
+ private:
+  int protection() const { return open_ ? PROT_READ | PROT_WRITE : PROT_NONE; }
+
+  std::vector<std::pair<void*, std::size_t>> areas_;
+  bool open_ = false;
+};
+thread_local GpuMemory gpu_memory;
+
+/// Opens the memory of the GPU within a C++ scope.
+struct OpenMemory {
+  OpenMemory() { gpu_memory.open(true); }
+  ~OpenMemory() { gpu_memory.open(false); }
+  OpenMemory(const OpenMemory&) = delete;
+  OpenMemory& operator=(const OpenMemory&) = delete;
+};
+
 class Block;
 thread_local ThreadOrder thread_order = ThreadOrder::ascending;
 thread_local Block* running = nullptr;
@@ -110,6 +148,10 @@ class Block {
   }
 
   Thread& current() { return *current_; }
+  /// Returns the value that a lane of the warp of the current thread has handed to the others.
+  std::uint64_t value_of(int lane) const {
+    return threads_[static_cast<std::size_t>(current_->number / kWarp * kWarp + lane)].value;
+  }
   void* shared() { return shared_.get(); }
 
   /// Stops the current thread until the threads that it waits for wait, too.
@@ -297,10 +339,22 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024)
     throw Error("internal: a block of " + std::to_string(threads) + " threads (1 to 1024 are possible)");
+  const OpenMemory open;
   Block threads_of_block(block, grid, shared_bytes, kernel);
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) threads_of_block.run({x, y, z});
+}
+
+void* allocate_on_gpu(std::size_t bytes) {
+  return gpu_memory.allocate(bytes);
+}
+void free_on_gpu(void* memory, std::size_t) {
+  gpu_memory.free(memory);
+}
+void copy(void* to, const void* from, std::size_t bytes) {
+  const OpenMemory open;
+  std::memcpy(to, from, bytes);
 }
 
 const Place& place() {
@@ -332,6 +386,35 @@ unsigned ballot(unsigned mask, bool predicate) {
   thread.value = predicate ? 1 : 0;
   running->wait(Wait::warp, mask);
   return thread.votes;
+}
+
+void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+  constexpr unsigned kAll = 0xFFFFFFFF;
+  struct Operands {
+    const std::uint32_t *a, *b;
+  };
+  const Operands own{a, b};
+  exchange(kAll, reinterpret_cast<std::uintptr_t>(&own), 0);
+  const auto of_lane = [](int lane) {
+    return reinterpret_cast<const Operands*>(static_cast<std::uintptr_t>(running->value_of(lane)));
+  };
+  const auto half = [](std::uint32_t word, int which) {
+    return from_bfloat16(static_cast<Bfloat16>(word >> 16 * which & 0xFFFF));
+  };
+  const int g = lane() / 4, t = lane() % 4;
+  float sums[4];
+  for (int e = 0; e < 4; ++e) {
+    const int row_half = e / 2, column = 2 * t + e % 2;
+    sums[e] = c[e];
+    for (int k = 0; k < 16; ++k) {
+      // Column k of A and row k of B are in the words k / 8 of the lanes whose t is k % 8 / 2.
+      const std::uint32_t left = of_lane(4 * g + k % 8 / 2)->a[2 * (k / 8) + row_half],
+                          right = of_lane(4 * column + k % 8 / 2)->b[k / 8];
+      sums[e] += half(left, k % 2) * half(right, k % 2);
+    }
+  }
+  ballot(kAll, true);  // until all lanes have read the operands
+  std::copy_n(sums, 4, c);
 }
 
 }  // namespace heed::emulation

@@ -54,6 +54,13 @@ void set_thread_order(ThreadOrder order);
 /// begin as NaN. Throws Error where the threads of a block wait for each other for ever, and what a thread has thrown.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel);
 
+/// Stand in for cudaMalloc() and cudaFree(). Only kernels and copy() may read or write this memory: for the host it is
+/// protected, so that code which takes it for memory of its own crashes, as it would with a GPU.
+void* allocate_on_gpu(std::size_t bytes);
+void free_on_gpu(void* memory, std::size_t bytes);
+/// Stands in for cudaMemcpy() of any kind.
+void copy(void* to, const void* from, std::size_t bytes);
+
 /// The place of the thread that runs, and the sizes of block and grid.
 struct Place {
   dim3 thread, block, block_size, grid_size;
@@ -69,6 +76,9 @@ void wait_for_block();
 std::uint64_t exchange(unsigned mask, std::uint64_t value, int source);
 /// Returns a word with a bit for each lane of `mask`: whether its `predicate` is true.
 unsigned ballot(unsigned mask, bool predicate);
+/// Stands in for mma.m16n8k16 (see tensor/cuda_mma.h): all lanes of a warp compute C += A B, sums in the order of the
+/// columns of A.
+void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]);
 /// Returns the number of the calling thread within its warp of 32 threads.
 int lane();
 

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "heed/autograd/device_parameters.h"
 #include "heed/model/model.h"
+#include "test_device.h"
 
 namespace heed {
 
@@ -75,18 +77,20 @@ template <class T>
 void check_loss_and_gradients(const Model<T>& model, ParameterValues<T>& values, const Batch& batch,
                               const nlohmann::json& c, double tolerance) {
   ParameterValues<T> gradients(model.layout());
-  Arena arena;
-  CpuContext device{arena};
-  Graph<T> graph(device, values, gradients);
+  TestDevice test_device;
+  const Device device = test_device;
+  const DeviceParameters<T> device_values(device, values), device_gradients(device, gradients);
+  Graph<T> graph(device, device_values.view(), device_gradients.view());
   LossSums sums;
   const double weight = c.value("alignment_weight", 0.0);
   const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .alignment_weight = weight}, &sums);
-  CHECK(loss.value[0] == doctest::Approx(number(c["loss"])).epsilon(tolerance));
+  CHECK(device.read(loss.value) == doctest::Approx(number(c["loss"])).epsilon(tolerance));
   CHECK(sums.negative_log_likelihood == doctest::Approx(number(c["nll"])).epsilon(tolerance));
   const std::int64_t targets = std::ssize(batch.target_out);
   CHECK(sums.tokens == c.value("tokens", targets));
   CHECK(sums.target_tokens == targets);
   graph.backward(loss);
+  device_gradients.get();
   CHECK(model.layout().all().size() == c["gradients"].size());
   for (const auto& [parameter, expected] : c["gradients"].items()) {
     CAPTURE(parameter);
@@ -123,14 +127,16 @@ inline Batch part_of(const Batch& batch, int begin, int end) {
 /// gradients of its sequences.
 inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
                                    double consistency = 0) {
-  Arena arena;
-  CpuContext device{arena};
+  TestDevice device;
   ParameterValues<double> whole(model.layout()), sum(model.layout());
+  const DeviceParameters<double> device_values(device, values);
   const auto add = [&](ParameterValues<double>& gradients, int begin, int end) {
-    Graph<double> graph(device, values, gradients);
+    const DeviceParameters<double> device_gradients(device, gradients);
+    Graph<double> graph(device, device_values.view(), device_gradients.view());
     graph.set_dropout({.seed = 3, .update = 5}, static_cast<std::uint32_t>(begin));
     graph.backward(
         model.loss(graph, part_of(batch, begin, end), {.label_smoothing = 0.1, .consistency = consistency}, nullptr));
+    device_gradients.get();
   };
   add(whole, 0, batch.sequences());
   for (int b = 0; b < batch.sequences(); ++b) add(sum, b, b + 1);
@@ -149,23 +155,26 @@ inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<d
 inline void check_finite_differences(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
                                      bool has_dropout, double consistency = 0) {
   ParameterValues<double> gradients(model.layout());
-  Arena arena;
-  CpuContext device{arena};
-  Graph<double> graph(device, values, gradients);
+  TestDevice test_device;
+  const Device device = test_device;
+  const DeviceParameters<double> device_values(device, values), device_gradients(device, gradients);
+  Graph<double> graph(device, device_values.view(), device_gradients.view());
   // Computes the loss with the dropout masks of one key, and on demand the gradients.
   const auto loss_of = [&](const DropoutKey& key, bool backward) {
+    device_values.put();
     graph.reset();
     graph.set_dropout(key);
     LossSums sums;
     const Variable<double> loss =
         model.loss(graph, batch,
                    {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency}, &sums);
-    const double value = loss.value[0];
+    const double value = device.read(loss.value);
     if (backward) graph.backward(loss);
     return value;
   };
   const DropoutKey key{.seed = 11, .update = 3};
   const double loss = loss_of(key, true);
+  device_gradients.get();
   // A copy, because the loss adds to the gradient of the output layer in every forward pass.
   ParameterValues<double> analytic = gradients;
   CHECK(loss_of(key, false) == loss);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/autograd/gradient_check.h"
+#include "test_device.h"
 
 namespace heed {
 
@@ -15,7 +16,8 @@ inline void require_gradients(const std::vector<Shape>& inputs,
                               const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
                               double bound = 1e-8) {
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-    const GradientCheck check = check_gradients(inputs, op, seed);
+    TestDevice device;
+    const GradientCheck check = check_gradients(device, inputs, op, seed);
     INFO("seed ", seed, ": ", check.where);
     CHECK(check.worst < bound);
   }

@@ -21,7 +21,7 @@ class GradientPool {
     std::int64_t size = 0;  ///< number of elements
   };
 
-  explicit GradientPool(Device device) : device_(device) {}
+  explicit GradientPool(Device device) : device_(device), arena_(device.arena().source()) {}
 
   Device device() const { return device_; }
   /// Returns an uninitialised buffer of at least `size` elements. Prefers buffers that give_back() received to buffers
@@ -68,7 +68,8 @@ struct GradientState {
   GradientPool<T>* pool;
   /// The gradient's buffer; absent until the first op adds to the gradient.
   typename GradientPool<T>::Piece piece = {};
-  bool begun = false;  ///< whether an op has already added to the gradient
+  bool begun = false;   ///< whether an op has already added to the gradient
+  bool is_one = false;  ///< whether it is the gradient of the loss from which the backward pass starts, and so 1
 
   /// Returns the gradient's buffer to the pool; the caller must know that no op reads the gradient any more.
   void give_back() {
@@ -105,6 +106,13 @@ class Gradient {
   }
   /// Tells whether the gradient is present and no op has added to the gradient yet.
   bool empty() const { return state_ && !state_->begun; }
+  /// Tells whether the gradient is known to be 1 without reading it: that of the loss from which the backward pass
+  /// starts.
+  bool is_one() const { return state_ && state_->is_one; }
+  /// Says that the gradient is 1.
+  void set_one() const {
+    if (state_) state_->is_one = true;
+  }
   /// Returns the memory of the gradient without filling the memory with zeros. The caller must have called empty()
   /// before: if the gradient was empty, the caller must overwrite every element, otherwise add to the elements.
   Tensor<T> fill() const {

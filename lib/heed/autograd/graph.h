@@ -70,17 +70,17 @@ class Graph {
  public:
   /// Creates a graph for inference. `packed`, if not null, keeps the packed weights of `parameters` from one
   /// computation to the next.
-  Graph(Device device, ParameterValues<T>& parameters, PackedParameters<T>* packed = nullptr)
+  Graph(Device device, ParameterView<T> parameters, PackedParameters<T>* packed = nullptr)
       : device_(device), parameters_(parameters), packed_(packed) {}
   /// Creates a graph for training. backward() adds the gradients of the parameters to `gradients`, an array with the
-  /// same layout as `parameters`.
-  Graph(Device device, ParameterValues<T>& parameters, ParameterValues<T>& gradients)
-      : device_(device), parameters_(parameters), gradients_(&gradients) {}
+  /// same layout as `parameters`. Both are in the memory of the device.
+  Graph(Device device, ParameterView<T> parameters, ParameterView<T> gradients)
+      : device_(device), parameters_(parameters), gradients_(gradients) {}
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
   /// Lets the following computations add the gradients of the parameters to another array.
-  void set_gradients(ParameterValues<T>& gradients) { gradients_ = &gradients; }
+  void set_gradients(ParameterView<T> gradients) { gradients_ = gradients; }
 
   Device device() const { return device_; }
   /// Calls kernels: function(context) with the context of the device (see Device). Returns the result.
@@ -93,7 +93,7 @@ class Graph {
   /// Returns the arena of arrays that the host reads or writes.
   Arena& host_arena() { return device_.host_arena(); }
   /// Tells whether the graph records backward functions: true in training, false in inference.
-  bool recording() const { return gradients_ != nullptr; }
+  bool recording() const { return gradients_.has_value(); }
   /// Returns the packed weights of the parameters; null if parameters may change from one computation to the next.
   PackedParameters<T>* packed() { return packed_; }
 
@@ -153,6 +153,7 @@ class Graph {
   /// become invalid, and gradients of earlier results may reuse their memory.
   void backward(const Variable<T>& loss) {
     device_.fill(loss.gradient.sum(), T(1));
+    loss.gradient.set_one();
     for (; !tape_.empty(); tape_.pop_back()) {
       tape_.back().run(tape_.back().state, device_);
       const std::size_t before = tape_.size() > 1 ? tape_[tape_.size() - 2].results : 0;
@@ -168,7 +169,7 @@ class Graph {
     tape_.clear();
     results_.clear();
     gradients_of_results_.reset();
-    arena().reset();
+    device_.reset();
     dropout_ = {.key = dropout_.key, .first_sequence = dropout_.first_sequence};
     rows_ = {};
   }
@@ -229,8 +230,8 @@ class Graph {
   }
 
   Device device_;
-  ParameterValues<T>& parameters_;
-  ParameterValues<T>* gradients_ = nullptr;
+  ParameterView<T> parameters_;
+  std::optional<ParameterView<T>> gradients_;
   PackedParameters<T>* packed_ = nullptr;
   std::vector<Entry> tape_;
   GradientPool<T> gradients_of_results_{device_};
@@ -245,11 +246,13 @@ class InferenceScope {
  public:
   template <class T>
   explicit InferenceScope(Graph<T>& graph) {
-    if (!graph.recording()) scope_.emplace(graph.arena());
+    if (graph.recording()) return;
+    scope_.emplace(graph.arena());
+    if (&graph.host_arena() != &graph.arena()) host_scope_.emplace(graph.host_arena());
   }
 
  private:
-  std::optional<ArenaScope> scope_;
+  std::optional<ArenaScope> scope_, host_scope_;
 };
 
 }  // namespace heed

@@ -127,6 +127,26 @@ class ParameterValues {
   ZeroedArray<T> data_;
 };
 
+/// The parameters that a graph reads, or the gradients to which it adds: a view of a flat array in the memory of a
+/// device. The caller owns the array.
+template <class T>
+class ParameterView {
+ public:
+  /// This constructor converts: for a CPU, the array is that of a ParameterValues object.
+  ParameterView(ParameterValues<T>& values) : layout_(&values.layout()), data_(values.flat().data()) {}
+  ParameterView(const ParameterLayout& layout, T* data) : layout_(&layout), data_(data) {}
+
+  const ParameterLayout& layout() const { return *layout_; }
+  /// Returns all elements of the flat array as one tensor.
+  Tensor<T> flat() const { return {data_, {layout_->storage_size()}}; }
+  /// Returns several parameters as one tensor: see ParameterValues::view().
+  Tensor<T> view(ParameterId id, const Shape& shape) const { return {data_ + (*layout_)[id].offset, shape}; }
+
+ private:
+  const ParameterLayout* layout_;
+  T* data_;
+};
+
 extern template class ParameterValues<float>;
 extern template class ParameterValues<double>;
 

@@ -56,7 +56,7 @@ void draw_dropout_parts(CudaContext& device, std::span<const DropoutPart> parts,
   const ArenaScope scope(device.arena);
   launch(device, shape_for_elements(blocks), draw_kernel, upload<PlacedPart>(device, placed),
          static_cast<int>(placed.size()), blocks, threshold, kept);
-  fill(device, kept + elements, slack, std::uint8_t{0});
+  fill_on_gpu(device, kept + elements, slack, std::uint8_t{0});
 }
 
 }  // namespace heed

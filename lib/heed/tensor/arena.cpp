@@ -19,7 +19,7 @@ std::size_t round_up(std::size_t bytes) {
 
 void Arena::add_block(std::size_t bytes) {
   Block block;
-  block.memory = {static_cast<std::byte*>(allocate_memory(bytes)), Free{bytes}};
+  block.memory = {static_cast<std::byte*>(source_.allocate(bytes)), Free{bytes, source_.free}};
   block.size = bytes;
   blocks_.push_back(std::move(block));
 }

@@ -17,7 +17,8 @@ namespace heed {
 /// later steps allocate nothing from the heap. An arena is for one thread at a time.
 class Arena {
  public:
-  Arena() = default;
+  /// Creates an empty arena. Its memory comes from `source`: the memory of the host, or of a GPU.
+  explicit Arena(MemorySource source = {}) : source_(source) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -31,7 +32,7 @@ class Arena {
     static_assert(std::is_trivially_destructible_v<T>);
     return {static_cast<T*>(allocate(static_cast<std::size_t>(shape.size()) * sizeof(T))), shape};
   }
-  /// Returns a tensor of this shape in the arena's memory, with all elements 0.
+  /// Returns a tensor of this shape in the arena's memory, with all elements 0. For memory of the host only.
   template <class T>
   Tensor<T> zeros(const Shape& shape) {
     const Tensor<T> out = tensor<T>(shape);
@@ -53,13 +54,16 @@ class Arena {
 
   /// Returns the number of bytes of the arena that tensors use now.
   std::size_t used() const;
-  /// Returns the number of bytes that the arena has allocated from the heap, used by tensors or not.
+  /// Returns the number of bytes that the arena has allocated from its source, used by tensors or not.
   std::size_t reserved() const;
+  /// Returns where the arena's memory comes from.
+  MemorySource source() const { return source_; }
 
  private:
   struct Free {
     std::size_t bytes;
-    void operator()(std::byte* memory) const { free_memory(memory, bytes); }
+    void (*free)(void*, std::size_t);
+    void operator()(std::byte* memory) const { free(memory, bytes); }
   };
   struct Block {
     std::unique_ptr<std::byte[], Free> memory;
@@ -68,6 +72,7 @@ class Arena {
 
   void add_block(std::size_t bytes);
 
+  MemorySource source_;
   std::vector<Block> blocks_;
   std::size_t current_ = 0;
 };

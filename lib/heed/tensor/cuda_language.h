@@ -15,6 +15,7 @@
 
 #include "heed/base/error.h"
 #include "heed/tensor/cuda_context.h"
+#include "heed/tensor/cuda_memory.h"
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
@@ -70,31 +71,16 @@ template <class T>
 const T* upload(CudaContext& device, std::span<const T> host) {
   static_assert(std::is_trivially_copyable_v<T>);
   T* const to = static_cast<T*>(device.arena.allocate(host.size_bytes()));
-#ifdef __CUDACC__
-  if (const cudaError_t error =
-          cudaMemcpyAsync(to, host.data(), host.size_bytes(), cudaMemcpyHostToDevice, device.stream);
-      error != cudaSuccess)
-    throw Error(std::string("the GPU refuses a copy: ") + cudaGetErrorString(error));
-#else
-  std::copy(host.begin(), host.end(), to);
-#endif
+  copy_to_gpu(device, to, host.data(), host.size_bytes());
   return to;
 }
 
-/// Copies an array in the memory of the GPU to the host, after all kernels before. The array of the host may be read as
-/// soon as the stream was synchronised.
+/// Copies an array in the memory of the GPU to the host, after all kernels before. The host may read it after
+/// wait_for_gpu().
 template <class T>
 void download(CudaContext& device, const T* from, std::span<std::type_identity_t<T>> host) {
   static_assert(std::is_trivially_copyable_v<T>);
-#ifdef __CUDACC__
-  if (const cudaError_t error =
-          cudaMemcpyAsync(host.data(), from, host.size_bytes(), cudaMemcpyDeviceToHost, device.stream);
-      error != cudaSuccess)
-    throw Error(std::string("the GPU refuses a copy: ") + cudaGetErrorString(error));
-#else
-  static_cast<void>(device);
-  std::copy_n(from, host.size(), host.data());
-#endif
+  copy_from_gpu(device, host.data(), from, host.size_bytes());
 }
 
 /// Returns the memory that the threads of a block share: LaunchShape::shared_bytes bytes, aligned to 16.
@@ -121,6 +107,11 @@ template <class Body>
 __device__ __forceinline__ void for_each_of_row(std::int64_t columns, const Body& body) {
   const std::int64_t begin = blockIdx.x * columns;
   for (std::int64_t i = begin + threadIdx.x; i < begin + columns; i += blockDim.x) body(i);
+}
+
+/// Returns the number of the thread within its warp of 32 threads.
+__device__ inline int lane_of_warp() {
+  return static_cast<int>(threadIdx.x) % 32;
 }
 
 /// Combines the values of the 32 threads of a warp in a fixed order, and returns the result to each of them (see
@@ -168,16 +159,6 @@ __device__ T block_sum(T value, T* scratch) {
 template <class T>
 __device__ T block_max(T value, T* scratch) {
   return combine_block(value, value, scratch, [](T a, T b) { return a > b ? a : b; });
-}
-
-template <class T>
-__global__ void fill_kernel(T* to, std::int64_t n, T value) {
-  for_each_element(n, [&](std::int64_t i) { to[i] = value; });
-}
-/// Sets n elements in the memory of the GPU to `value`.
-template <class T>
-void fill(CudaContext& device, T* to, std::int64_t n, T value) {
-  launch(device, shape_for_elements(n), fill_kernel<T>, to, n, value);
 }
 
 }  // namespace heed

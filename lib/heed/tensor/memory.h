@@ -14,4 +14,10 @@ void* allocate_memory(std::size_t bytes);
 /// allocate_memory().
 void free_memory(void* memory, std::size_t bytes);
 
+/// Where memory comes from: functions like allocate_memory() and free_memory().
+struct MemorySource {
+  void* (*allocate)(std::size_t bytes) = allocate_memory;
+  void (*free)(void* memory, std::size_t bytes) = free_memory;
+};
+
 }  // namespace heed

@@ -200,13 +200,15 @@ void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k
   const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
     return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
   };
-  for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j) {
-      T sum = 0;
-      for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
-      T& target = c[i * c_stride + j];
-      target = beta != 0 ? alpha * sum + beta * target : alpha * sum;
-    }
+  emulation::run_grid({1}, {1}, 0, [&] {
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        T sum = 0;
+        for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
+        T& target = c[i * c_stride + j];
+        target = beta != 0 ? alpha * sum + beta * target : alpha * sum;
+      }
+  });
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// Products of small matrices by the tensor cores of a GPU: the instruction mma.m16n8k16 for bfloat16 (NVIDIA, "PTX
+// ISA", section "Warp-level matrix instructions"). The 32 threads of a warp compute C [16, 8] += A [16, 16] B [16, 8]
+// together. Each thread holds some elements of each matrix. With g = lane / 4 and t = lane % 4, these are
+//
+//   A   word 0: row g, columns 2t and 2t + 1       word 1: row g + 8, the same columns
+//       word 2: row g, columns 2t + 8 and 2t + 9   word 3: row g + 8, the same columns
+//   B   word 0: rows 2t and 2t + 1, column g       word 1: rows 2t + 8 and 2t + 9, column g
+//   C   elements 0 and 1: row g, columns 2t and 2t + 1; elements 2 and 3: row g + 8, the same columns
+//
+// A word holds two bfloat16 numbers, the first one in its lower half. Elements of C are thus where the elements of A
+// are expected: a product can be the left operand of the next one without leaving the registers.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/tensor/bfloat16.h"
+#include "heed/tensor/cuda_language.h"
+
+namespace heed {
+
+/// Returns two numbers rounded to bfloat16, the first one in the lower half.
+__device__ __forceinline__ std::uint32_t pack_bfloat16(float first, float second) {
+#ifdef __CUDACC__
+  std::uint32_t out;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(out) : "f"(second), "f"(first));
+  return out;
+#else
+  return static_cast<std::uint32_t>(to_bfloat16(first)) | static_cast<std::uint32_t>(to_bfloat16(second)) << 16;
+#endif
+}
+
+/// Computes C += A B. All threads of a warp must call this together.
+__device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
+#ifdef __CUDACC__
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+  emulation::multiply_add(c, a, b);
+#endif
+}
+
+}  // namespace heed
