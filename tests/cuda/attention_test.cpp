@@ -9,7 +9,7 @@ namespace {
 struct Case {
   std::vector<std::int32_t> queries, keys;  ///< offsets
   std::int64_t heads = 2, head_width = 8;
-  bool causal = false, dropout = false, weights = false;
+  bool causal = false, dropout = false, weights = false, bfloat16 = false;
   /// 0: no positions; 1: a bias of distances; 2: relative vectors; 3: a bias of windows
   int positions = 0;
 };
@@ -44,6 +44,7 @@ void check_attention(const Case& test) {
          normal<T>({2 * distance + 1, test.head_width}, 14)},
         [&](auto& device, std::span<const Tensor<T>> to) {
           const ArenaScope scope(device.arena);
+          if (test.bfloat16) device.precision = Precision::bfloat16;
           AttentionArrays<T> a{};
           a.query = query.values.data();
           a.key = key.values.data() + width;
@@ -80,8 +81,12 @@ void check_attention(const Case& test) {
           if (a.positions.bias) a.positions.bias_gradient = to[4].data();
           if (a.positions.relative_keys) a.positions.relative_keys_gradient = to[5].data();
           if (a.positions.relative_keys) a.positions.relative_values_gradient = to[6].data();
-          attention_backward(device, a, static_cast<const T*>(softmaxes), static_cast<const T*>(arrived.values.data()));
-        });
+          attention_backward(device, a, static_cast<const T*>(softmaxes), static_cast<const T*>(to[0].data()),
+                             static_cast<const T*>(arrived.values.data()));
+        },
+        test.bfloat16                ? 0.03
+        : sizeof(T) == sizeof(float) ? 1e-5
+                                     : 1e-13);
   }
 }
 
@@ -113,6 +118,22 @@ TEST_CASE_TEMPLATE("attention on a GPU: terms of positions", T, float, double) {
     }
   check_attention<T>({.queries = many, .keys = many, .dropout = true, .positions = 3});
   check_attention<T>({.queries = many, .keys = many, .weights = true, .positions = 1});
+}
+
+TEST_CASE("attention on a GPU: by tensor cores, in bfloat16") {
+  const std::vector<std::int32_t> offsets{0, 1, 34, 104, 233}, many{0, 9, 18, 27, 36, 45, 54, 63, 72};
+  for (const std::int64_t head_width : {5, 32, 33, 64, 128}) {
+    CAPTURE(head_width);
+    check_attention<float>(
+        {.queries = offsets, .keys = {0, 33, 34, 34, 130}, .head_width = head_width, .bfloat16 = true});
+  }
+  for (const bool dropout : {false, true}) {
+    CAPTURE(dropout);
+    check_attention<float>({.queries = offsets, .keys = offsets, .causal = true, .dropout = dropout, .bfloat16 = true});
+    check_attention<float>(
+        {.queries = offsets, .keys = offsets, .causal = true, .dropout = dropout, .bfloat16 = true, .positions = 1});
+    check_attention<float>({.queries = many, .keys = many, .dropout = dropout, .bfloat16 = true, .positions = 3});
+  }
 }
 
 }  // namespace

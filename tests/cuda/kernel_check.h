@@ -34,11 +34,11 @@ TestTensor<T> normal(const Shape& shape, std::uint64_t number) {
 
 /// Runs the kernels of an op on the CPU and on the emulated GPU. run(context, results) calls them on a context;
 /// `results` are the tensors that they write, with the elements of `before`. Checks that every element of the GPU's
-/// results differs from the CPU's by at most 1e-5 (in double 1e-13) times 1 + its size, and that they have the same
-/// bits in every order of the threads.
+/// results differs from the CPU's by at most `tolerance` times 1 + its size, and that they have the same bits in every
+/// order of the threads.
 template <class T, class Run>
-void check_kernels(const std::vector<TestTensor<T>>& before, const Run& run) {
-  const double tolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-13;
+void check_kernels(const std::vector<TestTensor<T>>& before, const Run& run,
+                   double tolerance = sizeof(T) == sizeof(float) ? 1e-5 : 1e-13) {
   const auto run_on = [&](auto& context) {
     std::vector<TestTensor<T>> results = before;
     std::vector<Tensor<T>> views;

@@ -75,7 +75,7 @@ Variable<T> attention(Graph<T>& graph, HeadsInput<T> query, HeadsInput<T> key, H
     back.weights_gradient = weights_gradient(weights);
     set_attention_gradients(query, key, value, back);
     set_position_gradients(positions, back.positions);
-    attention_backward(device, back, kept, static_cast<const T*>(out.gradient.sum().data()));
+    attention_backward(device, back, kept, out.value.data(), out.gradient.sum().data());
   });
   return out;
 }

@@ -109,10 +109,13 @@ template <class T>
 void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, T* out);
 
 /// Computes the gradients of query, key and value from `out_gradient` [Nq, D]. Adds to a gradient, or overwrites a
-/// gradient that is marked as empty; skips a null gradient. `kept` is what attention_forward() kept.
+/// gradient that is marked as empty; skips a null gradient. `kept` is what attention_forward() kept, and `out` what it
+/// computed.
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out_gradient);
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out,
+                        const T* out_gradient);
 template <class T>
-void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out_gradient);
+void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out,
+                        const T* out_gradient);
 
 }  // namespace heed

@@ -8,10 +8,8 @@
 #include "heed/ops/attention.h"
 
 #include <cmath>
-#include <vector>
 
-#include "heed/ops/column_sum_cuda-inl.h"
-#include "heed/ops/dropout_cuda-inl.h"
+#include "heed/ops/attention_cuda-inl.h"
 #include "heed/ops/gemm/gemm.h"
 #include "heed/tensor/cuda_language.h"
 
@@ -27,68 +25,6 @@ constexpr int kStride = kColumns + 1;
 /// The numbers of elements in shared memory: a tile, and two operands of tile_products().
 constexpr int kTile = kRows * kStride, kOperands = (kRows + kColumns) * kStride;
 
-/// Where a sequence lies in the batch.
-struct Place {
-  std::int32_t query_begin, queries, key_begin, keys;
-  std::int64_t weights_at;             ///< the first attention weight of the sequence
-  std::int64_t bias_begin, bias_step;  ///< the BiasRows of head 0
-};
-
-/// The first row of a tile: a query or a key of a sequence.
-struct TileBegin {
-  std::int32_t sequence, row;
-};
-
-/// The operands of the kernels: AttentionArrays, in the memory of the GPU.
-template <class T>
-struct Operands {
-  const T *query, *key, *value, *out_gradient;
-  T *query_gradient, *key_gradient, *value_gradient;
-  bool query_gradient_empty, key_gradient_empty, value_gradient_empty, causal;
-  std::int64_t query_stride, key_stride, value_stride, width, d;
-  std::int32_t heads;
-  std::int64_t tokens;  ///< the number of queries in the batch
-  DropoutMask<T> mask;
-  const T* weights_gradient;
-  const T *bias, *relative_keys, *relative_values;
-  std::int64_t bias_stride, distance, vectors;  ///< vectors: the number of relative vectors in use
-  const Place* places;
-  const TileBegin* tiles;  ///< a block for each tile and head
-  /// The logarithm of the sum of exponentials of each softmax, [heads, tokens], where not null.
-  T* normalisers;
-  /// What the kernel of the queries computes for that of the keys: the sums of P G, [heads, tokens], and the products
-  /// of queries and of gradients with the relative vectors, [heads, tokens, vectors].
-  T *row_sums, *key_products, *value_products;
-  /// The sums over the keys at each distance of the gradients of the logits and of the attention weights after the
-  /// dropout, [heads, tokens, vectors].
-  T *gradients_by_distance, *weights_by_distance;
-  T* logit_gradients;  ///< the gradients of the logits, in the order of the attention weights, where not null
-};
-
-/// The tile of this block.
-template <class T>
-struct Tile {
-  Place place;
-  std::int32_t head, begin;
-  const T *query, *key, *value, *out_gradient;  ///< of the sequence's first row and the head's first column
-  std::int64_t weights_at;                      ///< of the head's first query
-  std::int64_t softmax_at;                      ///< of the head's first query among the softmaxes of the batch
-
-  __device__ explicit Tile(const Operands<T>& a)
-      : place(a.places[a.tiles[blockIdx.x / a.heads].sequence]),
-        head(static_cast<std::int32_t>(blockIdx.x) % a.heads),
-        begin(a.tiles[blockIdx.x / a.heads].row),
-        query(a.query + place.query_begin * a.query_stride + head * a.d),
-        key(a.key + place.key_begin * a.key_stride + head * a.d),
-        value(a.value + place.key_begin * a.value_stride + head * a.d),
-        out_gradient(a.out_gradient + place.query_begin * a.width + head * a.d),
-        weights_at(place.weights_at + std::int64_t{head} * place.queries * place.keys),
-        softmax_at(head * a.tokens + place.query_begin) {}
-};
-
-__device__ int lane_of_warp() {
-  return static_cast<int>(threadIdx.x) % 32;
-}
 /// Returns the first of the rows of a tile that the warp has.
 __device__ int first_row() {
   return static_cast<int>(threadIdx.x) / 32 * kRowsOfWarp;
@@ -158,17 +94,10 @@ __device__ void relative_products(const T* row, const T* relative, std::int64_t 
   __syncwarp();
 }
 
-/// Returns the number of the relative vector of query i and key j.
-template <class T>
-__device__ std::int64_t relative_vector(const Operands<T>& a, std::int64_t i, std::int64_t j) {
-  const std::int64_t c = j - i + a.distance;
-  return c < 0 ? 0 : c < a.vectors ? c : a.vectors - 1;
-}
-
 /// Adds the numbers that the lanes of a warp have for query i and their keys j to the sum of the keys' distance. Only
 /// the keys of the first and the last vector share a distance.
 template <class T>
-__device__ void add_by_distance(const Operands<T>& a, std::int64_t i, std::int64_t j, T number, T* sums) {
+__device__ void add_by_distance(const AttentionOperands<T>& a, std::int64_t i, std::int64_t j, T number, T* sums) {
   const std::int64_t c = relative_vector(a, i, j), last = a.vectors - 1;
   const T before = warp_sum(c == 0 ? number : T(0)), after = warp_sum(c == last ? number : T(0));
   if (c > 0 && c < last) sums[c] += number;
@@ -179,41 +108,17 @@ __device__ void add_by_distance(const Operands<T>& a, std::int64_t i, std::int64
   __syncwarp();
 }
 
-/// Returns the logit of query i and key j from their product, or minus infinity where the query does not attend to the
-/// key. `key_products` are those of the query with the relative vectors.
-template <class T>
-__device__ T logit(const Operands<T>& a, const Tile<T>& tile, std::int64_t i, std::int64_t j, T product, T scale,
-                   const T* key_products) {
-  if (i >= tile.place.queries || j >= tile.place.keys || (a.causal && j > i)) return static_cast<T>(-INFINITY);
-  T sum = product * scale;
-  if (a.relative_keys) sum += key_products[relative_vector(a, i, j)];
-  if (a.bias) sum += a.bias[tile.head * a.bias_stride + tile.place.bias_begin + i * tile.place.bias_step + j];
-  return sum;
-}
-
-template <class T>
-__device__ T scale_of(const Operands<T>& a) {
-  return 1 / std::sqrt(static_cast<T>(a.d));
-}
-
-/// Returns the number of keys to which the queries of a tile attend.
-template <class T>
-__device__ std::int64_t keys_of_tile(const Operands<T>& a, const Tile<T>& tile) {
-  const std::int64_t keys = tile.place.keys, seen = tile.begin + kRows;
-  return a.causal && seen < keys ? seen : keys;
-}
-
 /// Computes products of the queries of a tile and of 32 keys, from key j on.
 template <class T>
-__device__ void query_key_products(const Operands<T>& a, const Tile<T>& tile, std::int64_t j, T* operands,
-                                   T (&products)[kRowsOfWarp]) {
+__device__ void query_key_products(const AttentionOperands<T>& a, const AttentionTile<T>& tile, std::int64_t j,
+                                   T* operands, T (&products)[kRowsOfWarp]) {
   tile_products(tile.query + tile.begin * a.query_stride, a.query_stride, std::int64_t{tile.place.queries} - tile.begin,
                 tile.key + j * a.key_stride, a.key_stride, tile.place.keys - j, a.d, operands, products);
 }
 
 template <class T>
-__global__ void attention_kernel(Operands<T> a, T* out) {
-  const Tile<T> tile(a);
+__global__ void attention_kernel(AttentionOperands<T> a, T* out) {
+  const AttentionTile<T> tile(a);
   T *const operands = shared_memory<T>(), *const weights = operands + kOperands, *const sums = weights + kTile,
            *const key_products = sums + kRows * a.d, *const by_distance = key_products + kRows * a.vectors;
   const T scale = scale_of(a);
@@ -229,7 +134,7 @@ __global__ void attention_kernel(Operands<T> a, T* out) {
   clear_rows(sums, a.d);
   clear_rows(by_distance, a.vectors);
 
-  const std::int64_t keys = keys_of_tile(a, tile);
+  const std::int64_t keys = keys_of_tile(a, tile, kRows);
   for (std::int64_t begin = 0; begin < keys; begin += kColumns) {
     T products[kRowsOfWarp];
     query_key_products(a, tile, begin, operands, products);
@@ -270,8 +175,8 @@ __global__ void attention_kernel(Operands<T> a, T* out) {
 
 /// Computes the attention weights of a tile of queries, before the dropout, from the normalisers.
 template <class T>
-__global__ void attention_weights_kernel(Operands<T> a, T* weights) {
-  const Tile<T> tile(a);
+__global__ void attention_weights_kernel(AttentionOperands<T> a, T* weights) {
+  const AttentionTile<T> tile(a);
   T *const operands = shared_memory<T>(), *const key_products = operands + kOperands;
   const T scale = scale_of(a);
   const int lane = lane_of_warp(), first = first_row();
@@ -294,26 +199,15 @@ __global__ void attention_weights_kernel(Operands<T> a, T* weights) {
   }
 }
 
-/// Computes the gradient of an attention weight before the dropout, for query i and key j, from the product of the
-/// gradient of the query's result with the key's value.
-template <class T>
-__device__ T weight_gradient(const Operands<T>& a, const Tile<T>& tile, std::int64_t i, std::int64_t j, T product,
-                             const T* value_products) {
-  const std::int64_t at = tile.weights_at + i * tile.place.keys + j;
-  if (a.relative_values) product += value_products[relative_vector(a, i, j)];
-  product = drop(product, a.mask, at);
-  return a.weights_gradient ? product + a.weights_gradient[at] : product;
-}
-
 /// Computes the gradients of a tile of queries, and what the kernel of the keys needs of them.
 template <class T>
-__global__ void query_gradient_kernel(Operands<T> a) {
-  const Tile<T> tile(a);
+__global__ void query_gradient_kernel(AttentionOperands<T> a) {
+  const AttentionTile<T> tile(a);
   T *const operands = shared_memory<T>(), *const gradients = operands + kOperands, *const sums = gradients + kTile,
            *const by_distance = sums + kRows * a.d, *const weights_by_distance = by_distance + kRows * a.vectors;
   const T scale = scale_of(a);
   const int lane = lane_of_warp(), first = first_row();
-  const std::int64_t keys = keys_of_tile(a, tile);
+  const std::int64_t keys = keys_of_tile(a, tile, kRows);
   const auto softmax_of = [&](int r) { return tile.softmax_at + tile.begin + first + r; };
   const auto is_query = [&](int r) { return tile.begin + first + r < tile.place.queries; };
   T normaliser[kRowsOfWarp];
@@ -392,8 +286,8 @@ __global__ void query_gradient_kernel(Operands<T> a) {
 
 /// Computes the gradients of a tile of keys and values.
 template <class T>
-__global__ void key_gradient_kernel(Operands<T> a) {
-  const Tile<T> tile(a);
+__global__ void key_gradient_kernel(AttentionOperands<T> a) {
+  const AttentionTile<T> tile(a);
   T *const operands = shared_memory<T>(), *const gradients = operands + kOperands, *const weights = gradients + kTile,
            *const key_sums = weights + kTile, *const value_sums = key_sums + kRows * a.d;
   const T scale = scale_of(a);
@@ -439,98 +333,10 @@ __global__ void key_gradient_kernel(Operands<T> a) {
   }
 }
 
-/// The number of sequences whose gradients of a bias one thread sums up.
-constexpr int kBiasSequences = 16;
-
-/// Sums the gradients of the logits that belong to the same element of the bias, for kBiasSequences sequences: element
-/// c of head h gets sums[chunk, h, c].
-template <class T>
-__global__ void bias_gradient_kernel(Operands<T> a, std::int32_t sequences, T* sums) {
-  const std::int64_t columns = a.bias_stride, all = a.heads * columns;
-  const std::int64_t chunks = (sequences + kBiasSequences - 1) / kBiasSequences;
-  for_each_element(chunks * all, [&](std::int64_t e) {
-    const std::int64_t head = e % all / columns, column = e % columns;
-    const std::int32_t begin = static_cast<std::int32_t>(e / all) * kBiasSequences,
-                       end = begin + kBiasSequences < sequences ? begin + kBiasSequences : sequences;
-    T sum = 0;
-    for (std::int32_t b = begin; b < end; ++b) {
-      const Place& place = a.places[b];
-      const T* const gradients = a.logit_gradients + place.weights_at + head * place.queries * place.keys;
-      // With a step of -1 the queries share elements; otherwise each query has elements of its own.
-      const std::int64_t at = column - place.bias_begin;
-      const std::int64_t own = place.bias_step > 0 ? at / place.bias_step : 0;
-      const std::int64_t first = place.bias_step > 0 ? own : 0, last = place.bias_step > 0 ? own + 1 : place.queries;
-      for (std::int64_t i = first; i < last && i < place.queries; ++i) {
-        const std::int64_t j = at - i * place.bias_step;
-        if (at >= 0 || place.bias_step < 0)
-          if (j >= 0 && j < place.keys && !(a.causal && j > i)) sum += gradients[i * place.keys + j];
-      }
-    }
-    sums[e] = sum;
-  });
-}
-
-/// Returns the operands of the kernels, in memory of the device's arena. There is a tile for each 16 rows of a
-/// sequence: rows(place) is its number of queries or keys. `tiles` receives the number of tiles.
-template <class T, class RowsOf>
-Operands<T> operands_of(CudaContext& device, const AttentionArrays<T>& a, const RowsOf& rows, std::int64_t& tiles) {
-  const PositionArrays<T>& positions = a.positions;
-  std::vector<Place> places;
-  std::vector<TileBegin> begins;
-  std::int64_t weights_at = 0;
-  for (int b = 0; b < a.queries.sequences(); ++b) {
-    Place place{a.queries.begin(b), a.queries.length(b), a.keys.begin(b), a.keys.length(b), weights_at, 0, 0};
-    if (positions.bias) {
-      const BiasRows bias = positions.bias_rows(b, 0);
-      place.bias_begin = bias.first;
-      place.bias_step = bias.step;
-    }
-    weights_at += std::int64_t{a.heads} * place.queries * place.keys;
-    for (std::int32_t row = 0; row < rows(place); row += kRows) begins.push_back({b, row});
-    places.push_back(place);
-  }
-  tiles = std::ssize(begins);
-  return {.query = a.query,
-          .key = a.key,
-          .value = a.value,
-          .out_gradient = nullptr,
-          .query_gradient = a.query_gradient,
-          .key_gradient = a.key_gradient,
-          .value_gradient = a.value_gradient,
-          .query_gradient_empty = a.query_gradient_empty,
-          .key_gradient_empty = a.key_gradient_empty,
-          .value_gradient_empty = a.value_gradient_empty,
-          .causal = a.causal,
-          .query_stride = a.query_stride,
-          .key_stride = a.key_stride,
-          .value_stride = a.value_stride,
-          .width = a.width,
-          .d = a.width / a.heads,
-          .heads = a.heads,
-          .tokens = a.queries.tokens(),
-          .mask = a.mask,
-          .weights_gradient = a.weights_gradient,
-          .bias = positions.bias,
-          .relative_keys = positions.relative_keys,
-          .relative_values = positions.relative_values,
-          .bias_stride = positions.bias_stride,
-          .distance = positions.distance,
-          .vectors = positions.relative_vectors(a.causal),
-          .places = upload<Place>(device, places),
-          .tiles = upload<TileBegin>(device, begins),
-          .normalisers = nullptr,
-          .row_sums = nullptr,
-          .key_products = nullptr,
-          .value_products = nullptr,
-          .gradients_by_distance = nullptr,
-          .weights_by_distance = nullptr,
-          .logit_gradients = nullptr};
-}
-
 /// Returns the shape of a launch with a block for each tile and head, whose shared memory holds the operands of
 /// tile_products(), `tiles` tiles, and `columns` further columns for each of the kRows rows.
 template <class T>
-LaunchShape tile_shape(const Operands<T>& a, std::int64_t blocks, std::int64_t tiles, std::int64_t columns) {
+LaunchShape tile_shape(const AttentionOperands<T>& a, std::int64_t blocks, std::int64_t tiles, std::int64_t columns) {
   const std::int64_t elements = kOperands + tiles * kTile + kRows * columns;
   return {static_cast<unsigned>(blocks * a.heads), kThreads, static_cast<std::size_t>(elements) * sizeof(T)};
 }
@@ -538,8 +344,8 @@ LaunchShape tile_shape(const Operands<T>& a, std::int64_t blocks, std::int64_t t
 /// Adds to the gradient of the relative vectors the products of what each query has summed up by distance, `sums`
 /// [heads, tokens, vectors], and of its row in `rows`.
 template <class T>
-void add_relative_gradient(CudaContext& device, const Operands<T>& a, const T* sums, const T* rows, std::int64_t stride,
-                           T* gradient) {
+void add_relative_gradient(CudaContext& device, const AttentionOperands<T>& a, const T* sums, const T* rows,
+                           std::int64_t stride, T* gradient) {
   if (!gradient) return;
   for (std::int64_t h = 0; h < a.heads; ++h)
     gemm(device, a.vectors, a.d, a.tokens, T(1), GemmOperand<T>{sums + h * a.tokens * a.vectors, a.vectors, true},
@@ -556,24 +362,30 @@ T* attention_kept(CudaContext& device, const AttentionArrays<T>& arrays, bool re
 
 template <class T>
 void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T* kept, T* out) {
+  if constexpr (std::is_same_v<T, float>)
+    if (fits_tensor_cores(device, arrays)) return tensor_core_attention_forward(device, arrays, kept, out);
   const ArenaScope scope(device.arena);
   std::int64_t tiles = 0;
-  Operands<T> a = operands_of(
-      device, arrays, [](const Place& place) { return place.queries; }, tiles);
+  AttentionOperands<T> a = operands_of(
+      device, arrays, [](const SequencePlace& place) { return place.queries; }, kRows, tiles);
   a.normalisers = kept;
   launch(device, tile_shape(a, tiles, 1, a.d + 2 * a.vectors), attention_kernel<T>, a, out);
   if (!arrays.weights) return;
   launch(device, tile_shape(a, tiles, 0, a.vectors), attention_weights_kernel<T>, a, arrays.weights);
   const std::int64_t size = attention_weights_size(arrays.queries, arrays.keys, arrays.heads);
-  fill(device, arrays.weights + size, kAttentionSlack, T(0));
+  fill_on_gpu(device, arrays.weights + size, kAttentionSlack, T(0));
 }
 
 template <class T>
-void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out_gradient) {
+void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept, const T* out,
+                        const T* out_gradient) {
+  if constexpr (std::is_same_v<T, float>)
+    if (fits_tensor_cores(device, arrays))
+      return tensor_core_attention_backward(device, arrays, kept, out, out_gradient);
   const ArenaScope scope(device.arena);
   std::int64_t query_tiles = 0, key_tiles = 0;
-  Operands<T> a = operands_of(
-      device, arrays, [](const Place& place) { return place.queries; }, query_tiles);
+  AttentionOperands<T> a = operands_of(
+      device, arrays, [](const SequencePlace& place) { return place.queries; }, kRows, query_tiles);
   a.out_gradient = out_gradient;
   a.normalisers = const_cast<T*>(kept);
   const Shape by_softmax{a.heads, a.tokens}, by_vector{a.heads * a.tokens, a.vectors};
@@ -591,16 +403,10 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
                           positions.relative_keys_gradient);
     add_relative_gradient(device, a, a.weights_by_distance, out_gradient, a.width, positions.relative_values_gradient);
   }
-  if (positions.bias_gradient) {
-    const std::int32_t sequences = arrays.queries.sequences();
-    const Shape chunks{(sequences + kBiasSequences - 1) / kBiasSequences, a.heads * a.bias_stride};
-    const Tensor<T> sums = device.arena.tensor<T>(chunks);
-    launch(device, shape_for_elements(sums.size()), bias_gradient_kernel<T>, a, sequences, sums.data());
-    add_column_sums(device, sums, Tensor<T>{positions.bias_gradient, {a.heads * a.bias_stride}});
-  }
+  if (positions.bias_gradient) add_bias_gradient(device, a, arrays.queries.sequences(), positions.bias_gradient);
   if (!a.key_gradient && !a.value_gradient) return;
-  Operands<T> of_keys = operands_of(
-      device, arrays, [](const Place& place) { return place.keys; }, key_tiles);
+  AttentionOperands<T> of_keys = operands_of(
+      device, arrays, [](const SequencePlace& place) { return place.keys; }, kRows, key_tiles);
   a.tiles = of_keys.tiles;
   launch(device, tile_shape(a, key_tiles, 2, 2 * a.d), key_gradient_kernel<T>, a);
 }
@@ -608,7 +414,7 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
 #define HEED_INSTANTIATE(T)                                                         \
   template T* attention_kept(CudaContext&, const AttentionArrays<T>&, bool);        \
   template void attention_forward(CudaContext&, const AttentionArrays<T>&, T*, T*); \
-  template void attention_backward(CudaContext&, const AttentionArrays<T>&, const T*, const T*);
+  template void attention_backward(CudaContext&, const AttentionArrays<T>&, const T*, const T*, const T*);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE
