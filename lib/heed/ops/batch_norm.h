@@ -28,10 +28,15 @@ Variable<T> batch_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>&
 /// Computes the mean and the biased variance, [D] each, of the columns of x [N, D]; N is above 0.
 template <class T>
 void column_statistics(CpuContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> variance);
+template <class T>
+void column_statistics(CudaContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> variance);
 
 /// Computes y = (x - mean) * inverse * scale + bias for each column. y may be the memory of x.
 template <class T>
 void batch_norm_forward(CpuContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> inverse, Tensor<T> scale,
+                        Tensor<T> bias, Tensor<T> y);
+template <class T>
+void batch_norm_forward(CudaContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> inverse, Tensor<T> scale,
                         Tensor<T> bias, Tensor<T> y);
 
 /// Computes the backward pass of batch_norm(), where `inverse` is 1 / sqrt(variance + epsilon): adds the gradients to
@@ -39,13 +44,20 @@ void batch_norm_forward(CpuContext& device, Tensor<T> x, Tensor<T> mean, Tensor<
 template <class T>
 void batch_norm_backward(CpuContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> inverse, Tensor<T> scale,
                          Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
+template <class T>
+void batch_norm_backward(CudaContext& device, Tensor<T> x, Tensor<T> mean, Tensor<T> inverse, Tensor<T> scale,
+                         Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
 
 /// Adds `rows` times factor times the values [D] to the first D elements of `sum` [D + 1], and `rows` to the last.
 template <class T>
 void add_statistic(CpuContext& device, Tensor<T> values, T factor, std::int64_t rows, Tensor<T> sum);
+template <class T>
+void add_statistic(CudaContext& device, Tensor<T> values, T factor, std::int64_t rows, Tensor<T> sum);
 
 /// Returns 1 / sqrt(variance + epsilon) of each column, in memory of the device's arena.
 template <class T>
 Tensor<T> inverse_deviation(CpuContext& device, Tensor<T> variance, double epsilon);
+template <class T>
+Tensor<T> inverse_deviation(CudaContext& device, Tensor<T> variance, double epsilon);
 
 }  // namespace heed

@@ -1,48 +1,97 @@
-// Sums over the rows of a matrix, for the gradients of biases and gains. To be included by kernels of GPUs.
+// Sums over the rows of a matrix, in kernels of GPUs: the gradients of biases and gains, and the statistics of columns.
 //
-// Threads that add to the same sum at the same time would add in a different order each time. The rows are therefore
-// cut into chunks, whose number depends on the shape alone: a thread sums one column of one chunk, and a second kernel
-// adds up the chunks in their order.
+// The rows are divided into chunks, whose number depends on the number of rows alone. A block sums 32 columns of a
+// chunk: thread t has column t % 32, and every 8th row of the chunk from row t / 32 on. The block then adds the 8 sums
+// of each column in order, and a second launch adds the chunks in the same way. For 100 rows and 40 columns:
+//
+//   first launch, 2 chunks x 2 tiles of columns: a block for rows 0 ... 49 of columns 0 ... 31, and so on
+//   second launch, 1 chunk x 2 tiles: a block adds rows 0 and 1 of the sums of the first launch
 #pragma once
 
-#include <algorithm>
+#include <array>
 
 #include "heed/tensor/cuda_language.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
 
-/// Sums the columns of each chunk of `chunk` rows of x [rows, columns]: sums[c, j] = sum of x[i, j] over the rows i of
-/// chunk c. With `add`, adds to the sums.
-template <class T>
-__global__ void column_sum_kernel(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t chunk, bool add,
-                                  T* sums) {
-  for_each_element((rows + chunk - 1) / chunk * columns, [&](std::int64_t e) {
-    const std::int64_t begin = e / columns * chunk, end = begin + chunk < rows ? begin + chunk : rows;
-    T sum = add ? sums[e] : T(0);
-    for (std::int64_t i = begin; i < end; ++i) sum += x[i * columns + e % columns];
-    sums[e] = sum;
-  });
+constexpr std::int64_t kColumnSumTile = 32;    ///< the columns of a block of column_sums_kernel()
+constexpr std::int64_t kColumnSumThreads = 8;  ///< the threads of this block for each column
+
+/// Computes to[k][chunk, column] = beta * to[k][chunk, column] + factor * sum of summands(row, column)[k] over the rows
+/// of each chunk. A null to[k] is skipped; with beta 0, `to` is not read.
+template <class T, std::size_t N, class Summands>
+__global__ void column_sums_kernel(Summands summands, std::int64_t rows, std::int64_t columns, std::int64_t chunks,
+                                   T factor, T beta, std::array<T*, N> to) {
+  const std::int64_t tiles = (columns + kColumnSumTile - 1) / kColumnSumTile, chunk = blockIdx.x / tiles;
+  const std::int64_t lane = threadIdx.x % kColumnSumTile, column = blockIdx.x % tiles * kColumnSumTile + lane;
+  const std::int64_t size = (rows + chunks - 1) / chunks, end = std::min(rows, (chunk + 1) * size);
+  std::array<T, N> sums{};
+  if (column < columns)
+    for (std::int64_t row = chunk * size + threadIdx.x / kColumnSumTile; row < end; row += kColumnSumThreads) {
+      const std::array<T, N> values = summands(row, column);
+      for (std::size_t k = 0; k < N; ++k) sums[k] += values[k];
+    }
+  T* const shared = shared_memory<T>();
+  for (std::size_t k = 0; k < N; ++k) shared[k * blockDim.x + threadIdx.x] = sums[k];
+  __syncthreads();
+  if (threadIdx.x >= kColumnSumTile || column >= columns) return;
+  for (std::size_t k = 0; k < N; ++k) {
+    if (!to[k]) continue;
+    T sum = 0;
+    for (std::int64_t t = 0; t < kColumnSumThreads; ++t) sum += shared[k * blockDim.x + t * kColumnSumTile + lane];
+    T& target = to[k][chunk * columns + column];
+    target = beta != 0 ? beta * target + factor * sum : factor * sum;
+  }
 }
 
-/// Adds to `sums` [columns] the sums of the columns of x [rows, columns], in an order that depends on the shape alone.
+/// The elements of N matrices, as summands of column_sums(). A null matrix counts as zeros.
+template <class T, std::size_t N>
+struct MatrixElements {
+  std::array<const T*, N> x;
+  std::int64_t columns;
+
+  __device__ std::array<T, N> operator()(std::int64_t row, std::int64_t column) const {
+    std::array<T, N> values{};
+    for (std::size_t k = 0; k < N; ++k)
+      if (x[k]) values[k] = x[k][row * columns + column];
+    return values;
+  }
+};
+
+/// Computes N sums over the rows for each column at once: to[k][column] = beta * to[k][column] + factor * sum of
+/// summands(row, column)[k] over the rows. `summands` is an object whose members are numbers and addresses of the GPU,
+/// with a `__device__` operator() that returns a std::array<T, N>. A null to[k] is skipped; with beta 0, `to` is not
+/// read.
+template <class T, std::size_t N, class Summands>
+void column_sums(CudaContext& device, std::int64_t rows, std::int64_t columns, const Summands& summands,
+                 std::type_identity_t<T> factor, std::type_identity_t<T> beta, const std::array<T*, N>& to) {
+  constexpr std::int64_t kChunkRows = 64, kMostChunks = 256;
+  const std::int64_t chunks = std::clamp<std::int64_t>((rows + kChunkRows - 1) / kChunkRows, 1, kMostChunks);
+  const std::int64_t tiles = (columns + kColumnSumTile - 1) / kColumnSumTile;
+  constexpr auto kThreads = static_cast<unsigned>(kColumnSumTile * kColumnSumThreads);
+  const auto shape = [&](std::int64_t blocks) {
+    return LaunchShape{static_cast<unsigned>(blocks), kThreads, N * kThreads * sizeof(T)};
+  };
+  if (chunks == 1)
+    return launch(device, shape(tiles), column_sums_kernel<T, N, Summands>, summands, rows, columns, chunks, factor,
+                  beta, to);
+  const ArenaScope scope(device.arena);
+  std::array<T*, N> parts{};
+  MatrixElements<T, N> elements{{}, columns};
+  for (std::size_t k = 0; k < N; ++k)
+    if (to[k]) elements.x[k] = parts[k] = device.arena.tensor<T>({chunks, columns}).data();
+  launch(device, shape(chunks * tiles), column_sums_kernel<T, N, Summands>, summands, rows, columns, chunks, T(1), T(0),
+         parts);
+  launch(device, shape(tiles), column_sums_kernel<T, N, MatrixElements<T, N>>, elements, chunks, columns, 1, factor,
+         beta, to);
+}
+
+/// Adds the rows of x [N, D] to `sums` [D].
 template <class T>
 void add_column_sums(CudaContext& device, Tensor<T> x, Tensor<T> sums) {
-  constexpr std::int64_t kMostChunks = 256, kFewRows = 16;
-  const ArenaScope scope(device.arena);
-  const std::int64_t rows = x.rows(), columns = x.columns();
-  const std::int64_t chunk = std::max((rows + kMostChunks - 1) / kMostChunks, kFewRows);
-  const std::int64_t chunks = (rows + chunk - 1) / chunk;
-  if (chunks <= 1) {
-    launch(device, shape_for_elements(columns), column_sum_kernel<T>, x.data(), rows, columns, chunk, true,
-           sums.data());
-    return;
-  }
-  T* const of_chunks = device.arena.tensor<T>({chunks, columns}).data();
-  launch(device, shape_for_elements(chunks * columns), column_sum_kernel<T>, x.data(), rows, columns, chunk, false,
-         of_chunks);
-  launch(device, shape_for_elements(columns), column_sum_kernel<T>, of_chunks, chunks, columns, chunks, true,
-         sums.data());
+  column_sums(device, x.rows(), x.columns(), MatrixElements<T, 1>{{x.data()}, x.columns()}, 1, 1,
+              std::array<T*, 1>{sums.data()});
 }
 
 }  // namespace heed

@@ -16,8 +16,12 @@ Variable<T> gated_sum(Graph<T>& graph, const Variable<T>& a, const Variable<T>& 
 /// Computes y = sigmoid(a) x + sigmoid(b) z.
 template <class T>
 void gated_sum_forward(CpuContext& device, Tensor<T> a, Tensor<T> x, Tensor<T> b, Tensor<T> z, Tensor<T> y);
+template <class T>
+void gated_sum_forward(CudaContext& device, Tensor<T> a, Tensor<T> x, Tensor<T> b, Tensor<T> z, Tensor<T> y);
 /// Computes the gradients of one term sigmoid(a) x of a gated sum: adds to da and dx. An empty tensor is skipped.
 template <class T>
 void gated_sum_backward(CpuContext& device, Tensor<T> a, Tensor<T> x, Tensor<T> dy, Tensor<T> da, Tensor<T> dx);
+template <class T>
+void gated_sum_backward(CudaContext& device, Tensor<T> a, Tensor<T> x, Tensor<T> dy, Tensor<T> da, Tensor<T> dx);
 
 }  // namespace heed

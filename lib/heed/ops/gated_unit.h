@@ -16,10 +16,15 @@ Variable<T> gated_unit(Graph<T>& graph, const Variable<T>& x, Activation activat
 /// Computes y of gated_unit(). y may be stored as bfloat16.
 template <class T>
 void gated_unit_forward(CpuContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> y);
+template <class T>
+void gated_unit_forward(CudaContext& device, Tensor<T> x, Activation activation, MaybeRounded<T> y);
 
 /// Computes the gradient dx of gated_unit() from the gradient dy of y. Adds to dx where `adds` is true, otherwise
 /// overwrites dx.
 template <class T>
 void gated_unit_backward(CpuContext& device, Tensor<T> x, Activation activation, Tensor<T> dy, Tensor<T> dx, bool adds);
+template <class T>
+void gated_unit_backward(CudaContext& device, Tensor<T> x, Activation activation, Tensor<T> dy, Tensor<T> dx,
+                         bool adds);
 
 }  // namespace heed

@@ -41,17 +41,27 @@ Variable<T> append_row(Graph<T>& graph, const Variable<T>& x, const Variable<T>&
 /// read.
 template <class T>
 void rearrange_heads(CpuContext& device, const T* x, const Shape& rows, int heads, bool merge, T beta, T* to);
+template <class T>
+void rearrange_heads(CudaContext& device, const T* x, const Shape& rows, int heads, bool merge, T beta, T* to);
 /// Computes y = mean over the heads of x (see mean_over_heads()). Shapes: x [B heads, T, S] -> y [B, T, S].
 template <class T>
 void mean_over_heads_forward(CpuContext& device, Tensor<T> x, int heads, Tensor<T> y);
+template <class T>
+void mean_over_heads_forward(CudaContext& device, Tensor<T> x, int heads, Tensor<T> y);
 /// Computes the backward pass of mean_over_heads(): adds dy / heads to dx.
 template <class T>
 void mean_over_heads_backward(CpuContext& device, Tensor<T> dy, int heads, Tensor<T> dx);
+template <class T>
+void mean_over_heads_backward(CudaContext& device, Tensor<T> dy, int heads, Tensor<T> dx);
 /// Copies x and `row`, or zeros where `row` is absent, to y (see append_row()).
 template <class T>
 void append_row_forward(CpuContext& device, Tensor<T> x, Tensor<T> row, Tensor<T> y);
+template <class T>
+void append_row_forward(CudaContext& device, Tensor<T> x, Tensor<T> row, Tensor<T> y);
 /// Computes the backward pass of append_row(): adds to dx and drow; an empty gradient tensor is skipped.
 template <class T>
 void append_row_backward(CpuContext& device, Tensor<T> dy, Tensor<T> dx, Tensor<T> drow);
+template <class T>
+void append_row_backward(CudaContext& device, Tensor<T> dy, Tensor<T> dx, Tensor<T> drow);
 
 }  // namespace heed

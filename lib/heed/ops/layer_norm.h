@@ -33,11 +33,17 @@ Variable<T> rms_norm(Graph<T>& graph, const Variable<T>& x, const Variable<T>& s
 template <class T>
 void row_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
                       Tensor<T> y, Tensor<T> statistics);
+template <class T>
+void row_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
+                      Tensor<T> y, Tensor<T> statistics);
 
 /// Computes the backward pass of layer_norm() or rms_norm(): adds the gradients to dx, dscale and dbias; an empty
 /// gradient tensor is skipped.
 template <class T>
 void row_norm_backward(CpuContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics,
+                       Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
+template <class T>
+void row_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> statistics,
                        Tensor<T> dy, Tensor<T> dx, Tensor<T> dscale, Tensor<T> dbias);
 
 }  // namespace heed

@@ -37,12 +37,21 @@ template <class T>
 void residual_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
                            Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
                            Tensor<T> statistics);
+template <class T>
+void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
+                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
+                           Tensor<T> statistics);
 
 /// Computes the gradients of residual_norm(). Adds to dscale and dbias. Adds to dresidual and dbranch where
 /// `adds_to_residual` and `adds_to_branch` are true, otherwise overwrites them. An empty gradient tensor is skipped; an
 /// empty dsum counts as zeros.
 template <class T>
 void residual_norm_backward(CpuContext& device, RowNorm kind, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
+                            Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
+                            bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
+                            Tensor<T> dbias);
+template <class T>
+void residual_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> sum, DropoutMask<T> mask, Tensor<T> scale,
                             Tensor<T> statistics, Tensor<T> dsum, Tensor<T> dnormed, Tensor<T> dresidual,
                             bool adds_to_residual, Tensor<T> dbranch, bool adds_to_branch, Tensor<T> dscale,
                             Tensor<T> dbias);

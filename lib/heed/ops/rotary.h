@@ -31,12 +31,18 @@ Variable<T> rotary(Graph<T>& graph, const Variable<T>& x, std::int64_t width, Pa
 template <class T>
 void rotary_forward(CpuContext& device, Tensor<T> x, std::int64_t width, PackedOffsets packed, Tensor<T> table,
                     bool back = false);
+template <class T>
+void rotary_forward(CudaContext& device, Tensor<T> x, std::int64_t width, PackedOffsets packed, Tensor<T> table,
+                    bool back = false);
 
 /// Rotates, in place, the first `width` columns of row r of x [N, C] by the angles of the position lengths[r] - 1: the
 /// queries and keys of one decoding step, for rows (hypotheses) of lengths[r] tokens. A row has the bits that the token
 /// has when rotary_forward() rotates a whole sequence.
 template <class T>
 void rotary_step(CpuContext& device, Tensor<T> x, std::int64_t width, std::span<const std::int32_t> lengths,
+                 Tensor<T> table);
+template <class T>
+void rotary_step(CudaContext& device, Tensor<T> x, std::int64_t width, std::span<const std::int32_t> lengths,
                  Tensor<T> table);
 
 }  // namespace heed

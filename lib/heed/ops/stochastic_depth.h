@@ -23,5 +23,8 @@ Variable<T> stochastic_depth(Graph<T>& graph, const Variable<T>& x, double p);
 template <class T>
 void scale_sequences(CpuContext& device, Tensor<T> x, PackedOffsets sequences, std::span<const T> factors, bool add,
                      Tensor<T> y);
+template <class T>
+void scale_sequences(CudaContext& device, Tensor<T> x, PackedOffsets sequences, std::span<const T> factors, bool add,
+                     Tensor<T> y);
 
 }  // namespace heed
