@@ -84,20 +84,20 @@ BasicOptimizer<T>::BasicOptimizer(const OptimizerSettings& settings, const Param
   }
 }
 
+/// Updates arrays in the memory of the host or, with a context, in that of a GPU.
 template <class T>
-void BasicOptimizer<T>::update(ParameterValues<T>& parameters, const ParameterValues<T>& gradients, const Slice& slice,
-                               const Step& step) const {
-  const std::span<T> value = parameters.part(slice);
-  const std::span<const T> gradient = gradients.part(slice);
+template <class... Context>
+void BasicOptimizer<T>::apply(std::span<T> value, std::span<const T> gradient, std::span<T> first, std::span<T> second,
+                              const Step& step, Context&... device) const {
   if (settings_.kind == OptimizerKind::sgd) {
-    sgd_update<T>(value, gradient, first_ ? first_->part(slice) : std::span<T>(),
+    sgd_update<T>(device..., value, gradient, first,
                   {.learning_rate = step.learning_rate,
                    .momentum = settings_.momentum,
                    .weight_decay = settings_.weight_decay,
                    .gradient_scale = step.gradient_scale});
     return;
   }
-  adam_update<T>(value, gradient, first_->part(slice), second_->part(slice),
+  adam_update<T>(device..., value, gradient, first, second,
                  {.learning_rate = step.learning_rate,
                   .beta1 = settings_.beta1,
                   .beta2 = settings_.beta2,
@@ -107,6 +107,21 @@ void BasicOptimizer<T>::update(ParameterValues<T>& parameters, const ParameterVa
                   .step = step.number,
                   .gradient_scale = step.gradient_scale});
 }
+
+template <class T>
+void BasicOptimizer<T>::update(ParameterValues<T>& parameters, const ParameterValues<T>& gradients, const Slice& slice,
+                               const Step& step) const {
+  const auto part = [&](ParameterValues<T>* values) { return values ? values->part(slice) : std::span<T>(); };
+  apply(parameters.part(slice), gradients.part(slice), part(first_), part(second_), step);
+}
+
+#if HEED_HAS_CUDA
+template <class T>
+void BasicOptimizer<T>::update(CudaContext& device, std::span<T> parameters, std::span<const T> gradients,
+                               std::span<T> first, std::span<T> second, const Step& step) const {
+  apply(parameters, gradients, first, second, step, device);
+}
+#endif
 
 template class BasicOptimizer<float>;
 template class BasicOptimizer<double>;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "heed/base/threads.h"
 #include "heed/config/fields.h"
 #include "heed/optim/schedule.h"
+#include "heed/tensor/device.h"
 
 namespace heed {
 
@@ -119,9 +121,26 @@ class BasicOptimizer {
   void update(ParameterValues<T>& parameters, const ParameterValues<T>& gradients, const Slice& slice,
               const Step& step) const;
 
-  const OptimizerSettings& settings() const { return settings_; }
+#if HEED_HAS_CUDA
+  /// Performs one update of parameters in the memory of a GPU. `first` and `second` are copies of the arrays that
+  /// memory() returns.
+  void update(CudaContext& device, std::span<T> parameters, std::span<const T> gradients, std::span<T> first,
+              std::span<T> second, const Step& step) const;
+#endif
+
+  const OptimizerSettings& settings() const {
+    return settings_;
+  }
+  /// Returns the two arrays that hold the state of the optimiser; null where it does not need one.
+  std::array<ParameterValues<T>*, 2> memory() const {
+    return {first_, second_};
+  }
 
  private:
+  template <class... Context>
+  void apply(std::span<T> value, std::span<const T> gradient, std::span<T> first, std::span<T> second, const Step& step,
+             Context&... device) const;
+
   OptimizerSettings settings_;
   // Pointers to the arrays of the caller that hold the state of the optimiser: first_ is first_moment or velocity,
   // second_ is second_moment. A pointer is null if the optimiser does not need the array.

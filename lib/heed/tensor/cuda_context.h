@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "heed/tensor/arena.h"
 #include "heed/tensor/context.h"
 
@@ -7,7 +9,7 @@ struct CUstream_st;  // a stream of CUDA, as cuda_runtime.h declares it
 
 namespace heed {
 
-struct CudaProducts;  // what gemm() keeps of cuBLASLt; see make_cuda_products()
+struct CudaProducts;  // what gemm() keeps of cuBLASLt
 
 /// The environment in which the kernels of a GPU run. Kernels are put into the stream, one after another; the GPU runs
 /// them in this order while the host goes on.
@@ -16,7 +18,7 @@ struct CudaContext {
   Arena& host_arena;  ///< of arrays that the host reads and writes
   Precision precision = Precision::float32;
   CUstream_st* stream = nullptr;
-  CudaProducts* products = nullptr;  ///< for gemm(); over the emulation null
+  std::shared_ptr<CudaProducts> products;  ///< made by the first gemm()
 };
 
 }  // namespace heed

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -84,9 +83,6 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
 inline bool takes_bfloat16(const CudaContext& device) {
   return device.precision == Precision::bfloat16;
 }
-
-/// Returns what gemm() keeps of the library of matrix products on the current GPU, for CudaContext::products.
-std::shared_ptr<CudaProducts> make_cuda_products();
 
 /// Returns the name, version and kernels of the library that multiplies float32 matrices, such as "oneDNN 2.6.3 (AVX2)"
 /// or "OpenBLAS 0.3.21 (Zen)", for logs and benchmarks.

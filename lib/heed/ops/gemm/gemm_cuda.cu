@@ -1,6 +1,7 @@
 #include "heed/ops/gemm/gemm.h"
 
 #include <map>
+#include <memory>
 #include <tuple>
 
 #include "heed/tensor/cuda_language.h"
@@ -139,6 +140,10 @@ cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product
 template <class Operand, class T>
 void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
               GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride) {
+  if (!device.products) {
+    device.products = std::make_shared<CudaProducts>();
+    check(cublasLtCreate(&device.products->library));
+  }
   CudaProducts& products = *device.products;
   Product product;
   check(cublasLtMatmulDescCreate(&product.handle, sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, kType<T>));
@@ -173,15 +178,7 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
 
 }  // namespace
 
-std::shared_ptr<CudaProducts> make_cuda_products() {
-  auto products = std::make_shared<CudaProducts>();
-  check(cublasLtCreate(&products->library));
-  return products;
-}
-
 #else
-
-struct CudaProducts {};
 
 namespace {
 
@@ -212,10 +209,6 @@ void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k
 }
 
 }  // namespace
-
-std::shared_ptr<CudaProducts> make_cuda_products() {
-  return std::make_shared<CudaProducts>();
-}
 
 #endif
 

@@ -1,0 +1,78 @@
+#include "heed/tensor/cuda_device.h"
+
+#include "heed/tensor/cuda_language.h"
+
+namespace heed {
+namespace {
+
+/// The oldest compute capability for which the kernels are compiled.
+constexpr int kOldestMajor = 8;
+
+void check_number(int number) {
+  const GpuSurvey survey = survey_gpus();
+  if (survey.count == 0) throw Error(survey.why_none);
+  if (number < 0 || number >= survey.count)
+    throw Error("there is no GPU cuda:" + std::to_string(number) + ": this machine has " +
+                std::to_string(survey.count) + ", counted from cuda:0");
+}
+
+}  // namespace
+
+#ifdef __CUDACC__
+
+GpuSurvey survey_gpus() {
+  int count = 0, driver = 0, runtime = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  if (error == cudaSuccess && count > 0) return {count, ""};
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  const auto version = [](int number) {
+    return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+  };
+  if (driver == 0) return {0, "no GPU here: NVIDIA's driver is not installed (use --device cpu)"};
+  if (driver < runtime)
+    return {0, "the driver of the GPU is too old: it knows CUDA " + version(driver) + ", heed needs " +
+                   version(runtime) + " (install a newer driver, or use --device cpu)"};
+  return {0, std::string("no GPU here (use --device cpu): ") + cudaGetErrorString(error)};
+}
+
+CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_arena_, precision} {
+  check_number(number);
+  const auto check = [&](cudaError_t error) {
+    if (error != cudaSuccess)
+      throw Error("the GPU cuda:" + std::to_string(number) + " cannot be used: " + cudaGetErrorString(error));
+  };
+  check(cudaSetDevice(number));
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, number));
+  name_ = properties.name;
+  if (properties.major < kOldestMajor)
+    throw Error("the GPU cuda:" + std::to_string(number) + ", a " + name_ +
+                ", is too old: heed needs compute capability " + std::to_string(kOldestMajor) +
+                ".0 or later (use --device cpu)");
+  check(cudaStreamCreateWithFlags(&context_.stream, cudaStreamNonBlocking));
+}
+
+CudaDevice::~CudaDevice() {
+  context_.products.reset();
+  cudaStreamDestroy(context_.stream);
+}
+
+#else
+
+GpuSurvey survey_gpus() {
+  return {1, ""};
+}
+
+CudaDevice::CudaDevice(int number, Precision precision)
+    : name_("an emulated GPU"), context_{arena_, host_arena_, precision} {
+  check_number(number);
+  static_cast<void>(kOldestMajor);
+}
+
+CudaDevice::~CudaDevice() = default;
+
+#endif
+
+}  // namespace heed

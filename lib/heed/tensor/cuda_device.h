@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "heed/tensor/cuda_context.h"
+#include "heed/tensor/cuda_memory.h"
+
+namespace heed {
+
+/// The GPUs of this machine that heed can use.
+struct GpuSurvey {
+  int count = 0;
+  std::string why_none;  ///< why there is none, and what to do; empty where there is one
+};
+GpuSurvey survey_gpus();
+
+/// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops.
+class CudaDevice {
+ public:
+  /// Opens GPU number `number`, counted from 0. Throws Error where there is no such GPU.
+  CudaDevice(int number, Precision precision);
+  ~CudaDevice();
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  CudaContext& context() { return context_; }
+  /// Returns the name of the GPU, such as "NVIDIA H200".
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  Arena arena_{kGpuMemory}, host_arena_;
+  CudaContext context_;
+};
+
+}  // namespace heed

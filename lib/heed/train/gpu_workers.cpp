@@ -1,0 +1,161 @@
+#include "heed/train/gpu_workers.h"
+
+#include <cmath>
+
+#include "heed/ops/optimizer_kernels.h"
+
+namespace heed {
+namespace {
+
+/// Returns the shards, those of each batch as one.
+std::vector<Shard> whole_batches(std::span<const Shard> shards) {
+  std::vector<Shard> out;
+  for (const Shard& shard : shards) {
+    if (shard.part == 0) {
+      out.push_back(shard);
+      continue;
+    }
+    Shard& batch = out.back();
+    batch.examples = {batch.examples.data(), batch.examples.size() + shard.examples.size()};
+    batch.target_tokens += shard.target_tokens;
+  }
+  return out;
+}
+
+/// Returns elements of an array in the memory of a GPU: those of a tensor from `begin` to `end` - 1.
+std::span<float> part(const Tensor<float>& flat, std::int64_t begin, std::int64_t end) {
+  return flat.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+}
+
+}  // namespace
+
+class GpuWorkers::Step : public UpdateStep {
+ public:
+  Step(GpuWorkers& workers, const UpdateArrays& arrays)
+      : workers_(workers),
+        arrays_(arrays),
+        device_(workers.device_),
+        host_gradients_(workers.layout_, PageSize::small),
+        parameters_(device_, arrays.parameters),
+        gradients_(device_, host_gradients_),
+        graph_(device_, parameters_.view(), gradients_.view()) {
+    if (arrays.smoothed) smoothed_.emplace(device_, *arrays.smoothed);
+    const auto memory = arrays.optimizer.memory();
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      if (memory[i]) memory_[i].emplace(device_, *memory[i]);
+  }
+
+  Result run(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
+             std::int64_t step, double learning_rate) override {
+    loss.scale = 1 / static_cast<double>(target_tokens_of(shards));
+    Result result;
+    const std::vector<Shard> batches = whole_batches(shards);
+    std::vector<LossSums> sums(batches.size());
+    device_.fill(gradients_.view().flat(), 0.0F);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      examples.fill(batches[i].examples, workers_.batch_);
+      graph_.reset();
+      graph_.set_dropout(dropout, static_cast<std::uint32_t>(batches[i].first));
+      graph_.backward(workers_.loss_(graph_, workers_.batch_, loss, &sums[i]));
+    }
+    result.gradient_norm = norm_of_gradient();
+    for (const LossSums& batch : sums) result.sums += batch;
+    get_running_sums();
+    // The negative log-likelihood must be finite too, because it goes into the loss history.
+    result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.sums.negative_log_likelihood) &&
+                     std::isfinite(result.gradient_norm) && finite_sums(host_gradients_);
+    if (result.applied) apply(step, learning_rate, result.gradient_norm);
+    return result;
+  }
+
+  void gather_parameters() override {
+    parameters_.get();
+    if (smoothed_) smoothed_->get();
+  }
+
+  void gather_memory() override {
+    for (const auto& array : memory_)
+      if (array) array->get();
+  }
+
+  void take_over() override {
+    parameters_.put();
+    if (smoothed_) smoothed_->put();
+    for (const auto& array : memory_)
+      if (array) array->put();
+  }
+
+ private:
+  std::int64_t trained() const { return workers_.layout_.trained_size(); }
+
+  /// Returns the Euclidean norm of the gradient, for which the host waits for the GPU: what the batches have added to
+  /// sums in the memory of the host is then complete, too.
+  double norm_of_gradient() {
+    const ArenaScope scope(device_.arena()), host_scope(device_.host_arena());
+    const Tensor<double> square = device_.arena().tensor<double>({});
+    squared_norm<float>(workers_.device_, part(gradients_.view().flat(), 0, trained()), square.data());
+    return std::sqrt(device_.read(square));
+  }
+
+  /// Copies the sums for running averages to the host, where few numbers are updated.
+  void get_running_sums() {
+    if (workers_.layout_.running().empty()) return;
+    device_.get(running(gradients_.view().flat()), running(ParameterView<float>(host_gradients_).flat()));
+  }
+
+  /// Returns the elements of the running averages.
+  Tensor<float> running(Tensor<float> flat) const { return {flat.data() + trained(), {flat.size() - trained()}}; }
+
+  void apply(std::int64_t step, double learning_rate, double norm) {
+    if (!workers_.layout_.running().empty()) {
+      move_running_averages(arrays_.parameters, host_gradients_);
+      device_.put(running(ParameterView<float>(arrays_.parameters).flat()), running(parameters_.view().flat()));
+    }
+    const auto trained_part_of = [&](const std::optional<DeviceParameters<float>>& array) {
+      return array ? part(array->view().flat(), 0, trained()) : std::span<float>();
+    };
+    arrays_.optimizer.update(workers_.device_, part(parameters_.view().flat(), 0, trained()),
+                             part(gradients_.view().flat(), 0, trained()), trained_part_of(memory_[0]),
+                             trained_part_of(memory_[1]),
+                             {.learning_rate = learning_rate,
+                              .number = step,
+                              .gradient_scale = clipping_factor(norm, arrays_.optimizer.settings().clip_norm)});
+    if (smoothed_)
+      move_average<float>(workers_.device_, smoothed_->view().flat().span(), parameters_.view().flat().span(),
+                          smoothing_decay(arrays_.smoothing_rate, step));
+  }
+
+  GpuWorkers& workers_;
+  UpdateArrays arrays_;
+  Device device_;
+  ParameterValues<float> host_gradients_;  // of which only the sums for running averages are used
+  DeviceParameters<float> parameters_, gradients_;
+  std::optional<DeviceParameters<float>> smoothed_;
+  std::array<std::optional<DeviceParameters<float>>, 2> memory_;
+  Graph<float> graph_;
+};
+
+std::unique_ptr<UpdateStep> GpuWorkers::make_update_step(const UpdateArrays& arrays) {
+  return std::make_unique<Step>(*this, arrays);
+}
+
+LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples& examples,
+                              std::span<const Shard> shards) {
+  const Device device(device_);
+  const DeviceParameters<float> on_device(device, parameters);
+  const std::vector<Shard> batches = whole_batches(shards);
+  std::vector<LossSums> sums(batches.size());
+  Graph<float> graph(device, on_device.view());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    examples.fill(batches[i].examples, batch_);
+    graph.reset();
+    graph.set_dropout({}, static_cast<std::uint32_t>(batches[i].first));
+    loss_(graph, batch_, {}, &sums[i]);
+  }
+  device.wait();
+  LossSums sum;
+  for (const LossSums& batch : sums) sum += batch;
+  return sum;
+}
+
+}  // namespace heed
