@@ -34,11 +34,17 @@ struct EmbeddingRows {
 template <class T>
 void embedding_forward(CpuContext& device, EmbeddingRows rows, Tensor<T> weight, Tensor<T> position_table, T scale,
                        DropoutMask<T> mask, Tensor<T> y);
+template <class T>
+void embedding_forward(CudaContext& device, EmbeddingRows rows, Tensor<T> weight, Tensor<T> position_table, T scale,
+                       DropoutMask<T> mask, Tensor<T> y);
 
 /// Computes the backward pass of embedding(): adds the gradients of all tokens to the rows of dweight and
 /// dposition_table; an empty gradient tensor is skipped.
 template <class T>
 void embedding_backward(CpuContext& device, EmbeddingRows rows, T scale, DropoutMask<T> mask, Tensor<T> dy,
+                        Tensor<T> dweight, Tensor<T> dposition_table);
+template <class T>
+void embedding_backward(CudaContext& device, EmbeddingRows rows, T scale, DropoutMask<T> mask, Tensor<T> dy,
                         Tensor<T> dweight, Tensor<T> dposition_table);
 
 }  // namespace heed

@@ -1,9 +1,6 @@
 #include "heed/ops/parts.h"
 
-#include <algorithm>
-#include <numeric>
-#include <vector>
-
+#include "heed/ops/scatter_rows_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -24,20 +21,6 @@ template <class T>
 __global__ void gather_rows_kernel(const T* x, const std::int32_t* rows, std::int64_t count, std::int64_t columns,
                                    T* y) {
   for_each_element(count * columns, [&](std::int64_t i) { y[i] = x[rows[i / columns] * columns + i % columns]; });
-}
-
-/// Adds the rows of dy that belong to the same row of dx, in their order: element e of `places` is the number of a row
-/// of dy, and those of a row of dx are the elements begins[k] ... begins[k + 1] - 1. targets[k] is this row.
-template <class T>
-__global__ void scatter_rows_kernel(const T* dy, const std::int32_t* targets, const std::int32_t* begins,
-                                    const std::int32_t* places, std::int64_t count, std::int64_t columns, T* dx) {
-  for_each_element(count * columns, [&](std::int64_t i) {
-    const std::int64_t k = i / columns, column = i % columns;
-    T& target = dx[targets[k] * columns + column];
-    T sum = target;
-    for (std::int32_t e = begins[k]; e < begins[k + 1]; ++e) sum += dy[places[e] * columns + column];
-    target = sum;
-  });
 }
 
 }  // namespace
@@ -65,24 +48,7 @@ void gather_rows_forward(CudaContext& device, Tensor<T> x, std::span<const std::
 
 template <class T>
 void gather_rows_backward(CudaContext& device, Tensor<T> dy, std::span<const std::int32_t> rows, Tensor<T> dx) {
-  // A row that is gathered several times gets its gradients in the order of `rows`, from one thread: no two threads
-  // write the same element.
-  std::vector<std::int32_t> places(rows.size()), targets, begins;
-  std::iota(places.begin(), places.end(), 0);
-  std::stable_sort(places.begin(), places.end(), [&](std::int32_t a, std::int32_t b) {
-    return rows[static_cast<std::size_t>(a)] < rows[static_cast<std::size_t>(b)];
-  });
-  for (std::size_t e = 0; e < places.size(); ++e) {
-    const std::int32_t target = rows[static_cast<std::size_t>(places[e])];
-    if (!targets.empty() && targets.back() == target) continue;
-    targets.push_back(target);
-    begins.push_back(static_cast<std::int32_t>(e));
-  }
-  begins.push_back(static_cast<std::int32_t>(places.size()));
-  const ArenaScope scope(device.arena);
-  launch(device, shape_for_elements(std::ssize(targets) * dx.columns()), scatter_rows_kernel<T>, dy.data(),
-         upload<std::int32_t>(device, targets), upload<std::int32_t>(device, begins),
-         upload<std::int32_t>(device, places), std::ssize(targets), dx.columns(), dx.data());
+  scatter_rows<T>(device, dy.data(), {}, rows, T(1), dx);
 }
 
 #define HEED_INSTANTIATE(T)                                                                                     \
