@@ -1,8 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
+#include "heed/base/error.h"
 #include "heed/tensor/context.h"
 #include "heed/tensor/cuda_memory.h"
 
@@ -32,6 +34,7 @@ class Device {
 
   /// Returns the context of the CPU, for parts of heed that only a CPU can run.
   CpuContext& cpu() const {
+    if (!cpu_) throw Error("internal: only a CPU can do this");
     return *cpu_;
   }
 
@@ -63,9 +66,9 @@ class Device {
   template <class T>
   Tensor<T> upload(Tensor<T> host) const {
     if (!cuda_) return host;
-    const Tensor<T> out = arena().tensor<T>(host.shape());
+    const Tensor<std::remove_const_t<T>> out = arena().template tensor<std::remove_const_t<T>>(host.shape());
     put(host, out);
-    return out;
+    return {out.data(), out.shape()};
   }
   /// Returns a tensor in the memory of the host with the elements of a tensor in the memory of the device, after all
   /// kernels that write it have run: for a CPU the same tensor. It is valid as long as `tensor` and the memory of
@@ -94,8 +97,9 @@ class Device {
     std::copy_n(from.data(), from.size(), to.data());
   }
   /// Copies the elements of a tensor in the memory of the host to a tensor in that of the device.
-  template <class T>
-  void put(Tensor<T> host, Tensor<T> to) const {
+  template <class From, class T>
+  void put(Tensor<From> host, Tensor<T> to) const {
+    static_assert(std::is_same_v<std::remove_const_t<From>, T>);
 #if HEED_HAS_CUDA
     if (cuda_) return copy_to_gpu(*cuda_, to.data(), host.data(), bytes_of(host));
 #endif
