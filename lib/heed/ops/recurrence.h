@@ -81,7 +81,7 @@ struct TimeOrder {
 TimeOrder time_order(Arena& arena, PackedOffsets packed, bool backward);
 
 /// One way of a recurrent layer through a batch. The pointers point to the columns of this way; the strides are those
-/// of the whole matrices. Pointers that may be null say so.
+/// of the whole matrices. Pointers that may be null say so. The time order is in the memory of the host.
 template <class T>
 struct RecurrenceArrays {
   RecurrentCell cell = RecurrentCell::gru;
@@ -102,10 +102,14 @@ struct RecurrenceArrays {
 /// Computes one way of a recurrent layer in training.
 template <class T>
 void recurrence_forward(CpuContext& device, const RecurrenceArrays<T>& arrays);
+template <class T>
+void recurrence_forward(CudaContext& device, const RecurrenceArrays<T>& arrays);
 /// Computes one way of a recurrent layer in inference; `gates`, `hidden` and `cells` are not used. `packed`, if not
-/// null, keeps the packed weight.
+/// null, keeps the packed weight; a GPU packs none.
 template <class T>
 void recurrence_inference(CpuContext& device, PackedParameters<T>* packed, const RecurrenceArrays<T>& arrays);
+template <class T>
+void recurrence_inference(CudaContext& device, PackedParameters<T>* packed, const RecurrenceArrays<T>& arrays);
 
 /// The gradients of one way of a recurrent layer; each may be null. The pointers point to the columns of this way.
 template <class T>
@@ -119,6 +123,9 @@ struct RecurrenceGradients {
 /// Computes the gradients of one way of a recurrent layer. Overwrites the saved gates.
 template <class T>
 void recurrence_backward(CpuContext& device, const RecurrenceArrays<T>& arrays,
+                         const RecurrenceGradients<T>& gradients);
+template <class T>
+void recurrence_backward(CudaContext& device, const RecurrenceArrays<T>& arrays,
                          const RecurrenceGradients<T>& gradients);
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include "heed/ops/gemm/gemm.h"
 #include "heed/ops/gemm/gemm_rows.h"
 #include "heed/ops/packed_linear.h"
+#include "heed/ops/recurrence_steps.h"
 
 namespace heed {
 namespace {
@@ -67,37 +68,6 @@ void scatter_add(std::int64_t rows, std::int64_t width, const std::int32_t* indi
     for (std::int64_t j = 0; j < width; ++j) to[indices[i] * stride + j] += from[i * width + j];
 }
 
-/// Returns the parts of a step that forward and backward pass share.
-template <class T>
-CellStep<T> step_of(const RecurrenceArrays<T>& a, std::int64_t t) {
-  CellStep<T> step;
-  step.cell = a.cell;
-  step.rows = a.order.rows(t);
-  step.width = a.width;
-  step.tokens = a.order.tokens + a.order.begins[t];
-  step.sequences = a.order.sorted;
-  step.gates_stride = a.gates_stride;
-  step.output_stride = a.state_stride;
-  return step;
-}
-
-/// Returns the row of `cells` at which the states after step t begin: -1 stands for the first states.
-template <class T>
-std::int64_t cell_row(const RecurrenceArrays<T>& a, std::int64_t t) {
-  return t < 0 ? 0 : a.order.sequences + a.order.begins[t];
-}
-
-/// Fills the part of a forward step that is the same in training and inference.
-template <class T>
-CellForward<T> forward_step(const RecurrenceArrays<T>& a, std::int64_t t) {
-  CellForward<T> step{step_of(a, t)};
-  step.input = a.input;
-  step.context = a.context;
-  step.bias = a.bias;
-  step.output = a.output;
-  return step;
-}
-
 /// Copies the last state of each sequence to `last_hidden` and `last_cell`. cell_of(i, t) returns the address of c
 /// after step t of the sequence sorted[i], an LSTM's; t is -1 for a sequence without tokens.
 template <class T, class CellOf>
@@ -126,22 +96,11 @@ void recurrence_forward(CpuContext& device, const RecurrenceArrays<T>& a) {
   gather(a.order.rows(0), n, a.order.sorted, a.first_hidden, a.state_stride, a.hidden);
   if (lstm) gather(a.order.sequences, n, a.order.sorted, a.first_cell, a.state_stride, a.cells);
   for (std::int64_t t = 0; t < a.order.steps; ++t) {
-    CellForward<T> step = forward_step(a, t);
-    const std::int64_t row = a.order.begins[t];
-    T* const saved = a.gates + row * kSavedGates * n;
+    const CellForward<T> step = training_step(a, t);
     if (t > 0 || a.first_hidden)
-      weight.multiply(step.rows, a.hidden + row * n, n, saved, kSavedGates * n);
+      weight.multiply(step.rows, step.hidden, n, step.saved, step.product_stride);
     else
-      std::fill_n(saved, step.rows * kSavedGates * n, T(0));  // the product with zeros
-    step.hidden = a.hidden + row * n;
-    step.product = step.saved = saved;
-    step.product_stride = kSavedGates * n;
-    step.next = a.hidden + a.order.begins[t + 1] * n;
-    step.next_rows = a.order.rows(t + 1);
-    if (lstm) {
-      step.cell_before = a.cells + cell_row(a, t - 1) * n;
-      step.cell_after = a.cells + cell_row(a, t) * n;
-    }
+      std::fill_n(step.saved, step.rows * step.product_stride, T(0));  // the product with zeros
     cell_forward(device, step);
   }
   copy_last(a, [&](std::int64_t i, std::int64_t t) { return a.cells + (cell_row(a, t) + i) * n; });
@@ -153,41 +112,20 @@ void recurrence_backward(CpuContext& device, const RecurrenceArrays<T>& a, const
   const std::int64_t n = a.width, gates = gate_count(a.cell) * n, saved_stride = kSavedGates * n;
   const bool lstm = a.cell == RecurrentCell::lstm;
   const StepWeight<T> weight(device, gates, n, a.weight.data(), false);
-  // The gradient of the state after a step has up to three parts: that of the output, that of later steps by way of the
-  // gates (`product`), and the rest (`state`): that of the last state, and of a GRU the part that goes past the gates.
   const auto states = [&] { return device.arena.tensor<T>({a.order.sequences, n}).data(); };
-  T *const state = states(), *const cell = lstm ? states() : nullptr, *const product = lstm ? state : states();
-  gather(a.order.sequences, n, a.order.sorted, g.last_hidden, a.state_stride, state);
-  if (lstm) gather(a.order.sequences, n, a.order.sorted, g.last_cell, a.state_stride, cell);
+  StateGradient<T> gradient{.state = states()};
+  gradient.product = lstm ? gradient.state : states();
+  if (lstm) gradient.cell = states();
+  gather(a.order.sequences, n, a.order.sorted, g.last_hidden, a.state_stride, gradient.state);
+  if (lstm) gather(a.order.sequences, n, a.order.sorted, g.last_cell, a.state_stride, gradient.cell);
   for (std::int64_t t = a.order.steps - 1; t >= 0; --t) {
-    CellBackward<T> step{step_of(a, t)};
-    const std::int64_t row = a.order.begins[t];
-    T* const saved = a.gates + row * saved_stride;
-    step.hidden = a.hidden + row * n;
-    if (lstm) {
-      step.cell_before = a.cells + cell_row(a, t - 1) * n;
-      step.cell_after = a.cells + cell_row(a, t) * n;
-    }
-    step.saved = step.product_gradient = saved;
-    step.product_stride = saved_stride;
-    step.adds_to_product = false;
-    step.output_gradient = g.output;
-    step.hidden_gradient = state;
-    step.cell_gradient = cell;
-    if (!lstm) {
-      step.next_gradient = product;
-      step.next_rows = a.order.rows(t + 1);
-    }
-    step.input_gradient = g.input;
-    step.adds_to_input = g.adds_to_input;
-    step.context_gradient = g.context;
-    step.bias_gradient = g.bias;
+    const CellBackward<T> step = backward_step(a, g, gradient, t);
     cell_backward(device, step);
-    if (t > 0 || g.first_hidden) weight.multiply(step.rows, saved, saved_stride, product, n);
+    if (t > 0 || g.first_hidden) weight.multiply(step.rows, step.product_gradient, saved_stride, gradient.product, n);
   }
-  scatter_add(a.order.sequences, n, a.order.sorted, state, g.first_hidden, a.state_stride);
-  if (!lstm) scatter_add(a.order.rows(0), n, a.order.sorted, product, g.first_hidden, a.state_stride);
-  if (lstm) scatter_add(a.order.sequences, n, a.order.sorted, cell, g.first_cell, a.state_stride);
+  scatter_add(a.order.sequences, n, a.order.sorted, gradient.state, g.first_hidden, a.state_stride);
+  if (!lstm) scatter_add(a.order.rows(0), n, a.order.sorted, gradient.product, g.first_hidden, a.state_stride);
+  if (lstm) scatter_add(a.order.sequences, n, a.order.sorted, gradient.cell, g.first_cell, a.state_stride);
   // Without first states, the states before the first step are zeros and add nothing to the gradient of the weight.
   const std::int64_t begin = a.first_hidden ? 0 : a.order.rows(0), rows = a.order.begins[a.order.steps] - begin;
   if (g.weight && rows > 0)
@@ -209,18 +147,13 @@ void recurrence_inference(CpuContext& device, PackedParameters<T>* packed, const
   const auto product = device.arena.template tensor<T>({a.order.rows(0), gates});
   std::optional<PackedWeight<T>> weight;
   for (std::int64_t t = 0; t < a.order.steps; ++t) {
-    CellForward<T> step = forward_step(a, t);
+    const CellForward<T> step = inference_step(a, t, hidden, cell, static_cast<const T*>(product.data()));
     const Tensor<T> rows(hidden, {step.rows, n});
     if (!weight) weight = LinearInput<T>(device, packed, rows).packed_weight(a.weight, {});
     {
       const ArenaScope step_scope(device.arena);
       LinearInput<T>(device, packed, rows).multiply(*weight, Tensor<T>(product.data(), {step.rows, gates}));
     }
-    step.hidden = step.next = hidden;
-    step.next_rows = step.rows;
-    step.product = product.data();
-    step.product_stride = gates;
-    step.cell_before = step.cell_after = cell;
     cell_forward(device, step);
   }
   copy_last(a, [&](std::int64_t rank, std::int64_t) { return cell + rank * n; });

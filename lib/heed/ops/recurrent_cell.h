@@ -64,7 +64,7 @@ constexpr std::int64_t kSavedGates = 4;
 /// The arrays that the forward and the backward kernel of a cell's step share, for `rows` rows. The rows of the states
 /// and of the saved gates lie one after the other. The input gates and the output may lie in another order: row i takes
 /// row tokens[i] of `input` and of `output` and row sequences[i] of `context`, or row i where an array of indices is
-/// null.
+/// null. No index occurs twice in an array. All arrays are in the memory of the device, those of indices, too.
 template <class T>
 struct CellStep {
   RecurrentCell cell = RecurrentCell::gru;
@@ -111,8 +111,12 @@ struct CellBackward : CellStep<T> {
 /// Computes a step of a cell: writes h', the state after the step, and what the backward pass needs.
 template <class T>
 void cell_forward(CpuContext& device, const CellForward<T>& step);
+template <class T>
+void cell_forward(CudaContext& device, const CellForward<T>& step);
 /// Computes the gradients of a step of a cell.
 template <class T>
 void cell_backward(CpuContext& device, const CellBackward<T>& step);
+template <class T>
+void cell_backward(CudaContext& device, const CellBackward<T>& step);
 
 }  // namespace heed
