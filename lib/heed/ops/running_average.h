@@ -44,20 +44,30 @@ struct StateStep {
 };
 
 /// Computes one position of running_mean() for each of R rows, one row after the other, so that the state before a row
-/// may be the state after an earlier row. Shapes: x [R, D] -> y [R, D]. A row has the bits that running_mean() gives.
+/// may be the state after the row just before it. The states are in the memory of the device, and the array `steps` in
+/// that of the host. Shapes: x [R, D] -> y [R, D]. A row has the bits that running_mean() gives.
 template <class T>
 void running_mean_step(CpuContext& device, Tensor<T> x, std::span<const StateStep<T>> steps, Tensor<T> y);
-/// Computes one position of simple_recurrence() for each of R rows, one row after the other. Shapes: gates [R, 2D] ->
-/// y [R, D]. A row has the bits that simple_recurrence() gives.
+template <class T>
+void running_mean_step(CudaContext& device, Tensor<T> x, std::span<const StateStep<T>> steps, Tensor<T> y);
+/// Computes one position of simple_recurrence() for each of R rows, one row after the other (see running_mean_step()).
+/// Shapes: gates [R, 2D] -> y [R, D]. A row has the bits that simple_recurrence() gives.
 template <class T>
 void simple_recurrence_step(CpuContext& device, Tensor<T> gates, std::span<const StateStep<T>> steps, Tensor<T> y);
+template <class T>
+void simple_recurrence_step(CudaContext& device, Tensor<T> gates, std::span<const StateStep<T>> steps, Tensor<T> y);
 
 /// Computes the gradient of running_mean(): adds to dx. Shapes: dy, dx [N, D].
 template <class T>
 void running_mean_backward(CpuContext& device, PackedOffsets packed, Tensor<T> dy, Tensor<T> dx);
+template <class T>
+void running_mean_backward(CudaContext& device, PackedOffsets packed, Tensor<T> dy, Tensor<T> dx);
 /// Computes the gradient of simple_recurrence(): adds to dgates. Shapes: gates, dgates [N, 2D], states, dy [N, D].
 template <class T>
 void simple_recurrence_backward(CpuContext& device, PackedOffsets packed, Tensor<T> gates, Tensor<T> states,
+                                Tensor<T> dy, Tensor<T> dgates);
+template <class T>
+void simple_recurrence_backward(CudaContext& device, PackedOffsets packed, Tensor<T> gates, Tensor<T> states,
                                 Tensor<T> dy, Tensor<T> dgates);
 
 }  // namespace heed
