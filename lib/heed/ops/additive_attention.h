@@ -36,12 +36,17 @@ struct AdditiveAttentionArrays {
 /// elements.
 template <class T>
 void additive_attention_forward(CpuContext& device, const AdditiveAttentionArrays<T>& arrays, T* weights, T* out);
+template <class T>
+void additive_attention_forward(CudaContext& device, const AdditiveAttentionArrays<T>& arrays, T* weights, T* out);
 
 /// Computes the gradients of query, key, value and scorer from `out_gradient` [Nq, D]. Adds to a gradient, or
 /// overwrites a gradient that is marked as empty; skips a null gradient. `weights` are the attention weights that
 /// additive_attention_forward() wrote.
 template <class T>
 void additive_attention_backward(CpuContext& device, const AdditiveAttentionArrays<T>& arrays, const T* weights,
+                                 const T* out_gradient);
+template <class T>
+void additive_attention_backward(CudaContext& device, const AdditiveAttentionArrays<T>& arrays, const T* weights,
                                  const T* out_gradient);
 
 }  // namespace heed

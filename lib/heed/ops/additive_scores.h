@@ -24,10 +24,15 @@ struct ScoreSizes {
 /// Computes the scores y [B, T, S] (see additive_scores() for the formula).
 template <class T>
 void additive_scores_forward(CpuContext& device, Tensor<T> query, Tensor<T> key, Tensor<T> scorer, Tensor<T> y);
+template <class T>
+void additive_scores_forward(CudaContext& device, Tensor<T> query, Tensor<T> key, Tensor<T> scorer, Tensor<T> y);
 /// Computes the backward pass of additive_scores(): adds to dquery, dkey and dscorer; an empty gradient tensor is
 /// skipped.
 template <class T>
 void additive_scores_backward(CpuContext& device, Tensor<T> query, Tensor<T> key, Tensor<T> scorer, Tensor<T> dy,
+                              Tensor<T> dquery, Tensor<T> dkey, Tensor<T> dscorer);
+template <class T>
+void additive_scores_backward(CudaContext& device, Tensor<T> query, Tensor<T> key, Tensor<T> scorer, Tensor<T> dy,
                               Tensor<T> dquery, Tensor<T> dkey, Tensor<T> dscorer);
 
 }  // namespace heed
