@@ -35,13 +35,22 @@ Variable<T> alignment_loss(Graph<T>& graph, const Variable<T>& weights, int head
                            PackedOffsets keys, std::span<const AttentionLink> links, double scale,
                            AlignmentSums* sums = nullptr);
 
-/// Computes loss[0], the value of alignment_loss(), and the sums, where `sums` is not null.
+/// Computes loss[0], the value of alignment_loss(), and the sums, where `sums` is not null. Both are in the memory of
+/// the device.
 template <class T>
 void alignment_loss_forward(CpuContext& device, Tensor<T> weights, int heads, PackedOffsets queries, PackedOffsets keys,
                             std::span<const AttentionLink> links, double scale, T* loss, AlignmentSums* sums);
+template <class T>
+void alignment_loss_forward(CudaContext& device, Tensor<T> weights, int heads, PackedOffsets queries,
+                            PackedOffsets keys, std::span<const AttentionLink> links, double scale, T* loss,
+                            AlignmentSums* sums);
 /// Adds the gradient of dloss[0] times the loss to `gradient`, which has the shape of `weights`.
 template <class T>
 void alignment_loss_backward(CpuContext& device, Tensor<T> weights, int heads, PackedOffsets queries,
+                             PackedOffsets keys, std::span<const AttentionLink> links, double scale, const T* dloss,
+                             Tensor<T> gradient);
+template <class T>
+void alignment_loss_backward(CudaContext& device, Tensor<T> weights, int heads, PackedOffsets queries,
                              PackedOffsets keys, std::span<const AttentionLink> links, double scale, const T* dloss,
                              Tensor<T> gradient);
 
