@@ -8,9 +8,11 @@ namespace {
 
 TEST_CASE_TEMPLATE("alignment loss on a GPU: few links and many, a link twice, none", T, float, double) {
   const std::vector<std::int32_t> queries{0, 1, 1, 31, 34}, keys{0, 1, 5, 22, 24};
-  std::vector<AttentionLink> many;
+  std::vector<AttentionLink> many;  // some of them three times, so that an order of sums would show in the bits
   for (std::int32_t i = 0; i < 30; ++i)
-    for (std::int32_t j = i % 2; j < 17; j += 2) many.push_back({2, i, 16 - j, 1 / static_cast<float>(1 + j)});
+    for (std::int32_t j = i % 2; j < 17; j += 2)
+      for (std::int32_t k = 0; k < (i < 5 ? 3 : 1); ++k)
+        many.push_back({2, i, 16 - j, 1 / static_cast<float>(1 + j + 5 * k)});
   const std::vector<std::vector<AttentionLink>> cases{
       {}, {{0, 0, 0, 1.0F}}, {{0, 0, 0, 1.0F}, {3, 2, 1, 0.25F}, {3, 0, 0, 1.0F}, {3, 2, 1, 0.75F}}, many};
   for (const int heads : {1, 3})

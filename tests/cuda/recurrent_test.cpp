@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("recurrent cell on a GPU: rows in another order, absent parts
   constexpr std::int64_t kRows = 70, kTokens = 75, kN = 9, kStride = kSavedGates * kN;
   std::vector<std::int32_t> tokens(kRows), sequences(kRows);
   for (std::int32_t r = 0; r < kRows; ++r) {
-    tokens[static_cast<std::size_t>(r)] = r * 7 % kTokens;
+    tokens[static_cast<std::size_t>(r)] = static_cast<std::int32_t>(r * 7 % kTokens);
     sequences[static_cast<std::size_t>(r)] = kRows - 1 - r;
   }
   for (const RecurrentCell cell : kCells)

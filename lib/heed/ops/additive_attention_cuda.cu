@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "heed/ops/additive_scores_cuda-inl.h"
+#include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/dropout_cuda-inl.h"
-#include "heed/ops/partial_sums_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -209,7 +209,7 @@ void additive_attention_backward(CudaContext& device, const AdditiveAttentionArr
          ds, a.query_gradient, a.query_gradient_empty, parts);
   launch(device, shape_for_elements(keys * a.width), key_gradient_kernel<T>, operands, keys, weights, ds, out_gradient,
          a.key_gradient, a.key_gradient_empty, a.value_gradient, a.value_gradient_empty);
-  if (parts) add_column_sums(device, parts, queries, a.width, a.width, arrays.scorer_gradient);
+  if (parts) add_column_sums<T>(device, parts, queries, a.width, a.width, arrays.scorer_gradient);
 }
 
 template void additive_attention_forward(CudaContext&, const AdditiveAttentionArrays<float>&, float*, float*);

@@ -1,7 +1,7 @@
 #include "heed/ops/additive_scores.h"
 
 #include "heed/ops/additive_scores_cuda-inl.h"
-#include "heed/ops/partial_sums_cuda-inl.h"
+#include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -54,7 +54,7 @@ void additive_scores_backward(CudaContext& device, Tensor<T> query, Tensor<T> ke
   if (dkey)
     launch(device, shape_for_elements(key.size()), gradient_kernel<T>, sequences, width, keys, key.data(), queries,
            query.data(), scorer.data(), dy.data(), std::int64_t{1}, keys, dkey.data(), nullptr);
-  if (dscorer) add_column_sums(device, parts, sequences * queries, width, width, dscorer.data());
+  if (dscorer) add_column_sums<T>(device, parts, sequences * queries, width, width, dscorer.data());
 }
 
 #define HEED_INSTANTIATE(T)                                                                                   \

@@ -62,7 +62,7 @@ __global__ void loss_kernel(const T* weights, int heads, PlacedLinks links, doub
   found.queries = block_sum(found.queries, shared_memory<double>());
   if (threadIdx.x > 0) return;
   *loss = static_cast<T>(scale * found.loss);
-  if (sums) *sums = found;
+  *sums = found;
 }
 
 template <class T>
@@ -84,8 +84,10 @@ void alignment_loss_forward(CudaContext& device, Tensor<T> weights, int heads, P
                             AlignmentSums* sums) {
   constexpr unsigned kThreads = 256;
   const ArenaScope scope(device.arena);
+  auto* const found = static_cast<AlignmentSums*>(device.arena.allocate(sizeof(AlignmentSums)));
   launch(device, {1, kThreads, kThreads / 32 * sizeof(double)}, loss_kernel<T>, weights.data(), heads,
-         upload_links(device, queries, keys, heads, links), scale, loss, sums);
+         upload_links(device, queries, keys, heads, links), scale, loss, found);
+  if (sums) download(device, found, {sums, 1});
 }
 
 template <class T>

@@ -45,16 +45,17 @@ __global__ void column_sums_kernel(Summands summands, std::int64_t rows, std::in
   }
 }
 
-/// The elements of N matrices, as summands of column_sums(). A null matrix counts as zeros.
+/// The elements of N matrices, whose rows begin `stride` elements apart, as summands of column_sums(). A null matrix
+/// counts as zeros.
 template <class T, std::size_t N>
 struct MatrixElements {
   std::array<const T*, N> x;
-  std::int64_t columns;
+  std::int64_t stride;
 
   __device__ std::array<T, N> operator()(std::int64_t row, std::int64_t column) const {
     std::array<T, N> values{};
     for (std::size_t k = 0; k < N; ++k)
-      if (x[k]) values[k] = x[k][row * columns + column];
+      if (x[k]) values[k] = x[k][row * stride + column];
     return values;
   }
 };
@@ -87,11 +88,16 @@ void column_sums(CudaContext& device, std::int64_t rows, std::int64_t columns, c
          beta, to);
 }
 
+/// Adds the rows of x [rows, columns], which begin `stride` elements apart, to `sums` [columns].
+template <class T>
+void add_column_sums(CudaContext& device, const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
+                     T* sums) {
+  column_sums(device, rows, columns, MatrixElements<T, 1>{{x}, stride}, 1, 1, std::array<T*, 1>{sums});
+}
 /// Adds the rows of x [N, D] to `sums` [D].
 template <class T>
 void add_column_sums(CudaContext& device, Tensor<T> x, Tensor<T> sums) {
-  column_sums(device, x.rows(), x.columns(), MatrixElements<T, 1>{{x.data()}, x.columns()}, 1, 1,
-              std::array<T*, 1>{sums.data()});
+  add_column_sums(device, static_cast<const T*>(x.data()), x.rows(), x.columns(), x.columns(), sums.data());
 }
 
 }  // namespace heed

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "heed/ops/partial_sums_cuda-inl.h"
+#include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/recurrence_steps.h"
 #include "heed/tensor/cuda_language.h"
 
@@ -193,7 +193,7 @@ void recurrence_backward(CudaContext& device, const RecurrenceArrays<T>& arrays,
   if (!lstm) scatter_add(device, a.order.rows(0), n, a.order.sorted, gradient.product, g.first_hidden, a.state_stride);
   if (lstm) scatter_add(device, a.order.sequences, n, a.order.sorted, gradient.cell, g.first_cell, a.state_stride);
   const std::int64_t rows = a.order.begins[a.order.steps];
-  if (g.bias) add_column_sums(device, a.gates, rows, saved_stride, gates, g.bias);
+  if (g.bias) add_column_sums<T>(device, a.gates, rows, saved_stride, gates, g.bias);
   if (g.weight)
     multiply<kWeightTile>(device, gates, n, rows, Operand<T>{a.gates, 1, saved_stride}, Operand<T>{a.hidden, 1, n},
                           true, g.weight, n);

@@ -1,7 +1,7 @@
 #include "heed/ops/recurrent_cell.h"
 
-#include "heed/ops/gates_cuda-inl.h"
-#include "heed/ops/partial_sums_cuda-inl.h"
+#include "heed/ops/activation_cuda-inl.h"
+#include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -121,7 +121,7 @@ void cell_backward(CudaContext& device, const CellBackward<T>& step) {
   const auto kernel = step.cell == RecurrentCell::gru ? backward_kernel<RecurrentCell::gru, T>
                                                       : backward_kernel<RecurrentCell::lstm, T>;
   launch(device, shape_for_elements(step.rows * step.width), kernel, step, for_bias);
-  if (for_bias) add_column_sums(device, for_bias, step.rows, gates, gates, step.bias_gradient);
+  if (for_bias) add_column_sums<T>(device, for_bias, step.rows, gates, gates, step.bias_gradient);
 }
 
 template void cell_forward(CudaContext&, const CellForward<float>&);
