@@ -71,7 +71,9 @@ Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, 
 template <class T>
 struct LossResult {
   T* loss = nullptr;                 ///< receives the loss times options.scale, in the memory of the device, or null
-  CrossEntropySums* sums = nullptr;  ///< receives the sums; null where nobody wants them
+  /// Receives the sums, in the memory of the host, which may read them after Device::wait(); null where nobody wants
+  /// them.
+  CrossEntropySums* sums = nullptr;
 };
 
 /// Computes the output layer and the loss of one batch (see projection_cross_entropy()). Adds the gradients of

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "heed/ops/gates_cuda-inl.h"
+#include "heed/ops/activation_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {

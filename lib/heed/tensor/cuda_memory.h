@@ -17,7 +17,7 @@ void copy_to_gpu(const CudaContext& device, void* to, const void* from, std::siz
 /// Copies bytes within the memory of the GPU.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Copies bytes from the memory of the GPU to that of the host, after all kernels before. The host may read them after
-/// wait_for_gpu().
+/// wait_for_gpu(), or at once where the memory of the host is ordinary memory, which is not locked for the GPU.
 void copy_from_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Waits until the GPU has run all kernels and copies of the context. Throws Error where one of them has failed.
 void wait_for_gpu(const CudaContext& device);
