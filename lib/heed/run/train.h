@@ -28,6 +28,7 @@ struct TrainOptions {
   std::vector<std::string> average;
   std::string output;
   int threads = 0;
+  std::string device = "auto";
   Utf8Options utf8;
   CommonOptions common{.log = {}, .verbose_letter = 0};
   std::vector<std::string> given;  ///< names of the options that the user has set (FieldList::given)
@@ -84,6 +85,9 @@ struct TrainOptions {
                     .letter = 'j',
                     .min = 0,
                     .max = 1024});
+    visit(device, {.name = "device",
+                   .help = "what computes the updates: auto (a GPU where there is one), cpu, or cuda:N",
+                   .value = "auto|cpu|cuda:N"});
     visit(tempdir, {.name = "tempdir",
                     .help = "folder for the text of --shuffle-window (if not given: $TMPDIR, or /var/tmp)",
                     .value = "DIR"});

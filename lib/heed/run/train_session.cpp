@@ -12,8 +12,10 @@
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/run/device_choice.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/trees/linear_tree.h"
+#include "heed/train/gpu_workers.h"
 
 namespace heed {
 namespace {
@@ -21,11 +23,12 @@ namespace {
 constexpr int kNoLengthLimit = 1 << 30;
 constexpr const char* kWindow = "--shuffle-window";
 
-/// Returns the precision of training. `automatic` chooses bfloat16 on processors that compute bfloat16 fast.
-Precision resolve(PrecisionChoice choice) {
+/// Returns the precision of training on a GPU or a CPU. `automatic` chooses bfloat16 on GPUs, and on processors that
+/// compute bfloat16 fast.
+Precision resolve(PrecisionChoice choice, bool gpu) {
   // has_fast_bfloat16() is called for every value of --precision, because it throws an Error when the environment
   // variable HEED_ISA is wrong, and this Error should come before any text is read.
-  const bool fast = has_fast_bfloat16();
+  const bool fast = has_fast_bfloat16() || gpu;
   switch (choice) {
     case PrecisionChoice::float32:
       return Precision::float32;
@@ -35,6 +38,14 @@ Precision resolve(PrecisionChoice choice) {
       return fast ? Precision::bfloat16 : Precision::float32;
   }
   throw Error("internal: unknown precision");
+}
+
+/// Returns the number of the GPU that is to compute the updates, if any.
+std::optional<int> gpu_of(const TrainOptions& options, const Communicator& ranks) {
+  if (ranks.size() == 1) return chosen_gpu(options.device);
+  if (options.device != "auto" && options.device != "cpu")
+    throw UsageError("--device " + options.device + ": several ranks train on CPUs (use --device cpu, or one rank)");
+  return {};
 }
 
 PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, const TrainOptions& options) {
@@ -85,7 +96,8 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       target_(target_text(in)),
       config_(options.model_options.resolve(source_, target_)),
       optimizer_options_(options.optimizer),
-      precision_(resolve(options.batch.precision)) {
+      gpu_number_(gpu_of(options, ranks)),
+      precision_(resolve(options.batch.precision, gpu_number_.has_value())) {
   if (options.batch.shuffle_window)
     corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window, temporary_folder(options.tempdir),
                                          static_cast<std::uint64_t>(options.batch.seed)});
@@ -401,9 +413,19 @@ void TrainSession::plan() {
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
 }
 
+std::unique_ptr<TrainingWorkers> TrainSession::make_workers(const Model<float>& model) {
+#if HEED_HAS_CUDA
+  if (gpu_number_) {
+    gpu_ = std::make_unique<CudaDevice>(*gpu_number_, precision_);
+    return std::make_unique<GpuWorkers>(model.layout(), loss_of(model), gpu_->context());
+  }
+#endif
+  return std::make_unique<GradientWorkers>(model.layout(), loss_of(model), precision_, pool_, ranks_);
+}
+
 Trainer TrainSession::make_trainer(Reporter& reporter) {
   const std::shared_ptr<const Model<float>> model = run_->checkpoint.model;
-  workers_ = std::make_unique<GradientWorkers>(model->layout(), loss_of(*model), precision_, pool_, ranks_);
+  workers_ = make_workers(*model);
   if (valid_corpus_.size() > 0) {
     if (target_.steps().mode == TokenMode::trees) {
       trees_.emplace(TreeSentences{TreePieces(target_.vocabulary()), {}});
@@ -414,8 +436,8 @@ Trainer TrainSession::make_trainer(Reporter& reporter) {
       }
     }
     const auto translate = [this, model](ParameterValues<float>& parameters, const Examples& examples) {
-      return translate_examples(*model, parameters, precision_, examples, target_, options_.pretokenized,
-                                trees_ ? &*trees_ : nullptr, pool_, ranks_);
+      return translate_examples(*model, parameters, resolve(options_.batch.precision, false), examples, target_,
+                                options_.pretokenized, trees_ ? &*trees_ : nullptr, pool_, ranks_);
     };
     // If the target text model lower-cases its text, BLEU compares lower-cased text.
     BleuOptions bleu;

@@ -12,6 +12,7 @@
 #include "heed/data/image_corpus.h"
 #include "heed/data/sampled_corpus.h"
 #include "heed/run/train.h"
+#include "heed/tensor/cuda_device.h"
 #include "heed/train/resume.h"
 #include "heed/train/trainer.h"
 #include "heed/train/translate_examples.h"
@@ -87,6 +88,7 @@ class TrainSession {
   /// Returns whether the alignments are those of trees with their words.
   bool links_to_leaves() const { return options_.guided_alignment == "leaves"; }
   void read_images();
+  std::unique_ptr<TrainingWorkers> make_workers(const Model<float>& model);
   void take_rates_from(TrainingState& state);
   void set_rates();
 
@@ -105,6 +107,7 @@ class TrainSession {
   // The predicted speed in target tokens a second, where --after is in hours.
   double speed_ = 0;
   bool resumed_ = false;
+  std::optional<int> gpu_number_;  // of the GPU that computes the updates
   Precision precision_;
   CorpusReport report_;
   std::optional<PairReader> reader_;
@@ -124,7 +127,10 @@ class TrainSession {
   std::vector<std::string> valid_words_;
   std::optional<TreeSentences> trees_;
   std::optional<ResumableCheckpoint> run_;
-  std::unique_ptr<GradientWorkers> workers_;
+#if HEED_HAS_CUDA
+  std::unique_ptr<CudaDevice> gpu_;
+#endif
+  std::unique_ptr<TrainingWorkers> workers_;
   std::optional<Validator> validator_;
 };
 

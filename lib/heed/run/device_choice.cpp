@@ -1,0 +1,49 @@
+#include "heed/run/device_choice.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "heed/base/error.h"
+#include "heed/tensor/cuda_device.h"
+#include "heed/tensor/device.h"
+
+namespace heed {
+namespace {
+
+constexpr std::string_view kCuda = "cuda:";
+
+int gpu_number(std::string_view device) {
+  int number = -1;
+  if (device.starts_with(kCuda)) {
+    const std::string_view digits = device.substr(kCuda.size());
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || end != digits.data() + digits.size()) number = -1;
+  }
+  if (number < 0)
+    throw UsageError("--device: '" + std::string(device) + "' is none of auto, cpu and cuda:N (such as cuda:0)");
+  return number;
+}
+
+}  // namespace
+
+std::optional<int> chosen_gpu(const std::string& device) {
+  if (device == "cpu") return {};
+  const bool any = device == "auto";
+  const int number = any ? 0 : gpu_number(device);
+#if HEED_HAS_CUDA
+  const GpuSurvey survey = survey_gpus();
+  if (survey.count > number) return number;
+  if (any) return {};
+  throw Error(survey.count == 0 ? survey.why_none
+                                : "there is no GPU " + device + ": this machine has " + std::to_string(survey.count) +
+                                      ", counted from cuda:0");
+#else
+  static_cast<void>(number);
+  if (any) return {};
+  throw Error("--device " + device +
+              ": this heed was built without kernels of GPUs (build it where NVIDIA's CUDA Toolkit is installed, with "
+              "-DHEED_CUDA=ON, or use --device cpu)");
+#endif
+}
+
+}  // namespace heed
