@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "heed/ops/masked_softmax.h"
 #include "heed/ops/sequence_mean.h"
 #include "kernel_check.h"
 
@@ -26,6 +27,60 @@ TEST_CASE_TEMPLATE("softmax on a GPU: rows of any width", T, float, double) {
                        log_softmax_forward(device, x.view(), to[2]);
                        log_softmax_backward(device, y.view(), dy.view(), to[3]);
                      });
+  }
+}
+
+TEST_CASE("softmax on a GPU: NaN spreads in its row and no further") {
+  constexpr std::int64_t kColumns = 40;
+  TestTensor<float> x = normal<float>({3, kColumns}, 1), y = x;
+  x.view().row(0)[33] = std::numeric_limits<float>::quiet_NaN();
+  std::fill_n(x.view().row(1), kColumns, std::numeric_limits<float>::quiet_NaN());
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  softmax_forward(device, x.view(), y.view());
+  for (std::int64_t i = 0; i < 3 * kColumns; ++i) CHECK(std::isnan(y.view()[i]) == (i < 2 * kColumns));
+}
+
+TEST_CASE_TEMPLATE("masked softmax on a GPU: each mask alone, all masks and none", T, float, double) {
+  constexpr std::int64_t kSequences = 3, kQueries = 4;
+  const T never = -std::numeric_limits<T>::infinity();
+  for (const std::int64_t keys : {0, 1, 31, 45}) {
+    CAPTURE(keys);
+    const auto bytes = [](const Shape& shape, std::uint64_t number) {
+      const TestTensor<T> x = normal<T>(shape, number);
+      TestTensor<std::uint8_t> out{shape, {}};
+      for (const T value : x.values) out.values.push_back(value > 1 ? 2 : 0);
+      return out;
+    };
+    const Shape shape{kSequences, kQueries, keys}, shared{kQueries, keys};
+    TestTensor<T> x = normal<T>(shape, 1), additive = normal<T>(shape, 2), shared_additive = normal<T>(shared, 3);
+    for (std::size_t i = 0; i < additive.values.size(); i += 7) additive.values[i] = never;
+    TestTensor<std::uint8_t> padding = bytes({kSequences, keys}, 4), hidden = bytes(shape, 5);
+    TestTensor<std::uint8_t> shared_hidden = bytes(shared, 6);
+    std::fill_n(hidden.view().row(5), keys, std::uint8_t{1});
+    const auto all = static_cast<std::int32_t>(keys);
+    const std::vector<std::int32_t> lengths{all / 2, 0, all};
+    const std::vector<std::int32_t> query_lengths{all, all / 3, 0, 1 % (all + 1), all, all, 0, all / 2, all, 0, 0, all};
+    const auto constant = []<class Element>(const TestTensor<Element>& tensor) {
+      return Tensor<const Element>(tensor.values.data(), tensor.shape);
+    };
+    const std::vector<SoftmaxMask<T>> masks{
+        {},
+        {.valid_lengths = lengths},
+        {.valid_lengths = query_lengths},
+        {.key_padding = constant(padding)},
+        {.hidden = constant(hidden)},
+        {.hidden = constant(shared_hidden)},
+        {.additive = constant(additive)},
+        {.additive = constant(shared_additive)},
+        {lengths, constant(padding), constant(shared_hidden), constant(additive)},
+        {query_lengths, constant(padding), constant(hidden), constant(shared_additive)},
+    };
+    std::vector<TestTensor<T>> before;
+    for (std::size_t i = 0; i < masks.size(); ++i) before.push_back(normal<T>(shape, 10 + i));
+    check_kernels<T>(before, [&](auto& device, std::span<const Tensor<T>> to) {
+      for (std::size_t i = 0; i < masks.size(); ++i) masked_softmax_forward(device, x.view(), masks[i], to[i]);
+    });
   }
 }
 

@@ -40,5 +40,7 @@ Variable<T> masked_softmax(Graph<T>& graph, const Variable<T>& x, const SoftmaxM
 /// checked that the shapes of the masks fit x.
 template <class T>
 void masked_softmax_forward(CpuContext& device, Tensor<T> x, const SoftmaxMask<T>& mask, Tensor<T> y);
+template <class T>
+void masked_softmax_forward(CudaContext& device, Tensor<T> x, const SoftmaxMask<T>& mask, Tensor<T> y);
 
 }  // namespace heed

@@ -2,30 +2,15 @@
 
 #include <cmath>
 
+#include "heed/ops/softmax_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
 namespace {
 
-/// Returns the largest element of the row of this block, and in `sum` the sum of exp(x - largest); minus infinity and 0
-/// where all elements are minus infinity.
-template <class T>
-__device__ T largest_of_row(const T* x, std::int64_t columns, T& sum) {
-  T largest = static_cast<T>(-INFINITY);
-  for_each_of_row(columns, [&](std::int64_t i) { largest = x[i] > largest ? x[i] : largest; });
-  largest = block_max(largest, shared_memory<T>());
-  sum = 0;
-  if (largest == static_cast<T>(-INFINITY)) return largest;
-  for_each_of_row(columns, [&](std::int64_t i) { sum += std::exp(x[i] - largest); });
-  sum = block_sum(sum, shared_memory<T>());
-  return largest;
-}
-
 template <class T>
 __global__ void softmax_kernel(const T* x, T* y, std::int64_t columns) {
-  T sum = 0;
-  const T largest = largest_of_row(x, columns, sum);
-  for_each_of_row(columns, [&](std::int64_t i) { y[i] = sum > 0 ? std::exp(x[i] - largest) / sum : T(0); });
+  softmax_row(x, y, columns);
 }
 
 template <class T>
