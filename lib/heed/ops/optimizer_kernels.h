@@ -4,11 +4,14 @@
 #include <span>
 #include <type_traits>
 
+#include "heed/tensor/context.h"
+
 namespace heed {
 
 // The loops of the optimisers over all parameters, which lie in one flat array (see ParameterValues). The result of an
 // element does not depend on its place in the array, so several threads may each update a part of the parameters. All
-// arrays of a call must have the same size; otherwise the function throws Error.
+// arrays of a call must have the same size; otherwise the function throws Error. Those with a context work on arrays in
+// the memory of its device.
 
 /// The settings of Adam and AdamW for one update of the parameters.
 struct AdamUpdate {
@@ -34,6 +37,10 @@ template <class T>
 void adam_update(std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
                  std::span<std::type_identity_t<T>> first_moment, std::span<std::type_identity_t<T>> second_moment,
                  const AdamUpdate& update);
+template <class T>
+void adam_update(CudaContext& device, std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
+                 std::span<std::type_identity_t<T>> first_moment, std::span<std::type_identity_t<T>> second_moment,
+                 const AdamUpdate& update);
 
 /// The settings of stochastic gradient descent for one update of the parameters.
 struct SgdUpdate {
@@ -51,26 +58,42 @@ struct SgdUpdate {
 template <class T>
 void sgd_update(std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
                 std::span<std::type_identity_t<T>> velocity, const SgdUpdate& update);
+template <class T>
+void sgd_update(CudaContext& device, std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
+                std::span<std::type_identity_t<T>> velocity, const SgdUpdate& update);
 
 /// Returns the sum of squares of x, computed in double. The order of the additions depends on the size of x alone, not
 /// on the CPU: element i is added to the partial sum number i % 32, and the 32 partial sums are added at the end.
 template <class T>
 double squared_norm(std::span<const T> x);
+/// Computes the sum of squares of x, in double, in the memory of the device. The order of the additions depends on the
+/// size of x alone, and differs from that of the CPU.
+template <class T>
+void squared_norm(CudaContext& device, std::span<const T> x, double* sum);
 
 /// Adds x to y, element by element: y += x. Training adds up the gradients of several threads by this function.
 template <class T>
 void add_to(std::span<T> y, std::span<const std::type_identity_t<T>> x);
+template <class T>
+void add_to(CudaContext& device, std::span<T> y, std::span<const std::type_identity_t<T>> x);
 
 /// Multiplies each element of x by `factor`.
 template <class T>
 void scale_by(std::span<T> x, double factor);
+template <class T>
+void scale_by(CudaContext& device, std::span<T> x, double factor);
 
 /// Updates an exponential moving average: average = decay * average + (1 - decay) * x, element by element.
 template <class T>
 void move_average(std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay);
+template <class T>
+void move_average(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay);
 
 /// Returns whether all elements of x are finite (no infinity, no NaN).
 template <class T>
 bool all_finite(std::span<const T> x);
+/// Sets *finite, in the memory of the device, to 1 where all elements of x are finite, otherwise to 0.
+template <class T>
+void all_finite(CudaContext& device, std::span<const T> x, std::uint8_t* finite);
 
 }  // namespace heed

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cmath>
 
-#include "heed/base/error.h"
-#include "heed/ops/optimizer_kernels.h"
+#include "heed/ops/optimizer_arguments.h"
 
 // Highway, a library of SIMD vectors, compiles the kernels below once for each instruction set: its header
 // <hwy/foreach_target.h> includes this file (HWY_TARGET_INCLUDE) again for each of them. At run time a kernel is called
@@ -18,15 +16,6 @@
 #ifndef HEED_OPTIMIZER_KERNELS_ONCE
 #define HEED_OPTIMIZER_KERNELS_ONCE
 namespace heed {
-
-/// The factors of one Adam update, computed from AdamUpdate before the loop over the parameters. `coupled_decay` is the
-/// weight decay that is added to the gradient; `keep` is 1 - learning_rate * weight_decay in AdamW, otherwise 1;
-/// `rest1` and `rest2` are 1 - beta1 and 1 - beta2; `second_correction` is 1 / sqrt(1 - beta2^t); and `step_size` is
-/// learning_rate / (1 - beta1^t).
-template <class T>
-struct AdamNumbers {
-  T gradient_scale, coupled_decay, keep, beta1, rest1, beta2, rest2, second_correction, epsilon, step_size;
-};
 
 // The number of partial sums that squared_norm() keeps. Every vector's number of lanes divides it.
 inline constexpr std::int64_t kPartialSums = 32;
@@ -184,39 +173,13 @@ HEED_EXPORT_SIMD(scale_array)
 HEED_EXPORT_SIMD(average_array)
 HEED_EXPORT_SIMD(sum_of_zeros)
 
-namespace {
-
-/// Returns the size `expected`, or throws Error where one of the `sizes` differs. `kernel` is the name of the function
-/// that the error's message gives.
-std::int64_t common_size(const char* kernel, std::size_t expected, std::initializer_list<std::size_t> sizes) {
-  for (const std::size_t size : sizes)
-    if (size != expected)
-      throw Error(std::string("internal: ") + kernel + ": arrays of " + std::to_string(expected) + " and " +
-                  std::to_string(size) + " elements");
-  return static_cast<std::int64_t>(expected);
-}
-
-}  // namespace
-
 template <class T>
 void adam_update(std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
                  std::span<std::type_identity_t<T>> first_moment, std::span<std::type_identity_t<T>> second_moment,
                  const AdamUpdate& update) {
   const std::int64_t n =
       common_size("adam_update", value.size(), {gradient.size(), first_moment.size(), second_moment.size()});
-  const auto t = static_cast<double>(update.step);
-  const double rate = update.learning_rate, decay = update.weight_decay;
-  const AdamNumbers<T> numbers{.gradient_scale = static_cast<T>(update.gradient_scale),
-                               .coupled_decay = static_cast<T>(update.decoupled ? 0 : decay),
-                               .keep = static_cast<T>(update.decoupled ? 1 - rate * decay : 1),
-                               .beta1 = static_cast<T>(update.beta1),
-                               .rest1 = static_cast<T>(1 - update.beta1),
-                               .beta2 = static_cast<T>(update.beta2),
-                               .rest2 = static_cast<T>(1 - update.beta2),
-                               .second_correction = static_cast<T>(1 / std::sqrt(1 - std::pow(update.beta2, t))),
-                               .epsilon = static_cast<T>(update.epsilon),
-                               .step_size = static_cast<T>(rate / (1 - std::pow(update.beta1, t)))};
-  simd::adam_array(value.data(), gradient.data(), first_moment.data(), second_moment.data(), numbers, n);
+  simd::adam_array(value.data(), gradient.data(), first_moment.data(), second_moment.data(), AdamNumbers<T>(update), n);
 }
 
 template <class T>
