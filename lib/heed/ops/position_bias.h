@@ -96,12 +96,18 @@ PositionBias<T> t5_bias(Graph<T>& graph, const Variable<T>& table, std::int64_t 
 /// Computes the bias of ALiBi, [H, position_bias_columns(longest, causal)].
 template <class T>
 void alibi_forward(CpuContext& device, std::int64_t longest, bool causal, Tensor<T> bias);
+template <class T>
+void alibi_forward(CudaContext& device, std::int64_t longest, bool causal, Tensor<T> bias);
 /// Computes the bias of T5 from `table` [buckets, H]: bias [H, position_bias_columns(longest, causal)].
 template <class T>
 void t5_forward(CpuContext& device, Tensor<T> table, std::int64_t longest, bool causal, Tensor<T> bias);
+template <class T>
+void t5_forward(CudaContext& device, Tensor<T> table, std::int64_t longest, bool causal, Tensor<T> bias);
 /// Adds the gradient `dbias` of the bias of T5 to `dtable` [buckets, H].
 template <class T>
 void t5_backward(CpuContext& device, Tensor<T> dbias, std::int64_t longest, bool causal, Tensor<T> dtable);
+template <class T>
+void t5_backward(CudaContext& device, Tensor<T> dbias, std::int64_t longest, bool causal, Tensor<T> dtable);
 
 /// Where an array of biases holds those of the queries of one head in one sequence: the row of query i, with an element
 /// for each key, begins at the element first + i * step.

@@ -32,9 +32,15 @@ PositionBias<T> window_bias(Graph<T>& graph, const Variable<T>& table, std::int6
 template <class T>
 void window_bias_forward(CpuContext& device, Tensor<T> table, std::int64_t window, std::span<const WindowShape> shapes,
                          const WindowMatrix* matrices, Tensor<T> bias);
+template <class T>
+void window_bias_forward(CudaContext& device, Tensor<T> table, std::int64_t window, std::span<const WindowShape> shapes,
+                         const WindowMatrix* matrices, Tensor<T> bias);
 /// Adds the gradient `dbias` of the bias of windows to `dtable` [(2M - 1)^2, H].
 template <class T>
 void window_bias_backward(CpuContext& device, Tensor<T> dbias, std::int64_t window, std::span<const WindowShape> shapes,
                           const WindowMatrix* matrices, Tensor<T> dtable);
+template <class T>
+void window_bias_backward(CudaContext& device, Tensor<T> dbias, std::int64_t window,
+                          std::span<const WindowShape> shapes, const WindowMatrix* matrices, Tensor<T> dtable);
 
 }  // namespace heed
