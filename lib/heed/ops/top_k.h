@@ -21,11 +21,15 @@ namespace heed {
 /// rows.
 template <class T>
 void top_k(CpuContext& device, Tensor<T> scores, std::int64_t k, T* values, std::int32_t* indices);
+template <class T>
+void top_k(CudaContext& device, Tensor<T> scores, std::int64_t k, T* values, std::int32_t* indices);
 
 /// Finds the k largest logits of each row and returns their log-probabilities in `values`, without computing the
 /// log-probabilities of the other logits. Shapes and order as in top_k().
 template <class T>
 void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices);
+template <class T>
+void log_softmax_top_k(CudaContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices);
 
 /// Finds the k largest log-probabilities of each row when the logits come in blocks of columns. A block is scanned
 /// while it is still in the cache, and the logits of a whole vocabulary need not exist at the same time.
