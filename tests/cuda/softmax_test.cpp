@@ -30,6 +30,17 @@ TEST_CASE_TEMPLATE("softmax on a GPU: rows of any width", T, float, double) {
   }
 }
 
+TEST_CASE("softmax on a GPU: NaN spreads in its row and no further") {
+  constexpr std::int64_t kColumns = 40;
+  TestTensor<float> x = normal<float>({3, kColumns}, 1), y = x;
+  x.view().row(0)[33] = std::numeric_limits<float>::quiet_NaN();
+  std::fill_n(x.view().row(1), kColumns, std::numeric_limits<float>::quiet_NaN());
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  softmax_forward(device, x.view(), y.view());
+  for (std::int64_t i = 0; i < 3 * kColumns; ++i) CHECK(std::isnan(y.view()[i]) == (i < 2 * kColumns));
+}
+
 TEST_CASE_TEMPLATE("masked softmax on a GPU: each mask alone, all masks and none", T, float, double) {
   constexpr std::int64_t kSequences = 3, kQueries = 4;
   const T never = -std::numeric_limits<T>::infinity();

@@ -20,13 +20,13 @@ __device__ T largest_of_row(const T* x, std::int64_t columns, T& sum) {
   return largest;
 }
 
-/// Computes the softmax y of the row of this block; zeros where all elements of x are minus infinity. x and y may be
-/// the same array.
+/// Computes the softmax y of the row of this block; zeros where all elements of x are minus infinity. NaN spreads to
+/// all elements that are not minus infinity. x and y may be the same array.
 template <class T>
 __device__ void softmax_row(const T* x, T* y, std::int64_t columns) {
   T sum = 0;
-  const T largest = largest_of_row(x, columns, sum);
-  for_each_of_row(columns, [&](std::int64_t i) { y[i] = sum == 0 ? T(0) : std::exp(x[i] - largest) / sum; });
+  const T largest = largest_of_row(x, columns, sum), never = static_cast<T>(-INFINITY);
+  for_each_of_row(columns, [&](std::int64_t i) { y[i] = x[i] == never ? T(0) : std::exp(x[i] - largest) / sum; });
 }
 
 }  // namespace heed

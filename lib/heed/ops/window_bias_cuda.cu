@@ -85,6 +85,7 @@ template <class T>
 void window_bias_backward(CudaContext& device, Tensor<T> dbias, std::int64_t window,
                           std::span<const WindowShape> shapes, const WindowMatrix* matrices, Tensor<T> dtable) {
   const ArenaScope scope(device.arena);
+  // At most M^2 pairs of a shape read an element, so 32 threads are enough for it.
   launch(device, shape_for_rows<T>(dtable.size(), 32), window_bias_gradient_kernel<T>, dbias.data(), 2 * window - 1,
          upload_shapes(device, shapes, matrices), std::ssize(shapes), dbias.rows(), dbias.columns(), dtable.data());
 }
