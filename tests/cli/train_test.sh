@@ -52,6 +52,14 @@ expect 2 '' 'train: HEED_ISA=mmx: unknown instruction set (this machine has: *)'
 expect 2 '' 'inspect-attention: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx \
   "$HEED_BIN/inspect-attention" -m missing.h5 -i a.en
 
+# --device: a GPU that is not there, or that this build cannot use, is named before any text is read.
+expect 2 '' "train: --device: 'gpu' is none of auto, cpu and cuda:N (such as cuda:0)" \
+  "$train" "${small[@]}" -t a.en missing -v vocab -m x.h5 --device gpu
+expect 2 '' "train: --device: 'cuda:1x' is none of auto, cpu and cuda:N (such as cuda:0)" \
+  "$train" "${small[@]}" -t a.en missing -v vocab -m x.h5 --device cuda:1x
+expect 1 '' 'train: *--device cpu*' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --device cuda:99
+expect 0 '*speed expected*' '' "$train" "${small[@]}" -t a.en a.fr -v vocab -m x.h5 --device cpu --dry-run
+
 # Wrong usage: exit 2.
 expect 2 '' 'train: no text to train on (*' "$train" -v vocab -m x.h5
 expect 2 '' 'train: no vocabulary (*' "$train" -t a.en a.fr -m x.h5

@@ -100,6 +100,12 @@ file tests/ops/add_test.cpp 'require_gradients({{2}}, [](auto& graph, auto& in) 
   '  return add(graph, split(graph, in[0]).a);' '});'
 "$scripts/check-ops" "$work" || fail "check-ops refuses a good tree"
 
+# --- check-ops: kernels of GPUs
+file lib/heed/ops/scale.h 'template <class T>' 'void scale_forward(CpuContext& device, Tensor<T> x);' \
+  'void scale_backward(const CpuContext& device, Tensor<T> x);' 'void scale_forward(CudaContext& device, Tensor<T> x);'
+expect check-ops 'lib/heed/ops/scale.h: the kernel scale_backward has no overload on CudaContext (write it in scale_cuda.cu)'
+rm "$work/lib/heed/ops/scale.h"
+
 # --- check-ops: only kernels know the context of a CPU
 mkdir -p "$work"/lib/heed/{nn,model}
 file lib/heed/ops/add.cpp '  add_forward(graph.device().cpu(), a.value);'
