@@ -8,13 +8,6 @@
 
 namespace heed {
 
-/// Returns the sum of the values of the threads of a warp to each of them.
-template <class T>
-__device__ T warp_sum(T value) {
-  for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(0xFFFFFFFF, value, bits);
-  return value;
-}
-
 /// Returns the score of a query and a key of `width` columns to all threads of a warp, which share the columns.
 template <class T>
 __device__ T additive_score(const T* query, const T* key, const T* scorer, std::int64_t width) {
