@@ -27,7 +27,7 @@ enum class CacheFormat { exact, int16, int8 };
 /// A view of the keys, or of the values, in a key/value cache; each row of the cache holds one position.
 template <class T>
 struct CachedRows {
-  const std::byte* data;  ///< the address of the first row of keys or values
+  const std::byte* data;  ///< the address of the first row of keys or values, in the memory of the device
   std::int64_t stride;    ///< bytes from the beginning of a row to the beginning of the next row
   CacheFormat format = CacheFormat::exact;
   std::int64_t scales = 0;  ///< bytes from a row's beginning to the row's scales (float32); not used with `exact`
@@ -58,6 +58,10 @@ template <class T>
 void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
                       int heads, std::int64_t width, T* out, const PositionBias<T>& positions = {});
+template <class T>
+void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
+                      std::span<const std::int32_t> slots, std::int64_t capacity, std::span<const std::int32_t> lengths,
+                      int heads, std::int64_t width, T* out, const PositionBias<T>& positions = {});
 
 /// Computes the cross-attention of one decoding step: row r of the query attends to the encoder's output for the
 /// sentence sentence_of_row[r]. `memory` says which rows of keys and values belong to which sentence.
@@ -70,6 +74,10 @@ template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
                       std::int64_t width, T* out, T* weights_out = nullptr);
+template <class T>
+void memory_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
+                      PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
+                      std::int64_t width, T* out, T* weights_out = nullptr);
 
 /// Computes the additive self-attention of one decoding step over a key/value cache, with the arguments and promises of
 /// cached_attention() and the formula of additive_attention(). Shape: scorer [D].
@@ -77,11 +85,20 @@ template <class T>
 void additive_cached_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
                                std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
+template <class T>
+void additive_cached_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
+                               CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
+                               std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out);
 
 /// Computes the additive cross-attention of one decoding step, with the arguments and promises of memory_attention()
 /// and the formula of additive_attention(). Shape: scorer [D].
 template <class T>
 void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
+                               CachedRows<T> values, PackedOffsets memory,
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
+                               T* weights_out = nullptr);
+template <class T>
+void additive_memory_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
                                std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
                                T* weights_out = nullptr);

@@ -18,7 +18,7 @@ struct CudaContext {
   Arena& host_arena;  ///< of arrays that the host reads and writes
   Precision precision = Precision::float32;
   CUstream_st* stream = nullptr;
-  std::shared_ptr<CudaProducts> products;  ///< made by the first gemm()
+  std::shared_ptr<CudaProducts> products = {};  ///< made by the first gemm()
 };
 
 }  // namespace heed
