@@ -68,7 +68,7 @@ __device__ void row_products(const std::uint32_t* tile, const std::uint32_t* ste
   for (int k = 0; k < D / 2; k += 8) {
     const std::uint32_t* const row = tile + (lane.first_row + lane.g) * kRowWords<D> + k + lane.t;
     const std::uint32_t a[4] = {row[0], row[8 * kRowWords<D>], row[4], row[8 * kRowWords<D> + 4]};
-#pragma unroll
+    HEED_UNROLL
     for (int n = 0; n < kParts; ++n) {
       const std::uint32_t* const column = step + (n * 8 + lane.g) * kRowWords<D> + k + lane.t;
       const std::uint32_t b[2] = {column[0], column[4]};
@@ -81,12 +81,12 @@ __device__ void row_products(const std::uint32_t* tile, const std::uint32_t* ste
 template <int D>
 __device__ void add_step_product(const Parts& matrix, const std::uint32_t* columns, const Lane& lane,
                                  float (&sums)[D / 8][4]) {
-#pragma unroll
+  HEED_UNROLL
   for (int k = 0; k < kParts; k += 2) {
     const std::uint32_t a[4] = {pack_bfloat16(matrix[k][0], matrix[k][1]), pack_bfloat16(matrix[k][2], matrix[k][3]),
                                 pack_bfloat16(matrix[k + 1][0], matrix[k + 1][1]),
                                 pack_bfloat16(matrix[k + 1][2], matrix[k + 1][3])};
-#pragma unroll
+    HEED_UNROLL
     for (int n = 0; n < D / 8; ++n) {
       const std::uint32_t* const column = columns + (n * 8 + lane.g) * kColumnWords + k * 4 + lane.t;
       const std::uint32_t b[2] = {column[0], column[4]};
@@ -110,11 +110,10 @@ __device__ float row_max(float value) {
 template <int D, class Store>
 __device__ void for_each_sum(const float (&sums)[D / 8][4], const Lane& lane, std::int64_t rows, std::int64_t d,
                              const Store& store) {
-#pragma unroll
-  for (int n = 0; n < D / 8; ++n)
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      if (lane.row(e) < rows && lane.column(n, e) < d) store(lane.row(e), lane.column(n, e), e, sums[n][e]);
+  HEED_UNROLL
+  for (int n = 0; n < D / 8; ++n) HEED_UNROLL
+  for (int e = 0; e < 4; ++e)
+    if (lane.row(e) < rows && lane.column(n, e) < d) store(lane.row(e), lane.column(n, e), e, sums[n][e]);
 }
 
 /// Writes or adds `sums` to the rows of a gradient, unless it is null.
@@ -148,13 +147,12 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<flo
     Parts p;
     row_products<D>(queries, keys, lane, p);
     float step_largest[2] = {never, never};
-#pragma unroll
-    for (int n = 0; n < kParts; ++n)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        p[n][e] = logit<float>(a, tile, tile.begin + lane.row(e), begin + lane.column(n, e), p[n][e], scale, nullptr);
-        step_largest[e / 2] = fmaxf(step_largest[e / 2], p[n][e]);
-      }
+    HEED_UNROLL
+    for (int n = 0; n < kParts; ++n) HEED_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      p[n][e] = logit<float>(a, tile, tile.begin + lane.row(e), begin + lane.column(n, e), p[n][e], scale, nullptr);
+      step_largest[e / 2] = fmaxf(step_largest[e / 2], p[n][e]);
+    }
     float factor[2];
     for (int half = 0; half < 2; ++half) {
       const float now = fmaxf(largest[half], row_max(step_largest[half]));
@@ -162,19 +160,17 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<flo
       largest[half] = now;
       total[half] *= factor[half];
     }
-#pragma unroll
-    for (auto& part : sums)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) part[e] *= factor[e / 2];
-#pragma unroll
-    for (int n = 0; n < kParts; ++n)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        p[n][e] = p[n][e] > never ? std::exp(p[n][e] - largest[e / 2]) : 0;
-        total[e / 2] += p[n][e];
-        const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
-        if (p[n][e] > 0) p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
-      }
+    HEED_UNROLL
+    for (auto& part : sums) HEED_UNROLL
+    for (int e = 0; e < 4; ++e) part[e] *= factor[e / 2];
+    HEED_UNROLL
+    for (int n = 0; n < kParts; ++n) HEED_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      p[n][e] = p[n][e] > never ? std::exp(p[n][e] - largest[e / 2]) : 0;
+      total[e / 2] += p[n][e];
+      const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
+      if (p[n][e] > 0) p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
+    }
     add_step_product<D>(p, values, lane, sums);
   }
   for (float& sum : total) sum = row_sum(sum);
@@ -226,20 +222,19 @@ __global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOpera
     Parts p, g;
     row_products<D>(queries, keys, lane, p);
     row_products<D>(arrived, values, lane, g);
-#pragma unroll
-    for (int n = 0; n < kParts; ++n)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
-        const float s = logit<float>(a, tile, i, j, p[n][e], scale, nullptr);
-        float ds = 0;
-        if (s > never)
-          ds = std::exp(s - normaliser[e / 2]) *
-               (weight_gradient<float>(a, tile, i, j, g[n][e], nullptr) - row_sums[e / 2]);
-        if (a.logit_gradients && i < tile.place.queries && j < tile.place.keys)
-          a.logit_gradients[tile.weights_at + i * tile.place.keys + j] = ds;
-        p[n][e] = scale * ds;
-      }
+    HEED_UNROLL
+    for (int n = 0; n < kParts; ++n) HEED_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      const std::int64_t i = tile.begin + lane.row(e), j = begin + lane.column(n, e);
+      const float s = logit<float>(a, tile, i, j, p[n][e], scale, nullptr);
+      float ds = 0;
+      if (s > never)
+        ds = std::exp(s - normaliser[e / 2]) *
+             (weight_gradient<float>(a, tile, i, j, g[n][e], nullptr) - row_sums[e / 2]);
+      if (a.logit_gradients && i < tile.place.queries && j < tile.place.keys)
+        a.logit_gradients[tile.weights_at + i * tile.place.keys + j] = ds;
+      p[n][e] = scale * ds;
+    }
     add_step_product<D>(p, key_columns, lane, sums);
   }
   if (a.query_gradient)
@@ -275,21 +270,20 @@ __global__ void __launch_bounds__(kThreads) key_gradient_kernel(AttentionOperand
     Parts p, ds;
     row_products<D>(keys, queries, lane, p);
     row_products<D>(values, arrived, lane, ds);
-#pragma unroll
-    for (int n = 0; n < kParts; ++n)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const std::int64_t j = tile.begin + lane.row(e), i = begin + lane.column(n, e), softmax = tile.softmax_at + i;
-        const float s = logit<float>(a, tile, i, j, p[n][e], scale, nullptr);
-        p[n][e] = 0;
-        if (s > never) {
-          p[n][e] = std::exp(s - a.normalisers[softmax]);
-          ds[n][e] = scale * p[n][e] * (weight_gradient<float>(a, tile, i, j, ds[n][e], nullptr) - a.row_sums[softmax]);
-          p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
-        } else {
-          ds[n][e] = 0;
-        }
+    HEED_UNROLL
+    for (int n = 0; n < kParts; ++n) HEED_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      const std::int64_t j = tile.begin + lane.row(e), i = begin + lane.column(n, e), softmax = tile.softmax_at + i;
+      const float s = logit<float>(a, tile, i, j, p[n][e], scale, nullptr);
+      p[n][e] = 0;
+      if (s > never) {
+        p[n][e] = std::exp(s - a.normalisers[softmax]);
+        ds[n][e] = scale * p[n][e] * (weight_gradient<float>(a, tile, i, j, ds[n][e], nullptr) - a.row_sums[softmax]);
+        p[n][e] = drop(p[n][e], a.mask, tile.weights_at + i * tile.place.keys + j);
+      } else {
+        ds[n][e] = 0;
       }
+    }
     add_step_product<D>(ds, query_columns, lane, key_sums);
     add_step_product<D>(p, arrived_columns, lane, value_sums);
   }

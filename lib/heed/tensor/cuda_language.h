@@ -19,8 +19,11 @@
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
+/// Before a loop: the compiler repeats its body, so that an array which the loop indexes stays in registers.
+#define HEED_UNROLL _Pragma("unroll")
 #else
 #include <cuda_emulation.h>
+#define HEED_UNROLL
 #endif
 
 namespace heed {
