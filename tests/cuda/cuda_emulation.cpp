@@ -394,7 +394,8 @@ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_
     const std::uint32_t *a, *b;
   };
   const Operands own{a, b};
-  exchange(kAll, reinterpret_cast<std::uintptr_t>(&own), 0);
+  const auto address = reinterpret_cast<std::uintptr_t>(&own);
+  exchange(kAll, address, 0);
   const auto of_lane = [](int lane) {
     return reinterpret_cast<const Operands*>(static_cast<std::uintptr_t>(running->value_of(lane)));
   };
@@ -413,7 +414,8 @@ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_
       sums[e] += half(left, k % 2) * half(right, k % 2);
     }
   }
-  ballot(kAll, true);  // until all lanes have read the operands
+  // Waits until all lanes have read the operands. The lanes that wait still show their own to the others.
+  exchange(kAll, address, 0);
   std::copy_n(sums, 4, c);
 }
 
