@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(AttentionOperands<flo
 }
 
 /// Computes the gradients of a tile of queries, and a.row_sums: the sums of P G, which are the products of the rows of
-/// `out` and of their gradients.
+/// `out` and of their gradients. These are rounded as in G, so that G minus its sum is exact where a query has one key.
 template <int D>
 __global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOperands<float> a, const float* out) {
   const AttentionTile<float> tile(a);
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(kThreads) query_gradient_kernel(AttentionOpera
     if (row < rows) {
       normaliser[half] = a.normalisers[tile.softmax_at + tile.begin + row];
       for (std::int64_t c = lane.t; c < a.d; c += 4)
-        row_sums[half] += out_rows[row * a.width + c] * gradient_rows[row * a.width + c];
+        row_sums[half] += out_rows[row * a.width + c] * round_to_bfloat16(gradient_rows[row * a.width + c]);
     }
     row_sums[half] = row_sum(row_sums[half]);
     if (row < rows && lane.t == 0) a.row_sums[tile.softmax_at + tile.begin + row] = row_sums[half];
