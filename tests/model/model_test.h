@@ -149,32 +149,62 @@ inline void check_dropout_of_parts(const Model<double>& model, ParameterValues<d
   CHECK(difference < 1e-12 * std::max(size, 1.0));
 }
 
+/// Checks that a GPU computes the loss and the gradients that a CPU computes, with the same dropout masks. (Finite
+/// differences would take minutes on an emulated GPU.)
+inline void check_against_cpu(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
+                              double consistency) {
+  ParameterValues<double> expected(model.layout()), found(model.layout());
+  const auto loss_on = [&](Device device, ParameterValues<double>& gradients) {
+    const DeviceParameters<double> device_values(device, values), device_gradients(device, gradients);
+    Graph<double> graph(device, device_values.view(), device_gradients.view());
+    graph.set_dropout({.seed = 11, .update = 3});
+    LossSums sums;
+    const Variable<double> loss =
+        model.loss(graph, batch,
+                   {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency}, &sums);
+    const double value = device.read(loss.value);
+    graph.backward(loss);
+    device_gradients.get();
+    return value;
+  };
+  Arena arena;
+  CpuContext cpu{arena};
+  TestDevice gpu;
+  const double expected_loss = loss_on(cpu, expected), found_loss = loss_on(gpu, found);
+  CHECK(found_loss == doctest::Approx(expected_loss).epsilon(1e-12));
+  for (int j = 0; j < static_cast<int>(model.layout().all().size()); ++j) {
+    CAPTURE(model.layout()[ParameterId{j}].name);
+    double worst = 0;
+    for (std::int64_t i = 0; i < expected[{j}].size(); ++i)
+      worst = std::max(worst, std::abs(expected[{j}][i] - found[{j}][i]));
+    CHECK(worst < 1e-11);
+  }
+}
+
 /// Checks the gradients of the loss against finite differences: for each parameter, the element with the largest
 /// gradient and four random ones. The model may have dropout, and two passes that should agree (`consistency`). Where
 /// the batch has alignments, the loss includes them.
 inline void check_finite_differences(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
                                      bool has_dropout, double consistency = 0) {
+  if (HEED_HAS_CUDA) return check_against_cpu(model, values, batch, consistency);
   ParameterValues<double> gradients(model.layout());
-  TestDevice test_device;
-  const Device device = test_device;
-  const DeviceParameters<double> device_values(device, values), device_gradients(device, gradients);
-  Graph<double> graph(device, device_values.view(), device_gradients.view());
+  Arena arena;
+  CpuContext device{arena};
+  Graph<double> graph(device, values, gradients);
   // Computes the loss with the dropout masks of one key, and on demand the gradients.
   const auto loss_of = [&](const DropoutKey& key, bool backward) {
-    device_values.put();
     graph.reset();
     graph.set_dropout(key);
     LossSums sums;
     const Variable<double> loss =
         model.loss(graph, batch,
                    {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency}, &sums);
-    const double value = device.read(loss.value);
+    const double value = loss.value[0];
     if (backward) graph.backward(loss);
     return value;
   };
   const DropoutKey key{.seed = 11, .update = 3};
   const double loss = loss_of(key, true);
-  device_gradients.get();
   // A copy, because the loss adds to the gradient of the output layer in every forward pass.
   ParameterValues<double> analytic = gradients;
   CHECK(loss_of(key, false) == loss);

@@ -20,7 +20,7 @@ TEST_CASE("add, multiply, scale, sum: gradients, also of a variable with itself"
 TEST_CASE("weighted_sum: gradients, also of a tensor that occurs twice") {
   using Inputs = std::vector<Variable<double>>;
   require_gradients({{3}, {5, 7}, {5, 7}}, [](Graph<double>& graph, Inputs& in) {
-    const Tensor<Variable<double>> x = graph.arena().tensor<Variable<double>>({3});
+    const Tensor<Variable<double>> x = graph.host_arena().tensor<Variable<double>>({3});
     x[0] = in[1], x[1] = in[2], x[2] = in[1];
     return weighted_sum<double>(graph, in[0], x.span());
   });

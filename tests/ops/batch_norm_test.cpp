@@ -12,7 +12,8 @@ namespace {
 /// Returns sums of zeros for batch_norm() in training.
 template <class T>
 RunningStatistics<T> no_sums(Graph<T>& graph, std::int64_t columns) {
-  return {{}, {}, graph.arena().template zeros<T>({columns + 1}), graph.arena().template zeros<T>({columns + 1})};
+  const auto zeros = [&] { return graph.device().upload(graph.host_arena().template zeros<T>({columns + 1})); };
+  return {{}, {}, zeros(), zeros()};
 }
 
 }  // namespace
@@ -23,13 +24,11 @@ TEST_CASE("batch_norm: gradients, odd sizes, each input alone") {
       return batch_norm(graph, in[0], in[1], in[2], no_sums(graph, in[1].value.size()), 1e-3);
     });
   require_gradients({{4, 5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
-    const auto scale = graph.input(graph.arena().zeros<double>({5})), bias = scale;
-    for (double& x : scale.value.span()) x = 2;
+    const auto scale = constant(graph, {5}, [](std::int64_t) { return 2.0; }), bias = scale;
     return batch_norm(graph, in[0], scale, bias, no_sums(graph, 5), 1e-3);
   });
   require_gradients({{5}, {5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
-    const auto x = graph.input(graph.arena().zeros<double>({2, 5}));
-    for (std::int64_t i = 0; i < 10; ++i) x.value[i] = static_cast<double>(i * i);
+    const auto x = constant(graph, {2, 5}, [](std::int64_t i) { return static_cast<double>(i * i); });
     return batch_norm(graph, x, in[0], in[1], no_sums(graph, 5), 1e-3);
   });
 }

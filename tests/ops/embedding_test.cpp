@@ -23,7 +23,7 @@ TEST_CASE("embedding: gradients with learned positions, without, and with dropou
       return embedding(graph, ids, {}, in[0], {}, 2.5, p);
     });
     require_gradients({{3, 7}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
-      return embedding(graph, ids, positions, graph.input(graph.arena().zeros<double>({4, 7})), in[0], 2.5, p);
+      return embedding(graph, ids, positions, zeros(graph, {4, 7}), in[0], 2.5, p);
     });
   }
 }

@@ -13,13 +13,11 @@ TEST_CASE("layer_norm: gradients, odd sizes, each input alone") {
       return layer_norm(graph, in[0], in[1], in[2], 1e-5);
     });
   require_gradients({{3, 5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
-    const auto ones = graph.input(graph.arena().zeros<double>({5}));
-    for (double& one : ones.value.span()) one = 1;
-    return layer_norm(graph, in[0], ones, graph.input(graph.arena().zeros<double>({5})), 1e-5);
+    const auto ones = constant(graph, {5}, [](std::int64_t) { return 1.0; });
+    return layer_norm(graph, in[0], ones, zeros(graph, {5}), 1e-5);
   });
   require_gradients({{5}, {5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
-    const auto x = graph.input(graph.arena().zeros<double>({2, 5}));
-    for (std::int64_t i = 0; i < 10; ++i) x.value[i] = static_cast<double>(i * i);
+    const auto x = constant(graph, {2, 5}, [](std::int64_t i) { return static_cast<double>(i * i); });
     return layer_norm(graph, x, in[0], in[1], 1e-5);
   });
 }
@@ -49,8 +47,7 @@ TEST_CASE("rms_norm: gradients, odd sizes, each input alone") {
       return rms_norm(graph, in[0], in[1], 1e-5);
     });
   require_gradients({{5}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
-    const auto x = graph.input(graph.arena().zeros<double>({2, 5}));
-    for (std::int64_t i = 0; i < 10; ++i) x.value[i] = static_cast<double>(i * i);
+    const auto x = constant(graph, {2, 5}, [](std::int64_t i) { return static_cast<double>(i * i); });
     return rms_norm(graph, x, in[0], 1e-5);
   });
 }

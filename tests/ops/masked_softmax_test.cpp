@@ -28,12 +28,13 @@ TEST_CASE("masked_softmax: gradients, 1-D and 2-D lengths, a row with nothing to
       return masked_softmax(graph, in[0], {.valid_lengths = *lengths});
     });
   require_gradients({{2, 3, 9}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
-    const Tensor<double> additive = graph.arena().zeros<double>({2, 3, 9});
-    for (std::int64_t i = 0; i < additive.size(); ++i) additive[i] = static_cast<double>(i % 4);
-    additive[5] = -std::numeric_limits<double>::infinity();
+    const Tensor<double> additive =
+        constant(graph, {2, 3, 9}, [](std::int64_t i) {
+          return i == 5 ? -std::numeric_limits<double>::infinity() : static_cast<double>(i % 4);
+        }).value;
     return masked_softmax(graph, in[0],
                           {.valid_lengths = two,
-                           .key_padding = view(padding, {2, 9}),
+                           .key_padding = graph.device().upload(view(padding, {2, 9})),
                            .additive = Tensor<const double>(additive.data(), additive.shape())});
   });
 }

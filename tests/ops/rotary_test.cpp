@@ -37,12 +37,13 @@ TEST_CASE("rotary: gradients, of all columns and of the first ones, and when no 
   for (const std::int64_t d : {2, 4, 8})
     for (const std::int64_t width : {8, 16})
       require_gradients({{9, 17}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
-        return rotary(graph, copy(graph, in[0]), width, {offsets}, rotations<double>(graph.arena(), 5, d));
+        return rotary(graph, copy(graph, in[0]), width, {offsets},
+                      graph.device().upload(rotations<double>(graph.host_arena(), 5, d)));
       });
   // The rotated value takes no part in the result: its gradient stays empty.
   require_gradients({{4, 4}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
     static const Offsets four{0, 4};
-    rotary(graph, copy(graph, in[0]), 4, {four}, rotations<double>(graph.arena(), 5, 4));
+    rotary(graph, copy(graph, in[0]), 4, {four}, graph.device().upload(rotations<double>(graph.host_arena(), 5, 4)));
     return copy(graph, in[0]);
   });
 }

@@ -25,64 +25,112 @@ Variable<double> project(Graph<double>& graph, const Variable<double>& x, const 
   return out;
 }
 
-}  // namespace
-
-GradientCheck check_gradients(const std::vector<Shape>& shapes,
-                              const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
-                              std::uint64_t seed, double step) {
-  Arena arena;
-  CpuContext context{arena};
-  return check_gradients(context, shapes, op, seed, step);
+/// Returns an element of the parameter that stands for input number i.
+double element(const ParameterValues<double>& values, std::size_t i, std::int64_t j) {
+  return values.flat()[static_cast<std::size_t>(values.layout()[ParameterId{static_cast<int>(i)}].offset + j)];
 }
 
-GradientCheck check_gradients(Device device, const std::vector<Shape>& shapes,
-                              const std::function<Variable<double>(Graph<double>&, std::vector<Variable<double>>&)>& op,
-                              std::uint64_t seed, double step) {
-  // The inputs of the op under test are parameters here, because gradients of parameters stay valid after the next
-  // graph.reset().
-  ParameterLayout layout;
-  std::vector<ParameterId> ids;
-  for (std::size_t i = 0; i < shapes.size(); ++i)
-    ids.push_back(layout.add("input" + std::to_string(i), shapes[i], Initialiser::normal(1)));
-  ParameterValues<double> values(layout), gradients(layout);
-  values.initialise(seed);
-  const DeviceParameters<double> device_values(device, values), device_gradients(device, gradients);
-  Graph<double> graph(device, device_values.view(), device_gradients.view());
-  const RandomStream weights(seed, RandomUse::sampling);
-  const auto evaluate = [&](bool backward) {
-    device_values.put();
-    graph.reset();
-    graph.set_dropout({seed, 1});
-    std::vector<Variable<double>> inputs;
-    for (const ParameterId id : ids) inputs.push_back(graph.parameter(id));
+/// An op as a function of its inputs, which are parameters here, because gradients of parameters stay valid after the
+/// next graph.reset().
+class FunctionOfInputs {
+ public:
+  FunctionOfInputs(Device device, const std::vector<Shape>& shapes, const OpUnderTest& op, std::uint64_t seed)
+      : op_(op),
+        seed_(seed),
+        layout_(layout_of(shapes)),
+        device_values_(device, initialised(values_, seed)),
+        device_gradients_(device, gradients_),
+        graph_(device, device_values_.view(), device_gradients_.view()),
+        weights_(seed, RandomUse::sampling) {}
+
+  std::size_t inputs() const { return layout_.all().size(); }
+  /// Returns the elements of input number i, which may be changed.
+  Tensor<double> input(std::size_t i) { return values_[ParameterId{static_cast<int>(i)}]; }
+  /// Returns the scalar that project() computes.
+  double value() { return evaluate(false); }
+  /// Returns the gradients of all inputs.
+  ParameterValues<double> gradients() {
+    evaluate(true);
+    device_gradients_.get();
+    return gradients_;
+  }
+
+ private:
+  static ParameterLayout layout_of(const std::vector<Shape>& shapes) {
+    ParameterLayout layout;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      layout.add("input" + std::to_string(i), shapes[i], Initialiser::normal(1));
+    return layout;
+  }
+  static ParameterValues<double>& initialised(ParameterValues<double>& values, std::uint64_t seed) {
+    values.initialise(seed);
+    return values;
+  }
+
+  double evaluate(bool backward) {
+    device_values_.put();
+    graph_.reset();
+    graph_.set_dropout({seed_, 1});
+    std::vector<Variable<double>> variables;
+    for (std::size_t i = 0; i < inputs(); ++i) variables.push_back(graph_.parameter({static_cast<int>(i)}));
     double sum = 0;
-    const Variable<double> loss = project(graph, op(graph, inputs), weights, sum);
-    if (backward) graph.backward(loss);
+    const Variable<double> loss = project(graph_, op_(graph_, variables), weights_, sum);
+    if (backward) graph_.backward(loss);
     return sum;
-  };
-  evaluate(true);
-  device_gradients.get();
-  ParameterValues<double> analytic = gradients;
+  }
+
+  const OpUnderTest& op_;
+  std::uint64_t seed_;
+  ParameterLayout layout_;
+  ParameterValues<double> values_{layout_}, gradients_{layout_};
+  DeviceParameters<double> device_values_, device_gradients_;
+  Graph<double> graph_;
+  RandomStream weights_;
+};
+
+}  // namespace
+
+GradientCheck check_gradients(const std::vector<Shape>& shapes, const OpUnderTest& op, std::uint64_t seed,
+                              double step) {
+  Arena arena;
+  CpuContext device{arena};
+  FunctionOfInputs function(device, shapes, op, seed);
+  const ParameterValues<double> exact = function.gradients();
   GradientCheck found;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Tensor<double> value = values[ids[i]];
+  for (std::size_t i = 0; i < function.inputs(); ++i) {
+    const Tensor<double> value = function.input(i);
     for (std::int64_t j = 0; j < value.size(); ++j) {
       const double kept = value[j];
       value[j] = kept + step;
-      const double above = evaluate(false);
+      const double above = function.value();
       value[j] = kept - step;
-      const double below = evaluate(false);
+      const double below = function.value();
       value[j] = kept;
-      const double numeric = (above - below) / (2 * step), exact = analytic[ids[i]][j];
-      const double error = std::abs(exact - numeric) / std::max({1.0, std::abs(exact), std::abs(numeric)});
-      if (!(error <= found.worst)) {  // the condition is also true if `error` is NaN
-        found.worst = error;
-        found.where = "input " + std::to_string(i) + " element " + std::to_string(j) + ": analytic " +
-                      std::to_string(exact) + ", numeric " + std::to_string(numeric);
-      }
+      found.compare(i, j, element(exact, i, j), (above - below) / (2 * step));
     }
   }
   return found;
+}
+
+GradientCheck compare_gradients(Device device, const std::vector<Shape>& shapes, const OpUnderTest& op,
+                                std::uint64_t seed) {
+  Arena arena;
+  CpuContext cpu{arena};
+  const ParameterValues<double> expected = FunctionOfInputs(cpu, shapes, op, seed).gradients(),
+                                on_device = FunctionOfInputs(device, shapes, op, seed).gradients();
+  GradientCheck found;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    for (std::int64_t j = 0; j < shapes[i].size(); ++j)
+      found.compare(i, j, element(on_device, i, j), element(expected, i, j));
+  return found;
+}
+
+void GradientCheck::compare(std::size_t input, std::int64_t element, double found, double expected) {
+  const double error = std::abs(found - expected) / std::max({1.0, std::abs(found), std::abs(expected)});
+  if (error <= worst || std::isnan(worst)) return;  // NaN comes through, and stays
+  worst = error;
+  where = "input " + std::to_string(input) + " element " + std::to_string(element) + ": " + std::to_string(found) +
+          ", expected " + std::to_string(expected);
 }
 
 }  // namespace heed
