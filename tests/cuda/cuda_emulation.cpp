@@ -354,7 +354,7 @@ void free_on_gpu(void* memory, std::size_t) {
 }
 void copy(void* to, const void* from, std::size_t bytes) {
   const OpenMemory open;
-  std::memcpy(to, from, bytes);
+  std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
 }
 
 const Place& place() {

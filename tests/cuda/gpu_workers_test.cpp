@@ -25,7 +25,7 @@ void train_on(TrainingWorkers& workers, const OptimizerSettings& settings, const
               Trained& to) {
   const Optimizer optimizer(settings, to.parameters.layout(), to.memory);
   const auto step = workers.make_update_step({optimizer, to.memory, to.parameters, &to.smoothed, 0.1});
-  EpochBatches batches(corpus, {.target_tokens = 600}, 1);
+  EpochBatches batches(corpus, {.target_tokens = 150}, 1);
   batches.prepare(0);
   for (int i = 0; i < updates; ++i) {
     std::vector<Shard> shards;
@@ -50,7 +50,7 @@ TEST_CASE("training on a GPU computes what training on a CPU computes, and the s
   TransformerConfig config = small_config();
   config.dropout = 0.1;
   const Transformer<float> model(config);
-  const ParallelCorpus corpus = mirrored(300);
+  const ParallelCorpus corpus = mirrored(60);
   for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
     CAPTURE(static_cast<int>(kind));
     OptimizerSettings settings;
@@ -61,11 +61,11 @@ TEST_CASE("training on a GPU computes what training on a CPU computes, and the s
     Trained cpu(model.layout()), gpu(model.layout()), again(model.layout());
     ThreadPool pool(2);
     GradientWorkers cpu_workers(model.layout(), loss_of(model), Precision::float32, pool);
-    train_on(cpu_workers, settings, corpus, 3, cpu);
+    train_on(cpu_workers, settings, corpus, 2, cpu);
     for (Trained* const trained : {&gpu, &again}) {
       CudaDevice device(0, Precision::float32);
       GpuWorkers gpu_workers(model.layout(), loss_of(model), device.context());
-      train_on(gpu_workers, settings, corpus, 3, *trained);
+      train_on(gpu_workers, settings, corpus, 2, *trained);
     }
     for (std::size_t i = 0; i < cpu.results.size(); ++i) {
       CAPTURE(i);
