@@ -35,8 +35,8 @@ Variable<T> alignment_loss(Graph<T>& graph, const Variable<T>& weights, int head
                            PackedOffsets keys, std::span<const AttentionLink> links, double scale,
                            AlignmentSums* sums = nullptr);
 
-/// Computes loss[0], the value of alignment_loss(), in the memory of the device, and the sums, where `sums` is not null,
-/// in that of the host (see LossResult).
+/// Computes loss[0], the value of alignment_loss(), in the memory of the device, and the sums, where `sums` is not
+/// null, in that of the host (see LossResult).
 template <class T>
 void alignment_loss_forward(CpuContext& device, Tensor<T> weights, int heads, PackedOffsets queries, PackedOffsets keys,
                             std::span<const AttentionLink> links, double scale, T* loss, AlignmentSums* sums);

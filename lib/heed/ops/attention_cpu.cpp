@@ -270,7 +270,8 @@ void attention_forward(CpuContext& device, const AttentionArrays<T>& arrays, T* 
 }
 
 template <class T>
-void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T*, const T* out_gradient) {
+void attention_backward(CpuContext& device, const AttentionArrays<T>& arrays, const T* kept, const T*,
+                        const T* out_gradient) {
   const ArenaScope scope(device.arena);
   const std::int64_t most_keys = arrays.keys.longest();
   simd::attend_backward(attention_scratch(device.arena, arrays, most_keys), &arrays, most_keys, kept, out_gradient);
@@ -281,7 +282,8 @@ template double* attention_kept(CpuContext&, const AttentionArrays<double>&, boo
 template void attention_forward(CpuContext&, const AttentionArrays<float>&, float*, float*);
 template void attention_forward(CpuContext&, const AttentionArrays<double>&, double*, double*);
 template void attention_backward(CpuContext&, const AttentionArrays<float>&, const float*, const float*, const float*);
-template void attention_backward(CpuContext&, const AttentionArrays<double>&, const double*, const double*, const double*);
+template void attention_backward(CpuContext&, const AttentionArrays<double>&, const double*, const double*,
+                                 const double*);
 
 }  // namespace heed
 #endif  // HWY_ONCE

@@ -70,7 +70,7 @@ Variable<T> consistent_cross_entropy(Graph<T>& graph, const Variable<T>& first, 
 /// The results of the kernel of a loss.
 template <class T>
 struct LossResult {
-  T* loss = nullptr;                 ///< receives the loss times options.scale, in the memory of the device, or null
+  T* loss = nullptr;  ///< receives the loss times options.scale, in the memory of the device, or null
   /// Receives the sums, in the memory of the host, which may read them after Device::wait(); null where nobody wants
   /// them.
   CrossEntropySums* sums = nullptr;
