@@ -1,5 +1,6 @@
 #include "heed/ops/gemm/gemm.h"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -50,9 +51,10 @@ GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_
 #ifdef __CUDACC__
 
 struct CudaProducts {
-  /// The numbers that choose an algorithm: the types, the sizes m, n and k, the strides of A, B and C, and two bits for
-  /// transposed operands.
-  using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int>;
+  /// The numbers that choose an algorithm: the type, the sizes m, n and k, the strides of A, B and C, bits for
+  /// transposed operands and independent rows, and the alignment of the three matrices.
+  using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
+                         std::array<std::uint32_t, 3>>;
 
   cublasLtHandle_t library = nullptr;
   std::map<Key, cublasLtMatmulAlgo_t> algorithms;
@@ -115,10 +117,18 @@ void describe(Matrices& matrices, std::int64_t m, std::int64_t n, std::int64_t k
   describe<T>(matrices.c, m, n, c_stride);
 }
 
+/// Returns the largest power of two, up to 256, by which an address can be divided. (cuBLASLt takes it for 256 unless
+/// it is told.)
+std::uint32_t alignment_of(const void* address) {
+  constexpr std::uintptr_t kMost = 256;
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | kMost;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
 /// Returns the algorithm that cuBLASLt suggests for a product. Sums may be computed in parts, which a second step adds
 /// up in a fixed order, but where rows are independent, a sum has no parts.
 cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product& product, const Matrices& matrices,
-                                         Rows rows) {
+                                         const std::array<std::uint32_t, 3>& alignments, Rows rows) {
   const std::uint32_t reductions = rows == Rows::independent
                                        ? CUBLASLT_REDUCTION_SCHEME_NONE
                                        : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
@@ -128,6 +138,13 @@ cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product
                                              sizeof(kWorkspace)));
   check(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
                                              sizeof(reductions)));
+  const auto set_alignment = [&](cublasLtMatmulPreferenceAttributes_t attribute, std::uint32_t alignment) {
+    check(cublasLtMatmulPreferenceSetAttribute(preference.handle, attribute, &alignment, sizeof(alignment)));
+  };
+  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[1]);
+  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[0]);
+  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
+  set_alignment(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
   cublasLtMatmulHeuristicResult_t result{};
   int results = 0;
   check(cublasLtMatmulAlgoGetHeuristic(library, product.handle, matrices.b.handle, matrices.a.handle, matrices.c.handle,
@@ -153,19 +170,22 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSB, &of_a, sizeof(of_a)));
 
   const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows : m;
-  const CudaProducts::Key key{static_cast<int>(kType<Operand>),
-                              chosen_for,
-                              n,
-                              k,
-                              a.stride,
-                              b.stride,
-                              c_stride,
-                              int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent}};
+  // Independent rows may begin at any row of a matrix, whose first row is in an arena, aligned to 64 bytes.
+  const auto alignment_of_rows = [&](const void* address, std::int64_t stride, std::size_t size) {
+    const std::size_t row = static_cast<std::size_t>(stride) * size | 64;
+    return rows == Rows::independent ? alignment_of(reinterpret_cast<const void*>(row)) : alignment_of(address);
+  };
+  const std::array<std::uint32_t, 3> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
+                                                alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(T))};
+  const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent};
+  const CudaProducts::Key key{
+      static_cast<int>(kType<Operand>), chosen_for, n, k, a.stride, b.stride, c_stride, bits, alignments};
   auto found = products.algorithms.find(key);
   if (found == products.algorithms.end()) {
     Matrices example;
     describe<Operand, T>(example, chosen_for, n, k, a, b, c_stride);
-    found = products.algorithms.emplace(key, suggested_algorithm(products.library, product, example, rows)).first;
+    found = products.algorithms.emplace(key, suggested_algorithm(products.library, product, example, alignments, rows))
+                .first;
   }
   Matrices matrices;
   describe<Operand, T>(matrices, m, n, k, a, b, c_stride);
