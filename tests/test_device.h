@@ -1,20 +1,34 @@
 #pragma once
 
+#include "heed/tensor/cuda_device.h"
 #include "heed/tensor/device.h"
+
+#ifndef HEED_TEST_ON_GPU
+#define HEED_TEST_ON_GPU 0
+#endif
 
 namespace heed {
 
-/// The device on which tests of ops and models compute: a CPU or, in the second build of these tests (tests/cuda), an
-/// emulated GPU.
+/// Whether tests of ops and models compute on a GPU: in the second build of these tests (tests/cuda), on an emulated
+/// one or on that of the machine.
+constexpr bool kTestsGpu = HEED_TEST_ON_GPU;
+
+/// The device on which tests of ops and models compute.
 class TestDevice {
  public:
-  operator Device() { return context_; }
+#if HEED_TEST_ON_GPU
+  operator Device() {
+    return gpu_.context();
+  }
 
  private:
-#if HEED_HAS_CUDA
-  Arena arena_{kGpuMemory}, host_arena_;
-  CudaContext context_{arena_, host_arena_};
+  CudaDevice gpu_{0, Precision::float32};
 #else
+  operator Device() {
+    return context_;
+  }
+
+ private:
   Arena arena_;
   CpuContext context_{arena_};
 #endif

@@ -186,7 +186,7 @@ inline void check_against_cpu(const Model<double>& model, ParameterValues<double
 /// the batch has alignments, the loss includes them.
 inline void check_finite_differences(const Model<double>& model, ParameterValues<double>& values, const Batch& batch,
                                      bool has_dropout, double consistency = 0) {
-  if (HEED_HAS_CUDA) return check_against_cpu(model, values, batch, consistency);
+  if (kTestsGpu) return check_against_cpu(model, values, batch, consistency);
   ParameterValues<double> gradients(model.layout());
   Arena arena;
   CpuContext device{arena};

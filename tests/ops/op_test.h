@@ -14,12 +14,9 @@ namespace heed {
 /// `bound` is the largest error allowed; its default is the accuracy of central differences with steps of 1e-5.
 inline void require_gradients(const std::vector<Shape>& inputs, const OpUnderTest& op, double bound = 1e-8) {
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-#if HEED_HAS_CUDA
     TestDevice device;
-    const GradientCheck check = compare_gradients(device, inputs, op, seed);
-#else
-    const GradientCheck check = check_gradients(inputs, op, seed);
-#endif
+    const GradientCheck check =
+        kTestsGpu ? compare_gradients(device, inputs, op, seed) : check_gradients(inputs, op, seed);
     INFO("seed ", seed, ": ", check.where);
     CHECK(check.worst < bound);
   }
