@@ -21,7 +21,10 @@ template <class T>
 Best<T> run(Training<T>& t, Tensor<T> scores, std::int64_t k, bool log_softmax = false) {
   Best<T> best{std::vector<T>(static_cast<std::size_t>(scores.rows() * k)),
                std::vector<std::int32_t>(static_cast<std::size_t>(scores.rows() * k))};
-  (log_softmax ? log_softmax_top_k<T> : top_k<T>)(t.device, scores, k, best.values.data(), best.indices.data());
+  if (log_softmax)
+    log_softmax_top_k(t.device, scores, k, best.values.data(), best.indices.data());
+  else
+    top_k(t.device, scores, k, best.values.data(), best.indices.data());
   return best;
 }
 

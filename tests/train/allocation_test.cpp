@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "heed/ops/gemm/gemm.h"
+#include "heed/train/update_step.h"
 #include "small_run.h"
 
 // Counts every allocation of this program, libraries included, while `counting` is true.
