@@ -6,6 +6,7 @@
 #include "heed/ops/additive_scores_cuda-inl.h"
 #include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/dropout_cuda-inl.h"
+#include "heed/ops/sequences_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -18,7 +19,7 @@ struct Operands {
   std::int64_t query_stride, key_stride, value_stride, width, heads;
   bool causal;
   DropoutMask<T> mask;
-  std::int64_t sequences;
+  int sequences;
   const std::int32_t *queries, *keys;  ///< the offsets of the sequences
   const std::int64_t* weights_at;      ///< the first attention weight of each sequence
 };
@@ -49,19 +50,6 @@ Operands<T> upload_operands(CudaContext& device, const AdditiveAttentionArrays<T
           .weights_at = upload<std::int64_t>(device, weights_at)};
 }
 
-/// Returns the sequence that has row `row` of a packed batch.
-__device__ std::int64_t sequence_of(const std::int32_t* offsets, std::int64_t sequences, std::int64_t row) {
-  std::int64_t low = 0, high = sequences - 1;
-  while (low < high) {
-    const std::int64_t middle = (low + high + 1) / 2;
-    if (offsets[middle] <= row)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low;
-}
-
 /// The query of a block: a row of the packed batch, and one of its heads.
 struct BlockQuery {
   std::int64_t row, column;  ///< the row, and the head's first column
@@ -73,7 +61,7 @@ struct BlockQuery {
 template <class T>
 __device__ BlockQuery query_of_block(const Operands<T>& a) {
   const std::int64_t row = blockIdx.x / a.heads, head = blockIdx.x % a.heads;
-  const std::int64_t b = sequence_of(a.queries, a.sequences, row), i = row - a.queries[b];
+  const std::int64_t b = sequence_of_row(a.queries, a.sequences, row), i = row - a.queries[b];
   const std::int64_t queries = a.queries[b + 1] - a.queries[b], keys = a.keys[b + 1] - a.keys[b];
   return {row,  head * (a.width / a.heads), a.keys[b],
           keys, a.causal ? i + 1 : keys,    a.weights_at[b] + (head * queries + i) * keys};
@@ -150,7 +138,7 @@ __global__ void key_gradient_kernel(Operands<T> a, std::int64_t rows, const T* w
                                     T* dkey, bool key_empty, T* dvalue, bool value_empty) {
   for_each_element(rows * a.width, [&](std::int64_t e) {
     const std::int64_t row = e / a.width, c = e % a.width, head = c / (a.width / a.heads);
-    const std::int64_t b = sequence_of(a.keys, a.sequences, row), j = row - a.keys[b];
+    const std::int64_t b = sequence_of_row(a.keys, a.sequences, row), j = row - a.keys[b];
     const std::int64_t queries = a.queries[b + 1] - a.queries[b], keys = a.keys[b + 1] - a.keys[b];
     // The first query that attends to the key, the number of such queries, and the first one's weight for the key.
     const std::int64_t first = a.causal ? j : 0, count = queries - first, query = a.queries[b] + first;
@@ -170,11 +158,6 @@ __global__ void key_gradient_kernel(Operands<T> a, std::int64_t rows, const T* w
   });
 }
 
-template <class T>
-__global__ void zero_kernel(T* x, std::int64_t n) {
-  for_each_element(n, [&](std::int64_t i) { x[i] = 0; });
-}
-
 /// Returns the shape of a launch with a block for each head of each query.
 template <class T>
 LaunchShape shape_for_queries(const AttentionArrays<T>& a) {
@@ -190,7 +173,7 @@ void additive_attention_forward(CudaContext& device, const AdditiveAttentionArra
   const AttentionArrays<T>& a = arrays.attention;
   const std::int64_t size = attention_weights_size(a.queries, a.keys, a.heads);
   if (weights)
-    launch(device, shape_for_elements(kAttentionSlack), zero_kernel<T>, weights + size, kAttentionSlack);
+    fill_on_gpu(device, weights + size, kAttentionSlack, T(0));
   else
     weights = device.arena.template tensor<T>({size}).data();
   launch(device, shape_for_queries(a), forward_kernel<T>, upload_operands(device, arrays), weights, out);

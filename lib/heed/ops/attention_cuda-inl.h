@@ -113,14 +113,24 @@ __device__ T weight_gradient(const AttentionOperands<T>& a, const AttentionTile<
   return a.weights_gradient ? product + a.weights_gradient[at] : product;
 }
 
-/// Returns the operands of the kernels, in memory of the device's arena. There is a tile for each
-/// `tile_rows` rows of a sequence: rows(place) is its number of queries or keys. `tiles` receives the number of tiles.
-template <class T, class RowsOf>
-AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& a, const RowsOf& rows,
-                                 std::int32_t tile_rows, std::int64_t& tiles) {
+/// Cuts each sequence of a batch, queries or keys, into tiles of `tile_rows` rows. Returns the tiles in memory of the
+/// device's arena; `tiles` receives their number.
+inline const TileBegin* upload_tiles(CudaContext& device, PackedOffsets rows, std::int32_t tile_rows,
+                                     std::int64_t& tiles) {
+  std::vector<TileBegin> begins;
+  for (int b = 0; b < rows.sequences(); ++b)
+    for (std::int32_t row = 0; row < rows.length(b); row += tile_rows) begins.push_back({b, row});
+  tiles = std::ssize(begins);
+  return upload<TileBegin>(device, begins);
+}
+
+/// Returns the operands of the kernels, in memory of the device's arena, with tiles of `tile_rows` queries. `tiles`
+/// receives their number.
+template <class T>
+AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& a, std::int32_t tile_rows,
+                                 std::int64_t& tiles) {
   const PositionArrays<T>& positions = a.positions;
   std::vector<SequencePlace> places;
-  std::vector<TileBegin> begins;
   std::int64_t weights_at = 0;
   for (int b = 0; b < a.queries.sequences(); ++b) {
     SequencePlace place{a.queries.begin(b), a.queries.length(b), a.keys.begin(b), a.keys.length(b), weights_at, 0, 0};
@@ -130,10 +140,8 @@ AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& 
       place.bias_step = bias.step;
     }
     weights_at += std::int64_t{a.heads} * place.queries * place.keys;
-    for (std::int32_t row = 0; row < rows(place); row += tile_rows) begins.push_back({b, row});
     places.push_back(place);
   }
-  tiles = std::ssize(begins);
   return {.query = a.query,
           .key = a.key,
           .value = a.value,
@@ -161,7 +169,7 @@ AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& 
           .distance = positions.distance,
           .vectors = positions.relative_vectors(a.causal),
           .places = upload<SequencePlace>(device, places),
-          .tiles = upload<TileBegin>(device, begins),
+          .tiles = upload_tiles(device, a.queries, tile_rows, tiles),
           .normalisers = nullptr,
           .row_sums = nullptr,
           .key_products = nullptr,
@@ -169,6 +177,20 @@ AttentionOperands<T> operands_of(CudaContext& device, const AttentionArrays<T>& 
           .gradients_by_distance = nullptr,
           .weights_by_distance = nullptr,
           .logit_gradients = nullptr};
+}
+
+/// Returns the operands of the backward kernels (see operands_of()), with memory for what they hand to each other.
+template <class T>
+AttentionOperands<T> backward_operands(CudaContext& device, const AttentionArrays<T>& arrays, const T* kept,
+                                       const T* out_gradient, std::int32_t tile_rows, std::int64_t& tiles) {
+  AttentionOperands<T> a = operands_of(device, arrays, tile_rows, tiles);
+  a.out_gradient = out_gradient;
+  a.normalisers = const_cast<T*>(kept);
+  a.row_sums = device.arena.tensor<T>({a.heads, a.tokens}).data();
+  if (arrays.positions.bias_gradient)
+    a.logit_gradients =
+        device.arena.tensor<T>({attention_weights_size(arrays.queries, arrays.keys, arrays.heads)}).data();
+  return a;
 }
 
 /// The number of sequences whose gradients of a bias one thread sums up.

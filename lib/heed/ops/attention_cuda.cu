@@ -116,6 +116,16 @@ __device__ void query_key_products(const AttentionOperands<T>& a, const Attentio
                 tile.key + j * a.key_stride, a.key_stride, tile.place.keys - j, a.d, operands, products);
 }
 
+/// Computes the products of the warp's queries of a tile with the relative vectors of keys, if there are any:
+/// `products` [kRows, vectors].
+template <class T>
+__device__ void relative_key_products(const AttentionOperands<T>& a, const AttentionTile<T>& tile, T* products) {
+  if (!a.relative_keys) return;
+  for (int row = first_row(); row < first_row() + kRowsOfWarp && tile.begin + row < tile.place.queries; ++row)
+    relative_products(tile.query + (tile.begin + row) * a.query_stride, a.relative_keys, a.vectors, a.d, scale_of(a),
+                      products + row * a.vectors);
+}
+
 template <class T>
 __global__ void attention_kernel(AttentionOperands<T> a, T* out) {
   const AttentionTile<T> tile(a);
@@ -124,13 +134,8 @@ __global__ void attention_kernel(AttentionOperands<T> a, T* out) {
   const T scale = scale_of(a);
   const int lane = lane_of_warp(), first = first_row();
   T largest[kRowsOfWarp], total[kRowsOfWarp] = {};
-  for (int r = 0; r < kRowsOfWarp; ++r) {
-    largest[r] = static_cast<T>(-INFINITY);
-    const std::int64_t i = tile.begin + first + r;
-    if (a.relative_keys && i < tile.place.queries)
-      relative_products(tile.query + i * a.query_stride, a.relative_keys, a.vectors, a.d, scale,
-                        key_products + (first + r) * a.vectors);
-  }
+  for (T& each : largest) each = static_cast<T>(-INFINITY);
+  relative_key_products(a, tile, key_products);
   clear_rows(sums, a.d);
   clear_rows(by_distance, a.vectors);
 
@@ -180,12 +185,7 @@ __global__ void attention_weights_kernel(AttentionOperands<T> a, T* weights) {
   T *const operands = shared_memory<T>(), *const key_products = operands + kOperands;
   const T scale = scale_of(a);
   const int lane = lane_of_warp(), first = first_row();
-  for (int r = 0; r < kRowsOfWarp; ++r) {
-    const std::int64_t i = tile.begin + first + r;
-    if (a.relative_keys && i < tile.place.queries)
-      relative_products(tile.query + i * a.query_stride, a.relative_keys, a.vectors, a.d, scale,
-                        key_products + (first + r) * a.vectors);
-  }
+  relative_key_products(a, tile, key_products);
   for (std::int64_t begin = 0; begin < tile.place.keys; begin += kColumns) {
     T products[kRowsOfWarp];
     query_key_products(a, tile, begin, operands, products);
@@ -366,8 +366,7 @@ void attention_forward(CudaContext& device, const AttentionArrays<T>& arrays, T*
     if (fits_tensor_cores(device, arrays)) return tensor_core_attention_forward(device, arrays, kept, out);
   const ArenaScope scope(device.arena);
   std::int64_t tiles = 0;
-  AttentionOperands<T> a = operands_of(
-      device, arrays, [](const SequencePlace& place) { return place.queries; }, kRows, tiles);
+  AttentionOperands<T> a = operands_of(device, arrays, kRows, tiles);
   a.normalisers = kept;
   launch(device, tile_shape(a, tiles, 1, a.d + 2 * a.vectors), attention_kernel<T>, a, out);
   if (!arrays.weights) return;
@@ -384,18 +383,11 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
       return tensor_core_attention_backward(device, arrays, kept, out, out_gradient);
   const ArenaScope scope(device.arena);
   std::int64_t query_tiles = 0, key_tiles = 0;
-  AttentionOperands<T> a = operands_of(
-      device, arrays, [](const SequencePlace& place) { return place.queries; }, kRows, query_tiles);
-  a.out_gradient = out_gradient;
-  a.normalisers = const_cast<T*>(kept);
-  const Shape by_softmax{a.heads, a.tokens}, by_vector{a.heads * a.tokens, a.vectors};
-  a.row_sums = device.arena.tensor<T>(by_softmax).data();
+  AttentionOperands<T> a = backward_operands(device, arrays, kept, out_gradient, kRows, query_tiles);
+  const Shape by_vector{a.heads * a.tokens, a.vectors};
   for (T** const scratch : {&a.key_products, &a.value_products, &a.gradients_by_distance, &a.weights_by_distance})
     *scratch = device.arena.tensor<T>(by_vector).data();
   const PositionArrays<T>& positions = arrays.positions;
-  if (positions.bias_gradient)
-    a.logit_gradients =
-        device.arena.tensor<T>({attention_weights_size(arrays.queries, arrays.keys, arrays.heads)}).data();
 
   launch(device, tile_shape(a, query_tiles, 1, a.d + 2 * a.vectors), query_gradient_kernel<T>, a);
   if (a.relative_keys) {
@@ -405,9 +397,7 @@ void attention_backward(CudaContext& device, const AttentionArrays<T>& arrays, c
   }
   if (positions.bias_gradient) add_bias_gradient(device, a, arrays.queries.sequences(), positions.bias_gradient);
   if (!a.key_gradient && !a.value_gradient) return;
-  AttentionOperands<T> of_keys = operands_of(
-      device, arrays, [](const SequencePlace& place) { return place.keys; }, kRows, key_tiles);
-  a.tiles = of_keys.tiles;
+  a.tiles = upload_tiles(device, arrays.keys, kRows, key_tiles);
   launch(device, tile_shape(a, key_tiles, 2, 2 * a.d), key_gradient_kernel<T>, a);
 }
 

@@ -316,8 +316,7 @@ LaunchShape shape_of(const AttentionOperands<float>& a, std::int64_t tiles, int 
 void tensor_core_attention_forward(CudaContext& device, const AttentionArrays<float>& arrays, float* kept, float* out) {
   const ArenaScope scope(device.arena);
   std::int64_t tiles = 0;
-  AttentionOperands<float> a = operands_of(
-      device, arrays, [](const SequencePlace& place) { return place.queries; }, kRows, tiles);
+  AttentionOperands<float> a = operands_of(device, arrays, kRows, tiles);
   a.normalisers = kept;
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
@@ -329,14 +328,7 @@ void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<f
                                     const float* out, const float* out_gradient) {
   const ArenaScope scope(device.arena);
   std::int64_t query_tiles = 0, key_tiles = 0;
-  AttentionOperands<float> a = operands_of(
-      device, arrays, [](const SequencePlace& place) { return place.queries; }, kRows, query_tiles);
-  a.out_gradient = out_gradient;
-  a.normalisers = const_cast<float*>(kept);
-  a.row_sums = device.arena.tensor<float>({a.heads, a.tokens}).data();
-  if (arrays.positions.bias_gradient)
-    a.logit_gradients =
-        device.arena.tensor<float>({attention_weights_size(arrays.queries, arrays.keys, arrays.heads)}).data();
+  AttentionOperands<float> a = backward_operands(device, arrays, kept, out_gradient, kRows, query_tiles);
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
     launch(device, shape_of<kD>(a, query_tiles, 2 * kRows + 2 * kStep, 1), query_gradient_kernel<kD>, a, out);
@@ -344,9 +336,7 @@ void tensor_core_attention_backward(CudaContext& device, const AttentionArrays<f
   if (arrays.positions.bias_gradient)
     add_bias_gradient(device, a, arrays.queries.sequences(), arrays.positions.bias_gradient);
   if (!a.key_gradient && !a.value_gradient) return;
-  a.tiles = operands_of(
-                device, arrays, [](const SequencePlace& place) { return place.keys; }, kRows, key_tiles)
-                .tiles;
+  a.tiles = upload_tiles(device, arrays.keys, kRows, key_tiles);
   with_width(a.d, [&](auto width) {
     constexpr int kD = decltype(width)::value;
     launch(device, shape_of<kD>(a, key_tiles, 2 * kRows + 2 * kStep, 2), key_gradient_kernel<kD>, a);

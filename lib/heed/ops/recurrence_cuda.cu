@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "heed/ops/column_sum_cuda-inl.h"
+#include "heed/ops/gemm/gemm.h"
 #include "heed/ops/recurrence_steps.h"
 #include "heed/tensor/cuda_language.h"
 
@@ -20,11 +21,13 @@ struct Operand {
 constexpr int kDepth = 16;
 /// The threads of a block lie in a square of this many rows and columns.
 constexpr int kSide = 16;
+/// A block computes a square of this many rows and columns: few, because a step has few rows.
+constexpr int kTile = 32;
 
 /// Copies the part of an operand with the rows from `row` on and the columns from k on to shared memory, transposed:
 /// kTile elements for each column, and one element between the columns, so that a warp writes into different banks.
 /// Elements outside of the operand [rows, depth] are zeros.
-template <int kTile, class T>
+template <class T>
 __device__ void load_tile(Operand<T> x, std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t depth,
                           T* tile) {
   for (int e = static_cast<int>(threadIdx.x); e < kTile * kDepth; e += kSide * kSide) {
@@ -38,7 +41,7 @@ __device__ void load_tile(Operand<T> x, std::int64_t row, std::int64_t rows, std
 /// Computes the product of matrices c [m, n] = A B^T, or c += A B^T, for A [m, depth] and B [n, depth]. Each block
 /// computes a square of kTile rows and columns, and each thread the elements of this square that lie kSide rows and
 /// columns apart. An element is one sum in the order of k, whatever m and n are.
-template <int kTile, class T>
+template <class T>
 __global__ void product_kernel(std::int64_t m, std::int64_t n, std::int64_t depth, Operand<T> a, Operand<T> b, bool add,
                                T* c, std::int64_t c_stride) {
   constexpr int kEach = kTile / kSide;
@@ -49,8 +52,8 @@ __global__ void product_kernel(std::int64_t m, std::int64_t n, std::int64_t dept
   const int y = static_cast<int>(threadIdx.x) / kSide, x = static_cast<int>(threadIdx.x) % kSide;
   T sums[kEach][kEach] = {};
   for (std::int64_t k = 0; k < depth; k += kDepth) {
-    load_tile<kTile>(a, row, m, k, depth, a_tile);
-    load_tile<kTile>(b, column, n, k, depth, b_tile);
+    load_tile(a, row, m, k, depth, a_tile);
+    load_tile(b, column, n, k, depth, b_tile);
     __syncthreads();
     for (int j = 0; j < kDepth; ++j) {
       const T *const from_a = a_tile + j * (kTile + 1) + y, *const from_b = b_tile + j * (kTile + 1) + x;
@@ -68,16 +71,14 @@ __global__ void product_kernel(std::int64_t m, std::int64_t n, std::int64_t dept
     }
 }
 
-/// Computes c = A B^T, or c += A B^T (see product_kernel()). Small tiles suit a few rows, as in a step; large tiles
-/// read memory less often.
-template <int kTile, class T>
+/// Computes c = A B^T, or c += A B^T (see product_kernel()), for one step: gemm() suits products of many rows.
+template <class T>
 void multiply(const CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t depth, Operand<T> a, Operand<T> b,
               bool add, T* c, std::int64_t c_stride) {
   const std::int64_t blocks = (m + kTile - 1) / kTile * ((n + kTile - 1) / kTile);
   launch(device, {static_cast<unsigned>(blocks), kSide * kSide, 2 * kDepth * (kTile + 1) * sizeof(T)},
-         product_kernel<kTile, T>, m, n, depth, a, b, add, c, c_stride);
+         product_kernel<T>, m, n, depth, a, b, add, c, c_stride);
 }
-constexpr int kStepTile = 32, kWeightTile = 64;
 
 /// Copies rows of D elements: row i of `to` (stride D) is row indices[i] of `from`, or zeros where `from` is null.
 template <class T>
@@ -161,8 +162,8 @@ void recurrence_forward(CudaContext& device, const RecurrenceArrays<T>& arrays) 
   const Operand<T> weight{a.weight.data(), n, 1};
   for (std::int64_t t = 0; t < a.order.steps; ++t) {
     const CellForward<T> step = training_step(a, t);
-    multiply<kStepTile>(device, step.rows, gates, n, Operand<T>{step.hidden, n, 1}, weight, false, step.saved,
-                        step.product_stride);
+    multiply(device, step.rows, gates, n, Operand<T>{step.hidden, n, 1}, weight, false, step.saved,
+             step.product_stride);
     cell_forward(device, step);
   }
   copy_last(device, a, static_cast<const T*>(a.cells), true);
@@ -186,8 +187,8 @@ void recurrence_backward(CudaContext& device, const RecurrenceArrays<T>& arrays,
     step.bias_gradient = nullptr;  // summed over all steps at the end
     cell_backward(device, step);
     if (t > 0 || g.first_hidden)
-      multiply<kStepTile>(device, step.rows, n, gates, Operand<T>{step.product_gradient, saved_stride, 1}, weight,
-                          false, gradient.product, n);
+      multiply(device, step.rows, n, gates, Operand<T>{step.product_gradient, saved_stride, 1}, weight, false,
+               gradient.product, n);
   }
   scatter_add(device, a.order.sequences, n, a.order.sorted, gradient.state, g.first_hidden, a.state_stride);
   if (!lstm) scatter_add(device, a.order.rows(0), n, a.order.sorted, gradient.product, g.first_hidden, a.state_stride);
@@ -195,8 +196,8 @@ void recurrence_backward(CudaContext& device, const RecurrenceArrays<T>& arrays,
   const std::int64_t rows = a.order.begins[a.order.steps];
   if (g.bias) add_column_sums<T>(device, a.gates, rows, saved_stride, gates, g.bias);
   if (g.weight)
-    multiply<kWeightTile>(device, gates, n, rows, Operand<T>{a.gates, 1, saved_stride}, Operand<T>{a.hidden, 1, n},
-                          true, g.weight, n);
+    gemm(device, gates, n, rows, T(1), GemmOperand<T>{a.gates, saved_stride, true}, GemmOperand<T>{a.hidden, n}, T(1),
+         g.weight, n);
 }
 
 template <class T>
@@ -214,8 +215,8 @@ void recurrence_inference(CudaContext& device, PackedParameters<T>*, const Recur
   T* const product = device.arena.template tensor<T>({a.order.rows(0), gates}).data();
   for (std::int64_t t = 0; t < a.order.steps; ++t) {
     const CellForward<T> step = inference_step(a, t, hidden, cell, static_cast<const T*>(product));
-    multiply<kStepTile>(device, step.rows, gates, n, Operand<T>{hidden, n, 1}, Operand<T>{a.weight.data(), n, 1}, false,
-                        product, gates);
+    multiply(device, step.rows, gates, n, Operand<T>{hidden, n, 1}, Operand<T>{a.weight.data(), n, 1}, false, product,
+             gates);
     cell_forward(device, step);
   }
   copy_last(device, a, static_cast<const T*>(cell), false);

@@ -31,12 +31,9 @@ std::optional<int> chosen_gpu(const std::string& device) {
   const bool any = device == "auto";
   const int number = any ? 0 : gpu_number(device);
 #if HEED_HAS_CUDA
-  const GpuSurvey survey = survey_gpus();
-  if (survey.count > number) return number;
-  if (any) return {};
-  throw Error(survey.count == 0 ? survey.why_none
-                                : "there is no GPU " + device + ": this machine has " + std::to_string(survey.count) +
-                                      ", counted from cuda:0");
+  if (any && survey_gpus().count == 0) return {};
+  check_gpu(number);
+  return number;
 #else
   static_cast<void>(number);
   if (any) return {};

@@ -8,15 +8,15 @@ namespace {
 /// The oldest compute capability for which the kernels are compiled.
 constexpr int kOldestMajor = 8;
 
-void check_number(int number) {
+}  // namespace
+
+void check_gpu(int number) {
   const GpuSurvey survey = survey_gpus();
   if (survey.count == 0) throw Error(survey.why_none);
   if (number < 0 || number >= survey.count)
     throw Error("there is no GPU cuda:" + std::to_string(number) + ": this machine has " +
                 std::to_string(survey.count) + ", counted from cuda:0");
 }
-
-}  // namespace
 
 #ifdef __CUDACC__
 
@@ -38,7 +38,7 @@ GpuSurvey survey_gpus() {
 }
 
 CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_arena_, precision} {
-  check_number(number);
+  check_gpu(number);
   const auto check = [&](cudaError_t error) {
     if (error != cudaSuccess)
       throw Error("the GPU cuda:" + std::to_string(number) + " cannot be used: " + cudaGetErrorString(error));
@@ -67,7 +67,7 @@ GpuSurvey survey_gpus() {
 
 CudaDevice::CudaDevice(int number, Precision precision)
     : name_("an emulated GPU"), context_{arena_, host_arena_, precision} {
-  check_number(number);
+  check_gpu(number);
   static_cast<void>(kOldestMajor);
 }
 

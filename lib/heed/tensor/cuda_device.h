@@ -14,6 +14,9 @@ struct GpuSurvey {
 };
 GpuSurvey survey_gpus();
 
+/// Throws Error where there is no GPU number `number`, counted from 0.
+void check_gpu(int number);
+
 /// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops.
 class CudaDevice {
  public:

@@ -61,9 +61,7 @@ class GpuWorkers::Step : public UpdateStep {
     result.gradient_norm = norm_of_gradient();
     for (const LossSums& batch : sums) result.sums += batch;
     get_running_sums();
-    // The negative log-likelihood must be finite too, because it goes into the loss history.
-    result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.sums.negative_log_likelihood) &&
-                     std::isfinite(result.gradient_norm) && finite_sums(host_gradients_);
+    result.applied = is_finite(result, host_gradients_);
     if (result.applied) apply(step, learning_rate, result.gradient_norm);
     return result;
   }

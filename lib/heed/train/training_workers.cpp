@@ -18,7 +18,10 @@ std::span<const float> sums_of(const ParameterValues<float>& gradients, const Pa
 
 }  // namespace
 
-bool finite_sums(const ParameterValues<float>& gradients) {
+bool is_finite(const UpdateStep::Result& result, const ParameterValues<float>& gradients) {
+  if (!std::isfinite(result.sums.loss) || !std::isfinite(result.sums.negative_log_likelihood) ||
+      !std::isfinite(result.gradient_norm))
+    return false;
   for (const ParameterInfo& info : gradients.layout().running())
     for (const float sum : sums_of(gradients, info))
       if (!std::isfinite(sum)) return false;

@@ -84,8 +84,9 @@ std::int64_t target_tokens_of(std::span<const Shard> shards);
 
 /// Moves the running averages towards the means of an update, from the sums over its shards that `gradients` holds.
 void move_running_averages(ParameterValues<float>& parameters, const ParameterValues<float>& gradients);
-/// Tells whether the sums for running averages are finite.
-bool finite_sums(const ParameterValues<float>& gradients);
+/// Tells whether an update may be applied: whether its loss, its gradient's norm and the sums for running averages that
+/// `gradients` holds are finite, and the negative log-likelihood, because it goes into the loss history.
+bool is_finite(const UpdateStep::Result& result, const ParameterValues<float>& gradients);
 
 /// Returns the factor of the gradient that brings its norm down to `limit`, if that is above 0.
 inline double clipping_factor(double norm, double limit) {

@@ -14,9 +14,7 @@ UpdateStep::Result CpuUpdateStep::run(const Examples& examples, std::span<const 
   loss.scale = 1 / static_cast<double>(target_tokens_of(shards));
   result.sums = workers_.compute(parameters, examples, shards, loss, dropout);
   result.gradient_norm = workers_.reduce();
-  // The negative log-likelihood must be finite too, because it goes into the loss history.
-  result.applied = std::isfinite(result.sums.loss) && std::isfinite(result.sums.negative_log_likelihood) &&
-                   std::isfinite(result.gradient_norm) && finite_sums(workers_.gradient());
+  result.applied = is_finite(result, workers_.gradient());
 
   const double scale = clipping_factor(result.gradient_norm, optimizer.settings().clip_norm);
   const ParameterLayout& layout = parameters.layout();
