@@ -12,7 +12,20 @@ using Integers = std::vector<std::int32_t>;
 
 constexpr CacheFormat kFormats[] = {CacheFormat::exact, CacheFormat::int16, CacheFormat::int8};
 
-/// A key/value cache of random numbers. A row holds the key, the value, and the scales of both.
+/// The records of a cache as bytes: of rows of `width` columns in a format that a cache of numbers T can have.
+template <class T>
+CacheRecords records_of(std::int64_t width, int heads, CacheFormat format) {
+  const std::int64_t size = format == CacheFormat::exact   ? static_cast<std::int64_t>(sizeof(T))
+                            : format == CacheFormat::int16 ? 2
+                                                           : 1;
+  const std::int64_t scales = (2 * width * size + 7) / 8 * 8;
+  const CacheRecords records{.format = format, .value = width * size, .scales = scales, .heads = heads};
+  CacheRecords out = records;
+  out.stride = scales + (2 * records.scales_of_row() * 4 + 7) / 8 * 8;
+  return out;
+}
+
+/// A key/value cache of random numbers, whose records are written on the CPU.
 template <class T>
 struct TestCache {
   std::vector<std::byte> bytes;
@@ -20,27 +33,14 @@ struct TestCache {
 
   TestCache(std::int64_t rows, std::int64_t width, int heads, CacheFormat format) {
     TestTensor<T> numbers = normal<T>({rows, 2 * width}, 1);
-    const std::int64_t size = format == CacheFormat::exact   ? static_cast<std::int64_t>(sizeof(T))
-                              : format == CacheFormat::int16 ? 2
-                                                             : 1;
-    const std::int64_t scales = (2 * width * size + 7) / 8 * 8, of_row = format == CacheFormat::int8 ? heads : 1,
-                       stride = scales + (2 * of_row * 4 + 7) / 8 * 8;
-    bytes.resize(static_cast<std::size_t>(rows * stride));
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t part = 0; part < 2; ++part) {
-        const T* const from = numbers.view().row(row) + part * width;
-        std::byte* const to = bytes.data() + row * stride;
-        auto* const to_scales = reinterpret_cast<float*>(to + scales) + part * of_row;
-        if constexpr (sizeof(T) == sizeof(float)) {
-          if (format == CacheFormat::int16)
-            cache_row(from, width, reinterpret_cast<std::int16_t*>(to) + part * width, to_scales);
-          if (format == CacheFormat::int8)
-            cache_row(from, width, heads, reinterpret_cast<std::int8_t*>(to) + part * width, to_scales);
-        }
-        if (format == CacheFormat::exact) cache_row(from, width, to + part * width * size);
-      }
-    keys = {bytes.data(), stride, format, scales};
-    values = {bytes.data() + width * size, stride, format, scales + of_row * 4 - width * size};
+    CacheRecords records = records_of<T>(width, heads, format);
+    bytes.resize(static_cast<std::size_t>(rows * records.stride));
+    records.data = bytes.data();
+    Arena arena;
+    CpuContext device{arena};
+    store_records<T>(device, {numbers.view().data(), 2 * width}, rows, width, records, {});
+    keys = records.keys<T>();
+    values = records.values<T>();
   }
 };
 
@@ -124,31 +124,68 @@ TEST_CASE_TEMPLATE("cached attention on a GPU: terms of positions", T, float, do
   }
 }
 
-TEST_CASE_TEMPLATE("memory attention on a GPU: with and without the weights, over an empty memory", T, float, double) {
+TEST_CASE_TEMPLATE("memory attention on a GPU: any sentences, over an empty memory", T, float, double) {
   const Integers memory{0, 9, 9, 10, 43, 180}, sentences{0, 0, 3, 1, 2, 4, 4, 3};
   const PackedOffsets offsets{memory};
   constexpr int kHeads = 2;
   constexpr std::int64_t kWidth = 66;
   const auto count = static_cast<std::int64_t>(sentences.size());
-  std::int64_t weights = 0;
-  for (const std::int32_t sentence : sentences) weights += std::int64_t{kHeads} * offsets.length(sentence);
   for (const CacheFormat format : formats<T>()) {
     CAPTURE(static_cast<int>(format));
     const TestCache<T> cache(offsets.tokens(), kWidth, kHeads, format);
     TestQuery<T> query(count, kWidth);
-    // The element after the last weight stays as it is.
-    check_kernels<T>({normal<T>({count, kWidth}, 4), normal<T>({weights + 1}, 5), normal<T>({count, kWidth}, 6),
-                      normal<T>({count, kWidth}, 7), normal<T>({weights + 1}, 8)},
+    check_kernels<T>({normal<T>({count, kWidth}, 4), normal<T>({count, kWidth}, 5)},
                      [&](auto& device, std::span<const Tensor<T>> to) {
                        memory_attention<T>(device, query.from(0), cache.keys, cache.values, offsets, sentences, kHeads,
-                                           kWidth, to[0].data(), to[1].data());
-                       memory_attention<T>(device, query.from(0), cache.keys, cache.values, offsets, sentences, kHeads,
-                                           kWidth, to[2].data());
+                                           kWidth, to[0].data());
                        additive_memory_attention<T>(device, query.from(0), query.scorer.values.data(), cache.keys,
-                                                    cache.values, offsets, sentences, kHeads, kWidth, to[3].data(),
-                                                    to[4].data());
+                                                    cache.values, offsets, sentences, kHeads, kWidth, to[1].data());
                      });
   }
+}
+
+TEST_CASE_TEMPLATE("records of a cache on a GPU: the bytes of the CPU, in order or in any places", T, float, double) {
+  constexpr int kHeads = 3, kRows = 5, kPool = 9;
+  const Integers places{7, 0, 3, 8, 4};
+  for (const CacheFormat format : formats<T>())
+    for (const std::int64_t width : {3, 33, 384})
+      for (const bool placed : {false, true}) {
+        CAPTURE(static_cast<int>(format));
+        CAPTURE(width);
+        CAPTURE(placed);
+        TestTensor<T> kv = normal<T>({kRows, 3 * width}, 1);
+        std::fill_n(kv.view().row(1) + width, width, T(0));                                  // a key of zeros
+        kv.view().row(2)[2 * width + 1] = std::numeric_limits<T>::infinity();                // a value
+        kv.view().row(3)[width + width / kHeads - 1] = std::numeric_limits<T>::quiet_NaN();  // a key
+        const auto store_on = [&](auto& device) {
+          CacheRecords records = records_of<T>(width, kHeads, format);
+          std::vector<std::byte> bytes(static_cast<std::size_t>(kPool * records.stride), std::byte{0x5A});
+          records.data = bytes.data();
+          store_records<T>(device, {kv.view().data() + width, 3 * width}, kRows, width, records,
+                           placed ? std::span<const std::int32_t>(places) : std::span<const std::int32_t>());
+          // The scale of a group with a number that is not finite is a NaN, of which the bits may differ, and its
+          // integers say nothing.
+          const auto rows = [&](auto cached) {
+            for (int r = 0; cached.format != CacheFormat::exact && r < kPool; ++r)
+              for (int h = 0; h < records.scales_of_row(); ++h) {
+                auto* const row = const_cast<std::byte*>(cached.data) + r * cached.stride;
+                float* const scale = reinterpret_cast<float*>(row + cached.scales) + h;
+                if (!std::isnan(*scale)) continue;
+                *scale = std::numeric_limits<float>::quiet_NaN();
+                const std::int64_t group = records.value / records.scales_of_row();
+                std::fill_n(row + h * group, group, std::byte{0});
+              }
+          };
+          rows(records.keys<T>());
+          rows(records.values<T>());
+          return bytes;
+        };
+        Arena arena, host_arena;
+        CpuContext cpu{arena};
+        CudaContext gpu{arena, host_arena};
+        const std::vector<std::byte> expected = store_on(cpu), found = store_on(gpu);
+        CHECK(found == expected);
+      }
 }
 
 TEST_CASE("decoding attention on a GPU: large logits do not overflow, and no rows are no work") {

@@ -63,7 +63,9 @@ TEST_CASE(
     CAPTURE(c.width);
     std::mt19937 random(7);
     const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-    DecoderCache<float> cache(kLayers, c.width, kHeads, c.precision);
+    Arena arena;
+    CpuContext device{arena, c.precision};
+    DecoderCache<float> cache(device, kLayers, c.width, kHeads);
     std::vector<float> qkv;
     int made = 0;
     for (int batch = 0; batch < 2; ++batch) {  // the second batch reuses the memory of the first batch

@@ -240,13 +240,17 @@ inline void check_finite_differences(const Model<double>& model, ParameterValues
 /// chains of tokens. `batch` has three sentences, whose targets have at least 1, 3 and 1 tokens.
 template <class T>
 void check_steps(const Model<T>& model, ParameterValues<T>& values, const Batch& batch, double tolerance) {
-  Arena arena, step_arena;
-  CpuContext device{arena}, step_device{step_arena};
-  Graph<T> graph(device, values), step_graph(step_device, values);
+  Arena arena;
+  CpuContext cpu{arena};
+  TestDevice test_device;
+  const Device device = test_device;
+  const DeviceParameters<T> device_values(device, values);
+  Graph<T> graph(cpu, values), step_graph(device, device_values.view());
   const Variable<T> expected = model.hidden(graph, batch);
   const PackedOffsets offsets = batch.target_in.packed();
-  const std::unique_ptr<DecoderState<T>> state = model.make_state(Precision::float32);
-  const auto check_row = [&](Tensor<T> hidden, std::int64_t row, int sentence, int position) {
+  const std::unique_ptr<DecoderState<T>> state = model.make_state(device);
+  const auto check_row = [&](Tensor<T> on_device, std::int64_t row, int sentence, int position) {
+    const Tensor<T> hidden = device.download(on_device);
     CAPTURE(sentence);
     CAPTURE(position);
     for (std::int64_t i = 0; i < hidden.columns(); ++i)

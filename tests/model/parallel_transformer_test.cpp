@@ -98,7 +98,7 @@ TEST_CASE("parallel transformer: several targets of a source are predicted as ea
   const std::vector<std::int32_t> sentences = {0, 0, 2, 2};  // source 1 has no target
   for (const auto& target : all) targets.append(target);
   Graph<float> graph(f.device, f.values);
-  const auto together = f.model.make_parallel_state();
+  const auto together = f.model.make_parallel_state(f.device);
   together->start(graph, batch.source);
   graph.reset();
   const Tensor<float> found = together->predict(graph, targets, sentences).value;
@@ -110,7 +110,7 @@ TEST_CASE("parallel transformer: several targets of a source are predicted as ea
     PackedIds source, target;
     source.append(batch.source.sequence(sentences[i]));
     target.append(all[i]);
-    const auto alone = f.model.make_parallel_state();
+    const auto alone = f.model.make_parallel_state(own_device);
     alone->start(own, source);
     own.reset();
     const Tensor<float> expected = alone->predict(own, target, std::vector<std::int32_t>{0}).value;
@@ -126,7 +126,7 @@ TEST_CASE("parallel transformer: every position depends on the tokens before and
     Graph<double> graph(f.device, f.values);
     PackedIds targets;
     targets.append(ids);
-    const auto state = f.model.make_parallel_state();
+    const auto state = f.model.make_parallel_state(f.device);
     state->start(graph, batch.source);
     const Tensor<double> out = state->predict(graph, targets, std::vector<std::int32_t>{1}).value;
     return std::vector<double>(out.data(), out.data() + out.size());
@@ -140,7 +140,7 @@ TEST_CASE("parallel transformer: the probabilities of all lengths sum to 1, and 
   Small<double> f;
   const Batch batch = three_pairs();
   Graph<double> graph(f.device, f.values);
-  const auto state = f.model.make_parallel_state();
+  const auto state = f.model.make_parallel_state(f.device);
   state->start(graph, batch.source);
   const auto lengths = state->lengths();
   REQUIRE(lengths.size() == 3);
@@ -156,7 +156,7 @@ TEST_CASE("parallel transformer: the probabilities of all lengths sum to 1, and 
   wide.length_range = 1;
   Small<double> g(wide);
   Graph<double> all(g.device, g.values);
-  const auto other = g.model.make_parallel_state();
+  const auto other = g.model.make_parallel_state(g.device);
   other->start(all, batch.source);
   double sum = 0;
   const auto near = other->lengths();
@@ -172,7 +172,7 @@ TEST_CASE("parallel transformer: a fixed length is the only length; longer targe
   CHECK(!f.model.layout().find("length/weight"));
   const Batch batch = three_pairs();
   Graph<float> graph(f.device, f.values);
-  const auto state = f.model.make_parallel_state();
+  const auto state = f.model.make_parallel_state(f.device);
   state->start(graph, batch.source);
   for (const auto& lengths : state->lengths()) {
     REQUIRE(lengths.size() == 1);

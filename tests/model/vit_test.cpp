@@ -274,7 +274,7 @@ TEST_CASE("vision Transformers: the first step returns the features, and there i
   CpuContext device{arena}, step_device{step_arena};
   Graph<float> graph(device, values), step_graph(step_device, values);
   const Tensor<float> expected = model.hidden(graph, batch).value;
-  const auto state = model.make_state(Precision::float32);
+  const auto state = model.make_state(step_device);
   state->start(step_graph, batch.source);
   step_graph.reset();
   const Tensor<float> actual = state->step(step_graph, batch.target_in.ids).value;

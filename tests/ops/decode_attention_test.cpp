@@ -52,11 +52,10 @@ struct AnyAttention {
   }
 
   Tensor<T> whole(Graph<T>& graph, HeadsInput<T> q, HeadsInput<T> k, HeadsInput<T> v, PackedOffsets queries,
-                  PackedOffsets keys, const AttentionOptions& options, const Variable<T>& weights = {}) const {
+                  PackedOffsets keys, const AttentionOptions& options) const {
     const std::int64_t width = scorer.value.size();
-    return kind == Kind::dot
-               ? attention<T>(graph, q, k, v, width, queries, keys, options, weights).value
-               : additive_attention<T>(graph, q, k, v, scorer, width, queries, keys, options, weights).value;
+    return kind == Kind::dot ? attention<T>(graph, q, k, v, width, queries, keys, options).value
+                             : additive_attention<T>(graph, q, k, v, scorer, width, queries, keys, options).value;
   }
   void cached(CpuContext& device, RowView<T> q, CachedRows<T> k, CachedRows<T> v, std::span<const std::int32_t> slots,
               std::int64_t capacity, std::span<const std::int32_t> lengths, int heads, T* out) const {
@@ -67,13 +66,12 @@ struct AnyAttention {
       additive_cached_attention<T>(device, q, scorer.value.data(), k, v, slots, capacity, lengths, heads, width, out);
   }
   void memory(CpuContext& device, RowView<T> q, CachedRows<T> k, CachedRows<T> v, PackedOffsets offsets,
-              std::span<const std::int32_t> sentences, int heads, T* out, T* weights = nullptr) const {
+              std::span<const std::int32_t> sentences, int heads, T* out) const {
     const std::int64_t width = scorer.value.size();
     if (kind == Kind::dot)
-      memory_attention<T>(device, q, k, v, offsets, sentences, heads, width, out, weights);
+      memory_attention<T>(device, q, k, v, offsets, sentences, heads, width, out);
     else
-      additive_memory_attention<T>(device, q, scorer.value.data(), k, v, offsets, sentences, heads, width, out,
-                                   weights);
+      additive_memory_attention<T>(device, q, scorer.value.data(), k, v, offsets, sentences, heads, width, out);
   }
 };
 
@@ -129,27 +127,13 @@ TEST_CASE_TEMPLATE("memory_attention: as attention, for beams side by side, alon
           sentences{0, 0, 0, 0, 0, 1, 2, 2, 3, 3, 3, 3, 3, 3, 3};
       Training<T> t;
       const auto q = t.normal({15, width}), k = t.normal({50, 2 * width});
-      const std::int64_t size = attention_weights_size({queries}, {memory}, heads);
-      const Tensor<T> out = t.arena.template tensor<T>({15, width}), alone = t.arena.template tensor<T>({width}),
-                      weights = t.arena.template tensor<T>({size});
-      const Variable<T> wanted = attention_weights(t.graph, {queries}, {memory}, heads);
+      const Tensor<T> out = t.arena.template tensor<T>({15, width}), alone = t.arena.template tensor<T>({width});
       const AnyAttention<T> any(t, kind, width);
-      const Tensor<T> expected = any.whole(t.graph, {q}, {k}, {k, width}, {queries}, {memory}, {heads}, wanted);
+      const Tensor<T> expected = any.whole(t.graph, {q}, {k}, {k, width}, {queries}, {memory}, {heads});
       const CachedRows<T> keys = cached(k.value, 0), values = cached(k.value, width);
-      any.memory(t.device, {q.value.data(), width}, keys, values, {memory}, sentences, heads, out.data(),
-                 weights.data());
+      any.memory(t.device, {q.value.data(), width}, keys, values, {memory}, sentences, heads, out.data());
       CHECK(largest_difference(out, expected) < bound<T>());
-      // memory_attention() orders the weights by query and then by head; attention() orders them by head and then by
-      // query.
-      const T* row_weights = weights.data();
       for (int r = 0; r < 15; ++r) {
-        const int b = sentences[static_cast<std::size_t>(r)], in_sequence = r - PackedOffsets{queries}.begin(b);
-        const int length = PackedOffsets{memory}.length(b);
-        for (int h = 0; h < heads; ++h, row_weights += length)
-          for (int j = 0; j < length; ++j)
-            CHECK(std::abs(row_weights[j] -
-                           wanted.value.data()[attention_weights_offset({queries}, {memory}, heads, b, h) +
-                                               in_sequence * length + j]) < bound<T>());
         any.memory(t.device, {q.value.row(r), width}, keys, values, {memory},
                    std::span(sentences).subspan(static_cast<std::size_t>(r), 1), heads, alone.data());
         CHECK(std::memcmp(alone.data(), out.row(r), static_cast<std::size_t>(width) * sizeof(T)) == 0);

@@ -136,7 +136,7 @@ class ModelCalibration {
            ThreadTeam* team)
         : device{arena, precision, team},
           graph(device, model.parameters, &model.packed),
-          cache(decoder.layers, decoder.width, decoder.heads, precision, of_states) {}
+          cache(device, decoder.layers, decoder.width, decoder.heads, of_states) {}
 
     Tensor<float> some(std::int64_t rows, std::int64_t columns) {
       const Tensor<float> x = arena.tensor<float>({rows, columns});

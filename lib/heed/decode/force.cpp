@@ -23,7 +23,7 @@ std::vector<std::vector<float>> token_scores(Graph<float>& graph, const Model<fl
 
 /// force_decode() of a model that predicts all positions at once.
 std::vector<std::vector<float>> force_all_at_once(Graph<float>& graph, const Model<float>& model, const Batch& batch) {
-  const std::unique_ptr<ParallelState<float>> state = model.make_parallel_state();
+  const std::unique_ptr<ParallelState<float>> state = model.make_parallel_state(graph.device());
   state->start(graph, batch.source);
   const PackedOffsets target = batch.target_in.packed();
   PackedIds masked = batch.target_in;

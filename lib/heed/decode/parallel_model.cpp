@@ -22,7 +22,7 @@ NetworkParallelModel::NetworkParallelModel(const Model<float>& model, ParameterV
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
-      state_(model.make_parallel_state()),
+      state_(model.make_parallel_state(device_)),
       shortlist_(std::move(shortlist)) {}
 
 void NetworkParallelModel::start(const PackedIds& source) {

@@ -29,7 +29,7 @@ NetworkStepModel::NetworkStepModel(const Model<float>& model, ParameterValues<fl
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
       device_{arena_, precision},
       graph_(device_, parameters, packed_.get()),
-      state_(model.make_state(precision)),
+      state_(model.make_state(device_)),
       shortlist_(std::move(shortlist)) {}
 
 void NetworkStepModel::start(const PackedIds& source) {

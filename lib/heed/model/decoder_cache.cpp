@@ -36,24 +36,40 @@ std::size_t bytes_of(CacheFormat format) {
   }
 }
 
+/// Returns a copy of an array in the memory of the device, which is in `memory`, or the array itself where the device
+/// is the host.
+std::span<const std::int32_t> uploaded(Device device, Arena& memory, const std::vector<std::int32_t>& host) {
+  if (device.is_host()) return host;
+  const Shape shape{std::ssize(host)};
+  const Tensor<std::int32_t> out = memory.tensor<std::int32_t>(shape);
+  device.put(Tensor<const std::int32_t>(host.data(), shape), out);
+  return out.span();
+}
+
 }  // namespace
 
 template <class T>
-DecoderCache<T>::DecoderCache(int layers, std::int64_t width, int heads, Precision precision, bool of_states)
-    : width_(width),
+DecoderCache<T>::DecoderCache(Device device, int layers, std::int64_t width, int heads, bool of_states)
+    : device_(device),
+      width_(width),
       layers_(static_cast<std::size_t>(layers)),
       heads_(heads),
-      format_(format_of<T>(precision, width)),
+      format_(format_of<T>(device.precision(), width)),
       row_(static_cast<std::size_t>(width) * bytes_of<T>(format_)),
       scales_(whole_lines(2 * row_)),
-      record_(scales_ + whole_lines(2 * scales_of_row() * sizeof(float))),
+      record_(scales_ +
+              whole_lines(2 * (format_ == CacheFormat::int8 ? static_cast<std::size_t>(heads) : 1) * sizeof(float))),
       pool_record_(of_states ? whole_lines(static_cast<std::size_t>(width) * sizeof(T)) : record_),
-      pool_(0, PageSize::huge),
-      memory_(0, PageSize::huge) {}
+      pool_(device),
+      memory_(device),
+      batch_(device.arena().source()),
+      step_(device.arena().source()) {}
 
 template <class T>
 void DecoderCache<T>::begin(PackedOffsets source) {
   source_.assign(source.offsets.begin(), source.offsets.end());
+  batch_.reset();
+  source_on_device_ = uploaded(device_, batch_, source_);
   const auto rows = static_cast<std::size_t>(source.sequences());
   lengths_.assign(rows, 0);
   sentences_.resize(rows);
@@ -64,40 +80,25 @@ void DecoderCache<T>::begin(PackedOffsets source) {
   for (std::int32_t slot = static_cast<std::int32_t>(slot_count_); slot-- > 0;) free_.push_back(slot);
 }
 
-/// Writes a record, which is the key and the value of one token in one layer, in the number format of the cache. kv is
-/// [2D], for model width D: the key and, after the key, the value.
-template <class T>
-void DecoderCache<T>::store(const T* kv, std::byte* record) const {
-  if constexpr (std::is_same_v<T, float>) {
-    auto* const scales = reinterpret_cast<float*>(record + scales_);
-    if (format_ == CacheFormat::int16) {
-      auto* const integers = reinterpret_cast<std::int16_t*>(record);
-      cache_row(kv, width_, integers, scales);
-      return cache_row(kv + width_, width_, integers + width_, scales + 1);
-    }
-    if (format_ == CacheFormat::int8) {
-      auto* const integers = reinterpret_cast<std::int8_t*>(record);
-      cache_row(kv, width_, heads_, integers, scales);
-      return cache_row(kv + width_, width_, heads_, integers + width_, scales + heads_);
-    }
-  }
-  cache_row(kv, 2 * width_, record);
-}
-
 template <class T>
 void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
   memory_.grow(static_cast<std::size_t>(kv.rows()) * bytes_of_source_token());
-  std::byte* to = memory_at(layer);
-  for (std::int64_t row = 0; row < kv.rows(); ++row, to += record_) store(kv.row(row), to);
+  device_.run([&](auto& context) {
+    store_records<T>(context, {kv.data(), kv.columns()}, kv.rows(), width_, memory_records(layer), {});
+  });
 }
 
 template <class T>
-void DecoderCache<T>::add_word(std::size_t r, T* to) const {
+void DecoderCache<T>::set_words(Tensor<T> vectors) {
+  words_ = batch_.template tensor<T>(vectors.shape());
+  device_.copy(vectors, words_);
+}
+
+template <class T>
+std::int32_t DecoderCache<T>::word_of(std::size_t r) const {
   const PackedOffsets sentences = source();
   const int sentence = sentences_[r];
-  const std::int32_t word = std::min(counts_[slot_of(r, lengths_[r] - 1)], sentences.length(sentence) - 1);
-  const T* const from = word_vectors_.data() + (sentences.begin(sentence) + word) * width_;
-  for (std::int64_t i = 0; i < width_; ++i) to[i] += from[i];
+  return sentences.begin(sentence) + std::min(counts_[slot_of(r, lengths_[r] - 1)], sentences.length(sentence) - 1);
 }
 
 /// Doubles the number of columns of the table slots_ and keeps the contents of all rows. The table has one row for each
@@ -156,6 +157,7 @@ void DecoderCache<T>::begin_step() {
     if (lengths_[r] == capacity_) double_capacity();
     slots_[r * static_cast<std::size_t>(capacity_) + static_cast<std::size_t>(lengths_[r]++)] = take_slot();
   }
+  upload_step();
 }
 
 template <class T>
@@ -177,12 +179,53 @@ void DecoderCache<T>::begin_chains(std::span<const std::int32_t> counts) {
     lengths_[r] += added;
     row[lengths_[r] - 1] = take_slot();
   }
+  upload_step();
+}
+
+/// Copies the arrays of the step to the device, all at once; the table of slots with as many columns as the longest row
+/// has positions.
+template <class T>
+void DecoderCache<T>::upload_step() {
+  places_.clear();
+  std::int32_t longest = 0;
+  for (std::size_t r = 0; r < lengths_.size(); ++r) {
+    places_.push_back(static_cast<std::int32_t>(slot_of(r, lengths_[r] - 1)));
+    longest = std::max(longest, lengths_[r]);
+  }
+  if (device_.is_host()) return;
+  staged_ = places_;
+  staged_.insert(staged_.end(), lengths_.begin(), lengths_.end());
+  staged_.insert(staged_.end(), sentences_.begin(), sentences_.end());
+  for (std::size_t r = 0; r < lengths_.size(); ++r) {
+    const auto row = slots_.begin() + static_cast<std::ptrdiff_t>(r * static_cast<std::size_t>(capacity_));
+    staged_.insert(staged_.end(), row, row + longest);
+  }
+  step_.reset();
+  std::span<const std::int32_t> rest = uploaded(device_, step_, staged_);
+  const auto take = [&](std::size_t count) {
+    const auto taken = rest.first(count);
+    rest = rest.subspan(count);
+    return taken;
+  };
+  const std::size_t rows = lengths_.size();
+  places_on_device_ = take(rows);
+  on_device_ = {.lengths = take(rows), .sentences = take(rows), .slots = rest, .capacity = longest};
+}
+
+template <class T>
+typename DecoderCache<T>::StepArrays DecoderCache<T>::arrays() const {
+  if (device_.is_host()) return {lengths_, sentences_, slots_, capacity_, source()};
+  StepArrays out = on_device_;
+  out.source = {source_on_device_};
+  return out;
 }
 
 template <class T>
 void DecoderCache<T>::append(int layer, Tensor<T> qkv) {
-  for (std::size_t r = 0; r < lengths_.size(); ++r)
-    store(qkv.row(static_cast<std::int64_t>(r)) + width_, pool_at(slot_of(r, lengths_[r] - 1), layer));
+  device_.run([&](auto& context) {
+    store_records<T>(context, {qkv.data() + width_, qkv.columns()}, qkv.rows(), width_, pool_records(layer),
+                     device_.is_host() ? std::span<const std::int32_t>(places_) : places_on_device_);
+  });
 }
 
 template <class T>

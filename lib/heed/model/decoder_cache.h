@@ -4,10 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "heed/base/pages.h"
 #include "heed/ops/decode_attention.h"
 #include "heed/ops/running_average.h"
-#include "heed/tensor/context.h"
+#include "heed/tensor/device_memory.h"
 #include "heed/tensor/packed.h"
 #include "heed/tensor/tensor.h"
 
@@ -58,13 +57,13 @@ namespace heed {
 template <class T>
 class DecoderCache {
  public:
-  /// Creates an empty cache for a decoder with `layers` layers of `width` columns. `precision` is the precision of the
-  /// model: a float32 model's keys and values are stored exactly, a bfloat16 model's as 16-bit integers, and an int8
-  /// model's as 8-bit integers if `width` is at least 512, else as 16-bit integers. A cache of doubles stores keys and
-  /// values exactly.
+  /// Creates an empty cache for a decoder with `layers` layers of `width` columns, in the memory of `device`, whose
+  /// context must outlive the cache. The precision of the device decides how keys and values are stored: exactly with
+  /// float32, as 16-bit integers with bfloat16, and with int8 as 8-bit integers if `width` is at least 512, else as
+  /// 16-bit integers. A cache of doubles stores keys and values exactly.
   /// With `of_states`, the cache holds for each position a state of `width` numbers, stored exactly, instead of the key
   /// and value of self-attention: use states() instead of append(), keys() and values().
-  DecoderCache(int layers, std::int64_t width, int heads, Precision precision, bool of_states = false);
+  DecoderCache(Device device, int layers, std::int64_t width, int heads, bool of_states = false);
 
   /// Starts a new batch: discards all rows (hypotheses) of the old batch and creates one row without positions for each
   /// sentence. `source` gives the offsets of the sentences in the packed encoder output. Keeps the memory of the pool
@@ -76,7 +75,7 @@ class DecoderCache {
 
   /// Stores the vectors of source words that the decoder adds to its input, [S, D]: row begin + w is the vector of word
   /// number w of a source, whose first token is `begin`, as in EncoderOutput::words.
-  void set_words(Tensor<T> vectors) { word_vectors_.assign(vectors.data(), vectors.data() + vectors.size()); }
+  void set_words(Tensor<T> vectors);
 
   /// Starts a decoding step: adds one position (token) to each row (hypothesis), and reserves a slot in the pool for
   /// the keys and values of the new position. lengths() includes the new position from now on; the caller must then
@@ -108,8 +107,10 @@ class DecoderCache {
   /// last one of an earlier row, so that the rows must be counted in their order.
   std::int32_t count_before(std::size_t r) const { return lengths_[r] > 1 ? counts_[slot_of(r, lengths_[r] - 2)] : 0; }
 
-  /// Adds the vector of the source word whose number is the count at the last position of row r to `to` [D].
-  void add_word(std::size_t r, T* to) const;
+  /// Returns the vectors of set_words(), [S, D].
+  Tensor<T> words() const { return words_; }
+  /// Returns the row in words() of the source word whose number is the count at the last position of row r.
+  std::int32_t word_of(std::size_t r) const;
 
   int rows() const { return static_cast<int>(lengths_.size()); }
   /// Returns, for each of the R rows (hypotheses), the number of positions (tokens), [R].
@@ -123,18 +124,29 @@ class DecoderCache {
   /// Returns the number of columns of the table slots(): how many positions each hypothesis can have before the table
   /// grows.
   std::int64_t capacity() const { return capacity_; }
+  /// Returns the offsets of the sentences in the encoder output.
+  PackedOffsets source() const { return {source_}; }
+
+  /// The arrays that describe the rows of a step, in the memory of the device: what cached_attention() and
+  /// memory_attention() read. The elements are those of the functions above; the table of slots has `capacity` columns.
+  struct StepArrays {
+    std::span<const std::int32_t> lengths, sentences, slots;
+    std::int64_t capacity = 0;
+    PackedOffsets source = {};
+  };
+  /// Returns the arrays of the step that begin_step() or begin_chains() has started.
+  StepArrays arrays() const;
 
   /// Returns the self-attention keys of one layer, [number of slots, D], for model width D: row s is the key in slot s
   /// of the pool.
-  CachedRows<T> keys(int layer) const { return keys_in(pool_at(0, layer), bytes_of_position()); }
+  CachedRows<T> keys(int layer) const { return pool_records(layer).template keys<T>(); }
   /// Returns the self-attention values of one layer, [number of slots, D], for model width D: row s is the value in
   /// slot s of the pool.
-  CachedRows<T> values(int layer) const { return values_beside(keys(layer)); }
+  CachedRows<T> values(int layer) const { return pool_records(layer).template values<T>(); }
   /// Returns the cross-attention keys of one layer, [S, D]: one row for each of the S source tokens, D columns.
-  CachedRows<T> memory_keys(int layer) const { return keys_in(memory_at(layer), record_); }
+  CachedRows<T> memory_keys(int layer) const { return memory_records(layer).template keys<T>(); }
   /// Returns the cross-attention values of one layer, [S, D]: one row for each of the S source tokens, D columns.
-  CachedRows<T> memory_values(int layer) const { return values_beside(memory_keys(layer)); }
-  PackedOffsets source() const { return {source_}; }
+  CachedRows<T> memory_values(int layer) const { return memory_records(layer).template values<T>(); }
   /// Returns the bytes that one position of a hypothesis takes in all layers together.
   std::size_t bytes_of_position() const { return layers_ * pool_record_; }
   /// Returns the bytes that the cross-attention keys and values of one source token take in all layers together.
@@ -149,34 +161,31 @@ class DecoderCache {
   void double_capacity();
   void collect(std::size_t added);
   std::int32_t take_slot();
-  void store(const T* kv, std::byte* record) const;
-  /// Returns the number of scale factors that are stored with one key (or one value): the int8 format has one scale for
-  /// each attention head, the int16 format has one scale.
-  std::size_t scales_of_row() const { return format_ == CacheFormat::int8 ? static_cast<std::size_t>(heads_) : 1; }
-  /// Returns a view of the keys in consecutive records: the first record begins at the address `first`, and each record
-  /// begins `stride` bytes after the record before. A record is the key and the value of one token in one layer.
-  CachedRows<T> keys_in(const std::byte* first, std::size_t stride) const {
-    return {first, static_cast<std::int64_t>(stride), format_, static_cast<std::int64_t>(scales_)};
+  void upload_step();
+  /// Returns records of the pool or of the memory: the first begins at `first`, and each `stride` bytes after the one
+  /// before.
+  CacheRecords records(std::byte* first, std::size_t stride) const {
+    return {first,
+            static_cast<std::int64_t>(stride),
+            format_,
+            static_cast<std::int64_t>(row_),
+            static_cast<std::int64_t>(scales_),
+            heads_};
   }
-  /// Returns a view of the values that are stored in the same records as the keys of the view `keys`.
-  CachedRows<T> values_beside(CachedRows<T> keys) const {
-    keys.data += row_;
-    keys.scales += static_cast<std::int64_t>(scales_of_row() * sizeof(float)) - static_cast<std::int64_t>(row_);
-    return keys;
+  /// Returns the records of self-attention in `layer`, one for each slot.
+  CacheRecords pool_records(int layer) const { return records(pool_at(0, layer), bytes_of_position()); }
+  /// Returns the records of cross-attention in `layer`, one for each source token of the batch.
+  CacheRecords memory_records(int layer) const {
+    return records(
+        memory_.data() + static_cast<std::size_t>(layer) * static_cast<std::size_t>(source().tokens()) * record_,
+        record_);
   }
-  /// Returns the address in the pool of one record of self-attention: the key and the value that `slot` holds for
-  /// `layer`.
+  /// Returns the address in the pool of what `slot` holds for `layer`.
   std::byte* pool_at(std::size_t slot, int layer) const {
-    return reinterpret_cast<std::byte*>(pool_.data()) +
-           (slot * layers_ + static_cast<std::size_t>(layer)) * pool_record_;
-  }
-  /// Returns the address of the first record of cross-attention in `layer`: the key and the value of the batch's first
-  /// source token.
-  std::byte* memory_at(int layer) const {
-    return reinterpret_cast<std::byte*>(memory_.data()) +
-           static_cast<std::size_t>(layer) * static_cast<std::size_t>(source().tokens()) * record_;
+    return pool_.data() + (slot * layers_ + static_cast<std::size_t>(layer)) * pool_record_;
   }
 
+  Device device_;
   std::int64_t width_;
   std::size_t layers_;
   int heads_;
@@ -190,10 +199,16 @@ class DecoderCache {
   std::size_t pool_record_;
   // pool_ holds the records (keys and values) of self-attention, in the order [slot, layer]. memory_ holds the records
   // of cross-attention, in the order [layer, source token].
-  Pages pool_, memory_;
+  DeviceMemory pool_, memory_;
   std::vector<std::int32_t> source_, lengths_, sentences_, slots_, spare_, free_;
   std::vector<std::int32_t> counts_;  // for each slot of the pool
-  std::vector<T> word_vectors_;       // [S, D]
+  std::vector<std::int32_t> places_;  // the slot of each row's last position, which the step has added
+  Tensor<T> words_;                   // [S, D], in the memory of batch_
+  // In the memory of the device, if it is not that of the host: arrays of the batch, and arrays of the step.
+  Arena batch_, step_;
+  std::span<const std::int32_t> source_on_device_, places_on_device_;
+  StepArrays on_device_;
+  std::vector<std::int32_t> staged_;  // the arrays of the step, one after the other
   std::vector<StateStep<T>> states_;
   // For each slot of the pool, whether any hypothesis lists the slot in slots_. Only collect() uses this array.
   std::vector<bool> used_;

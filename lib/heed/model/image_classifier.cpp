@@ -1,7 +1,5 @@
 #include "heed/model/image_classifier.h"
 
-#include <vector>
-
 #include "heed/base/error.h"
 
 namespace heed {
@@ -11,18 +9,18 @@ namespace {
 template <class T>
 class ClassifierState : public DecoderState<T> {
  public:
-  explicit ClassifierState(const ImageClassifier<T>& model) : model_(model) {}
+  ClassifierState(const ImageClassifier<T>& model, Device device) : model_(model), arena_(device.arena().source()) {}
 
   void start(Graph<T>& graph, const PackedIds& source) override {
     const InferenceScope scope(graph);
     const Tensor<T> found = model_.features(graph, source).value;
-    width_ = found.columns();
-    features_.assign(found.data(), found.data() + found.size());
+    arena_.reset();
+    features_ = arena_.tensor<T>(found.shape());
+    graph.device().copy(found, features_);
   }
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens) override {
-    if (std::ssize(tokens) * width_ != std::ssize(features_))
-      throw Error("internal: a class for each image is one step");
-    return graph.input({features_.data(), {std::ssize(tokens), width_}});
+    if (std::ssize(tokens) != features_.rows()) throw Error("internal: a class for each image is one step");
+    return graph.input(features_);
   }
   void select(std::span<const std::int32_t>) override { fail(); }
   Variable<T> step_chains(Graph<T>&, std::span<const std::int32_t>, std::span<const std::int32_t>) override { fail(); }
@@ -32,15 +30,15 @@ class ClassifierState : public DecoderState<T> {
   [[noreturn]] static void fail() { throw Error("internal: a class is no sequence"); }
 
   const ImageClassifier<T>& model_;
-  std::int64_t width_ = 0;
-  std::vector<T> features_;
+  Arena arena_;         // in the memory of the device
+  Tensor<T> features_;  // [images, D], in the memory of arena_
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<DecoderState<T>> ImageClassifier<T>::make_state(Precision) const {
-  return std::make_unique<ClassifierState<T>>(*this);
+std::unique_ptr<DecoderState<T>> ImageClassifier<T>::make_state(Device device) const {
+  return std::make_unique<ClassifierState<T>>(*this, device);
 }
 
 template <class T>

@@ -22,7 +22,7 @@ class ImageClassifier : public Model<T> {
     return features(graph, batch.source, trace);
   }
   /// Creates a state whose first step returns the features; there is no second step.
-  std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
+  std::unique_ptr<DecoderState<T>> make_state(Device device) const override;
   std::optional<ResidualNorms> residual_norms() const override { return {}; }
 
  protected:

@@ -79,7 +79,7 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
 }
 
 template <class T>
-std::unique_ptr<ParallelState<T>> Model<T>::make_parallel_state() const {
+std::unique_ptr<ParallelState<T>> Model<T>::make_parallel_state(Device) const {
   throw Error("internal: the model predicts one position after the other");
 }
 

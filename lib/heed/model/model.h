@@ -155,13 +155,13 @@ class Model {
   Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const;
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return heed::is_parallel(config_); }
-  /// Creates the state of a batch that is to be decoded step by step. The model must outlive the state. `precision` is
-  /// the precision of the products, which may also decide how a state stores its numbers. Throws Error if
-  /// is_parallel().
-  virtual std::unique_ptr<DecoderState<T>> make_state(Precision precision) const = 0;
-  /// Creates the state of a batch whose targets are to be predicted at all positions at once. The model must outlive
-  /// the state. Throws Error unless is_parallel().
-  virtual std::unique_ptr<ParallelState<T>> make_parallel_state() const;
+  /// Creates the state of a batch that is to be decoded step by step on a device, by graphs on this device. The model
+  /// and the context of the device must outlive the state. The precision of the device may also decide how a state
+  /// stores its numbers. Throws Error if is_parallel().
+  virtual std::unique_ptr<DecoderState<T>> make_state(Device device) const = 0;
+  /// Creates the state of a batch whose targets are to be predicted at all positions at once. The model and the context
+  /// of the device must outlive the state. Throws Error unless is_parallel().
+  virtual std::unique_ptr<ParallelState<T>> make_parallel_state(Device device) const;
   /// Returns whether the model predicts where a target ends, by `</s>` among its tokens, instead of predicting the
   /// number of tokens beforehand.
   virtual bool predicts_end() const { return true; }

@@ -62,13 +62,15 @@ MaskedTargets mask(Graph<T>& graph, const Batch& batch, int fixed) {
 template <class T>
 class ParallelTransformerState : public ParallelState<T> {
  public:
-  explicit ParallelTransformerState(const ParallelTransformer<T>& model) : model_(model) {}
+  ParallelTransformerState(const ParallelTransformer<T>& model, Device device)
+      : model_(model), arena_(device.arena().source()) {}
 
   void start(Graph<T>& graph, const PackedIds& source) override {
     const EncoderOutput<T> encoded = model_.encode(graph, source);
     source_ = source.offsets;
     lengths_ = model_.lengths(graph, encoded, source.packed());
-    memory_ = model_.project_memory(graph, encoded);
+    arena_.reset();
+    memory_ = model_.project_memory(graph, encoded, arena_);
   }
   std::vector<std::vector<TargetLength>> lengths() const override { return lengths_; }
   Variable<T> predict(Graph<T>& graph, const PackedIds& targets, std::span<const std::int32_t> sentences) override {
@@ -83,7 +85,8 @@ class ParallelTransformerState : public ParallelState<T> {
   const ParallelTransformer<T>& model_;
   std::vector<std::int32_t> source_, queries_;  // offsets
   std::vector<std::vector<TargetLength>> lengths_;
-  std::vector<std::vector<T>> memory_;
+  Arena arena_;                    // in the memory of the device
+  std::vector<Tensor<T>> memory_;  // [layers], in the memory of arena_
 };
 
 }  // namespace
@@ -115,7 +118,9 @@ std::vector<std::vector<TargetLength>> ParallelTransformer<T>::lengths(Graph<T>&
                                                                        PackedOffsets source) const {
   std::vector<std::vector<TargetLength>> out(static_cast<std::size_t>(source.sequences()));
   const InferenceScope scope(graph);
-  const Tensor<T> known = this->lengths_ ? this->lengths_->log_probabilities(graph, encoded.last, source) : Tensor<T>();
+  const Tensor<T> known = this->lengths_
+                              ? graph.device().download(this->lengths_->log_probabilities(graph, encoded.last, source))
+                              : Tensor<T>();
   for (int b = 0; b < source.sequences(); ++b) {
     std::vector<TargetLength>& own = out[static_cast<std::size_t>(b)];
     if (!this->lengths_) own.push_back({this->config_.fixed_length, 0});
@@ -127,13 +132,13 @@ std::vector<std::vector<TargetLength>> ParallelTransformer<T>::lengths(Graph<T>&
 }
 
 template <class T>
-std::unique_ptr<DecoderState<T>> ParallelTransformer<T>::make_state(Precision) const {
+std::unique_ptr<DecoderState<T>> ParallelTransformer<T>::make_state(Device) const {
   throw Error("internal: the model predicts all positions at once");
 }
 
 template <class T>
-std::unique_ptr<ParallelState<T>> ParallelTransformer<T>::make_parallel_state() const {
-  return std::make_unique<ParallelTransformerState<T>>(*this);
+std::unique_ptr<ParallelState<T>> ParallelTransformer<T>::make_parallel_state(Device device) const {
+  return std::make_unique<ParallelTransformerState<T>>(*this, device);
 }
 
 template class ParallelTransformer<float>;

@@ -21,8 +21,8 @@ class ParallelTransformer : public Transformer<T> {
 
   /// Computes the hidden states when the decoder reads the whole target, of which nothing is masked.
   Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
-  std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
-  std::unique_ptr<ParallelState<T>> make_parallel_state() const override;
+  std::unique_ptr<DecoderState<T>> make_state(Device device) const override;
+  std::unique_ptr<ParallelState<T>> make_parallel_state(Device device) const override;
   bool predicts_end() const override { return this->config_.fixed_length > 0; }
 
   /// Returns for each source the lengths that its target may have, in ascending order. `encoded` is the output of

@@ -11,6 +11,7 @@
 #include "heed/ops/dropout.h"
 #include "heed/ops/embedding.h"
 #include "heed/ops/parts.h"
+#include "heed/tensor/device_memory.h"
 
 namespace heed {
 namespace {
@@ -30,21 +31,12 @@ std::span<const std::int32_t> sequence_of_token(Graph<T>& graph, PackedOffsets p
   return out;
 }
 
+/// Returns a copy of x in memory of `arena`, which is of the graph's device.
 template <class T>
-std::vector<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
-  const auto values = graph.device().download(x.value).span();
-  return {values.begin(), values.end()};
-}
-
-/// Returns `width` columns of the rows `rows` of a matrix as an input of the graph. `from` points to the first of these
-/// columns, and the rows of the matrix begin `stride` elements apart.
-template <class T>
-Variable<T> rows_of(Graph<T>& graph, const T* from, std::int64_t stride, std::int64_t width,
-                    std::span<const std::int32_t> rows) {
-  const Tensor<T> out = graph.arena().template tensor<T>({std::ssize(rows), width});
-  for (std::int64_t r = 0; r < std::ssize(rows); ++r)
-    std::copy_n(from + rows[static_cast<std::size_t>(r)] * stride, width, out.row(r));
-  return graph.input(out);
+Tensor<T> copy_of(Graph<T>& graph, const Variable<T>& x, Arena& arena) {
+  const Tensor<T> copy = arena.tensor<T>(x.shape());
+  graph.device().copy(x.value, copy);
+  return copy;
 }
 
 }  // namespace
@@ -142,15 +134,15 @@ namespace {
 template <class T>
 class RnnState : public DecoderState<T> {
  public:
-  explicit RnnState(const RecurrentModel<T>& model) : model_(model) {}
+  RnnState(const RecurrentModel<T>& model, Device device) : model_(model), device_(device), memory_(device) {}
 
   void start(Graph<T>& graph, const PackedIds& source) override {
     const auto encoded = model_.encode(graph, source);
-    memory_ = model_.remember(graph, encoded, source.packed());
+    memory_.arena.reset();
+    model_.remember(graph, encoded, source.packed(), memory_);
     keeps_history_ = source.sequences() == 1;
     const std::vector<RecurrentState<T>> states = model_.first_states(graph, encoded.last);
-    layers_ = states.size();
-    nodes_.clear();
+    while (nodes_.size() < states.size() * (has_cell() ? 2 : 1)) nodes_.emplace_back(device_);
     before_.clear();
     lengths_.assign(static_cast<std::size_t>(source.sequences()), 0);
     sentences_.resize(lengths_.size());
@@ -161,10 +153,7 @@ class RnnState : public DecoderState<T> {
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens) override {
     std::vector<RecurrentState<T>> states = states_of(graph, rows_);
     const Variable<T> hidden = model_.step(graph, tokens, sentences_, memory_, states);
-    if (!keeps_history_) {
-      nodes_.clear();
-      before_.clear();
-    }
+    if (!keeps_history_) before_.clear();
     rows_ = add_nodes(states, keeps_history_ ? rows_ : std::vector<std::int32_t>(rows_.size(), -1));
     for (std::int32_t& length : lengths_) ++length;
     return hidden;
@@ -223,52 +212,47 @@ class RnnState : public DecoderState<T> {
 
  private:
   bool has_cell() const { return model_.cell() == RecurrentCell::lstm; }
-  /// Returns how many numbers a node has: the hidden state of each layer and, for an LSTM, the cell state of each
-  /// layer.
-  std::int64_t node_size() const {
-    return static_cast<std::int64_t>(layers_) * model_.state_width() * (has_cell() ? 2 : 1);
+  /// Calls function(state, part) for each part of the states of the layers: the hidden state and, for an LSTM, the cell
+  /// state of each layer. `part` is its part of nodes_.
+  template <class State, class Function>
+  void for_parts(std::span<State> states, Function function) {
+    auto part = nodes_.begin();
+    for (State& state : states) {
+      function(state.hidden, *part++);
+      if (has_cell()) function(state.cell, *part++);
+    }
   }
-
   /// Appends the states of some rows as nodes; before[i] is the node before the i-th new node, or -1. Returns the
   /// numbers of the new nodes.
   std::vector<std::int32_t> add_nodes(const std::vector<RecurrentState<T>>& states,
                                       const std::vector<std::int32_t>& before) {
-    const std::int64_t width = model_.state_width();
+    const std::int64_t width = model_.state_width(), first = std::ssize(before_), count = std::ssize(before);
+    const std::size_t bytes = static_cast<std::size_t>((first + count) * width) * sizeof(T);
+    for_parts(std::span(states), [&](const Variable<T>& state, DeviceMemory& part) {
+      if (bytes > part.size()) part.grow(2 * bytes);
+      device_.copy(state.value, Tensor<T>(reinterpret_cast<T*>(part.data()) + first * width, {count, width}));
+    });
+    before_.insert(before_.end(), before.begin(), before.end());
     std::vector<std::int32_t> added(before.size());
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      added[i] = static_cast<std::int32_t>(before_.size());
-      before_.push_back(before[i]);
-      const auto row = static_cast<std::int64_t>(i);
-      for (const RecurrentState<T>& state : states) {
-        nodes_.insert(nodes_.end(), state.hidden.value.row(row), state.hidden.value.row(row) + width);
-        if (has_cell()) nodes_.insert(nodes_.end(), state.cell.value.row(row), state.cell.value.row(row) + width);
-      }
-    }
+    std::iota(added.begin(), added.end(), static_cast<std::int32_t>(first));
     return added;
   }
 
   /// Returns the states of some nodes as inputs of the graph.
-  std::vector<RecurrentState<T>> states_of(Graph<T>& graph, std::span<const std::int32_t> nodes) const {
-    const std::int64_t width = model_.state_width();
-    std::vector<RecurrentState<T>> states(layers_);
-    const T* part = nodes_.data();
-    const auto read = [&] {
-      const Variable<T> out = rows_of(graph, part, node_size(), width, nodes);
-      part += width;
-      return out;
-    };
-    for (RecurrentState<T>& state : states) {
-      state.hidden = read();
-      if (has_cell()) state.cell = read();
-    }
+  std::vector<RecurrentState<T>> states_of(Graph<T>& graph, std::span<const std::int32_t> nodes) {
+    std::vector<RecurrentState<T>> states(nodes_.size() / (has_cell() ? 2 : 1));
+    for_parts(std::span(states), [&](Variable<T>& state, DeviceMemory& part) {
+      const Tensor<T> all(reinterpret_cast<T*>(part.data()), {std::ssize(before_), model_.state_width()});
+      state = gather_rows(graph, graph.input(all), nodes);
+    });
     return states;
   }
 
   const RecurrentModel<T>& model_;
+  Device device_;
   RnnMemory<T> memory_;
   bool keeps_history_ = false;
-  std::size_t layers_ = 0;
-  std::vector<T> nodes_;
+  std::vector<DeviceMemory> nodes_;   // for each part of the states, [nodes, D]
   std::vector<std::int32_t> before_;  // for each node, the node of the token before
   std::vector<std::int32_t> rows_, sentences_, lengths_;
 };
@@ -276,8 +260,8 @@ class RnnState : public DecoderState<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<DecoderState<T>> RecurrentModel<T>::make_state(Precision) const {
-  return std::make_unique<RnnState<T>>(*this);
+std::unique_ptr<DecoderState<T>> RecurrentModel<T>::make_state(Device device) const {
+  return std::make_unique<RnnState<T>>(*this, device);
 }
 
 template <class T>
@@ -307,13 +291,11 @@ Variable<T> Rnn<T>::hidden(Graph<T>& graph, const Batch& batch, Trace<T>*) const
 }
 
 template <class T>
-RnnMemory<T> Rnn<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
-                              PackedOffsets) const {
-  RnnMemory<T> memory;
-  if (!every_step_) return memory;
-  memory.context = copy_of(graph, encoded.last.hidden);
-  memory.context_gates = copy_of(graph, (*this->decoder_)[0].project_context(graph, encoded.last.hidden));
-  return memory;
+void Rnn<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded, PackedOffsets,
+                      RnnMemory<T>& memory) const {
+  if (!every_step_) return;
+  memory.context = copy_of(graph, encoded.last.hidden, memory.arena);
+  memory.context_gates = copy_of(graph, (*this->decoder_)[0].project_context(graph, encoded.last.hidden), memory.arena);
 }
 
 template <class T>
@@ -321,13 +303,9 @@ Variable<T> Rnn<T>::step(Graph<T>& graph, std::span<const std::int32_t> tokens, 
                          const RnnMemory<T>& memory, std::span<RecurrentState<T>> states) const {
   const Variable<T> e = this->embed_target(graph, tokens);
   if (!every_step_) return this->read_out(graph, {this->decoder_->step(graph, e, states), e});
-  const std::int64_t width = this->state_width();
-  const auto rows = [&](const std::vector<T>& of, std::int64_t columns) {
-    return rows_of(graph, of.data(), columns, columns, sentences);
-  };
-  const Variable<T> gates = rows(memory.context_gates, gate_count(this->cell()) * width);
-  const Variable<T> s = this->decoder_->step(graph, e, states, gates);
-  return this->read_out(graph, {s, e, rows(memory.context, width)});
+  const auto rows = [&](Tensor<T> of) { return gather_rows(graph, graph.input(of), sentences); };
+  const Variable<T> s = this->decoder_->step(graph, e, states, rows(memory.context_gates));
+  return this->read_out(graph, {s, e, rows(memory.context)});
 }
 
 template <class T>
@@ -506,13 +484,14 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
 }
 
 template <class T>
-RnnMemory<T> RnnAttention<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
-                                       PackedOffsets source) const {
-  RnnMemory<T> memory;
-  memory.values = copy_of(graph, encoded.memory);
-  if (additive()) memory.keys = copy_of(graph, (*key_)(graph, encoded.memory));
-  memory.offsets.assign(source.offsets.begin(), source.offsets.end());
-  return memory;
+void RnnAttention<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
+                               PackedOffsets source, RnnMemory<T>& memory) const {
+  memory.values = copy_of(graph, encoded.memory, memory.arena);
+  if (additive()) memory.keys = copy_of(graph, (*key_)(graph, encoded.memory), memory.arena);
+  const Tensor<const std::int32_t> offsets(source.offsets.data(), {std::ssize(source.offsets)});
+  const Tensor<std::int32_t> kept = memory.arena.template tensor<std::int32_t>(offsets.shape());
+  graph.device().put(offsets, kept);
+  memory.offsets = {kept.span()};
 }
 
 /// Computes the attention [R, D] of one step for queries [R, D].
@@ -520,20 +499,20 @@ template <class T>
 Variable<T> RnnAttention<T>::attend(Graph<T>& graph, const Variable<T>& query, std::span<const std::int32_t> sentences,
                                     const RnnMemory<T>& memory) const {
   const std::int64_t width = this->state_width(), bytes = width * static_cast<std::int64_t>(sizeof(T));
-  const auto rows = [&](const std::vector<T>& of) {
-    return CachedRows<T>{reinterpret_cast<const std::byte*>(of.data()), bytes};
-  };
+  const auto rows = [&](Tensor<T> of) { return CachedRows<T>{reinterpret_cast<const std::byte*>(of.data()), bytes}; };
+  const std::span<const std::int32_t> of_rows =
+      graph.device().upload(Tensor<const std::int32_t>(sentences.data(), {std::ssize(sentences)})).span();
   const Variable<T> a = graph.result({std::ssize(sentences), width});
   const RowView<T> queries{query.value.data(), width};
   if (additive())
     graph.run([&](auto& device) {
       additive_memory_attention<T>(device, queries, graph.parameter(scorer_).value.data(), rows(memory.keys),
-                                   rows(memory.values), {memory.offsets}, sentences, 1, width, a.value.data());
+                                   rows(memory.values), memory.offsets, of_rows, 1, width, a.value.data());
     });
   else
     graph.run([&](auto& device) {
-      memory_attention<T>(device, queries, rows(memory.values), rows(memory.values), {memory.offsets}, sentences, 1,
-                          width, a.value.data());
+      memory_attention<T>(device, queries, rows(memory.values), rows(memory.values), memory.offsets, of_rows, 1, width,
+                          a.value.data());
     });
   return a;
 }

@@ -30,13 +30,16 @@
 
 namespace heed {
 
-/// What a recurrent decoder keeps of the sources of a batch, in memory of its own: for each source token, a value of
-/// the attention [S, D] and a key [S, D], which is absent where the values are the keys; or for each sequence, the
-/// context [B, D] and what the context adds to the gates [B, G D]. Absent parts are empty.
+/// What a recurrent decoder keeps of the sources of a batch, in memory of its own on the device: for each source token,
+/// a value of the attention [S, D] and a key [S, D], which is absent where the values are the keys; or for each
+/// sequence, the context [B, D] and what the context adds to the gates [B, G D].
 template <class T>
 struct RnnMemory {
-  std::vector<T> keys, values, context, context_gates;
-  std::vector<std::int32_t> offsets;  ///< of the sequences in keys and values
+  explicit RnnMemory(Device device) : arena(device.arena().source()) {}
+
+  Arena arena;
+  Tensor<T> keys = {}, values = {}, context = {}, context_gates = {};
+  PackedOffsets offsets = {};  ///< of the sequences in keys and values, in the memory of the device
 };
 
 /// The parts that both recurrent models share. Shapes: S source tokens, B sequences, N target tokens, R rows
@@ -44,7 +47,7 @@ struct RnnMemory {
 template <class T>
 class RecurrentModel : public Model<T> {
  public:
-  std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
+  std::unique_ptr<DecoderState<T>> make_state(Device device) const override;
   std::vector<Product> products() const override;
   std::optional<ResidualNorms> residual_norms() const override { return {}; }
 
@@ -56,8 +59,8 @@ class RecurrentModel : public Model<T> {
   Encoded encode(Graph<T>& graph, const PackedIds& source) const;
   /// Returns the first state of each decoder layer, [B, D] each.
   std::vector<RecurrentState<T>> first_states(Graph<T>& graph, const RecurrentState<T>& last) const;
-  /// Copies what the decoder needs of the encoded sources, whose offsets are `source`.
-  virtual RnnMemory<T> remember(Graph<T>& graph, const Encoded& encoded, PackedOffsets source) const = 0;
+  /// Copies what the decoder needs of the encoded sources, whose offsets are `source`, to `memory`.
+  virtual void remember(Graph<T>& graph, const Encoded& encoded, PackedOffsets source, RnnMemory<T>& memory) const = 0;
   /// Takes one decoding step for R rows: `tokens` are the last tokens, sentences[r] is the sequence that row r
   /// translates, and `states` holds the state of each layer [R, D], which the state after the step replaces. Returns
   /// the readout [R, E].
@@ -101,8 +104,8 @@ class Rnn : public RecurrentModel<T> {
   Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override { return {}; }
-  RnnMemory<T> remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
-                        PackedOffsets source) const override;
+  void remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded, PackedOffsets source,
+                RnnMemory<T>& memory) const override;
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, std::span<const std::int32_t> sentences,
                    const RnnMemory<T>& memory, std::span<RecurrentState<T>> states) const override;
 
@@ -119,8 +122,8 @@ class RnnAttention : public RecurrentModel<T> {
   Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
-  RnnMemory<T> remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
-                        PackedOffsets source) const override;
+  void remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded, PackedOffsets source,
+                RnnMemory<T>& memory) const override;
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens, std::span<const std::int32_t> sentences,
                    const RnnMemory<T>& memory, std::span<RecurrentState<T>> states) const override;
 

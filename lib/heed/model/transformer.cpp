@@ -10,12 +10,12 @@
 namespace heed {
 namespace {
 
-/// Returns a copy of x in new memory of the graph's arena.
+/// Returns a copy of x in new memory of an arena of the graph's device.
 template <class T>
-Variable<T> copy_of(Graph<T>& graph, const Variable<T>& x) {
-  const Tensor<T> copy = graph.arena().template tensor<T>(x.shape());
+Tensor<T> copy_of(Graph<T>& graph, const Variable<T>& x, Arena& arena) {
+  const Tensor<T> copy = arena.tensor<T>(x.shape());
   graph.device().copy(x.value, copy);
-  return graph.input(copy);
+  return copy;
 }
 
 /// Returns 1 if the piece ends a word, otherwise 0.
@@ -184,7 +184,9 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
   const StackPositions<T> shared = encoder_positions_->shared(graph, packed.longest());
   for (std::size_t i = 0; i < encoder_layers_.size(); ++i) {
     encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
-    if (keeps) outputs[static_cast<std::int64_t>(i)] = graph.recording() ? stream.input : copy_of(graph, stream.input);
+    if (keeps)
+      outputs[static_cast<std::int64_t>(i)] =
+          graph.recording() ? stream.input : graph.input(copy_of(graph, stream.input, graph.arena()));
   }
   return {stream.input, packed, outputs.span(),
           next_word_ ? first_pieces(graph, source) : std::span<const std::int32_t>()};
@@ -219,24 +221,21 @@ Variable<T> Transformer<T>::decode(Graph<T>& graph, const EncoderOutput<T>& enco
 }
 
 template <class T>
-std::vector<std::vector<T>> Transformer<T>::project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const {
-  std::vector<std::vector<T>> out;
+std::vector<Tensor<T>> Transformer<T>::project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded,
+                                                      Arena& arena) const {
+  std::vector<Tensor<T>> out;
   for (const DecoderLayer& layer : decoder_layers_) {
     const InferenceScope scope(graph);
-    const auto memory = graph.device().download(layer.project_memory(graph, encoded).value).span();
-    out.emplace_back(memory.begin(), memory.end());
+    out.push_back(copy_of(graph, layer.project_memory(graph, encoded), arena));
   }
   return out;
 }
 
 template <class T>
-Variable<T> Transformer<T>::decode(Graph<T>& graph, std::span<std::vector<T>> memory,
+Variable<T> Transformer<T>::decode(Graph<T>& graph, std::span<const Tensor<T>> memory,
                                    std::span<const std::int32_t> target_in, const DecoderOffsets& offsets) const {
   auto next = memory.begin();
-  const auto stored = [&](const DecoderLayer&) {
-    std::vector<T>& layer = *next++;
-    return graph.input(graph.device().upload(Tensor<T>(layer.data(), {offsets.source.tokens(), 2 * config_.dim_emb})));
-  };
+  const auto stored = [&](const DecoderLayer&) { return graph.input(*next++); };
   return run_decoder(graph, target_in, offsets, {}, stored, nullptr);
 }
 
@@ -335,8 +334,12 @@ Variable<T> Transformer<T>::run_step(Graph<T>& graph, std::span<const std::int32
     length = std::max(length, lengths[r]);
   }
   Variable<T> input = (*target_embedding_)(graph, tokens, at.span(), length + 1);
-  if (next_word_)
-    for (std::size_t r = 0; r < lengths.size(); ++r) cache.add_word(r, input.value.row(static_cast<std::int64_t>(r)));
+  if (next_word_) {
+    const Tensor<std::int32_t> words =
+        graph.host_arena().template tensor<std::int32_t>({static_cast<std::int64_t>(lengths.size())});
+    for (std::size_t r = 0; r < lengths.size(); ++r) words.span()[r] = cache.word_of(r);
+    input = add(graph, input, gather_rows<T>(graph, graph.input(cache.words()), words.span()));
+  }
   ResidualStream<T> stream = decoder_norms_.start(graph, input);
   const StackPositions<T> shared = decoder_positions_->shared(graph, length);
   for (const DecoderLayer& layer : decoder_layers_) layer.step(graph, decoder_norms_, stream, shared, cache);
@@ -349,8 +352,7 @@ namespace {
 template <class T>
 class TransformerState : public DecoderState<T> {
  public:
-  TransformerState(const Transformer<T>& model, Precision precision)
-      : model_(model), cache_(model.make_cache(precision)) {}
+  TransformerState(const Transformer<T>& model, Device device) : model_(model), cache_(model.make_cache(device)) {}
 
   void start(Graph<T>& graph, const PackedIds& source) override {
     model_.start(graph, model_.encode(graph, source), cache_);
@@ -373,8 +375,8 @@ class TransformerState : public DecoderState<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<DecoderState<T>> Transformer<T>::make_state(Precision precision) const {
-  return std::make_unique<TransformerState<T>>(*this, precision);
+std::unique_ptr<DecoderState<T>> Transformer<T>::make_state(Device device) const {
+  return std::make_unique<TransformerState<T>>(*this, device);
 }
 
 template class Transformer<float>;

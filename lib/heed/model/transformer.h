@@ -27,7 +27,7 @@ class Transformer : public Model<T> {
   explicit Transformer(const TransformerConfig& config) : Transformer(config, config, true) {}
 
   Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const override;
-  std::unique_ptr<DecoderState<T>> make_state(Precision precision) const override;
+  std::unique_ptr<DecoderState<T>> make_state(Device device) const override;
   std::vector<Product> products() const override;
   std::vector<AttentionLayers> attention_layers() const override;
   std::vector<PositionTable> position_tables(Graph<T>& graph, std::int64_t positions) const override;
@@ -41,16 +41,17 @@ class Transformer : public Model<T> {
   Variable<T> decode(Graph<T>& graph, const EncoderOutput<T>& encoded, std::span<const std::int32_t> target_in,
                      const DecoderOffsets& offsets, Trace<T>* trace = nullptr) const;
 
-  /// Computes the keys and values of each decoder layer's cross-attention, [S, 2D] for S source tokens.
-  std::vector<std::vector<T>> project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded) const;
+  /// Computes the keys and values of each decoder layer's cross-attention, [S, 2D] for S source tokens, in memory of
+  /// `arena`, which is of the device.
+  std::vector<Tensor<T>> project_memory(Graph<T>& graph, const EncoderOutput<T>& encoded, Arena& arena) const;
   /// Runs the decoder as above. `memory` is what project_memory() returned.
-  Variable<T> decode(Graph<T>& graph, std::span<std::vector<T>> memory, std::span<const std::int32_t> target_in,
+  Variable<T> decode(Graph<T>& graph, std::span<const Tensor<T>> memory, std::span<const std::int32_t> target_in,
                      const DecoderOffsets& offsets) const;
 
-  /// Creates an empty cache of keys and values, or of states, for step-by-step decoding with this model.
-  DecoderCache<T> make_cache(Precision precision = Precision::float32) const {
-    return {config_.dec_depth, config_.dim_emb, config_.heads, precision,
-            config_.decoder_autoreg != DecoderAutoreg::self_attention};
+  /// Creates an empty cache of keys and values, or of states, for step-by-step decoding with this model on a device.
+  DecoderCache<T> make_cache(Device device) const {
+    return DecoderCache<T>(device, config_.dec_depth, config_.dim_emb, config_.heads,
+                           config_.decoder_autoreg != DecoderAutoreg::self_attention);
   }
   /// Prepares the cache for decoding a batch, with one row (hypothesis) for each sentence. `encoded` is the output of
   /// encode(); the cross-attention keys and values of each layer are computed from

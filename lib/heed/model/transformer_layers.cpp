@@ -160,18 +160,19 @@ Variable<T> DecoderLayer::step_autoregression(Graph<T>& graph, const Variable<T>
   const std::int64_t width = self_attention.width();
   const Variable<T> qkv = self_attention.project_step(graph, x, cache.lengths(), positions);
   cache.append(index_, qkv.value);
+  const auto arrays = cache.arrays();
   const Variable<T> out = graph.result({x.value.rows(), width});
   if (const Variable<T> scorer = self_attention.scorer(graph))
     graph.run([&](auto& device) {
       additive_cached_attention<T>(device, {qkv.value.data(), 3 * width}, scorer.value.data(), cache.keys(index_),
-                                   cache.values(index_), cache.slots(), cache.capacity(), cache.lengths(),
+                                   cache.values(index_), arrays.slots, arrays.capacity, arrays.lengths,
                                    self_attention.heads(), width, out.value.data());
     });
   else
     graph.run([&](auto& device) {
-      cached_attention<T>(device, {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_),
-                          cache.slots(), cache.capacity(), cache.lengths(), self_attention.heads(), width,
-                          out.value.data(), self_attention.position_terms(graph, positions));
+      cached_attention<T>(device, {qkv.value.data(), 3 * width}, cache.keys(index_), cache.values(index_), arrays.slots,
+                          arrays.capacity, arrays.lengths, self_attention.heads(), width, out.value.data(),
+                          self_attention.position_terms(graph, positions));
     });
   return self_attention.output(graph, out);
 }
@@ -190,16 +191,17 @@ void DecoderLayer::step(Graph<T>& graph, const NormChain& norms, ResidualStream<
     const InferenceScope scope(graph);
     const Variable<T> query = cross_attention_.project_query(graph, stream.input);
     const Variable<T> cross_attention = graph.result({rows, width});
+    const auto arrays = cache.arrays();
     if (const Variable<T> scorer = cross_attention_.scorer(graph))
       graph.run([&](auto& device) {
         additive_memory_attention<T>(device, {query.value.data(), width}, scorer.value.data(),
-                                     cache.memory_keys(index_), cache.memory_values(index_), cache.source(),
-                                     cache.sentences(), heads, width, cross_attention.value.data());
+                                     cache.memory_keys(index_), cache.memory_values(index_), arrays.source,
+                                     arrays.sentences, heads, width, cross_attention.value.data());
       });
     else
       graph.run([&](auto& device) {
         memory_attention<T>(device, {query.value.data(), width}, cache.memory_keys(index_), cache.memory_values(index_),
-                            cache.source(), cache.sentences(), heads, width, cross_attention.value.data());
+                            arrays.source, arrays.sentences, heads, width, cross_attention.value.data());
       });
     norms.advance(graph, stream, cross_attention_.output(graph, cross_attention));
   }

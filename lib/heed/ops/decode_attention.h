@@ -33,6 +33,27 @@ struct CachedRows {
   std::int64_t scales = 0;  ///< bytes from a row's beginning to the row's scales (float32); not used with `exact`
 };
 
+/// Records of a key/value cache: a record is the key of a position, then the value, then the scales of both. With
+/// `exact` there are no scales.
+struct CacheRecords {
+  std::byte* data = nullptr;  ///< the address of the first record, in the memory of the device
+  std::int64_t stride = 0;    ///< bytes from the beginning of a record to the beginning of the next record
+  CacheFormat format = CacheFormat::exact;
+  std::int64_t value = 0;   ///< bytes from a record's beginning to the value
+  std::int64_t scales = 0;  ///< bytes from a record's beginning to the scales (float32)
+  int heads = 1;            ///< the number of scales of a key, and of a value, with `int8`; otherwise there is one
+
+  template <class T>
+  CachedRows<T> keys() const {
+    return {data, stride, format, scales};
+  }
+  template <class T>
+  CachedRows<T> values() const {
+    return {data + value, stride, format, scales + scales_of_row() * static_cast<std::int64_t>(sizeof(float)) - value};
+  }
+  std::int64_t scales_of_row() const { return format == CacheFormat::int8 ? heads : 1; }
+};
+
 /// Writes a row of keys or values to a cache of the format `exact`: copies `columns` numbers.
 template <class T>
 void cache_row(const T* from, std::int64_t columns, std::byte* to);
@@ -45,9 +66,20 @@ void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float*
 /// Shapes: from [columns], `columns` a multiple of heads -> to [columns], scales [heads].
 void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales);
 
+/// Writes keys and values to a key/value cache, in its format (see cache_row()). Shapes: kv `rows` rows [2 D], a key
+/// and after it the value; row r goes to record places[r], or to record r where `places` is empty. places [rows] is in
+/// the memory of the device.
+template <class T>
+void store_records(CpuContext& device, RowView<T> kv, std::int64_t rows, std::int64_t width,
+                   const CacheRecords& records, std::span<const std::int32_t> places);
+template <class T>
+void store_records(CudaContext& device, RowView<T> kv, std::int64_t rows, std::int64_t width,
+                   const CacheRecords& records, std::span<const std::int32_t> places);
+
 /// Computes the self-attention of one decoding step over a key/value cache (Vaswani et al. 2017, section 3.2). The
 /// cache is a pool of rows in any order. Row r of the query attends to the pool's rows slots[r * capacity + t] for all
 /// t < lengths[r]. Therefore reordering the hypotheses of a beam changes only the small table `slots`, never the cache.
+/// All arrays are in the memory of the device, since all layers of a step read the same.
 ///
 /// Shapes: query R rows of D = heads x d columns, keys and values the rows of the pool, slots [R, capacity],
 /// lengths [R] -> out [R, D]. A row's result does not depend on the other rows, bit for bit. A row of length 0 gives
@@ -64,20 +96,20 @@ void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys,
                       int heads, std::int64_t width, T* out, const PositionBias<T>& positions = {});
 
 /// Computes the cross-attention of one decoding step: row r of the query attends to the encoder's output for the
-/// sentence sentence_of_row[r]. `memory` says which rows of keys and values belong to which sentence.
+/// sentence sentence_of_row[r]. `memory` says which rows of keys and values belong to which sentence. Both arrays are
+/// in the memory of the device.
 ///
-/// Shapes: query R rows of D columns, keys and values S = memory.tokens() rows -> out [R, D]. `weights_out`, where not
-/// null, receives for each row of the query the attention weights [heads, length of the row's sentence], one row after
-/// the other. The query's rows for the same sentence should be neighbours, because they are then computed together. A
-/// row's result does not depend on the other rows, bit for bit.
+/// Shapes: query R rows of D columns, keys and values a row for each source token -> out [R, D]. The query's rows for
+/// the same sentence should be neighbours, because they are then computed together. A row's result does not depend on
+/// the other rows, bit for bit.
 template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out, T* weights_out = nullptr);
+                      std::int64_t width, T* out);
 template <class T>
 void memory_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out, T* weights_out = nullptr);
+                      std::int64_t width, T* out);
 
 /// Computes the additive self-attention of one decoding step over a key/value cache, with the arguments and promises of
 /// cached_attention() and the formula of additive_attention(). Shape: scorer [D].
@@ -95,12 +127,10 @@ void additive_cached_attention(CudaContext& device, RowView<T> query, const T* s
 template <class T>
 void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
-                               T* weights_out = nullptr);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out);
 template <class T>
 void additive_memory_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
-                               T* weights_out = nullptr);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out);
 
 }  // namespace heed

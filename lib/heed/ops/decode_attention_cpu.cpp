@@ -122,14 +122,12 @@ struct AdditiveScores {
 /// Computes the attention of `rows` queries over the same `length` keys and values, which are the rows index(0),
 /// index(1), ... of the cache. Four rows of the cache are taken at a time, for all heads, so that each row is read from
 /// beginning to end. `scores` (DotScores or AdditiveScores) has the queries and scores them. `p` is scratch memory of
-/// p_stride elements for each query and head, with p_stride >= length + 3. `weights_out`, where not null, receives the
-/// attention weights [rows, heads, length]. add_to_logits() is called when the scores of all heads are in `p`, and
-/// add_to_out() when the results are in `out`, unless `length` is 0.
+/// p_stride elements for each query and head, with p_stride >= length + 3. add_to_logits() is called when the scores of
+/// all heads are in `p`, and add_to_out() when the results are in `out`, unless `length` is 0.
 template <class T, class Scores, class Stored, class Index, class AddToLogits, class AddToOut>
 HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, const Scores& scores, std::int64_t rows,
                             RowReader<T, Stored> keys, RowReader<T, Stored> values, Index index, std::int64_t length,
-                            int heads, std::int64_t width, T* out, T* weights_out, AddToLogits add_to_logits,
-                            AddToOut add_to_out) {
+                            int heads, std::int64_t width, T* out, AddToLogits add_to_logits, AddToOut add_to_out) {
   using Reader = RowReader<T, Stored>;
   constexpr bool kScaled = Reader::kScaled;
   const std::int64_t d = width / heads, line = heads * p_stride;
@@ -156,10 +154,7 @@ HWY_INLINE void attend_rows(T* p, std::int64_t p_stride, const Scores& scores, s
   for (std::int64_t r = 0; r < rows; ++r) std::fill_n(out + r * width, width, T(0));
   if (length == 0) return;
   add_to_logits();
-  for (std::int64_t i = 0; i < rows * heads; ++i) {
-    attention_softmax_row(p + i * p_stride, length, (length + 3) / 4 * 4);
-    if (weights_out) std::copy_n(p + i * p_stride, length, weights_out + i * length);
-  }
+  for (std::int64_t i = 0; i < rows * heads; ++i) attention_softmax_row(p + i * p_stride, length, (length + 3) / 4 * 4);
   for (std::int64_t t = 0; t < length; t += 4) {
     take(values, t);
     for (std::int64_t r = 0; r < rows; ++r)
@@ -249,14 +244,14 @@ HWY_INLINE void with_readers(CachedRows<T> keys, CachedRows<T> values, Function 
 template <class T, class Stored, class Index>
 HWY_INLINE void attend_with(T* p, std::int64_t p_stride, RowView<T> query, const T* scorer, std::int64_t rows,
                             RowReader<T, Stored> keys, RowReader<T, Stored> values, Index index, std::int64_t length,
-                            int heads, std::int64_t width, T* out, T* weights_out) {
+                            int heads, std::int64_t width, T* out) {
   const auto nothing = []() HWY_ATTR {};
   if (scorer)
     attend_rows(p, p_stride, AdditiveScores<T>{query, scorer}, rows, keys, values, index, length, heads, width, out,
-                weights_out, nothing, nothing);
-  else
-    attend_rows(p, p_stride, DotScores<T>{query}, rows, keys, values, index, length, heads, width, out, weights_out,
                 nothing, nothing);
+  else
+    attend_rows(p, p_stride, DotScores<T>{query}, rows, keys, values, index, length, heads, width, out, nothing,
+                nothing);
 }
 
 /// Computes the self-attention of one query over the cache rows slots[0 .. length) (see cached_attention() and
@@ -269,27 +264,25 @@ void attend_cached(T* p, std::int64_t p_stride, const T* query, const T* scorer,
   with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
     const auto index = [slots](std::int64_t t) HWY_ATTR { return std::int64_t{slots[t]}; };
     const RowView<T> row{query, width};
-    T* const no_weights = nullptr;
-    if (!positions)
-      return attend_with(p, p_stride, row, scorer, 1, key, value, index, length, heads, width, out, no_weights);
+    if (!positions) return attend_with(p, p_stride, row, scorer, 1, key, value, index, length, heads, width, out);
     const QueryPositions<T> terms{*positions, scratch, p, out, query, p_stride, length, width, heads};
     attend_rows(
-        p, p_stride, DotScores<T>{row}, 1, key, value, index, length, heads, width, out, no_weights,
+        p, p_stride, DotScores<T>{row}, 1, key, value, index, length, heads, width, out,
         [&]() HWY_ATTR { terms.add_to_logits(); }, [&]() HWY_ATTR { terms.add_to_out(); });
   });
 }
 
 /// Computes the cross-attention of `rows` queries over one sentence, whose keys and values are the `length` rows of the
 /// cache from row `first` on (see memory_attention() and additive_memory_attention()). Without a scorer (null), the
-/// scores are dot products. `weights_out` may be null.
+/// scores are dot products.
 template <class T>
 void attend_memory(T* p, std::int64_t p_stride, RowView<T> query, const T* scorer, std::int64_t rows,
                    CachedRows<T> keys, CachedRows<T> values, std::int64_t first, std::int64_t length, int heads,
-                   std::int64_t width, T* out, T* weights_out) {
+                   std::int64_t width, T* out) {
   with_readers(keys, values, [&](auto key, auto value) HWY_ATTR {
     attend_with(
         p, p_stride, query, scorer, rows, key, value, [first](std::int64_t t) HWY_ATTR { return first + t; }, length,
-        heads, width, out, weights_out);
+        heads, width, out);
   });
 }
 
@@ -343,11 +336,11 @@ HEED_INSTANTIATE_SIMD(attend_cached,
                       (p, ps, q, e, k, v, s, n, h, w, o, a, b))
 HEED_INSTANTIATE_SIMD(attend_memory,
                       (float* p, std::int64_t ps, RowView<float> q, const float* e, std::int64_t r, CachedRows<float> k,
-                       CachedRows<float> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, float* o, float* a),
+                       CachedRows<float> v, std::int64_t f, std::int64_t n, int h, std::int64_t w, float* o),
                       (double* p, std::int64_t ps, RowView<double> q, const double* e, std::int64_t r,
                        CachedRows<double> k, CachedRows<double> v, std::int64_t f, std::int64_t n, int h,
-                       std::int64_t w, double* o, double* a),
-                      (p, ps, q, e, r, k, v, f, n, h, w, o, a))
+                       std::int64_t w, double* o),
+                      (p, ps, q, e, r, k, v, f, n, h, w, o))
 
 }  // namespace heed::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -369,6 +362,38 @@ void cache_row(const float* from, std::int64_t columns, std::int16_t* to, float*
 
 void cache_row(const float* from, std::int64_t columns, int heads, std::int8_t* to, float* scales) {
   HEED_DISPATCH(store_int8)(from, columns, heads, to, scales);
+}
+
+namespace {
+
+/// Writes a key and, after it, a value of `width` columns each to a record.
+template <class T>
+void store_record(const T* kv, std::int64_t width, const CacheRecords& records, std::byte* record) {
+  if constexpr (std::is_same_v<T, float>) {
+    auto* const scales = reinterpret_cast<float*>(record + records.scales);
+    if (records.format == CacheFormat::int16) {
+      auto* const integers = reinterpret_cast<std::int16_t*>(record);
+      cache_row(kv, width, integers, scales);
+      return cache_row(kv + width, width, integers + width, scales + 1);
+    }
+    if (records.format == CacheFormat::int8) {
+      auto* const integers = reinterpret_cast<std::int8_t*>(record);
+      cache_row(kv, width, records.heads, integers, scales);
+      return cache_row(kv + width, width, records.heads, integers + width, scales + records.heads);
+    }
+  }
+  cache_row(kv, 2 * width, record);
+}
+
+}  // namespace
+
+template <class T>
+void store_records(CpuContext&, RowView<T> kv, std::int64_t rows, std::int64_t width, const CacheRecords& records,
+                   std::span<const std::int32_t> places) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t place = places.empty() ? r : places[static_cast<std::size_t>(r)];
+    store_record(kv.data + r * kv.stride, width, records, records.data + place * records.stride);
+  }
 }
 
 namespace {
@@ -402,7 +427,7 @@ void attend_cached_rows(CpuContext& device, RowView<T> query, const T* scorer, C
 template <class T>
 void attend_memory_rows(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys, CachedRows<T> values,
                         PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                        std::int64_t width, T* out, T* weights_out) {
+                        std::int64_t width, T* out) {
   for (std::size_t r = 0; r < sentence_of_row.size();) {
     std::size_t end = r + 1;
     while (end < sentence_of_row.size() && sentence_of_row[end] == sentence_of_row[r]) ++end;
@@ -412,8 +437,7 @@ void attend_memory_rows(CpuContext& device, RowView<T> query, const T* scorer, C
     const std::int64_t p_stride = scratch_stride<T>(length + 3);
     T* p = device.arena.tensor<T>({rows, heads, p_stride}).data();
     simd::attend_memory(p, p_stride, RowView<T>{query.data + row * query.stride, query.stride}, scorer, rows, keys,
-                        values, begin, length, heads, width, out + row * width, weights_out);
-    if (weights_out) weights_out += rows * heads * length;
+                        values, begin, length, heads, width, out + row * width);
     r = end;
   }
 }
@@ -431,9 +455,9 @@ void cached_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, 
 template <class T>
 void memory_attention(CpuContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out, T* weights_out) {
+                      std::int64_t width, T* out) {
   attend_memory_rows(device, query, static_cast<const T*>(nullptr), keys, values, memory, sentence_of_row, heads, width,
-                     out, weights_out);
+                     out);
 }
 
 template <class T>
@@ -446,23 +470,24 @@ void additive_cached_attention(CpuContext& device, RowView<T> query, const T* sc
 template <class T>
 void additive_memory_attention(CpuContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
-                               T* weights_out) {
-  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out, weights_out);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out) {
+  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out);
 }
 
 #define HEED_INSTANTIATE(T)                                                                                            \
   template void cache_row(const T*, std::int64_t, std::byte*);                                                         \
+  template void store_records(CpuContext&, RowView<T>, std::int64_t, std::int64_t, const CacheRecords&,                \
+                              std::span<const std::int32_t>);                                                          \
   template void cached_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, std::span<const std::int32_t>, \
                                  std::int64_t, std::span<const std::int32_t>, int, std::int64_t, T*,                   \
                                  const PositionBias<T>&);                                                              \
   template void memory_attention(CpuContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,                 \
-                                 std::span<const std::int32_t>, int, std::int64_t, T*, T*);                            \
+                                 std::span<const std::int32_t>, int, std::int64_t, T*);                                \
   template void additive_cached_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
                                           std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>,  \
                                           int, std::int64_t, T*);                                                      \
   template void additive_memory_attention(CpuContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,             \
-                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*, T*);
+                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

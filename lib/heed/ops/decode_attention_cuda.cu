@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "heed/tensor/cuda_language.h"
 
@@ -18,13 +17,26 @@ constexpr int kKeys = 128;  // the keys of a step, and the threads of a block
 constexpr int kWarps = kKeys / 32;
 constexpr int kAtOnce = 4;  // the keys that a warp scores at once
 
-/// The keys to which a row of the query attends.
-struct RowKeys {
-  /// The first key: an index of `slots`, or, without slots, of a row of the cache.
-  std::int64_t first;
-  std::int64_t length;
-  std::int64_t weights_at;  ///< the row's first attention weight in weights_out
+/// The rows of a query, and the keys to which each of them attends: those of cached_attention() (slots, capacity and
+/// lengths) or those of memory_attention() (offsets and sentences).
+struct QueryRows {
+  std::int64_t count = 0;
+  const std::int32_t *slots = nullptr, *lengths = nullptr;
+  std::int64_t capacity = 0;
+  const std::int32_t *offsets = nullptr, *sentences = nullptr;
 };
+
+/// The keys of a row of the query: `length` keys from number `first` on, which is an index of QueryRows::slots or,
+/// without slots, of a row of the cache.
+struct RowKeys {
+  std::int64_t first, length;
+};
+
+__device__ RowKeys keys_of(const QueryRows& rows, std::int64_t r) {
+  if (rows.slots) return {r * rows.capacity, rows.lengths[r]};
+  const std::int32_t* const offsets = rows.offsets + rows.sentences[r];
+  return {offsets[0], offsets[1] - offsets[0]};
+}
 
 /// The operands of the kernel, in the memory of the GPU. Null pointers: absent.
 template <class T>
@@ -32,12 +44,10 @@ struct DecodeOperands {
   RowView<T> query;
   const T* scorer;  ///< without it, the scores are dot products
   CachedRows<T> keys, values;
-  const RowKeys* rows;
-  const std::int32_t* slots;
-  const T *bias, *relative_keys, *relative_values;
-  std::int64_t bias_stride, longest, distance;
+  QueryRows rows;
+  PositionArrays<T> positions;
   std::int64_t width, d, heads;
-  T *out, *weights_out;
+  T* out;
 };
 
 /// The numbers of one head in one row of the cache. `Stored` is the type of the numbers in the cache: T, or an integer
@@ -69,7 +79,7 @@ __device__ HeadNumbers<T, Stored> head_numbers(const CachedRows<T>& rows, std::i
 /// Returns the relative vector of the key at position t among those of `vectors`, for a query at position length - 1.
 template <class T>
 __device__ const T* relative_vector(const DecodeOperands<T>& a, const T* vectors, std::int64_t length, std::int64_t t) {
-  const std::int64_t c = t - (length - 1) + a.distance;
+  const std::int64_t c = t - (length - 1) + a.positions.distance;
   return vectors + (c > 0 ? c : 0) * a.d;
 }
 
@@ -81,10 +91,10 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
   auto* const cache_rows = reinterpret_cast<std::int32_t*>(scratch + kWarps);
   const std::int64_t r = blockIdx.x / a.heads, head = blockIdx.x % a.heads, d = a.d;
   const int thread = static_cast<int>(threadIdx.x), lane = lane_of_warp(), warp = thread / 32;
-  const RowKeys row = a.rows[r];
+  const RowKeys row = keys_of(a.rows, r);
+  const PositionArrays<T>& terms = a.positions;
   const T* const query = a.query.data + r * a.query.stride + head * d;
   const T* const scorer = a.scorer ? a.scorer + head * d : nullptr;
-  T* const weights_out = a.weights_out ? a.weights_out + row.weights_at + head * row.length : nullptr;
   const T factor = scorer ? T(1) : 1 / std::sqrt(static_cast<T>(d)), never = static_cast<T>(-INFINITY);
 
   T largest = never, total = 0;
@@ -94,7 +104,7 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
     const int count = left < kKeys ? static_cast<int>(left) : kKeys;
     __syncthreads();
     if (thread < count)
-      cache_rows[thread] = a.slots ? a.slots[row.first + t] : static_cast<std::int32_t>(row.first + t);
+      cache_rows[thread] = a.rows.slots ? a.rows.slots[row.first + t] : static_cast<std::int32_t>(row.first + t);
     __syncthreads();
     for (int first = warp * kAtOnce; first < count; first += kWarps * kAtOnce) {
       HeadNumbers<T, Stored> keys[kAtOnce];
@@ -103,11 +113,11 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
       for (int i = 0; i < kAtOnce; ++i) {
         const int j = first + i < count ? first + i : count - 1;
         keys[i] = head_numbers<T, Stored>(a.keys, cache_rows[j], head, d);
-        if (a.relative_keys) relative[i] = relative_vector(a, a.relative_keys, row.length, begin + j);
+        if (terms.relative_keys) relative[i] = relative_vector(a, terms.relative_keys, row.length, begin + j);
       }
       for (std::int64_t c = lane; c < d; c += 32)
         for (int i = 0; i < kAtOnce; ++i) {
-          const T key = a.relative_keys ? keys[i][c] + relative[i][c] : keys[i][c];
+          const T key = terms.relative_keys ? keys[i][c] + relative[i][c] : keys[i][c];
           scores[i] += scorer ? scorer[c] * std::tanh(query[c] + key) : query[c] * key;
         }
       for (int i = 0; i < kAtOnce; ++i) {
@@ -117,8 +127,7 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
     }
     __syncthreads();
     T s = thread < count ? weights[thread] : never;
-    if (a.bias && thread < count) s += a.bias[head * a.bias_stride + a.longest - row.length + t];
-    if (weights_out && thread < count) weights_out[t] = s;
+    if (terms.bias && thread < count) s += terms.bias[head * terms.bias_stride + terms.longest - row.length + t];
     const T of_step = block_max(s, scratch), now = of_step > largest ? of_step : largest;
     const T shrink = now > largest ? std::exp(largest - now) : T(1);
     const T p = s == never ? T(0) : std::exp(s - now);
@@ -130,7 +139,7 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
       T sum = sums[warp * d + c] * shrink;
       for (int j = warp; j < count; j += kWarps) {
         T value = head_numbers<T, Stored>(a.values, cache_rows[j], head, d)[c];
-        if (a.relative_values) value += relative_vector(a, a.relative_values, row.length, begin + j)[c];
+        if (terms.relative_values) value += relative_vector(a, terms.relative_values, row.length, begin + j)[c];
         sum += weights[j] * value;
       }
       sums[warp * d + c] = sum;
@@ -143,22 +152,12 @@ __global__ void decode_attention_kernel(DecodeOperands<T> a) {
     for (int w = 0; w < kWarps; ++w) sum += sums[w * d + c];
     a.out[r * a.width + head * d + c] = inverse * sum;
   }
-  // Each thread reads the logits that it has written itself.
-  if (!weights_out) return;
-  for (std::int64_t t = thread; t < row.length; t += kKeys)
-    weights_out[t] = inverse * std::exp(weights_out[t] - largest);
 }
 
-/// Runs the kernel for the rows of the query, of which `rows` lists the keys. The operands `rows` and `slots` are set
-/// by this function.
 template <class T>
-void run(CudaContext& device, DecodeOperands<T> a, std::span<const RowKeys> rows,
-         std::span<const std::int32_t> slots = {}) {
-  const ArenaScope scope(device.arena);
-  a.rows = upload(device, rows);
-  a.slots = slots.empty() ? nullptr : upload(device, slots);
+void run(CudaContext& device, const DecodeOperands<T>& a) {
   const LaunchShape shape{
-      static_cast<unsigned>(std::ssize(rows) * a.heads), kKeys,
+      static_cast<unsigned>(a.rows.count * a.heads), kKeys,
       static_cast<std::size_t>(kKeys + kWarps * a.d + kWarps) * sizeof(T) + kKeys * sizeof(std::int32_t)};
   if constexpr (sizeof(T) == sizeof(float)) {
     if (a.keys.format == CacheFormat::int16) return launch(device, shape, decode_attention_kernel<T, std::int16_t>, a);
@@ -173,68 +172,76 @@ void attend_cached_rows(CudaContext& device, RowView<T> query, const T* scorer, 
                         CachedRows<T> values, std::span<const std::int32_t> slots, std::int64_t capacity,
                         std::span<const std::int32_t> lengths, int heads, std::int64_t width, T* out,
                         const PositionBias<T>& positions = {}) {
-  std::vector<RowKeys> rows;
-  std::int32_t longest = 0;
-  for (const std::int32_t length : lengths) {
-    rows.push_back({std::ssize(rows) * capacity, length, 0});
-    longest = std::max(longest, length);
-  }
-  PositionArrays<T> arrays;
-  if (positions) arrays = position_arrays("cached_attention", positions, heads, width / heads, longest, true);
-  run<T>(device,
-         {.query = query,
-          .scorer = scorer,
-          .keys = keys,
-          .values = values,
-          .rows = nullptr,
-          .slots = nullptr,
-          .bias = arrays.bias,
-          .relative_keys = arrays.relative_keys,
-          .relative_values = arrays.relative_values,
-          .bias_stride = arrays.bias_stride,
-          .longest = arrays.longest,
-          .distance = arrays.distance,
-          .width = width,
-          .d = width / heads,
-          .heads = heads,
-          .out = out,
-          .weights_out = nullptr},
-         rows, slots);
+  PositionArrays<T> terms;
+  // The host does not know the lengths, so that it cannot check that the bias is for sequences of such a length.
+  if (positions) terms = position_arrays("cached_attention", positions, heads, width / heads, 0, true);
+  const QueryRows rows{
+      .count = std::ssize(lengths), .slots = slots.data(), .lengths = lengths.data(), .capacity = capacity};
+  run<T>(device, {query, scorer, keys, values, rows, terms, width, width / heads, heads, out});
 }
 
 /// Computes memory_attention(), or additive_memory_attention() where `scorer` is not null.
 template <class T>
 void attend_memory_rows(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                         CachedRows<T> values, PackedOffsets memory, std::span<const std::int32_t> sentence_of_row,
-                        int heads, std::int64_t width, T* out, T* weights_out) {
-  std::vector<RowKeys> rows;
-  std::int64_t weights_at = 0;
-  for (const std::int32_t sentence : sentence_of_row) {
-    rows.push_back({memory.begin(sentence), memory.length(sentence), weights_at});
-    weights_at += std::int64_t{heads} * memory.length(sentence);
+                        int heads, std::int64_t width, T* out) {
+  const QueryRows rows{
+      .count = std::ssize(sentence_of_row), .offsets = memory.offsets.data(), .sentences = sentence_of_row.data()};
+  run<T>(device, {query, scorer, keys, values, rows, {}, width, width / heads, heads, out});
+}
+
+/// Stores the scale of the numbers of this block as `Stored`, and the numbers divided by it, as cache_row() does. A
+/// block has a group of `columns` numbers: those of a head of a key or value with std::int8_t, and otherwise all of
+/// them.
+template <class Stored>
+__global__ void store_integers_kernel(RowView<float> kv, std::int64_t columns, CacheRecords records,
+                                      const std::int32_t* places) {
+  const std::int64_t groups = sizeof(Stored) == 1 ? 2 * records.heads : 2, r = blockIdx.x / groups,
+                     group = blockIdx.x % groups;
+  const float* const from = kv.data + r * kv.stride + group * columns;
+  std::byte* const record = records.data + (places ? places[r] : r) * records.stride;
+  Stored* const to = reinterpret_cast<Stored*>(record) + group * columns;
+  float largest = 0, zero = 0;
+  for (std::int64_t i = threadIdx.x; i < columns; i += blockDim.x) {
+    const float size = std::fabs(from[i]);
+    largest = size > largest ? size : largest;
+    zero += from[i] * 0;  // NaN where the number is not finite
   }
-  run<T>(device,
-         {.query = query,
-          .scorer = scorer,
-          .keys = keys,
-          .values = values,
-          .rows = nullptr,
-          .slots = nullptr,
-          .bias = nullptr,
-          .relative_keys = nullptr,
-          .relative_values = nullptr,
-          .bias_stride = 0,
-          .longest = 0,
-          .distance = 0,
-          .width = width,
-          .d = width / heads,
-          .heads = heads,
-          .out = out,
-          .weights_out = weights_out},
-         rows);
+  largest = block_max(largest, shared_memory<float>());
+  zero = block_sum(zero, shared_memory<float>());
+  constexpr float kMost = sizeof(Stored) == 1 ? 127 : 32767;
+  const float inverse = largest > 0 && zero == 0 ? kMost / largest : 0.0F;
+  for (std::int64_t i = threadIdx.x; i < columns; i += blockDim.x)
+    to[i] = zero == 0 ? static_cast<Stored>(std::rint(from[i] * inverse)) : Stored(0);
+  if (threadIdx.x == 0) reinterpret_cast<float*>(record + records.scales)[group] = largest / kMost + zero;
+}
+
+template <class T>
+__global__ void store_exactly_kernel(RowView<T> kv, std::int64_t rows, std::int64_t columns, CacheRecords records,
+                                     const std::int32_t* places) {
+  for_each_element(rows * columns, [&](std::int64_t i) {
+    const std::int64_t r = i / columns, c = i % columns;
+    std::byte* const record = records.data + (places ? places[r] : r) * records.stride;
+    reinterpret_cast<T*>(record)[c] = kv.data[r * kv.stride + c];
+  });
 }
 
 }  // namespace
+
+template <class T>
+void store_records(CudaContext& device, RowView<T> kv, std::int64_t rows, std::int64_t width,
+                   const CacheRecords& records, std::span<const std::int32_t> places) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    const std::int64_t groups = 2 * records.scales_of_row(), columns = 2 * width / groups;
+    const LaunchShape shape = shape_for_rows<float>(rows * groups, columns);
+    if (records.format == CacheFormat::int16)
+      return launch(device, shape, store_integers_kernel<std::int16_t>, kv, columns, records, places.data());
+    if (records.format == CacheFormat::int8)
+      return launch(device, shape, store_integers_kernel<std::int8_t>, kv, columns, records, places.data());
+  }
+  launch(device, shape_for_elements(rows * 2 * width), store_exactly_kernel<T>, kv, rows, 2 * width, records,
+         places.data());
+}
 
 template <class T>
 void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
@@ -247,9 +254,9 @@ void cached_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys,
 template <class T>
 void memory_attention(CudaContext& device, RowView<T> query, CachedRows<T> keys, CachedRows<T> values,
                       PackedOffsets memory, std::span<const std::int32_t> sentence_of_row, int heads,
-                      std::int64_t width, T* out, T* weights_out) {
+                      std::int64_t width, T* out) {
   attend_memory_rows(device, query, static_cast<const T*>(nullptr), keys, values, memory, sentence_of_row, heads, width,
-                     out, weights_out);
+                     out);
 }
 
 template <class T>
@@ -262,22 +269,23 @@ void additive_cached_attention(CudaContext& device, RowView<T> query, const T* s
 template <class T>
 void additive_memory_attention(CudaContext& device, RowView<T> query, const T* scorer, CachedRows<T> keys,
                                CachedRows<T> values, PackedOffsets memory,
-                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out,
-                               T* weights_out) {
-  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out, weights_out);
+                               std::span<const std::int32_t> sentence_of_row, int heads, std::int64_t width, T* out) {
+  attend_memory_rows(device, query, scorer, keys, values, memory, sentence_of_row, heads, width, out);
 }
 
 #define HEED_INSTANTIATE(T)                                                                                           \
+  template void store_records(CudaContext&, RowView<T>, std::int64_t, std::int64_t, const CacheRecords&,              \
+                              std::span<const std::int32_t>);                                                         \
   template void cached_attention(CudaContext&, RowView<T>, CachedRows<T>, CachedRows<T>,                              \
                                  std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>, int,     \
                                  std::int64_t, T*, const PositionBias<T>&);                                           \
   template void memory_attention(CudaContext&, RowView<T>, CachedRows<T>, CachedRows<T>, PackedOffsets,               \
-                                 std::span<const std::int32_t>, int, std::int64_t, T*, T*);                           \
+                                 std::span<const std::int32_t>, int, std::int64_t, T*);                               \
   template void additive_cached_attention(CudaContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,           \
                                           std::span<const std::int32_t>, std::int64_t, std::span<const std::int32_t>, \
                                           int, std::int64_t, T*);                                                     \
   template void additive_memory_attention(CudaContext&, RowView<T>, const T*, CachedRows<T>, CachedRows<T>,           \
-                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*, T*);
+                                          PackedOffsets, std::span<const std::int32_t>, int, std::int64_t, T*);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)
 #undef HEED_INSTANTIATE

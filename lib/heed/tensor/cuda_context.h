@@ -18,6 +18,7 @@ struct CudaContext {
   Arena& host_arena;  ///< of arrays that the host reads and writes
   Precision precision = Precision::float32;
   CUstream_st* stream = nullptr;
+  int number = 0;                               ///< of the GPU, counted from 0
   std::shared_ptr<CudaProducts> products = {};  ///< made by the first gemm()
 };
 

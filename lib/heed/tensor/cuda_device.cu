@@ -43,6 +43,7 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
     if (error != cudaSuccess)
       throw Error("the GPU cuda:" + std::to_string(number) + " cannot be used: " + cudaGetErrorString(error));
   };
+  context_.number = number;
   check(cudaSetDevice(number));
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, number));

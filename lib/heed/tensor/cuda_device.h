@@ -17,7 +17,8 @@ GpuSurvey survey_gpus();
 /// Throws Error where there is no GPU number `number`, counted from 0.
 void check_gpu(int number);
 
-/// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops.
+/// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops, or another one after
+/// use_gpu().
 class CudaDevice {
  public:
   /// Opens GPU number `number`, counted from 0. Throws Error where there is no such GPU.

@@ -45,6 +45,9 @@ __global__ void fill_kernel(T* to, std::int64_t n, T value) {
 
 const MemorySource kGpuMemory{allocate, free};
 
+void use_gpu(const CudaContext& device) {
+  check(cudaSetDevice(device.number), "the GPU cannot be used");
+}
 void copy_to_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
   copy(device, to, from, bytes, cudaMemcpyHostToDevice);
 }
@@ -62,6 +65,7 @@ void wait_for_gpu(const CudaContext& device) {
 
 const MemorySource kGpuMemory{emulation::allocate_on_gpu, emulation::free_on_gpu};
 
+void use_gpu(const CudaContext&) {}
 void copy_to_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
   emulation::copy(to, from, bytes);
 }

@@ -11,6 +11,8 @@ namespace heed {
 /// The memory of the current GPU. allocate() throws Error where the GPU has not as much left.
 extern const MemorySource kGpuMemory;
 
+/// Makes the GPU of the context that of the calling thread.
+void use_gpu(const CudaContext& device);
 /// Copies bytes from the memory of the host to that of the GPU, after all kernels before. The memory of the host may
 /// change as soon as the function has returned.
 void copy_to_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);

@@ -38,6 +38,20 @@ class Device {
     return *cpu_;
   }
 
+  /// Tells whether the memory of the device is that of the host, which may then read and write tensors.
+  bool is_host() const {
+    return !cuda_;
+  }
+  Precision precision() const {
+    return cuda_ ? cuda_->precision : cpu_->precision;
+  }
+  /// Must be called by a thread before it computes on the device, unless it has created the device.
+  void begin() const {
+#if HEED_HAS_CUDA
+    if (cuda_) use_gpu(*cuda_);
+#endif
+  }
+
   /// Calls function(context) with the context of the device, and returns the result.
   template <class Function>
   decltype(auto) run(Function&& function) const {
@@ -65,7 +79,7 @@ class Device {
   /// the same tensor. It is valid as long as `host` and the memory of arena().
   template <class T>
   Tensor<T> upload(Tensor<T> host) const {
-    if (!cuda_) return host;
+    if (is_host()) return host;
     const Tensor<std::remove_const_t<T>> out = arena().template tensor<std::remove_const_t<T>>(host.shape());
     put(host, out);
     return {out.data(), out.shape()};
@@ -75,7 +89,7 @@ class Device {
   /// host_arena().
   template <class T>
   Tensor<T> download(Tensor<T> tensor) const {
-    if (!cuda_) return tensor;
+    if (is_host()) return tensor;
     const Tensor<T> out = host_arena().tensor<T>(tensor.shape());
     get(tensor, out);
     return out;

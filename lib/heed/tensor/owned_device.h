@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "heed/tensor/cuda_device.h"
+#include "heed/tensor/device.h"
+
+namespace heed {
+
+/// A device with the memory of its arenas: the CPU, or a GPU. Any thread may use it, one at a time, and calls
+/// Device::begin() when it begins to.
+class OwnedDevice {
+ public:
+  /// `gpu` is the number of a GPU; nothing: the CPU. Throws Error where there is no such GPU.
+  OwnedDevice(std::optional<int> gpu, Precision precision) : cpu_{arena_, precision} {
+#if HEED_HAS_CUDA
+    if (gpu) gpu_ = std::make_unique<CudaDevice>(*gpu, precision);
+#else
+    if (gpu) throw Error("internal: this heed was built without kernels of GPUs");
+#endif
+  }
+  OwnedDevice(const OwnedDevice&) = delete;
+  OwnedDevice& operator=(const OwnedDevice&) = delete;
+
+  operator Device() {
+#if HEED_HAS_CUDA
+    if (gpu_) return gpu_->context();
+#endif
+    return cpu_;
+  }
+  /// Lets the threads of `team` share matrix products of inference on a CPU (see CpuContext).
+  void share_with(ThreadTeam* team) {
+    cpu_.team = team;
+  }
+
+ private:
+  Arena arena_;
+  CpuContext cpu_;
+#if HEED_HAS_CUDA
+  std::unique_ptr<CudaDevice> gpu_;
+#endif
+};
+
+}  // namespace heed
