@@ -1,5 +1,9 @@
 #pragma once
 
+#include <memory>
+#include <optional>
+
+#include "heed/autograd/packed_parameters.h"
 #include "heed/tensor/cuda_device.h"
 #include "heed/tensor/device.h"
 
@@ -12,6 +16,17 @@ namespace heed {
 /// Whether tests of ops and models compute on a GPU: in the second build of these tests (tests/cuda), on an emulated
 /// one or on that of the machine.
 constexpr bool kTestsGpu = HEED_TEST_ON_GPU;
+
+/// Returns the number of the GPU on which tests compute, if any.
+inline std::optional<int> test_gpu() {
+  return kTestsGpu ? std::optional(0) : std::nullopt;
+}
+
+/// Returns the parameters of a model as inference reads them on the device on which tests compute.
+template <class T>
+std::shared_ptr<PackedParameters<T>> test_parameters(ParameterValues<T>& parameters) {
+  return std::make_shared<PackedParameters<T>>(parameters, test_gpu());
+}
 
 /// The device on which tests of ops and models compute.
 class TestDevice {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/model/make_model.h"
@@ -35,6 +37,15 @@ inline ModelConfig tiny_config(Task task) {
       },
       config);
   return config;
+}
+
+/// Returns a text model with `size` pieces.
+inline TextModel numbered_pieces(int size) {
+  TextSteps steps;
+  steps.mode = TokenMode::none;
+  std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
+  for (int i = 4; i < size; ++i) pieces.push_back("p" + std::to_string(i));
+  return TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(pieces));
 }
 
 /// Returns an untrained model. The weights are twice as large as the initial values of training, so that the model's

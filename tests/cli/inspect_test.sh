@@ -109,6 +109,9 @@ expect 1 '*' 'inspect-attention: invalid:2:3: invalid UTF-8 (*' "$inspect" -m m.
 head -c 1000000 /dev/zero | tr '\0' 'a' >long
 expect 1 '*' 'inspect-attention: long:1: has * pieces, more than 1000 (--max-length N allows more*' "$inspect" -m m.h5 -i long
 expect 2 '' 'inspect-attention: needs a model: -m MODEL.h5 *' "$inspect" -i src
+expect 2 '' "inspect-attention: --device: 'gpu' is none of auto, cpu and cuda:N (such as cuda:0)" "$inspect" -m m.h5 -i src --device gpu
+expect 1 '' 'inspect-attention: *--device cpu*' "$inspect" -m missing.h5 -i src --device cuda:99
+expect 2 '' 'inspect-attention: --device: has no use with --kind positions*' "$inspect" -m m.h5 --kind positions --device cpu
 expect 2 '' 'inspect-attention: *--layers*--layer*' "$inspect" -m m.h5 -i src --layers 2
 expect 2 '' 'inspect-attention: --layer 3: the model has 2 such layers' "$inspect" -m m.h5 -i src --layer 3
 expect 2 '' 'inspect-attention: --tsv and --target exclude each other*' "$inspect" -m m.h5 --tsv -t ref

@@ -30,6 +30,13 @@ expect 0 $'0 |||  ||| F0= 0.0000 ||| 0.0000 ||| \n1 ||| * ||| F0= -* ||| -* ||| 
 expect 0 '*' 'translate: 40 lines, * pieces in *lines/s, * pieces/s, 2 threads, *translate: expected * pieces/s, of which:*products *Mflop a piece at *attention *' "$translate" -m m.h5 "${short[@]}" -i source --stats -j 2
 expect 2 '' 'translate: HEED_ISA=mmx: unknown instruction set (this machine has: *)' env HEED_ISA=mmx "$translate" -m missing.h5 -i source
 
+# --device: a GPU that is not there, or that this build cannot use, is named before any model is read.
+expect 2 '' "translate: --device: 'gpu' is none of auto, cpu and cuda:N (such as cuda:0)" \
+  "$translate" -m missing.h5 -i source --device gpu
+expect 1 '' 'translate: *--device cpu*' "$translate" -m missing.h5 -i source --device cuda:99
+expect 1 '' 'translate: *--device cpu*' "$translate" -m missing.h5 -i source --score source --device cuda:99
+"$translate" -m m.h5 "${short[@]}" -i source --device cpu | cmp - expected || fail "--device cpu gives something else"
+
 # An output file appears only when it is complete.
 expect 1 '' 'translate: source:*: has * pieces, more than the longest that is translated, 4 (*' \
   "$translate" -m m.h5 -i source -o none --max-length 4 --on-long fail

@@ -41,6 +41,40 @@ TEST_CASE_TEMPLATE("linear layer on a GPU: all activation functions, forward and
     }
 }
 
+TEST_CASE("inference on a GPU: 8-bit integers give the bits of the CPU, kept weights those of weights that are not") {
+  for (const Activation activation : {Activation::none, Activation::relu})
+    for (const std::int64_t in : {5, 64, 150}) {
+      CAPTURE(static_cast<int>(activation));
+      CAPTURE(in);
+      constexpr std::int64_t kRows = 13, kOut = 37;
+      TestTensor<float> x = normal<float>({kRows, in}, 1), bias = normal<float>({kOut}, 3);
+      std::fill_n(x.view().row(2), in, 0.0F);
+      ParameterLayout layout;
+      const ParameterId id = layout.add("w", {kOut, in}, Initialiser::xavier());
+      ParameterValues<float> values(layout);
+      values.initialise(2);
+      PackedParameters<float> of_cpu(values), of_gpu(values, std::optional(0));
+      const auto multiply = [&](auto& device, Precision precision, PackedParameters<float>* packed) {
+        device.precision = precision;
+        const ParameterView<float> view = packed ? packed->view() : of_gpu.view();
+        TestTensor<float> y = normal<float>({kRows, kOut}, 4);
+        linear_inference(device, packed, x.view(), view.view(id, {kOut, in}), bias.view(), activation, y.view());
+        return y.values;
+      };
+      Arena arena, host_arena;
+      CpuContext cpu{arena};
+      CudaContext gpu{arena, host_arena};
+      const std::vector<float> expected = multiply(cpu, Precision::int8, &of_cpu);
+      for (const emulation::ThreadOrder order : emulation::kThreadOrders) {
+        emulation::set_thread_order(order);
+        CHECK(multiply(gpu, Precision::int8, &of_gpu) == expected);
+        CHECK(multiply(gpu, Precision::int8, nullptr) == expected);
+        CHECK(multiply(gpu, Precision::bfloat16, &of_gpu) == multiply(gpu, Precision::bfloat16, nullptr));
+      }
+      emulation::set_thread_order(emulation::ThreadOrder::ascending);
+    }
+}
+
 TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
   // Every product has sums of few numbers with few bits, so that both devices round the same sums to bfloat16.
   constexpr std::int64_t kRows = 20, kIn = 5, kOut = 9;

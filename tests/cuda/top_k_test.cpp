@@ -37,6 +37,20 @@ TEST_CASE_TEMPLATE("top k on a GPU: rows of any width, any k", T, float, double)
   }
 }
 
+TEST_CASE_TEMPLATE("columns that are taken away on a GPU", T, float, double) {
+  for (const std::int64_t columns : {1, 31, 32, 33, 700}) {
+    CAPTURE(columns);
+    const std::int64_t stride = (columns + 31) / 32;
+    std::vector<std::uint32_t> bits(static_cast<std::size_t>(2 * stride));
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = 0x9E3779B9U * static_cast<std::uint32_t>(i + 1);
+    const std::vector<std::int32_t> set_of_row{1, 0, 1};
+    check_kernels<T>({normal<T>({3, columns}, 1)}, [&](auto& device, std::span<const Tensor<T>> to) {
+      mask_columns(device, to[0], {bits.data(), stride}, set_of_row);
+      for (T& value : to[0].span()) value = std::isinf(value) ? T(-1000) : value;
+    });
+  }
+}
+
 TEST_CASE_TEMPLATE("top k on a GPU: equal numbers, zeros of both signs", T, float, double) {
   constexpr std::int64_t kColumns = 70;
   TestTensor<T> scores = normal<T>({3, kColumns}, 1);

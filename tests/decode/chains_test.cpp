@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 constexpr std::int64_t kBest = 5;
-constexpr int kLength = 14;
+constexpr int kLength = kTestsGpu ? 10 : 14;  // less where the GPU is emulated
 
 using Ids = std::vector<std::int32_t>;
 
@@ -53,7 +53,7 @@ void check_chains(std::initializer_list<Case> cases) {
     CAPTURE(static_cast<int>(c.precision));
     CAPTURE(c.f.config.dim_emb);
     CAPTURE(c.list != nullptr);
-    NetworkStepModel model(*c.f.model, *c.f.parameters, c.precision, nullptr, c.list);
+    NetworkStepModel model(*c.f.model, *c.f.parameters, c.precision, c.f.packed(), c.list);
     PackedIds source;
     for (const int seed : {3, 8, 21}) source.append(random_sentence(seed));
     Arena arena;
@@ -121,6 +121,7 @@ TEST_CASE("a chain of tokens gives the bits of single steps with every kind of T
   for (const auto& [name, choose] : kinds_of_transformer) {
     CAPTURE(name);
     const RandomModel f(kPieces, 2, 5, 40, choose);
-    check_chains({{f, Precision::float32, nullptr}, {f, Precision::int8, nullptr}});
+    check_chains({{f, Precision::float32, nullptr}});
+    if (!kTestsGpu) check_chains({{f, Precision::int8, nullptr}});
   }
 }

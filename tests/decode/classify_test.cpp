@@ -9,6 +9,7 @@
 #include "../checkpoint/random_checkpoint.h"
 #include "heed/decode/decoder.h"
 #include "heed/decode/translator.h"
+#include "test_device.h"
 
 using namespace heed;
 
@@ -50,11 +51,12 @@ TEST_CASE(
   }
   for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
     CAPTURE(static_cast<int>(precision));
-    Translator translator({path}, precision);
+    Translator translator({{path}}, precision, 1, test_gpu());
     CHECK(translator.classifies());
     CHECK(translator.target().decode(std::vector<std::int32_t>{kReservedIds + 2}) == "polar bear");
     const SearchOptions all{.n_best = 10};
-    Decoder from_file(translator.step_model(), true), in_memory(*memory.model, memory.parameters, precision);
+    Decoder from_file(translator.step_model(), true),
+        in_memory(*memory.model, memory.parameters, precision, test_parameters(memory.parameters));
     const auto found = from_file.translate(source, all), wanted = in_memory.translate(source, all);
     const auto scores = translator.force(classified);
     for (std::size_t s = 0; s < 4; ++s) {
@@ -78,7 +80,10 @@ TEST_CASE(
   // An ensemble takes the mean of the probabilities.
   const std::string other = path + "_other";
   save_checkpoint(other, random_checkpoint(small_vit(), TextModel::of_images(), labels, 8));
-  Translator one({path}, Precision::float32), two({other}, Precision::float32), both({path, other}, Precision::float32);
+  const auto translator_of = [](const std::vector<std::string>& paths) {
+    return std::make_unique<Translator>(TranslatorFiles{paths}, Precision::float32, 1, test_gpu());
+  };
+  const auto one = translator_of({path}), two = translator_of({other}), both = translator_of({path, other});
   const auto probability = [&](Translator& translator) {
     Decoder decoder(translator.step_model(), true);
     const auto found = decoder.translate(source, {.n_best = 3});
@@ -86,7 +91,7 @@ TEST_CASE(
       if (each.ids.front() == kReservedIds) return std::exp(each.score);
     return -1.0;
   };
-  CHECK(probability(both) == doctest::Approx((probability(one) + probability(two)) / 2).epsilon(1e-5));
+  CHECK(probability(*both) == doctest::Approx((probability(*one) + probability(*two)) / 2).epsilon(1e-5));
   VitConfig grey = small_vit();
   grey.image.channels = 1;
   save_checkpoint(other, random_checkpoint(grey, TextModel::of_images(), labels, 8));
@@ -94,7 +99,7 @@ TEST_CASE(
       other +
       ": reads other images than the first model (models of an ensemble need the same size, channels "
       "and normalisation)";
-  CHECK_THROWS_WITH_AS(Translator({path, other}, Precision::float32), message.c_str(), Error);
+  CHECK_THROWS_WITH_AS(Translator({{path, other}}, Precision::float32), message.c_str(), Error);
   std::filesystem::remove(path);
   std::filesystem::remove(other);
 }

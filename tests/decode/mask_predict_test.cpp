@@ -342,7 +342,7 @@ TEST_CASE("mask-predict: forced scores are those of the first iteration") {
       source.pop_back();
       pairs.add(source, found.back().ids);
     }
-    const auto forced = force_decode(*f.model, *f.parameters, Precision::float32, pairs);
+    const auto forced = ForcedDecoder(*f.model, *f.parameters, Precision::float32).scores(pairs);
     for (std::size_t s = 0; s < found.size(); ++s) {
       if (fixed > 0) continue;  // there, the model reads fewer positions than in the search
       REQUIRE(forced[s].size() == found[s].log_probabilities.size());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/model/transformer.h"
+#include "test_device.h"
 
 namespace heed {
 
@@ -31,6 +32,9 @@ struct RandomModel {
     // Larger weights sharpen the distributions, so that hypotheses end at different lengths.
     for (float& x : parameters->flat()) x *= 2;
   }
+
+  /// Returns the parameters as inference reads them on the device on which tests compute.
+  std::shared_ptr<PackedParameters<float>> packed() const { return test_parameters(*parameters); }
 };
 
 /// The kinds of Transformers that decode in another way than the plain one.

@@ -19,15 +19,6 @@ using namespace heed;
 
 namespace {
 
-/// Returns a text model with `size` pieces.
-TextModel pieces(int size) {
-  TextSteps steps;
-  steps.mode = TokenMode::none;
-  std::vector<std::string> pieces = {"<pad>", "<unk>", "<s>", "</s>"};
-  for (int i = 4; i < size; ++i) pieces.push_back("p" + std::to_string(i));
-  return TextModel(steps, Subwords(), std::make_shared<const Vocabulary>(pieces));
-}
-
 Decoder decoder_of(Translator& translator) {
   return translator.is_parallel() ? Decoder(translator.parallel_model()) : Decoder(translator.step_model());
 }
@@ -56,6 +47,7 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
   fixed.fixed_length = 13;
   configs.insert(configs.end(), {transformer, rnn, dot, fixed});
   for (const auto& [name, choose] : kinds_of_transformer) {
+    if (kTestsGpu) break;  // an emulated GPU takes long
     TransformerConfig kind = tiny_config();
     kind.enc_depth = kind.dec_depth = 2;
     choose(kind);
@@ -63,23 +55,26 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
   }
   for (const ModelConfig& config : configs) {
     CAPTURE(architecture(config));
-    Checkpoint memory = random_checkpoint(config, pieces(83), pieces(90), 3);
+    Checkpoint memory = random_checkpoint(config, numbered_pieces(83), numbered_pieces(90), 3);
     save_checkpoint(path, memory);
     PackedIds source;
     Batch pairs;
-    for (int seed = 1; seed < 6; ++seed) {
+    for (int seed = 1; seed < (kTestsGpu ? 3 : 6); ++seed) {
       const std::vector<std::int32_t> sentence = random_sentence(seed);
       source.append(sentence);
       pairs.add(std::span(sentence).first(sentence.size() - 1), std::vector<std::int32_t>{7, 8, 9, seed + 4});
     }
     for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
       CAPTURE(static_cast<int>(precision));
-      Translator translator({path}, precision);
-      const SearchOptions options{.beam_size = 3, .max_output_length = 12};
-      Decoder in_memory(*memory.model, memory.parameters, precision), from_file = decoder_of(translator);
+      Translator translator({{path}}, precision, 1, test_gpu());
+      const int longest = kTestsGpu ? 4 : 12;
+      const SearchOptions options{.beam_size = 3, .max_output_length = longest};
+      const auto parameters = test_parameters(memory.parameters);
+      Decoder in_memory(*memory.model, memory.parameters, precision, parameters), from_file = decoder_of(translator);
       const auto found = from_file.translate(source, options), wanted = in_memory.translate(source, options);
       for (std::size_t s = 0; s < wanted.size(); ++s) check_same(found[s], wanted[s]);
-      CHECK(translator.force(pairs) == force_decode(*memory.model, memory.parameters, precision, pairs));
+      CHECK(translator.force(pairs) ==
+            ForcedDecoder(*memory.model, memory.parameters, precision, parameters).scores(pairs));
       // A sentence alone gives the same, and so does a draft model of the same task.
       for (int s = 0; s < source.sequences(); ++s) {
         PackedIds one;
@@ -88,8 +83,8 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
         check_same(alone.front(), wanted[static_cast<std::size_t>(s)]);
       }
       if (translator.is_parallel()) continue;
-      const SearchOptions greedy{.beam_size = 1, .max_output_length = 12};
-      Translator with_draft({path}, precision, 1, {}, path);
+      const SearchOptions greedy{.beam_size = 1, .max_output_length = longest};
+      Translator with_draft({{path}, {}, path}, precision, 1, test_gpu());
       const std::unique_ptr<SpeculativeStepModel> speculative = with_draft.speculative_step_model(3);
       for (int s = 0; s < source.sequences(); ++s) {
         PackedIds one;
@@ -108,14 +103,14 @@ TEST_CASE("models of different tasks form an ensemble") {
   std::vector<std::string> paths;
   for (const Task task : {Task::transformer_tiny, Task::rnn, Task::rnn_attention}) {
     paths.push_back(folder + "/" + std::string(enum_name(task)) + ".h5");
-    save_checkpoint(paths.back(), random_checkpoint(tiny_config(task), pieces(83), pieces(90), 5));
+    save_checkpoint(paths.back(), random_checkpoint(tiny_config(task), numbered_pieces(83), numbered_pieces(90), 5));
   }
-  Translator translator(paths, Precision::float32);
+  Translator translator({paths}, Precision::float32, 1, test_gpu());
   Batch pair;
   pair.add(std::vector<std::int32_t>{5, 6, 7}, std::vector<std::int32_t>{8, 9});
   std::vector<double> mean(3);
   for (const std::string& path : paths) {
-    const auto alone = Translator({path}, Precision::float32).force(pair);
+    const auto alone = Translator({{path}}, Precision::float32, 1, test_gpu()).force(pair);
     for (std::size_t t = 0; t < 3; ++t) mean[t] += std::exp(static_cast<double>(alone[0][t])) / 3;
   }
   const auto together = translator.force(pair);

@@ -128,7 +128,7 @@ TEST_CASE("inspect-attention: every head of every layer looks at all it may look
 TEST_CASE("inspect-attention: the mean over the last layer's heads is what translate --alignment uses") {
   const Folder folder;
   const auto shown = cells(inspect(folder, "cb .\tab\n", [&](InspectAttentionOptions& o) { o.tsv = true; }));
-  Translator translator({folder.file("m.h5")}, Precision::float32);
+  Translator translator({{folder.file("m.h5")}}, Precision::float32);
   Batch pair;
   pair.add(translator.source().encode("cb ."), translator.target().encode("ab"));
   const std::vector<float> expected = translator.attention(pair).front();

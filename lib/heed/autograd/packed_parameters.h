@@ -6,15 +6,18 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "heed/autograd/device_parameters.h"
 #include "heed/autograd/parameters.h"
 #include "heed/base/pages.h"
 #include "heed/base/thread_team.h"
 #include "heed/tensor/arena.h"
+#include "heed/tensor/owned_device.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -47,8 +50,12 @@ namespace heed {
 //                                          have been packed, so that nothing is written to their memory in the
 //                                          flat array, and the system never provides that memory.
 
+// On a GPU, all parameters are copied to its memory, where graphs read them (view()), and a packed weight is a rounded
+// copy of a weight, row by row.
+
 /// The forms in which a weight can be packed for matrix products. `float32`, `bfloat16` and `int8` are precisions of
-/// the products; `rounded` is float32 with values rounded to bfloat16, for processors that cannot multiply bfloat16.
+/// the products; `rounded` is float32 with values rounded to bfloat16, for processors that cannot multiply bfloat16. A
+/// GPU packs as `bfloat16` and `int8` only.
 enum class PackedForm { float32, rounded, bfloat16, int8 };
 
 /// A function that fills `out` with elements first, first + 1, ... of the flat array, in which all parameters lie one
@@ -95,13 +102,26 @@ class PackedParameters {
   /// Prepares to pack `parameters`, which must outlive this object. If `source` is given, `parameters` may be allocated
   /// but not yet read: get() then reads weights from `source`. Reserves memory for all packed weights at once, which is
   /// faster than many reservations.
-  explicit PackedParameters(const ParameterValues<T>& parameters, ParameterSource<T> source = {})
-      : parameters_(parameters), source_(std::move(source)) {
+  explicit PackedParameters(ParameterValues<T>& parameters, ParameterSource<T> source = {})
+      : parameters_(parameters), source_(std::move(source)), device_({}, Precision::float32) {
     const Arena::Mark empty = arena_.mark();
     arena_.tensor<T>({parameters.layout().storage_size()});
     arena_.release(empty);
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
+  /// Copies `parameters`, which must outlive this object, to GPU number `gpu`, or prepares to pack them for the CPU
+  /// where there is no such number.
+  PackedParameters(ParameterValues<T>& parameters, std::optional<int> gpu)
+      : parameters_(parameters), gpu_(gpu), device_(gpu, Precision::float32) {
+    if (!gpu) return;
+    on_gpu_.emplace(device_, parameters);
+    Device(device_).wait();  // other streams read the copy, too
+  }
+
+  /// Returns the number of the GPU that computes with the parameters, if any.
+  std::optional<int> gpu() const { return gpu_; }
+  /// Returns the parameters as graphs read them, in the memory of the device.
+  ParameterView<T> view() const { return on_gpu_ ? on_gpu_->view() : ParameterView<T>(parameters_); }
 
   /// Returns the packed weight of `view`, a matrix [rows, columns] within the parameters, in the given form. At the
   /// first request, reserves `size` elements of memory and calls pack(unpacked weight, memory), which must fill the
@@ -170,12 +190,15 @@ class PackedParameters {
     });
   }
 
-  const ParameterValues<T>& parameters_;
+  ParameterValues<T>& parameters_;
   ParameterSource<T> source_;
+  std::optional<int> gpu_;
+  OwnedDevice device_;
+  std::optional<DeviceParameters<T>> on_gpu_;
   // The ranges of the flat array of all parameters that have not been read from the source: first element -> end.
   std::map<std::int64_t, std::int64_t> unread_;
   std::mutex mutex_;
-  Arena arena_;
+  Arena arena_{Device(device_).arena().source()};
   std::map<Key, T*> packed_;
 };
 

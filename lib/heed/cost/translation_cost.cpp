@@ -135,7 +135,7 @@ class ModelCalibration {
     Thread(const LoadedModel& model, const AttentionLayers& decoder, bool of_states, Precision precision,
            ThreadTeam* team)
         : device{arena, precision, team},
-          graph(device, model.parameters, &model.packed),
+          graph(device, model.packed.view(), &model.packed),
           cache(device, decoder.layers, decoder.width, decoder.heads, of_states) {}
 
     Tensor<float> some(std::int64_t rows, std::int64_t columns) {

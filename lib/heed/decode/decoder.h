@@ -18,13 +18,14 @@ class Decoder {
   explicit Decoder(std::unique_ptr<StepModel> model, bool classifies = false)
       : model_(std::move(model)), classifies_(classifies) {}
   explicit Decoder(std::unique_ptr<ParallelModel> model) : model_(std::move(model)) {}
-  /// Creates a decoder of one model. The model and the parameters must outlive this object.
-  Decoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision)
+  /// Creates a decoder of one model. The arguments are those of NetworkStepModel.
+  Decoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
+          std::shared_ptr<PackedParameters<float>> packed = nullptr)
       : classifies_(is_classifier(model.config())) {
     if (model.is_parallel())
-      model_ = std::make_unique<NetworkParallelModel>(model, parameters, precision);
+      model_ = std::make_unique<NetworkParallelModel>(model, parameters, precision, std::move(packed));
     else
-      model_ = std::make_unique<NetworkStepModel>(model, parameters, precision);
+      model_ = std::make_unique<NetworkStepModel>(model, parameters, precision, std::move(packed));
   }
 
   /// Translates a batch of sources that end with `</s>`, as search(), mask_predict() and classify() say; a rule is for

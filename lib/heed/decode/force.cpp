@@ -4,37 +4,72 @@
 #include <limits>
 #include <numeric>
 
-#include "heed/decode/parallel_model.h"
+#include "heed/ops/cross_entropy.h"
+#include "heed/text/strings/vocabulary.h"
 
 namespace heed {
 namespace {
 
-/// Returns log p of each of `tokens`, whose hidden states are given, in the sequences `offsets`.
-std::vector<std::vector<float>> token_scores(Graph<float>& graph, const Model<float>& model, Tensor<float> hidden,
-                                             std::span<const std::int32_t> tokens, PackedOffsets offsets) {
-  std::vector<float> flat(tokens.size());
-  token_log_probabilities(graph.device().cpu(), hidden, model.output_weight(graph).value,
-                          model.output_bias(graph).value, tokens, flat.data());
-  std::vector<std::vector<float>> out;
-  for (int b = 0; b < offsets.sequences(); ++b)
-    out.emplace_back(flat.begin() + offsets.begin(b), flat.begin() + offsets.begin(b + 1));
-  return out;
+/// Hands the attention weights of a device to another trace, in the memory of the host.
+class DownloadedTrace : public Trace<float> {
+ public:
+  DownloadedTrace(Device device, Trace<float>& to) : device_(device), to_(to) {}
+
+  bool wants(AttentionKind kind, int layer) const override { return to_.wants(kind, layer); }
+  void attention(AttentionKind kind, int layer, int heads, PackedOffsets queries, PackedOffsets keys,
+                 const Variable<float>& weights) override {
+    to_.attention(kind, layer, heads, queries, keys, {device_.download(weights.value), {}});
+  }
+
+ private:
+  Device device_;
+  Trace<float>& to_;
+};
+
+}  // namespace
+
+ForcedDecoder::ForcedDecoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
+                             std::shared_ptr<PackedParameters<float>> packed)
+    : model_(model),
+      packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
+      device_(packed_->gpu(), precision),
+      graph_(device_, packed_->view(), packed_.get()) {}
+
+/// Begins a new computation.
+void ForcedDecoder::begin() {
+  graph_.device().begin();
+  graph_.reset();
 }
 
-/// force_decode() of a model that predicts all positions at once.
-std::vector<std::vector<float>> force_all_at_once(Graph<float>& graph, const Model<float>& model, const Batch& batch) {
-  const std::unique_ptr<ParallelState<float>> state = model.make_parallel_state(graph.device());
-  state->start(graph, batch.source);
+/// Returns log p of each of `tokens`, whose hidden states are given, in the sequences `offsets`.
+std::vector<std::vector<float>> ForcedDecoder::token_scores(Tensor<float> hidden, std::span<const std::int32_t> tokens,
+                                                            PackedOffsets offsets) {
+  const Tensor<float> out = graph_.arena().tensor<float>({std::ssize(tokens)});
+  graph_.run([&](auto& device) {
+    token_log_probabilities(device, hidden, model_.output_weight(graph_).value, model_.output_bias(graph_).value,
+                            tokens, out.data());
+  });
+  const std::span<const float> flat = graph_.device().download(out).span();
+  std::vector<std::vector<float>> sentences;
+  for (int b = 0; b < offsets.sequences(); ++b)
+    sentences.emplace_back(flat.begin() + offsets.begin(b), flat.begin() + offsets.begin(b + 1));
+  return sentences;
+}
+
+/// scores() of a model that predicts all positions at once.
+std::vector<std::vector<float>> ForcedDecoder::scores_at_once(const Batch& batch) {
+  const std::unique_ptr<ParallelState<float>> state = model_.make_parallel_state(device_);
+  state->start(graph_, batch.source);
   const PackedOffsets target = batch.target_in.packed();
   PackedIds masked = batch.target_in;
   std::ranges::fill(masked.ids, kStartId);
-  if (!model.predicts_end())
+  if (!model_.predicts_end())
     for (int b = 0; b < target.sequences(); ++b) masked.ids[static_cast<std::size_t>(target.begin(b + 1)) - 1] = kEndId;
   std::vector<std::int32_t> sentences(static_cast<std::size_t>(target.sequences()));
   std::iota(sentences.begin(), sentences.end(), 0);
   std::vector<std::vector<float>> out =
-      token_scores(graph, model, state->predict(graph, masked, sentences).value, batch.target_out, target);
-  if (model.predicts_end()) return out;
+      token_scores(state->predict(graph_, masked, sentences).value, batch.target_out, target);
+  if (model_.predicts_end()) return out;
   const std::vector<std::vector<TargetLength>> lengths = state->lengths();
   for (std::size_t b = 0; b < out.size(); ++b) {
     const auto found = std::ranges::find(lengths[b], static_cast<int>(out[b].size()), &TargetLength::tokens);
@@ -43,23 +78,16 @@ std::vector<std::vector<float>> force_all_at_once(Graph<float>& graph, const Mod
   return out;
 }
 
-}  // namespace
-
-std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
-                                             Precision precision, const Batch& batch, PackedParameters<float>* packed) {
-  Arena arena;
-  CpuContext device{arena, precision};
-  Graph<float> graph(device, parameters, packed);
-  if (model.is_parallel()) return force_all_at_once(graph, model, batch);
-  return token_scores(graph, model, model.hidden(graph, batch).value, batch.target_out, batch.target_in.packed());
+std::vector<std::vector<float>> ForcedDecoder::scores(const Batch& batch) {
+  begin();
+  if (model_.is_parallel()) return scores_at_once(batch);
+  return token_scores(model_.hidden(graph_, batch).value, batch.target_out, batch.target_in.packed());
 }
 
-void trace_attention(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
-                     const Batch& batch, Trace<float>& trace, PackedParameters<float>* packed) {
-  Arena arena;
-  CpuContext device{arena, precision};
-  Graph<float> graph(device, parameters, packed);
-  model.hidden(graph, batch, &trace);
+void ForcedDecoder::attention(const Batch& batch, Trace<float>& trace) {
+  begin();
+  DownloadedTrace downloaded(graph_.device(), trace);
+  model_.hidden(graph_, batch, &downloaded);
 }
 
 }  // namespace heed

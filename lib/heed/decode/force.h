@@ -1,22 +1,40 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "heed/autograd/graph.h"
 #include "heed/model/model.h"
+#include "heed/tensor/owned_device.h"
 
 namespace heed {
 
-/// Computes log p of each target token given the source and the earlier target tokens (forced decoding); `</s>` counts
-/// as a target token. Returns [sentence][token]. A model that predicts all positions at once knows of the target only
-/// its length, whose log-probability stands for that of `</s>` unless the model predicts `</s>`. `packed` holds the
-/// packed weights, as in NetworkStepModel; null packs the weights for this call.
-std::vector<std::vector<float>> force_decode(const Model<float>& model, ParameterValues<float>& parameters,
-                                             Precision precision, const Batch& batch,
-                                             PackedParameters<float>* packed = nullptr);
+/// Reads given targets (forced decoding) with one model, on one thread or on a GPU.
+class ForcedDecoder {
+ public:
+  /// The arguments are those of NetworkStepModel.
+  ForcedDecoder(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
+                std::shared_ptr<PackedParameters<float>> packed = nullptr);
 
-/// Gives the attention weights of the model, when it reads these sources and targets, to `trace`. `packed` is as in
-/// force_decode().
-void trace_attention(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
-                     const Batch& batch, Trace<float>& trace, PackedParameters<float>* packed = nullptr);
+  /// Computes log p of each target token given the source and the earlier target tokens; `</s>` counts as a target
+  /// token. Returns [sentence][token]. A model that predicts all positions at once knows of the target only its length,
+  /// whose log-probability stands for that of `</s>` unless the model predicts `</s>`.
+  std::vector<std::vector<float>> scores(const Batch& batch);
+
+  /// Gives the attention weights of the model, when it reads these sources and targets, to `trace`, in the memory of
+  /// the host.
+  void attention(const Batch& batch, Trace<float>& trace);
+
+ private:
+  std::vector<std::vector<float>> token_scores(Tensor<float> hidden, std::span<const std::int32_t> tokens,
+                                               PackedOffsets offsets);
+  std::vector<std::vector<float>> scores_at_once(const Batch& batch);
+  void begin();
+
+  const Model<float>& model_;
+  std::shared_ptr<PackedParameters<float>> packed_;
+  OwnedDevice device_;
+  Graph<float> graph_;
+};
 
 }  // namespace heed

@@ -20,12 +20,14 @@ NetworkParallelModel::NetworkParallelModel(const Model<float>& model, ParameterV
                                            std::shared_ptr<const Shortlist> shortlist)
     : model_(model),
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
-      device_{arena_, precision},
-      graph_(device_, parameters, packed_.get()),
+      device_(packed_->gpu(), precision),
+      graph_(device_, packed_->view(), packed_.get()),
       state_(model.make_parallel_state(device_)),
-      shortlist_(std::move(shortlist)) {}
+      shortlist_(std::move(shortlist)),
+      shortlist_output_(device_) {}
 
 void NetworkParallelModel::start(const PackedIds& source) {
+  graph_.device().begin();
   graph_.reset();
   state_->start(graph_, source);
   if (shortlist_)
@@ -51,7 +53,7 @@ Variable<float> NetworkParallelModel::hidden(const MaskedBatch& batch) {
 Tensor<float> NetworkParallelModel::scores(const MaskedBatch& batch) {
   const Variable<float> rows = hidden(batch);
   if (shortlist_) return shortlist_output_.scores(graph_, rows.value, vocabulary());
-  return linear(graph_, rows, model_.output_weight(graph_), model_.output_bias(graph_)).value;
+  return graph_.device().download(linear(graph_, rows, model_.output_weight(graph_), model_.output_bias(graph_)).value);
 }
 
 void NetworkParallelModel::predict(const MaskedBatch& batch, CpuContext& device, std::int64_t k,

@@ -8,6 +8,7 @@
 #include "heed/autograd/graph.h"
 #include "heed/decode/shortlist_output.h"
 #include "heed/model/model.h"
+#include "heed/tensor/owned_device.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -63,15 +64,14 @@ class NetworkParallelModel : public ParallelModel {
   Tensor<float> scores(const MaskedBatch& batch) override;
   void predict(const MaskedBatch& batch, CpuContext& device, std::int64_t k, float* log_probabilities,
                std::int32_t* ids) override;
-  void share_with(ThreadTeam* team) override { device_.team = team; }
+  void share_with(ThreadTeam* team) override { device_.share_with(team); }
 
  private:
   Variable<float> hidden(const MaskedBatch& batch);
 
   const Model<float>& model_;
   std::shared_ptr<PackedParameters<float>> packed_;
-  Arena arena_;
-  CpuContext device_;
+  OwnedDevice device_;
   Graph<float> graph_;
   std::unique_ptr<ParallelState<float>> state_;
   std::shared_ptr<const Shortlist> shortlist_;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "heed/ops/top_k.h"
+#include "heed/decode/output_on_gpu.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -22,15 +23,19 @@ void ShortlistOutput::start(Graph<float>& graph, const Shortlist& shortlist, con
   groups_.clear();
   sentences_.resize(static_cast<std::size_t>(source.sequences()));
   rows_.resize(sentences_.size());
+  std::iota(rows_.begin(), rows_.end(), 0);
+  for (std::size_t s = 0; s < sentences_.size(); ++s)
+    shortlist.targets_of(source.sequence(static_cast<int>(s)), sentences_[s].ids);
+  weight_ = weight;
+  bias_ = bias;
+  if (!device_.is_host()) return start_on_gpu(weight.rows());
   std::vector<std::int32_t> all, merged, place(static_cast<std::size_t>(weight.rows()));
   for (std::size_t begin = 0; begin < sentences_.size(); begin += kGroup) {
     const std::size_t end = std::min(sentences_.size(), begin + kGroup);
     all.clear();
     for (std::size_t s = begin; s < end; ++s) {
       Sentence& sentence = sentences_[s];
-      rows_[s] = static_cast<std::int32_t>(s);
       sentence.group = static_cast<std::int32_t>(groups_.size());
-      shortlist.targets_of(source.sequence(static_cast<int>(s)), sentence.ids);
       merged.clear();
       std::set_union(all.begin(), all.end(), sentence.ids.begin(), sentence.ids.end(), std::back_inserter(merged));
       std::swap(all, merged);
@@ -44,6 +49,27 @@ void ShortlistOutput::start(Graph<float>& graph, const Shortlist& shortlist, con
     groups_.push_back({PackedWeight<float>::pack(graph.device().cpu(), graph.packed(), weight, bias, all, weights_),
                        end - begin == 1});
   }
+}
+
+/// Copies the sets of columns that the sentences may use to the device.
+void ShortlistOutput::start_on_gpu(std::int64_t vocabulary) {
+  sets_.stride = (vocabulary + 31) / 32;
+  const Shape shape{std::ssize(sentences_), sets_.stride};
+  std::vector<std::uint32_t> bits(static_cast<std::size_t>(shape.size()));
+  for (std::size_t s = 0; s < sentences_.size(); ++s)
+    for (const std::int32_t id : sentences_[s].ids)
+      bits[s * static_cast<std::size_t>(sets_.stride) + static_cast<std::size_t>(id / 32)] |= 1U << (id % 32);
+  const Tensor<std::uint32_t> on_device = weights_.tensor<std::uint32_t>(shape);
+  device_.put(Tensor<const std::uint32_t>(bits.data(), shape), on_device);
+  sets_.bits = on_device.data();
+}
+
+/// Sets the scores [R, V] of pieces that the shortlist does not allow to minus infinity, on a GPU. The first row of
+/// `scores` is row number `first`.
+void ShortlistOutput::take_away_columns(Tensor<float> scores, std::int64_t first) const {
+  const std::span<const std::int32_t> sentences =
+      device_.upload(Tensor<const std::int32_t>(rows_.data() + first, {scores.rows()})).span();
+  device_.run([&](auto& device) { mask_columns(device, scores, sets_, sentences); });
 }
 
 void ShortlistOutput::select(std::span<const std::int32_t> parents) {
@@ -84,6 +110,11 @@ void ShortlistOutput::for_sentences(Graph<float>& graph, Tensor<float> hidden, U
 }
 
 Tensor<float> ShortlistOutput::scores(Graph<float>& graph, Tensor<float> hidden, std::int64_t vocabulary) {
+  if (!device_.is_host()) {
+    const Tensor<float> whole = linear(graph, graph.input(hidden), graph.input(weight_), graph.input(bias_)).value;
+    take_away_columns(whole, 0);
+    return device_.download(whole);
+  }
   const Tensor<float> all = graph.arena().tensor<float>({hidden.rows(), vocabulary});
   std::fill_n(all.data(), all.size(), kNever);
   for_sentences(graph, hidden, [&](const Sentence& sentence, std::int64_t first, Tensor<float> own) {
@@ -96,6 +127,13 @@ Tensor<float> ShortlistOutput::scores(Graph<float>& graph, Tensor<float> hidden,
 
 void ShortlistOutput::best(Graph<float>& graph, Tensor<float> hidden, std::int64_t k, float* log_probabilities,
                            std::int32_t* ids) {
+  if (!device_.is_host()) {
+    output_top_k_on_gpu(graph, hidden, weight_, bias_, k, log_probabilities, ids,
+                        [&](Tensor<float> scores, std::int64_t first) { take_away_columns(scores, first); });
+    for (std::int64_t i = 0; i < hidden.rows() * k; ++i)
+      if (log_probabilities[i] == kNever) ids[i] = kPadId;
+    return;
+  }
   CpuContext& cpu = graph.device().cpu();
   Arena& arena = cpu.arena;
   for_sentences(graph, hidden, [&](const Sentence& sentence, std::int64_t first, Tensor<float> own) {

@@ -6,6 +6,7 @@
 
 #include "heed/model/batch.h"
 #include "heed/ops/packed_linear.h"
+#include "heed/ops/top_k.h"
 #include "heed/text/lexicon/shortlist.h"
 
 namespace heed {
@@ -15,10 +16,16 @@ namespace heed {
 /// Afterwards each row (hypothesis) reads the columns of its own sentence only, so that the result does not depend on
 /// the neighbours.
 ///
+/// A GPU computes the columns of all pieces, since it reads the whole weight in less time than it would take to gather
+/// columns, and then takes those away that the shortlist does not allow.
+///
 /// Example: sentence 0 may use the pieces 5 and 9, sentence 1 the pieces 5 and 7. The product of the group has the
 /// columns of the pieces 5, 7 and 9; sentence 0 reads the columns 0 and 2, sentence 1 the columns 0 and 1.
 class ShortlistOutput {
  public:
+  /// The context of the device, on which all graphs compute, must outlive the object.
+  explicit ShortlistOutput(Device device) : device_(device), weights_(device.arena().source()) {}
+
   /// Looks up the pieces of each source sentence in the shortlist, and packs the columns of these pieces, group by
   /// group, from the output layer: weight [V, D] and bias [V], which may be absent. Afterwards row s belongs to
   /// sentence s.
@@ -50,16 +57,22 @@ class ShortlistOutput {
     bool alone = false;
   };
 
+  void start_on_gpu(std::int64_t vocabulary);
+  void take_away_columns(Tensor<float> scores, std::int64_t first) const;
   /// Calls use(sentence, first row, scores [n, L]) for each run of n neighbouring rows that belong to the same
   /// sentence. L is the number of pieces that the shortlist allows for the sentence.
   template <class Use>
   void for_sentences(Graph<float>& graph, Tensor<float> hidden, Use use);
 
+  Device device_;
   std::vector<Sentence> sentences_;
   std::vector<Group> groups_;
   // The index in sentences_ of the sentence that each row (hypothesis) belongs to.
   std::vector<std::int32_t> rows_;
   Arena weights_;
+  // On a GPU: the output layer, and the sets of columns that the sentences may use, for mask_columns().
+  Tensor<float> weight_, bias_;
+  ColumnSets sets_;
 };
 
 }  // namespace heed

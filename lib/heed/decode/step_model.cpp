@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "heed/decode/output_on_gpu.h"
 #include "heed/ops/packed_linear.h"
 #include "heed/ops/top_k.h"
 
@@ -27,12 +28,14 @@ NetworkStepModel::NetworkStepModel(const Model<float>& model, ParameterValues<fl
                                    std::shared_ptr<const Shortlist> shortlist)
     : model_(model),
       packed_(packed ? std::move(packed) : std::make_shared<PackedParameters<float>>(parameters)),
-      device_{arena_, precision},
-      graph_(device_, parameters, packed_.get()),
+      device_(packed_->gpu(), precision),
+      graph_(device_, packed_->view(), packed_.get()),
       state_(model.make_state(device_)),
-      shortlist_(std::move(shortlist)) {}
+      shortlist_(std::move(shortlist)),
+      shortlist_output_(device_) {}
 
 void NetworkStepModel::start(const PackedIds& source) {
+  graph_.device().begin();
   graph_.reset();
   state_->start(graph_, source);
   if (shortlist_)
@@ -49,7 +52,8 @@ Tensor<float> NetworkStepModel::step(std::span<const std::int32_t> tokens) {
   graph_.reset();
   const Variable<float> hidden = state_->step(graph_, tokens);
   if (shortlist_) return shortlist_output_.scores(graph_, hidden.value, vocabulary());
-  return linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value;
+  return graph_.device().download(
+      linear(graph_, hidden, model_.output_weight(graph_), model_.output_bias(graph_)).value);
 }
 
 void NetworkStepModel::step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k,
@@ -79,8 +83,9 @@ void NetworkStepModel::best(Tensor<float> hidden, CpuContext& device, std::int64
                log_probabilities, ids);
 }
 
-void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
-                  CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids) {
+void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias, CpuContext& host,
+                  std::int64_t k, float* log_probabilities, std::int32_t* ids) {
+  if (!graph.device().is_host()) return output_top_k_on_gpu(graph, hidden, weight, bias, k, log_probabilities, ids);
   CpuContext& cpu = graph.device().cpu();
   Arena& arena = cpu.arena;
   const std::int64_t rows = hidden.rows(), all = weight.rows();
@@ -108,7 +113,7 @@ void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weigh
   const Tensor<float> scores = arena.tensor<float>({rows, all});
   product.multiply(packed, scores);
   for (const std::int64_t r : left)
-    log_softmax_top_k(device, Tensor<float>(scores.row(r), {1, all}), k, log_probabilities + r * k, ids + r * k);
+    log_softmax_top_k(host, Tensor<float>(scores.row(r), {1, all}), k, log_probabilities + r * k, ids + r * k);
 }
 
 void EnsembleStepModel::start(const PackedIds& source) {

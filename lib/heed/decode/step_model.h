@@ -8,6 +8,7 @@
 #include "heed/autograd/graph.h"
 #include "heed/decode/shortlist_output.h"
 #include "heed/model/model.h"
+#include "heed/tensor/owned_device.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
@@ -46,19 +47,21 @@ Tensor<float> log_normalizers(CpuContext& device, Tensor<float> scores);
 void add_probabilities(Tensor<float> scores, float share, std::span<float> sum);
 
 /// Computes the k likeliest columns (tokens) of softmax(hidden W^T + b) for each row: their log-probabilities and
-/// indices, both [R, k], likeliest first. Of equally likely columns, the one with the lower index comes first. `device`
-/// provides temporary memory for the rare case in which all columns must be computed at once instead of in blocks.
+/// indices, both [R, k], in the memory of the host, likeliest first. Of equally likely columns, the one with the lower
+/// index comes first. `host` provides temporary memory for the rare case in which a CPU must compute all columns at
+/// once instead of in blocks. A GPU computes all columns of some rows at once, and the host waits for it only once.
 ///
 /// Shapes: hidden [R, D], weight [V, D], bias [V] or absent.
-void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
-                  CpuContext& device, std::int64_t k, float* log_probabilities, std::int32_t* ids);
+void output_top_k(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias, CpuContext& host,
+                  std::int64_t k, float* log_probabilities, std::int32_t* ids);
 
-/// A StepModel of one model, which computes on one thread, or on a team of threads.
+/// A StepModel of one model, which computes on one thread, or on a team of threads, or on a GPU.
 class NetworkStepModel : public StepModel {
  public:
   /// The model and the parameters are only read, may be used by other threads at the same time, and must outlive this
-  /// object. `packed` holds the packed weights and may be shared with other objects; null packs the weights for this
-  /// object alone. `shortlist` may be shared too; null allows every piece of the vocabulary.
+  /// object. `packed` holds the parameters as the device reads them, and may be shared with other objects; null packs
+  /// the weights for this object alone, on the CPU. `shortlist` may be shared too; null allows every piece of the
+  /// vocabulary.
   NetworkStepModel(const Model<float>& model, ParameterValues<float>& parameters, Precision precision,
                    std::shared_ptr<PackedParameters<float>> packed = nullptr,
                    std::shared_ptr<const Shortlist> shortlist = nullptr);
@@ -69,7 +72,7 @@ class NetworkStepModel : public StepModel {
   void step(std::span<const std::int32_t> tokens, CpuContext& device, std::int64_t k, float* log_probabilities,
             std::int32_t* ids) override;
   void reorder(std::span<const std::int32_t> parents) override;
-  void share_with(ThreadTeam* team) override { device_.team = team; }
+  void share_with(ThreadTeam* team) override { device_.share_with(team); }
 
   /// Feeds a chain of counts[r] tokens to row r: the first counts[0] of the N elements of `tokens` to row 0, and so on.
   /// Afterwards the model has N rows: row i has been fed token i and the tokens of the chain before it, and can be
@@ -86,8 +89,7 @@ class NetworkStepModel : public StepModel {
 
   const Model<float>& model_;
   std::shared_ptr<PackedParameters<float>> packed_;
-  Arena arena_;
-  CpuContext device_;
+  OwnedDevice device_;
   Graph<float> graph_;
   std::unique_ptr<DecoderState<float>> state_;
   std::shared_ptr<const Shortlist> shortlist_;

@@ -6,7 +6,6 @@
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
 #include "heed/base/thread_team.h"
-#include "heed/decode/force.h"
 
 namespace heed {
 namespace {
@@ -57,29 +56,28 @@ std::optional<int> smaller(std::optional<int> a, std::optional<int> b) {
 
 }  // namespace
 
-Translator::Translator(const std::vector<std::string>& paths, Precision precision, int threads,
-                       const std::string& shortlist, const std::string& draft)
-    : precision_(precision) {
+Translator::Translator(const TranslatorFiles& files, Precision precision, int threads, std::optional<int> gpu)
+    : precision_(precision), gpu_(gpu) {
   // A wrong value of the environment variable HEED_ISA is reported by this call, before any model is read.
   static_cast<void>(instruction_set());
   ThreadTeam team(std::min(threads, ThreadTeam::kMostUseful));
-  for (const std::string& path : paths) {
-    models_.push_back(std::make_unique<Loaded>(Loaded{open_unread_checkpoint(path), nullptr}));
+  for (const std::string& path : files.models) {
+    models_.push_back(std::make_unique<Loaded>(Loaded{open_unread_checkpoint(path)}));
     if (models_.size() > 1) {
-      check_same_texts(paths.front(), checkpoint(0), path, models_.back()->file.checkpoint,
+      check_same_texts(files.models.front(), checkpoint(0), path, models_.back()->file.checkpoint,
                        "an ensemble's models must be trained with the same vocabularies");
       check_kind(path, *models_.back()->file.checkpoint.model);
-    } else if (!shortlist.empty()) {
+    } else if (!files.shortlist.empty()) {
       shortlist_ =
-          std::make_shared<Shortlist>(Shortlist::read(shortlist, source().vocabulary(), target().vocabulary()));
+          std::make_shared<Shortlist>(Shortlist::read(files.shortlist, source().vocabulary(), target().vocabulary()));
     }
     pack(*models_.back(), team);
   }
-  if (draft.empty()) return;
-  draft_ = std::make_unique<Loaded>(Loaded{open_unread_checkpoint(draft), nullptr});
-  check_same_texts(paths.front(), checkpoint(0), draft, draft_->file.checkpoint,
+  if (files.draft.empty()) return;
+  draft_ = std::make_unique<Loaded>(Loaded{open_unread_checkpoint(files.draft)});
+  check_same_texts(files.models.front(), checkpoint(0), files.draft, draft_->file.checkpoint,
                    "train the draft model with the same vocabularies");
-  check_kind(draft, *draft_->file.checkpoint.model);
+  check_kind(files.draft, *draft_->file.checkpoint.model);
   pack(*draft_, team);
 }
 
@@ -105,6 +103,7 @@ void Translator::check_kind(const std::string& path, const Model<float>& model) 
 /// weight of the layers and of the output layer (with a shortlist, not of the output layer). Then reads the remaining
 /// parameters. A weight that is used only in packed form is never held unpacked as well.
 void Translator::pack(Loaded& model, ThreadTeam& team) {
+  if (gpu_) return upload(model, team);
   auto& [checkpoint, reader] = model.file;
   model.packed = std::make_shared<PackedParameters<float>>(
       checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); });
@@ -145,6 +144,17 @@ void Translator::pack(Loaded& model, ThreadTeam& team) {
   reader->finish();
 }
 
+/// Reads all parameters of a model from the file, and copies them to the GPU.
+void Translator::upload(Loaded& model, ThreadTeam& team) const {
+  auto& [checkpoint, reader] = model.file;
+  PackedParameters<float> unread(
+      checkpoint.parameters, [&from = *reader](std::int64_t first, std::span<float> out) { from.read(first, out); });
+  unread.read_rest(
+      checkpoint.parameters, [](const ParameterInfo&) { return true; }, team);
+  reader->finish();
+  model.packed = std::make_shared<PackedParameters<float>>(checkpoint.parameters, gpu_);
+}
+
 std::optional<int> Translator::longest_sequence() const {
   std::optional<int> longest;
   for (const auto& each : models_)
@@ -182,12 +192,27 @@ std::unique_ptr<SpeculativeStepModel> Translator::speculative_step_model(int len
   return std::make_unique<SpeculativeStepModel>(step_model(*models_.front()), step_model(*draft_), limits);
 }
 
+/// Calls use(forced decoder), and returns the result. A thread takes a decoder that no other thread uses, or makes one.
+template <class Use>
+std::vector<std::vector<float>> Translator::with_forced_decoder(Loaded& model, Use use) {
+  std::unique_ptr<ForcedDecoder> decoder;
+  if (const std::lock_guard lock(mutex_); !model.idle.empty()) {
+    decoder = std::move(model.idle.back());
+    model.idle.pop_back();
+  }
+  Checkpoint& one = model.file.checkpoint;
+  if (!decoder) decoder = std::make_unique<ForcedDecoder>(*one.model, one.parameters, precision_, model.packed);
+  std::vector<std::vector<float>> result = use(*decoder);
+  const std::lock_guard lock(mutex_);
+  model.idle.push_back(std::move(decoder));
+  return result;
+}
+
 std::vector<std::vector<float>> Translator::force(const Batch& batch) {
   std::vector<std::vector<float>> mean;
   const float share = 1 / static_cast<float>(models_.size());
   for (const auto& each : models_) {
-    Checkpoint& one = each->file.checkpoint;
-    auto scores = force_decode(*one.model, one.parameters, precision_, batch, each->packed.get());
+    auto scores = with_forced_decoder(*each, [&](ForcedDecoder& decoder) { return decoder.scores(batch); });
     if (models_.size() == 1) return scores;
     if (mean.empty()) {
       mean = scores;
@@ -202,10 +227,11 @@ std::vector<std::vector<float>> Translator::force(const Batch& batch) {
 }
 
 std::vector<std::vector<float>> Translator::attention(const Batch& batch) {
-  Checkpoint& first = models_.front()->file.checkpoint;
-  LastCrossAttention trace(*first.model);
-  trace_attention(*first.model, first.parameters, precision_, batch, trace, models_.front()->packed.get());
-  return trace.take();
+  LastCrossAttention trace(*checkpoint(0).model);
+  return with_forced_decoder(*models_.front(), [&](ForcedDecoder& decoder) {
+    decoder.attention(batch, trace);
+    return trace.take();
+  });
 }
 
 }  // namespace heed

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "heed/checkpoint/checkpoint.h"
+#include "heed/decode/force.h"
 #include "heed/decode/parallel_model.h"
 #include "heed/decode/search.h"
 #include "heed/decode/speculative_model.h"
@@ -15,26 +17,31 @@ namespace heed {
 /// A model and its weights, in the form that decoding reads.
 struct LoadedModel {
   const Model<float>& model;
-  ParameterValues<float>& parameters;
   PackedParameters<float>& packed;
+};
+
+/// What a Translator reads.
+struct TranslatorFiles {
+  std::vector<std::string> models;  ///< checkpoints of one model, or of an ensemble
+  std::string shortlist = {};       ///< a lexical shortlist: step models produce only what it allows for a source
+  std::string draft = {};           ///< the checkpoint of a draft model for speculative_step_model()
 };
 
 /// One model or an ensemble that is ready for decoding. All threads read the same weights.
 class Translator {
  public:
-  /// Reads the checkpoints in `paths`, and the checkpoint `draft` of a draft model for speculative_step_model() when it
-  /// is not empty. Throws Error when a checkpoint cannot be read, or when the vocabularies or text steps of the
+  /// Reads the files. Throws Error when a checkpoint cannot be read, or when the vocabularies or text steps of the
   /// checkpoints differ. `threads` threads pack the weights; a packed weight is held only in the form that `precision`
-  /// needs. When `shortlist` is the path of a lexical shortlist, step models produce only the pieces that the shortlist
-  /// allows for a source.
-  Translator(const std::vector<std::string>& paths, Precision precision, int threads = 1,
-             const std::string& shortlist = {}, const std::string& draft = {});
+  /// needs. `gpu` is the number of the GPU that is to compute, if any.
+  Translator(const TranslatorFiles& files, Precision precision, int threads = 1, std::optional<int> gpu = {});
 
   const TextModel& source() const { return models_.front()->file.checkpoint.source; }
   const TextModel& target() const { return models_.front()->file.checkpoint.target; }
   std::size_t models() const { return models_.size(); }
   const Checkpoint& checkpoint(std::size_t i) const { return models_[i]->file.checkpoint; }
   Precision precision() const { return precision_; }
+  /// Returns the number of the GPU that computes, if any.
+  std::optional<int> gpu() const { return gpu_; }
   /// Returns the lexical shortlist; null when none was given.
   const Shortlist* shortlist() const { return shortlist_.get(); }
 
@@ -42,10 +49,7 @@ class Translator {
   /// with learned positions have such a limit.
   std::optional<int> longest_sequence() const;
 
-  LoadedModel loaded_model(std::size_t i) {
-    Checkpoint& one = models_[i]->file.checkpoint;
-    return {*one.model, one.parameters, *models_[i]->packed};
-  }
+  LoadedModel loaded_model(std::size_t i) { return {*models_[i]->file.checkpoint.model, *models_[i]->packed}; }
 
   /// Returns whether the models predict all positions of a target at once.
   bool is_parallel() const { return checkpoint(0).model->is_parallel(); }
@@ -62,7 +66,8 @@ class Translator {
   /// step. The step model must not outlive the Translator, which must have a draft model.
   std::unique_ptr<SpeculativeStepModel> speculative_step_model(int length);
 
-  /// Returns log p of the target tokens, [sentence][token], where p is the mean of the models' probabilities.
+  /// Returns log p of the target tokens, [sentence][token], where p is the mean of the models' probabilities. Several
+  /// threads may call this function and the next one at once.
   std::vector<std::vector<float>> force(const Batch& batch);
   /// Returns for each sentence the cross-attention weights of the first model's last layer, averaged over heads: [T, S]
   /// in row-major order, with `</s>` on both sides.
@@ -73,11 +78,15 @@ class Translator {
   /// the parameters in the checkpoint.
   struct Loaded {
     UnreadCheckpoint file;
-    std::shared_ptr<PackedParameters<float>> packed;
+    std::shared_ptr<PackedParameters<float>> packed = nullptr;
+    std::vector<std::unique_ptr<ForcedDecoder>> idle = {};  // that no thread uses
   };
 
   void check_kind(const std::string& path, const Model<float>& model) const;
   void pack(Loaded& model, ThreadTeam& team);
+  void upload(Loaded& model, ThreadTeam& team) const;
+  template <class Use>
+  std::vector<std::vector<float>> with_forced_decoder(Loaded& model, Use use);
   std::unique_ptr<NetworkStepModel> step_model(Loaded& model);
   std::unique_ptr<NetworkParallelModel> parallel_model(Loaded& model);
 
@@ -85,6 +94,8 @@ class Translator {
   std::unique_ptr<Loaded> draft_;
   std::shared_ptr<const Shortlist> shortlist_;
   Precision precision_;
+  std::optional<int> gpu_;
+  std::mutex mutex_;  // of Loaded::idle
 };
 
 }  // namespace heed

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "heed/ops/integers_cuda-inl.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -190,30 +191,17 @@ void attend_memory_rows(CudaContext& device, RowView<T> query, const T* scorer, 
   run<T>(device, {query, scorer, keys, values, rows, {}, width, width / heads, heads, out});
 }
 
-/// Stores the scale of the numbers of this block as `Stored`, and the numbers divided by it, as cache_row() does. A
-/// block has a group of `columns` numbers: those of a head of a key or value with std::int8_t, and otherwise all of
-/// them.
+/// Stores the numbers of this block as cache_row() does. A block has a group of `columns` numbers: those of a head of a
+/// key or value with std::int8_t, and otherwise all of a key or value.
 template <class Stored>
 __global__ void store_integers_kernel(RowView<float> kv, std::int64_t columns, CacheRecords records,
                                       const std::int32_t* places) {
   const std::int64_t groups = sizeof(Stored) == 1 ? 2 * records.heads : 2, r = blockIdx.x / groups,
                      group = blockIdx.x % groups;
-  const float* const from = kv.data + r * kv.stride + group * columns;
   std::byte* const record = records.data + (places ? places[r] : r) * records.stride;
-  Stored* const to = reinterpret_cast<Stored*>(record) + group * columns;
-  float largest = 0, zero = 0;
-  for (std::int64_t i = threadIdx.x; i < columns; i += blockDim.x) {
-    const float size = std::fabs(from[i]);
-    largest = size > largest ? size : largest;
-    zero += from[i] * 0;  // NaN where the number is not finite
-  }
-  largest = block_max(largest, shared_memory<float>());
-  zero = block_sum(zero, shared_memory<float>());
-  constexpr float kMost = sizeof(Stored) == 1 ? 127 : 32767;
-  const float inverse = largest > 0 && zero == 0 ? kMost / largest : 0.0F;
-  for (std::int64_t i = threadIdx.x; i < columns; i += blockDim.x)
-    to[i] = zero == 0 ? static_cast<Stored>(std::rint(from[i] * inverse)) : Stored(0);
-  if (threadIdx.x == 0) reinterpret_cast<float*>(record + records.scales)[group] = largest / kMost + zero;
+  const float scale = store_integers(kv.data + r * kv.stride + group * columns, columns,
+                                     reinterpret_cast<Stored*>(record) + group * columns);
+  if (threadIdx.x == 0) reinterpret_cast<float*>(record + records.scales)[group] = scale;
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "heed/ops/activation_cuda-inl.h"
 #include "heed/ops/column_sum_cuda-inl.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/ops/integers_cuda-inl.h"
 #include "heed/ops/linear.h"
 #include "heed/tensor/cuda_language.h"
 
@@ -33,6 +34,92 @@ __global__ void activation_gradient_kernel(T* dy, const T* kept, const Bfloat16*
   });
 }
 
+__global__ void round_weight_kernel(const float* weight, Bfloat16* to, std::int64_t n) {
+  for_each_element(n, [&](std::int64_t i) { to[i] = to_bfloat16(weight[i]); });
+}
+
+/// Rows of 8-bit integers [rows, depth] with a scale for each row. Where a matrix has fewer rows or columns, the others
+/// are 0.
+struct Int8Rows {
+  std::int8_t* values;
+  float* scales;
+  std::int64_t rows, depth;
+};
+
+std::int64_t whole_blocks(std::int64_t n) {
+  return (n + kGpuInt8Block - 1) / kGpuInt8Block * kGpuInt8Block;
+}
+
+/// Returns the number of floats that have the size of Int8Rows.
+std::int64_t floats_of_int8_rows(std::int64_t rows, std::int64_t depth) {
+  return rows + rows * depth / static_cast<std::int64_t>(sizeof(float));
+}
+
+Int8Rows int8_rows_in(float* memory, std::int64_t rows, std::int64_t depth) {
+  return {reinterpret_cast<std::int8_t*>(memory), memory + rows * depth / static_cast<std::int64_t>(sizeof(float)),
+          rows, depth};
+}
+
+/// Converts the row of this block of x [rows, columns]; the blocks after the last row write zeros.
+__global__ void quantize_kernel(const float* x, std::int64_t rows, std::int64_t columns, Int8Rows to) {
+  const std::int64_t r = blockIdx.x, count = r < rows ? columns : 0;
+  std::int8_t* const values = to.values + r * to.depth;
+  const float scale = store_integers(x + r * columns, count, values);
+  for (std::int64_t i = count + threadIdx.x; i < to.depth; i += blockDim.x) values[i] = 0;
+  if (threadIdx.x == 0) to.scales[r] = scale;
+}
+
+void quantize(CudaContext& device, const float* x, std::int64_t rows, std::int64_t columns, Int8Rows to) {
+  launch(device, shape_for_rows<float>(to.rows, columns), quantize_kernel, x, rows, columns, to);
+}
+
+/// Computes y = f(z), where z is a sum of integers times the scales of its row and column, plus the bias, rounded once.
+__global__ void finish_int8_kernel(const std::int32_t* sums, Int8Rows x, Int8Rows weight, const float* bias,
+                                   Activation activation, float* y, std::int64_t n, std::int64_t columns) {
+  for_each_element(n, [&](std::int64_t i) {
+    const std::int64_t r = i / columns, c = i % columns;
+    y[i] = activate(activation, std::fma(static_cast<float>(sums[r * weight.rows + c]), x.scales[r] * weight.scales[c],
+                                         bias ? bias[c] : 0.0F));
+  });
+}
+
+/// linear_inference() by products of 8-bit integers, with the numbers of gemm_int8() on a CPU.
+void multiply_int8(CudaContext& device, PackedParameters<float>* packed, Tensor<float> x, Tensor<float> weight,
+                   Tensor<float> bias, Activation activation, Tensor<float> y) {
+  const ArenaScope scope(device.arena);
+  const std::int64_t m = x.rows(), n = weight.dim(0), k = x.columns(), rows = whole_blocks(n), depth = whole_blocks(k);
+  const auto new_memory = [&](std::int64_t count) { return device.arena.tensor<float>({count}).data(); };
+  const std::int64_t size = floats_of_int8_rows(rows, depth);
+  Int8Rows right{};
+  if (packed) {
+    const float* const memory = packed->get(weight, PackedForm::int8, size, [&](const auto&, float* to) {
+      quantize(device, weight.data(), n, k, int8_rows_in(to, rows, depth));
+      wait_for_gpu(device);  // other streams read it, too
+    });
+    right = int8_rows_in(const_cast<float*>(memory), rows, depth);
+  } else {
+    right = int8_rows_in(new_memory(size), rows, depth);
+    quantize(device, weight.data(), n, k, right);
+  }
+  const Int8Rows left = int8_rows_in(new_memory(floats_of_int8_rows(m, depth)), m, depth);
+  quantize(device, x.data(), m, k, left);
+  std::int32_t* const sums = device.arena.tensor<std::int32_t>({m, rows}).data();
+  gemm_rows(device, m, rows, depth, left.values, right.values, sums);
+  launch(device, shape_for_elements(y.size()), finish_int8_kernel, sums, left, right, bias.data(), activation, y.data(),
+         y.size(), n);
+}
+
+/// Returns a weight rounded to bfloat16, which `packed` keeps.
+const Bfloat16* rounded_weight(CudaContext& device, PackedParameters<float>& packed, Tensor<float> weight) {
+  const std::int64_t size = weight.size();
+  return reinterpret_cast<const Bfloat16*>(
+      packed.get(weight, PackedForm::bfloat16, (size + 1) / 2, [&](const auto&, float* to) {
+        launch(device, shape_for_elements(size), round_weight_kernel, weight.data(), reinterpret_cast<Bfloat16*>(to),
+               size);
+        wait_for_gpu(device);  // other streams read it, too
+      }));
+}
+
 }  // namespace
 
 template <class T>
@@ -50,9 +137,20 @@ void linear_forward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Te
 }
 
 template <class T>
-void linear_inference(CudaContext& device, PackedParameters<T>*, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
+void linear_inference(CudaContext& device, PackedParameters<T>* packed, Tensor<T> x, Tensor<T> weight, Tensor<T> bias,
                       Activation activation, Tensor<T> y) {
-  gemm_rows<T>(device, x.rows(), weight.dim(0), x.columns(), x.data(), weight.data(), y.data());
+  const auto multiply = [&](auto* w) {
+    gemm_rows(device, x.rows(), weight.dim(0), x.columns(), x.data(), w, y.data());
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    if (device.precision == Precision::int8) return multiply_int8(device, packed, x, weight, bias, activation, y);
+    if (device.precision == Precision::bfloat16 && packed)
+      multiply(rounded_weight(device, *packed, weight));
+    else
+      multiply(static_cast<const float*>(weight.data()));
+  } else {
+    multiply(static_cast<const T*>(weight.data()));
+  }
   if (bias || activation != Activation::none)
     launch(device, shape_for_elements(y.size()), bias_activation_kernel<T>, y.data(), bias.data(), activation, nullptr,
            y.data(), nullptr, y.size(), y.columns());

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "heed/tensor/context.h"
@@ -30,6 +31,19 @@ template <class T>
 void log_softmax_top_k(CpuContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices);
 template <class T>
 void log_softmax_top_k(CudaContext& device, Tensor<T> logits, std::int64_t k, T* values, std::int32_t* indices);
+
+/// Sets of columns, in the memory of the device: column c is in set s if bit c % 32 of bits[s * stride + c / 32] is 1.
+struct ColumnSets {
+  const std::uint32_t* bits = nullptr;
+  std::int64_t stride = 0;
+};
+
+/// Sets the elements of x whose column is not in the set of their row to minus infinity. Shapes: x [R, V], the number
+/// of each row's set set_of_row [R], in the memory of the device.
+template <class T>
+void mask_columns(CpuContext& device, Tensor<T> x, const ColumnSets& sets, std::span<const std::int32_t> set_of_row);
+template <class T>
+void mask_columns(CudaContext& device, Tensor<T> x, const ColumnSets& sets, std::span<const std::int32_t> set_of_row);
 
 /// Finds the k largest log-probabilities of each row when the logits come in blocks of columns. A block is scanned
 /// while it is still in the cache, and the logits of a whole vocabulary need not exist at the same time.

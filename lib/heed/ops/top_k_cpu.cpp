@@ -195,12 +195,23 @@ std::vector<std::int64_t> LogSoftmaxTopK<T>::finish() {
   return incomplete;
 }
 
+template <class T>
+void mask_columns(CpuContext&, Tensor<T> x, const ColumnSets& sets, std::span<const std::int32_t> set_of_row) {
+  for (std::int64_t r = 0; r < x.rows(); ++r) {
+    const std::uint32_t* const bits = sets.bits + set_of_row[static_cast<std::size_t>(r)] * sets.stride;
+    for (std::int64_t c = 0; c < x.columns(); ++c)
+      if ((bits[c / 32] >> (c % 32) & 1) == 0) x.row(r)[c] = -std::numeric_limits<T>::infinity();
+  }
+}
+
 template class LogSoftmaxTopK<float>;
 template class LogSoftmaxTopK<double>;
 template void top_k(CpuContext&, Tensor<float>, std::int64_t, float*, std::int32_t*);
 template void top_k(CpuContext&, Tensor<double>, std::int64_t, double*, std::int32_t*);
 template void log_softmax_top_k(CpuContext&, Tensor<float>, std::int64_t, float*, std::int32_t*);
 template void log_softmax_top_k(CpuContext&, Tensor<double>, std::int64_t, double*, std::int32_t*);
+template void mask_columns(CpuContext&, Tensor<float>, const ColumnSets&, std::span<const std::int32_t>);
+template void mask_columns(CpuContext&, Tensor<double>, const ColumnSets&, std::span<const std::int32_t>);
 
 }  // namespace heed
 #endif  // HWY_ONCE

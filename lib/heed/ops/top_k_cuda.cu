@@ -69,6 +69,14 @@ __global__ void top_k_kernel(const T* x, std::int64_t columns, std::int64_t k, b
 }
 
 template <class T>
+__global__ void mask_columns_kernel(T* x, std::int64_t columns, ColumnSets sets, const std::int32_t* set_of_row) {
+  const std::uint32_t* const bits = sets.bits + set_of_row[blockIdx.x] * sets.stride;
+  T* const row = x + blockIdx.x * columns;
+  for (std::int64_t c = threadIdx.x; c < columns; c += blockDim.x)
+    if ((bits[c / 32] >> (c % 32) & 1) == 0) row[c] = static_cast<T>(-INFINITY);
+}
+
+template <class T>
 void find_largest(CudaContext& device, Tensor<T> x, std::int64_t k, bool log_softmax, T* values,
                   std::int32_t* indices) {
   // With many threads, each looks through few numbers when it needs another candidate.
@@ -89,8 +97,15 @@ void log_softmax_top_k(CudaContext& device, Tensor<T> logits, std::int64_t k, T*
   find_largest(device, logits, k, true, values, indices);
 }
 
-#define HEED_INSTANTIATE(T)                                                      \
-  template void top_k(CudaContext&, Tensor<T>, std::int64_t, T*, std::int32_t*); \
+template <class T>
+void mask_columns(CudaContext& device, Tensor<T> x, const ColumnSets& sets, std::span<const std::int32_t> set_of_row) {
+  launch(device, shape_for_rows<T>(x.rows(), x.columns()), mask_columns_kernel<T>, x.data(), x.columns(), sets,
+         set_of_row.data());
+}
+
+#define HEED_INSTANTIATE(T)                                                                              \
+  template void mask_columns(CudaContext&, Tensor<T>, const ColumnSets&, std::span<const std::int32_t>); \
+  template void top_k(CudaContext&, Tensor<T>, std::int64_t, T*, std::int32_t*);                         \
   template void log_softmax_top_k(CudaContext&, Tensor<T>, std::int64_t, T*, std::int32_t*);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

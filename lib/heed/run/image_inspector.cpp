@@ -71,11 +71,12 @@ class ImageTrace : public Trace<float> {
 
 }  // namespace
 
-ImageInspector::ImageInspector(const InspectAttentionOptions& options, Checkpoint& checkpoint, Decoder& decoder,
-                               const SearchOptions& search, const AttentionReport& report)
+ImageInspector::ImageInspector(const InspectAttentionOptions& options, const Checkpoint& checkpoint, Decoder& decoder,
+                               ForcedDecoder& forced, const SearchOptions& search, const AttentionReport& report)
     : options_(options),
       checkpoint_(checkpoint),
       decoder_(decoder),
+      forced_(forced),
       search_(search),
       report_(report),
       images_(*image_input(checkpoint.model->config()), options.input) {
@@ -147,8 +148,7 @@ void ImageInspector::read_target(SentenceAttention& sentence, const SentenceRead
     return;
   }
   batch.add_classified(samples, class_of_label(target.ids, sentence.target_text, options_.model, where));
-  const auto scores = force_decode(*checkpoint_.model, checkpoint_.parameters, Precision::float32, batch);
-  sentence.image->probability = std::exp(static_cast<double>(scores.front().front()));
+  sentence.image->probability = std::exp(static_cast<double>(forced_.scores(batch).front().front()));
 }
 
 /// Predicts the label of an image, or a sentence about it, and adds both to `batch`.
@@ -188,7 +188,7 @@ void ImageInspector::inspect(SentenceAttention& sentence, const SentenceReader& 
   else
     predict(sentence, samples, batch);
   ImageTrace trace(*checkpoint_.model, report_, query_, sentence);
-  trace_attention(*checkpoint_.model, checkpoint_.parameters, Precision::float32, batch, trace);
+  forced_.attention(batch, trace);
 }
 
 }  // namespace heed

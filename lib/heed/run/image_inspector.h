@@ -5,6 +5,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/data/image_corpus.h"
 #include "heed/decode/decoder.h"
+#include "heed/decode/force.h"
 #include "heed/run/attention_report.h"
 #include "heed/run/inspect_attention.h"
 #include "heed/run/sentence_reader.h"
@@ -16,8 +17,8 @@ class ImageInspector {
  public:
   /// The model of `checkpoint` reads images. The other objects must outlive this one. Throws UsageError for options
   /// that have no use with such a model.
-  ImageInspector(const InspectAttentionOptions& options, Checkpoint& checkpoint, Decoder& decoder,
-                 const SearchOptions& search, const AttentionReport& report);
+  ImageInspector(const InspectAttentionOptions& options, const Checkpoint& checkpoint, Decoder& decoder,
+                 ForcedDecoder& forced, const SearchOptions& search, const AttentionReport& report);
 
   /// Fills in the image, the tokens and the attention weights of a line, which `reader` has just read. When the user
   /// gives no targets, predicts a label or a sentence and sets the target text. An empty line has no image. Throws
@@ -33,8 +34,9 @@ class ImageInspector {
   void predict(SentenceAttention& sentence, std::span<const std::int32_t> samples, Batch& batch) const;
 
   const InspectAttentionOptions& options_;
-  Checkpoint& checkpoint_;
+  const Checkpoint& checkpoint_;
   Decoder& decoder_;
+  ForcedDecoder& forced_;
   const SearchOptions& search_;
   const AttentionReport& report_;
   ImageReader images_;

@@ -10,6 +10,7 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/decode/force.h"
 #include "heed/decode/parse.h"
+#include "heed/run/device_choice.h"
 #include "heed/run/image_inspector.h"
 #include "heed/run/number_ranges.h"
 #include "heed/run/peer_options.h"
@@ -51,8 +52,11 @@ class InspectRun {
         log_(log),
         lines_(options.lines.empty() ? std::nullopt : std::optional(NumberRanges::parse("lines", options.lines))),
         report_(options.report, options.output, out, environment, columns),
+        gpu_(chosen_gpu(options.device)),
         checkpoint_(load_checkpoint(options.model)),
-        decoder_(*checkpoint_.model, checkpoint_.parameters, Precision::float32),
+        parameters_(std::make_shared<PackedParameters<float>>(checkpoint_.parameters, gpu_)),
+        decoder_(*checkpoint_.model, checkpoint_.parameters, Precision::float32, parameters_),
+        forced_(*checkpoint_.model, checkpoint_.parameters, Precision::float32, parameters_),
         longest_(options.max_length),
         reader_(options, in) {
     report_.check_model(checkpoint_.model->attention_layers());
@@ -63,7 +67,7 @@ class InspectRun {
     search_.beam_size = options.beam_size.value_or(search_.beam_size);
     search_.max_output_length = std::min(search_.max_output_length, longest_);
     if (image_input(checkpoint_.model->config()))
-      images_.emplace(options, checkpoint_, decoder_, search_, report_);
+      images_.emplace(options, checkpoint_, decoder_, forced_, search_, report_);
     else if (!options.report.query.empty())
       throw UsageError("--query: is for models that read images (train --task vit); " + options.model + " reads text");
     if (checkpoint_.target.steps().mode == TokenMode::trees) trees_.emplace(checkpoint_.target.vocabulary());
@@ -145,7 +149,7 @@ class InspectRun {
     Batch pair;
     pair.add(source.ids, target.ids);
     TraceCopy trace(report_, sentence.heads);
-    trace_attention(*checkpoint_.model, checkpoint_.parameters, Precision::float32, pair, trace);
+    forced_.attention(pair, trace);
   }
 
   /// Reads the links of --gold between the words of a sentence.
@@ -166,8 +170,11 @@ class InspectRun {
   Log& log_;
   std::optional<NumberRanges> lines_;
   AttentionReport report_;
+  std::optional<int> gpu_;  // the number of the GPU that computes
   Checkpoint checkpoint_;
+  std::shared_ptr<PackedParameters<float>> parameters_;
   Decoder decoder_;
+  ForcedDecoder forced_;
   // What the pieces of trees are, if the model writes trees.
   std::optional<TreePieces> trees_;
   SearchOptions search_;
@@ -201,6 +208,7 @@ void check_options(const InspectAttentionOptions& options) {
     refuse(options.tsv, "--tsv");
     refuse(!options.lines.empty(), "--lines");
     refuse(options.beam_size.has_value(), "--beam-size");
+    refuse(options.device != InspectAttentionOptions().device, "--device");
   }
   if (!options.report.gold.empty() && options.target.empty() && !options.tsv)
     throw UsageError("--gold: the alignments are those of given targets (-t TARGET or --tsv)");

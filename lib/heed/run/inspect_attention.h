@@ -22,6 +22,7 @@ struct InspectAttentionOptions {
   Utf8Options utf8;
   std::optional<int> beam_size = {};
   int max_length = 1000;
+  std::string device = "auto";
   AttentionReportOptions report;
   CommonOptions common;
 
@@ -54,6 +55,9 @@ struct InspectAttentionOptions {
                        .value = "N",
                        .min = 1,
                        .max = 100000});
+    visit(device, {.name = "device",
+                   .help = "compute on the CPU or on a GPU: auto takes a GPU where there is one",
+                   .value = "auto|cpu|cuda:N"});
     common.fields(visit);
   }
 };

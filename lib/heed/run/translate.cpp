@@ -19,6 +19,7 @@
 #include "heed/decode/hypotheses.h"
 #include "heed/decode/parse.h"
 #include "heed/decode/translator.h"
+#include "heed/run/device_choice.h"
 #include "heed/run/partial_output.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
@@ -35,6 +36,15 @@
 namespace heed {
 namespace {
 
+/// Returns the number of the GPU that is to translate, if any.
+std::optional<int> gpu_of(const TranslateOptions& options, const Communicator& ranks) {
+  if (ranks.size() == 1) return chosen_gpu(options.device);
+  if (options.device != "auto" && options.device != "cpu")
+    throw UsageError("--device " + options.device +
+                     ": several ranks translate on CPUs (use --device cpu, or one rank)");
+  return {};
+}
+
 class TranslateRun {
  public:
   /// `partial` is the output with --resume, on rank 0, and otherwise null.
@@ -47,8 +57,8 @@ class TranslateRun {
         format_(make_format(options)),
         scoring_(!options.score.empty()),
         input_(options, in, ranks_, thread_count(options.threads)),
-        translator_(options.models, options.precision, thread_count(options.threads), options.shortlist,
-                    options.draft_model),
+        translator_({options.models, options.shortlist, options.draft_model}, options.precision,
+                    thread_count(options.threads), gpu_of(options, ranks_)),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)),
@@ -65,7 +75,8 @@ class TranslateRun {
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
-    for (int i = 0; i < pool_.size(); ++i) decoders_.push_back(make_decoder());
+    const int decoders = translator_.gpu() ? std::min(pool_.size(), kDecodersOfGpu) : pool_.size();
+    for (int i = 0; i < decoders; ++i) decoders_.push_back(make_decoder());
   }
 
   int run() {
@@ -94,6 +105,8 @@ class TranslateRun {
  private:
   using Line = TranslateLine;
 
+  // How many threads translate on a GPU: while the GPU computes for one of them, another one searches.
+  static constexpr int kDecodersOfGpu = 3;
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::int64_t kNoLine = std::numeric_limits<std::int64_t>::max();
 
@@ -301,13 +314,12 @@ class TranslateRun {
                      [&](std::size_t a, std::size_t b) { return size_of(lines_[a]) > size_of(lines_[b]); });
     std::vector<std::int64_t> sizes;
     for (const std::size_t i : order_) sizes.push_back(static_cast<std::int64_t>(size_of(lines_[i])));
-    const int words = options_.mini_batch_words > 0 ? options_.mini_batch_words
-                                                    : std::max(256, 1024 / std::max(1, rows_per_sentence()));
-    batches_ = cut_into_batches(sizes, {options_.mini_batch, words}, pool_.size());
+    batches_ = cut_into_batches(sizes, batch_limits(), static_cast<int>(decoders_.size()));
     finished_ = std::ssize(lines_) - std::ssize(order_);
     if (is_alone()) return translate_alone();
     std::atomic<std::size_t> next{0};
     pool_.run([&](int thread) {
+      if (thread >= std::ssize(decoders_)) return;
       for (std::size_t b = next++; b < batches_.size(); b = next++) {
         const std::span<const std::size_t> batch(order_.data() + batches_[b].first,
                                                  batches_[b].second - batches_[b].first);
@@ -322,13 +334,23 @@ class TranslateRun {
     });
   }
 
+  /// Returns the limits of a batch. A GPU computes many rows in nearly the time that it takes for a few.
+  BatchLimits batch_limits() const {
+    const bool gpu = translator_.gpu().has_value();
+    const int rows = std::max(1, rows_per_sentence());
+    const int words = gpu ? std::max(4096, 65536 / rows) : std::max(256, 1024 / rows);
+    return {.lines = gpu && !is_given(options_.given, "mini-batch") ? 4096 : options_.mini_batch,
+            .tokens = options_.mini_batch_words > 0 ? options_.mini_batch_words : words};
+  }
+
   /// Returns whether the chunk is a single batch to translate.
   bool is_alone() const { return batches_.size() == 1 && !scoring_; }
 
   /// Translates the chunk's lines as a single batch, often of one line; all threads share the work of each matrix
   /// product.
   void translate_alone() {
-    if (pool_.size() > 1 && !team_) team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
+    if (pool_.size() > 1 && !team_ && !translator_.gpu())
+      team_.emplace(std::min(pool_.size(), ThreadTeam::kMostUseful));
     decoders_.front().share_with(team_ ? &*team_ : nullptr);
     translate(order_, decoders_.front());
     decoders_.front().share_with(nullptr);

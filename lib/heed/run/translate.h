@@ -60,6 +60,7 @@ struct TranslateOptions {
   int maxi_batch = 4000;
   bool stats = false;
   Precision precision = Precision::float32;
+  std::string device = "auto";
   int threads = 0;
   Utf8Options utf8;
   CommonOptions common;
@@ -105,6 +106,9 @@ struct TranslateOptions {
     visit.section("Speed");
     visit(precision,
           {.name = "precision", .help = "arithmetic of matrix products: int8 is the fastest, float32 the most exact"});
+    visit(device, {.name = "device",
+                   .help = "compute on the CPU or on a GPU: auto takes a GPU where there is one",
+                   .value = "auto|cpu|cuda:N"});
     visit(shortlist, {.name = "shortlist",
                       .help = "use only target pieces that FILE (of build-vocab --shortlist) lists for a line's pieces",
                       .value = "FILE"});
@@ -119,7 +123,7 @@ struct TranslateOptions {
     visit(mini_batch,
           {.name = "mini-batch", .help = "largest number of sentences in a batch", .value = "N", .min = 1, .max = 1e6});
     visit(mini_batch_words, {.name = "mini-batch-words",
-                             .help = "largest number of source pieces in a batch; 0 adapts to the beam size",
+                             .help = "largest number of source pieces in a batch; 0 adapts to beam size and device",
                              .value = "N",
                              .min = 0,
                              .max = 1e8});

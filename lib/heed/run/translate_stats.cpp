@@ -23,7 +23,8 @@ std::unique_ptr<StepModel> TranslateStats::step_model() {
   std::unique_ptr<StepModel> model = translator_.step_model();
   const SearchOptions& search = options_.search;
   const bool plain = search.search == SearchKind::beam && search.beam_groups == 1 && search.coverage_penalty == 0 &&
-                     score_rules(search).empty() && !translator_.shortlist() && !translator_.image_input();
+                     score_rules(search).empty() && !translator_.shortlist() && !translator_.image_input() &&
+                     !translator_.gpu();
   if (!options_.stats || !options_.score.empty() || !plain || ranks_.size() > 1) return model;
   auto counted = std::make_unique<CountedStepModel>(std::move(model));
   counted_.push_back(counted.get());
@@ -63,11 +64,15 @@ void TranslateStats::report(std::int64_t lines, double seconds, ThreadTeam* team
                 static_cast<double>(lines) / seconds, static_cast<double>(all_pieces_) / seconds,
                 static_cast<int>(all_threads_),
                 ranks_.size() == 1 ? "" : (" on " + std::to_string(ranks_.size()) + " ranks").c_str(),
-                std::string(instruction_set_name(instruction_set())).c_str());
+                translator_.gpu() ? ("cuda:" + std::to_string(*translator_.gpu())).c_str()
+                                  : std::string(instruction_set_name(instruction_set())).c_str());
   log_.info(text);
   if (!options_.draft_model.empty()) report_draft(lines);
   if (!counted_.empty()) report_expected(seconds, team);
-  if (translator_.is_parallel() && options_.score.empty()) log_.info(kNoPrediction);
+  if (options_.score.empty() && translator_.gpu())
+    log_.info("expected: no prediction for a GPU");
+  else if (translator_.is_parallel() && options_.score.empty())
+    log_.info(kNoPrediction);
 }
 
 /// Logs how many of the draft model's guesses were right.

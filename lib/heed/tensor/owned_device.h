@@ -15,7 +15,7 @@ class OwnedDevice {
   /// `gpu` is the number of a GPU; nothing: the CPU. Throws Error where there is no such GPU.
   OwnedDevice(std::optional<int> gpu, Precision precision) : cpu_{arena_, precision} {
 #if HEED_HAS_CUDA
-    if (gpu) gpu_ = std::make_unique<CudaDevice>(*gpu, precision);
+    if (gpu) gpu_ = std::make_shared<CudaDevice>(*gpu, precision);
 #else
     if (gpu) throw Error("internal: this heed was built without kernels of GPUs");
 #endif
@@ -37,9 +37,7 @@ class OwnedDevice {
  private:
   Arena arena_;
   CpuContext cpu_;
-#if HEED_HAS_CUDA
-  std::unique_ptr<CudaDevice> gpu_;
-#endif
+  std::shared_ptr<CudaDevice> gpu_;  // shared only so that a build without kernels of GPUs needs no destructor
 };
 
 }  // namespace heed

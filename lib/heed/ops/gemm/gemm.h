@@ -78,6 +78,13 @@ void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, s
 /// gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit.
 template <class T>
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* b, T* c);
+/// The same product with a weight B that is stored as bfloat16; A is rounded.
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
+               float* c);
+/// The same product of integers, without an error. n and k must be multiples of kGpuInt8Block.
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
+               const std::int8_t* b, std::int32_t* c);
+constexpr std::int64_t kGpuInt8Block = 16;
 
 /// Returns whether matrix products of a GPU multiply bfloat16 numbers: with `Precision::bfloat16`.
 inline bool takes_bfloat16(const CudaContext& device) {

@@ -92,9 +92,15 @@ using Layout = Descriptor<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
 template <class T>
-constexpr cudaDataType kType = std::is_same_v<T, double>  ? CUDA_R_64F
-                               : std::is_same_v<T, float> ? CUDA_R_32F
-                                                          : CUDA_R_16BF;
+constexpr cudaDataType kType = std::is_same_v<T, double>         ? CUDA_R_64F
+                               : std::is_same_v<T, float>        ? CUDA_R_32F
+                               : std::is_same_v<T, std::int8_t>  ? CUDA_R_8I
+                               : std::is_same_v<T, std::int32_t> ? CUDA_R_32I
+                                                                 : CUDA_R_16BF;
+template <class T>
+constexpr cublasComputeType_t kSums = std::is_same_v<T, double>         ? CUBLAS_COMPUTE_64F
+                                      : std::is_same_v<T, std::int32_t> ? CUBLAS_COMPUTE_32I
+                                                                        : CUBLAS_COMPUTE_32F;
 
 /// Describes a matrix that is stored row by row to cuBLASLt, which stores matrices column by column: as its transpose.
 /// `rows` and `columns` are those of the stored matrix.
@@ -163,7 +169,7 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   }
   CudaProducts& products = *device.products;
   Product product;
-  check(cublasLtMatmulDescCreate(&product.handle, sizeof(T) == 8 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, kType<T>));
+  check(cublasLtMatmulDescCreate(&product.handle, kSums<T>, kType<T>));
   const cublasOperation_t of_b = b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                           of_a = a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSA, &of_b, sizeof(of_b)));
@@ -260,6 +266,22 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
     }
   }
   multiply(device, Rows::independent, m, n, k, T(1), left, right, T(0), c, n);
+}
+
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
+               float* c) {
+  if (m == 0 || n == 0) return;
+  const ArenaScope scope(device.arena);
+  multiply(device, Rows::independent, m, n, k, 1.0F, rounded(device, GemmOperand<float>{a, k}, m, k),
+           GemmOperand<Bfloat16>{b, k, true}, 0.0F, c, n);
+}
+
+void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
+               const std::int8_t* b, std::int32_t* c) {
+  if (n % kGpuInt8Block != 0 || k % kGpuInt8Block != 0) throw Error("internal: int8 products have whole blocks");
+  if (m == 0 || n == 0) return;
+  multiply(device, Rows::independent, m, n, k, std::int32_t{1}, GemmOperand<std::int8_t>{a, k},
+           GemmOperand<std::int8_t>{b, k, true}, std::int32_t{0}, c, n);
 }
 
 #define HEED_INSTANTIATE(A, B, T)                                                                                      \
