@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from . import curves, gemm, growth, images, learning, loading, machine, measured, memory, neighbour, pieces, quote, report, scores
+from . import curves, gemm, gpu, growth, images, learning, loading, machine, measured, memory, neighbour, pieces, quote, report, scores
 from . import text, training, translation, venv
 from .chart import chart
 from .materials import HERE, ROOT, Materials
@@ -30,9 +30,10 @@ SECTIONS = {
     "learn": (learning.measure, 3, ["youtokentome", "tokenizers", "subword_nmt"], "learning and applying BPE"),
     "pieces": (pieces.measure, 2, ["sentencepiece"], "unigram and BPE pieces beside SentencePiece, one thread"),
     "bleu": (scores.measure, 4, ["sacrebleu"], "scores of a corrupted text beside sacreBLEU"),
+    "gpu": (gpu.measure, 10, ["torch"], "training and translating on a GPU beside PyTorch on the same; where it is named"),
     "curves": (curves.measure, 15, [], "the loss of training in bfloat16 beside float32, of three seeds each; where it is named"),
 }
-ON_REQUEST = ("curves", "images")
+ON_REQUEST = ("curves", "gpu", "images")
 
 
 def parser():
@@ -73,6 +74,7 @@ def parser():
     add("--sizes", metavar="N[,..]", help="of the vocabularies to learn (default 8000; 1000 from the project's small text)")
     add("--threads", type=int, default=1, metavar="N", help="for learning BPE; more than 1 is measured by the wall clock (default 1)")
     add("--lines", type=int, metavar="N", help="lines to score (default 20000)")
+    add("--device", default="cuda:0", metavar="D", help="to measure in the section gpu (default cuda:0; cpu tries the section out)")
     add("--rows", metavar="REGEX", help="only the measurements of the section bleu whose name this finds")
     return result
 

@@ -6,7 +6,7 @@ command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
 bench=$HEED_SOURCE/scripts/bench
 
 expect 0 '*--only SECTION*--moses DIR*' '' "$bench" --help
-for section in gemm train translate latency load memory neighbour growth text learn pieces bleu curves; do
+for section in gemm train translate latency load memory neighbour growth text learn pieces bleu curves gpu; do
   "$bench" --help | grep -q "^  $section  *[a-zA-Z]" || fail "--help does not say what $section is"
 done
 expect 2 '' "*no section 'speed' (there are gemm, *" "$bench" --only speed
@@ -28,6 +28,9 @@ expect 0 '# heed beside its peers*- machine: *## load: *| tiny, int8, 30 pieces 
 awk -F '\t' 'NF != 12 || (NR > 1 && !($4 > 0 && $5 > 0 && $11 == 1)) { exit 1 }' rows.tsv || fail "rows without numbers: $(cat rows.tsv)"
 [ "$(cut -f 1 rows.tsv | sort -u | tr '\n' ' ')" = 'bleu learn load section ' ] || fail "sections in the TSV: $(cut -f 1 rows.tsv | sort -u)"
 [ "$(find . -maxdepth 1 -name 'heed-bench-*')" = '' ] || fail "the folder it worked in is still there"
+
+expect 0 '*| train tiny, bfloat16, 1,000 words | tokens/s |*| translate tiny, float32, beam 4, a file | pieces/s |*| translate tiny, float32, greedy, line by line | pieces/s |* ms a piece*' \
+  '*' "$bench" --quick --no-peers --bin "$HEED_BIN" --only gpu --device cpu
 
 # Beside a heed_gemm_bench that only prints a peak, the last line gives a share of that peak.
 mkdir bin && ln -s "$HEED_BIN"/* bin/ && rm -f bin/heed_gemm_bench

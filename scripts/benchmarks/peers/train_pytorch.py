@@ -19,10 +19,11 @@ import random
 import resource
 import time
 
+from pairs import END, PADDING, START, make_batches, pad, read_ids, round_up
+
 # OneDNN caches kernels for more shapes than its default of 1024.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")
 
-PADDING, START, END = 0, 2, 3
 MULTIPLE = 4  # lengths are padded to multiples of this
 ROWS = 128  # the loss is computed for this many rows at a time
 
@@ -64,30 +65,8 @@ if not BFLOAT16 and not AMX:
     torch.set_float32_matmul_precision("medium")
 
 
-def round_up(n, multiple):
-    return -(-n // multiple) * multiple
-
-
-def read_ids(path):
-    with open(path, encoding="utf-8") as file:
-        return [[int(word) for word in line.split()] + [END] for line in file]
-
-
-def make_batches(pairs, words):
-    """Sorts pairs by rounded target length and cuts them into batches of at most `words` padded target tokens. A
-    batch that is at least a quarter full is not continued with longer sentences."""
-    result, batch, width = [], [], 0
-    for length, pair in sorted(((round_up(len(p[1]), MULTIPLE), p) for p in pairs), key=lambda x: (x[0], len(x[1][0]))):
-        if batch and ((len(batch) + 1) * length > words or (length > width and len(batch) * width > words // 4)):
-            result.append(batch)
-            batch = []
-        batch.append(pair)
-        width = length
-    return result + [batch] if batch else result
-
-
 def padded(rows, lines, width):
-    return torch.tensor([row + [PADDING] * (width - len(row)) for row in rows] + [[PADDING] * width] * (lines - len(rows)))
+    return torch.tensor([pad(row, width) for row in rows] + [[PADDING] * width] * (lines - len(rows)))
 
 
 class Batch:
@@ -262,7 +241,7 @@ class Trainer:
 def main():
     torch.manual_seed(options.seed)
     pairs = list(zip(read_ids(options.source), read_ids(options.target)))
-    lists = make_batches(pairs, options.batch_words)
+    lists = make_batches(pairs, options.batch_words, MULTIPLE)
     random.Random(options.seed).shuffle(lists)
     batches = [Batch(pairs, options.batch_words) for pairs in lists[: options.updates]]
     longest = max(max(b.source.shape[1], b.decoder_input.shape[1]) for b in batches)
