@@ -11,7 +11,7 @@ namespace heed {
 void output_top_k_on_gpu(Graph<float>& graph, Tensor<float> hidden, Tensor<float> weight, Tensor<float> bias,
                          std::int64_t k, float* log_probabilities, std::int32_t* ids, const ChangeScores& change) {
   // The most scores that are in memory at a time.
-  constexpr std::int64_t kMost = std::int64_t{1} << 27;
+  constexpr std::int64_t kMost = std::int64_t{1} << 25;
   const std::int64_t rows = hidden.rows(), most = std::max<std::int64_t>(1, kMost / weight.rows());
   // The log-probabilities and then the ids, so that one copy brings both to the host.
   const Tensor<float> results = graph.arena().tensor<float>({2, rows, k});

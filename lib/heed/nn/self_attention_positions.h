@@ -49,7 +49,8 @@ class SelfAttentionPositions {
     StackPositions<T> out;
     if (kind_ == PositionEncoding::alibi) out.bias = alibi_bias(graph, heads_, longest, causal_);
     if (kind_ == PositionEncoding::t5) out.bias = t5_bias(graph, graph.parameter(table_), longest, causal_);
-    if (kind_ == PositionEncoding::rotary) out.rotations = graph.device().upload(rotations_->get<T>(longest));
+    if (kind_ == PositionEncoding::rotary)
+      out.rotations = graph.device().upload(rotations_->get<T>(longest).row_block(0, longest));
     return out;
   }
 

@@ -34,11 +34,12 @@ class TokenEmbedding {
                      static_cast<T>(std::sqrt(static_cast<double>(width_))), dropout_);
   }
 
-  /// Returns the vectors of at least the first `length` positions, one in each row, or an absent variable where no
-  /// vectors are added. Learned positions are all there are, also if they are fewer than `length`.
+  /// Returns the vectors of the first `length` positions, one in each row, or an absent variable where no vectors are
+  /// added. Learned positions are all there are, also if they are fewer than `length`.
   Variable<T> position_vectors(Graph<T>& graph, std::int64_t length) const {
     if (positions_) return graph.parameter(positions_);
-    return sinusoids_ ? graph.input(graph.device().upload(sinusoids_->get(length))) : Variable<T>();
+    if (!sinusoids_) return {};
+    return graph.input(graph.device().upload(sinusoids_->get(length).row_block(0, length)));
   }
   /// Appends the table of these vectors to `tables`, for `length` positions or as many as there are. `stack` says which
   /// stacks read the vectors.

@@ -31,7 +31,7 @@ std::optional<int> chosen_gpu(const std::string& device) {
   const bool any = device == "auto";
   const int number = any ? 0 : gpu_number(device);
 #if HEED_HAS_CUDA
-  if (any && survey_gpus().count == 0) return {};
+  if (any && (survey_gpus().count == 0 || !is_new_enough(number))) return {};
   check_gpu(number);
   return number;
 #else

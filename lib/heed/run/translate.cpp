@@ -75,7 +75,8 @@ class TranslateRun {
     if (const auto most = translator_.longest_sequence()) limit_lengths(*most);
     if (translator_.shortlist()) warn_of_foreign_lines(*translator_.shortlist());
     tell_of_byte_order_mark(options.shortlist, log_);
-    const int decoders = translator_.gpu() ? std::min(pool_.size(), kDecodersOfGpu) : pool_.size();
+    const int of_gpu = images_ ? kDecodersOfGpuWithImages : kDecodersOfGpu;
+    const int decoders = translator_.gpu() ? std::min(pool_.size(), of_gpu) : pool_.size();
     for (int i = 0; i < decoders; ++i) decoders_.push_back(make_decoder());
   }
 
@@ -105,8 +106,8 @@ class TranslateRun {
  private:
   using Line = TranslateLine;
 
-  // How many threads translate on a GPU: while the GPU computes for one of them, another one searches.
-  static constexpr int kDecodersOfGpu = 3;
+  // How many threads translate on a GPU: while the GPU computes for some of them, others search, or read images.
+  static constexpr int kDecodersOfGpu = 3, kDecodersOfGpuWithImages = 8;
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
   static constexpr std::int64_t kNoLine = std::numeric_limits<std::int64_t>::max();
 
@@ -204,11 +205,12 @@ class TranslateRun {
     run_on_first(ranks_, [&] {
       if (done > 0 &&
           (input_.failed() || outputs.front() != partial_->first_output() || outputs.back() != partial_->last_output()))
-        throw Error(Position{partial_->name()},
-                    "does not have what these options and models write for line " +
-                        std::string(!input_.failed() && outputs.front() == partial_->first_output() ? "" : "1 or ") +
-                        std::to_string(done) + " of " + input_.name() +
-                        " (give the options of the job that was killed, or remove the file to begin again)");
+        throw Error(
+            Position{partial_->name()},
+            "does not have what these options and models write for line " +
+                std::string(!input_.failed() && outputs.front() == partial_->first_output() ? "" : "1 or ") +
+                std::to_string(done) + " of " + input_.name() +
+                " (give the options of the job that was killed, and its --device, or remove the file to begin again)");
       partial_->cut();
     });
     long_lines_ = long_lines;
@@ -339,7 +341,9 @@ class TranslateRun {
     const bool gpu = translator_.gpu().has_value();
     const int rows = std::max(1, rows_per_sentence());
     const int words = gpu ? std::max(4096, 65536 / rows) : std::max(256, 1024 / rows);
-    return {.lines = gpu && !is_given(options_.given, "mini-batch") ? 4096 : options_.mini_batch,
+    return {.lines = options_.mini_batch > 0 ? options_.mini_batch
+                     : gpu                   ? 4096
+                                             : 128,
             .tokens = options_.mini_batch_words > 0 ? options_.mini_batch_words : words};
   }
 

@@ -55,7 +55,7 @@ struct TranslateOptions {
   int max_length = 1000;
   OverlongLine on_long = OverlongLine::crop;
   BadImage on_bad_image = BadImage::fail;
-  int mini_batch = 128;
+  int mini_batch = 0;
   int mini_batch_words = 0;
   int maxi_batch = 4000;
   bool stats = false;
@@ -120,8 +120,11 @@ struct TranslateOptions {
                          .value = "N",
                          .min = 1,
                          .max = 100});
-    visit(mini_batch,
-          {.name = "mini-batch", .help = "largest number of sentences in a batch", .value = "N", .min = 1, .max = 1e6});
+    visit(mini_batch, {.name = "mini-batch",
+                       .help = "largest number of sentences in a batch; 0 adapts to the device",
+                       .value = "N",
+                       .min = 0,
+                       .max = 1e6});
     visit(mini_batch_words, {.name = "mini-batch-words",
                              .help = "largest number of source pieces in a batch; 0 adapts to beam size and device",
                              .value = "N",

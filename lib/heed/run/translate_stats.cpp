@@ -58,14 +58,15 @@ void TranslateStats::note_unused_draft(std::int64_t lines) const {
 }
 
 void TranslateStats::report(std::int64_t lines, double seconds, ThreadTeam* team) {
+  const std::string where = translator_.gpu()
+                                ? "cuda:" + std::to_string(*translator_.gpu())
+                                : std::to_string(all_threads_) + " threads" +
+                                      (ranks_.size() == 1 ? "" : " on " + std::to_string(ranks_.size()) + " ranks") +
+                                      ", " + std::string(instruction_set_name(instruction_set()));
   char text[200];
-  std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %d threads%s, %s",
+  std::snprintf(text, sizeof text, "%s lines, %s pieces in %s: %.1f lines/s, %.0f pieces/s, %s",
                 format_count(lines).c_str(), format_count(all_pieces_).c_str(), format_duration(seconds).c_str(),
-                static_cast<double>(lines) / seconds, static_cast<double>(all_pieces_) / seconds,
-                static_cast<int>(all_threads_),
-                ranks_.size() == 1 ? "" : (" on " + std::to_string(ranks_.size()) + " ranks").c_str(),
-                translator_.gpu() ? ("cuda:" + std::to_string(*translator_.gpu())).c_str()
-                                  : std::string(instruction_set_name(instruction_set())).c_str());
+                static_cast<double>(lines) / seconds, static_cast<double>(all_pieces_) / seconds, where.c_str());
   log_.info(text);
   if (!options_.draft_model.empty()) report_draft(lines);
   if (!counted_.empty()) report_expected(seconds, team);

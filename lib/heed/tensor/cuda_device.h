@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// The GPUs of this machine that heed can use.
+/// The GPUs of this machine.
 struct GpuSurvey {
   int count = 0;
   std::string why_none;  ///< why there is none, and what to do; empty where there is one
@@ -16,6 +16,8 @@ GpuSurvey survey_gpus();
 
 /// Throws Error where there is no GPU number `number`, counted from 0.
 void check_gpu(int number);
+/// Returns whether the kernels are compiled for a GPU as old as this one, which must exist.
+bool is_new_enough(int number);
 
 /// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops, or another one after
 /// use_gpu().

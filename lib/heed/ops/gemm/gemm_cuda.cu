@@ -1,6 +1,7 @@
 #include "heed/ops/gemm/gemm.h"
 
 #include <array>
+#include <bit>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -16,8 +17,9 @@ namespace {
 
 /// How the rows of a product C = A B may depend on each other.
 enum class Rows {
-  together,    ///< the fastest product for this number of rows
-  independent  ///< a row of C has the same bits whatever the number of rows is
+  together,     ///< the fastest product for this number of rows
+  independent,  ///< a row of C has the same bits whatever the number of rows is
+  exact         ///< sums have no rounding, so that any product is good: a fast one for about this number of rows
 };
 
 __global__ void round_kernel(const float* x, std::int64_t stride, Bfloat16* to, std::int64_t rows,
@@ -175,7 +177,12 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSA, &of_b, sizeof(of_b)));
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSB, &of_a, sizeof(of_a)));
 
-  const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows : m;
+  const auto power_of_two = [](std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+  };
+  const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows
+                                  : rows == Rows::exact     ? power_of_two(m)
+                                                            : m;
   // Independent rows may begin at any row of a matrix, whose first row is in an arena, aligned to 64 bytes.
   const auto alignment_of_rows = [&](const void* address, std::int64_t stride, std::size_t size) {
     const std::size_t row = static_cast<std::size_t>(stride) * size | 64;
@@ -280,7 +287,7 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
                const std::int8_t* b, std::int32_t* c) {
   if (n % kGpuInt8Block != 0 || k % kGpuInt8Block != 0) throw Error("internal: int8 products have whole blocks");
   if (m == 0 || n == 0) return;
-  multiply(device, Rows::independent, m, n, k, std::int32_t{1}, GemmOperand<std::int8_t>{a, k},
+  multiply(device, Rows::exact, m, n, k, std::int32_t{1}, GemmOperand<std::int8_t>{a, k},
            GemmOperand<std::int8_t>{b, k, true}, std::int32_t{0}, c, n);
 }
 
