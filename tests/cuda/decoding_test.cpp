@@ -7,6 +7,7 @@
 #include "../checkpoint/random_checkpoint.h"
 #include "heed/decode/decoder.h"
 #include "heed/decode/force.h"
+#include "heed/decode/output_on_gpu.h"
 #include "random_model.h"
 #include "random_shortlist.h"
 
@@ -155,6 +156,37 @@ TEST_CASE("a GPU finds what the CPU finds: a shortlist, an ensemble, and scores 
   for (std::size_t s = 0; s < expected.size(); ++s)
     for (std::size_t t = 0; t < expected[s].size(); ++t)
       CHECK(found[s][t] == doctest::Approx(expected[s][t]).epsilon(1e-5));
+}
+
+TEST_CASE("the output layer on a GPU: the same bits for all rows at once and for a few at a time") {
+  constexpr std::int64_t kRows = 5, kWidth = 24, kPieces = 90, kBest = 7;
+  TestDevice test_device;
+  const Device device = test_device;
+  ParameterLayout layout;
+  const ParameterId weight = layout.add("weight", {kPieces, kWidth}, Initialiser::xavier()),
+                    bias = layout.add("bias", {kPieces}, Initialiser::normal(0.3)),
+                    hidden = layout.add("hidden", {kRows, kWidth}, Initialiser::normal(2));
+  ParameterValues<float> values(layout);
+  values.initialise(4);
+  const DeviceParameters<float> on_device(device, values);
+  Graph<float> graph(device, on_device.view());
+  const auto best = [&](std::int64_t most) {
+    std::pair<std::vector<float>, std::vector<std::int32_t>> out(kRows * kBest, kRows * kBest);
+    std::vector<std::int64_t> changed;
+    graph.reset();
+    output_top_k_on_gpu(
+        graph, graph.parameter(hidden).value, graph.parameter(weight).value, graph.parameter(bias).value, kBest,
+        out.first.data(), out.second.data(),
+        [&](Tensor<float> scores, std::int64_t first) {
+          CHECK(first == std::ssize(changed));
+          for (std::int64_t r = 0; r < scores.rows(); ++r) changed.push_back(first + r);
+        },
+        most);
+    CHECK(std::ssize(changed) == kRows);
+    return out;
+  };
+  const auto all = best(kRows * kPieces);
+  for (const std::int64_t most : {std::int64_t{1}, kPieces, 2 * kPieces, 4 * kPieces + 1}) CHECK(best(most) == all);
 }
 
 TEST_CASE("a GPU gives the attention weights of the CPU to a trace, in the memory of the host") {
