@@ -8,74 +8,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "../train/small_run.h"
+#include "lessons.h"
 
 using namespace heed;
 
 namespace {
-
-using Words = std::vector<std::string>;
-
-/// A folder with a vocabulary and 120 sentence pairs. Batches of eight pairs make 15 updates per epoch.
-struct Lessons {
-  TemporaryFolder folder;
-  std::string model = folder / "m.h5", source = folder / "source", target = folder / "target",
-              vocabulary = folder / "vocab";
-
-  explicit Lessons(const std::string& name = "heed_train") : folder(name) {
-    std::ofstream in(source), out(target);
-    for (int i = 0; i < 120; ++i) {
-      const std::string first(1, static_cast<char>('a' + i % 8)), second(1, static_cast<char>('a' + i / 8 % 8));
-      in << first << ' ' << second << '\n';
-      out << second << ' ' << first << '\n';
-    }
-    std::ofstream words(vocabulary);
-    letters().write(words);
-  }
-
-  struct Result {
-    std::string out, log;
-  };
-  Result train(const Words& more) const {
-    Words words = {"-t",
-                   source,
-                   target,
-                   "-v",
-                   vocabulary,
-                   "-m",
-                   model,
-                   "-j",
-                   "1",
-                   "--task",
-                   "transformer-tiny",
-                   "--enc-depth",
-                   "1",
-                   "--dec-depth",
-                   "1",
-                   "--dim-emb",
-                   "16",
-                   "--transformer-dim-ffn",
-                   "16",
-                   "--mini-batch",
-                   "8",
-                   "--precision",
-                   "float32"};
-    words.insert(words.end(), more.begin(), more.end());
-    TrainOptions options;
-    std::istringstream in;
-    std::ostringstream out, messages;
-    parse_command_line(train_tool_info(), FieldList::of(options), words, out);
-    Log log(messages, "train");
-    const int code = run_train(options, in, out, log);
-    CHECK(code == 0);
-    return {out.str(), messages.str()};
-  }
-  ResumableCheckpoint state() const { return load_resumable_checkpoint(model).value(); }
-  std::vector<float> parameters() const {
-    const auto saved = state();
-    return {saved.checkpoint.parameters.flat().begin(), saved.checkpoint.parameters.flat().end()};
-  }
-};
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

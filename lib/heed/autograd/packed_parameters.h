@@ -104,18 +104,19 @@ class PackedParameters {
   /// faster than many reservations.
   explicit PackedParameters(ParameterValues<T>& parameters, ParameterSource<T> source = {})
       : parameters_(parameters), source_(std::move(source)), device_({}, Precision::float32) {
-    const Arena::Mark empty = arena_.mark();
-    arena_.tensor<T>({parameters.layout().storage_size()});
-    arena_.release(empty);
+    reserve();
     if (source_) unread_[0] = parameters.layout().storage_size();
   }
   /// Copies `parameters`, which must outlive this object, to GPU number `gpu`, or prepares to pack them for the CPU
   /// where there is no such number.
   PackedParameters(ParameterValues<T>& parameters, std::optional<int> gpu)
       : parameters_(parameters), gpu_(gpu), device_(gpu, Precision::float32) {
-    if (!gpu) return;
-    on_gpu_.emplace(device_, parameters);
-    Device(device_).wait();  // other streams read the copy, too
+    if (gpu) {
+      on_gpu_.emplace(device_, parameters);
+      Device(device_).wait();  // other streams read the copy, too
+    } else {
+      reserve();
+    }
   }
 
   /// Returns the number of the GPU that computes with the parameters, if any.
@@ -139,6 +140,7 @@ class PackedParameters {
   /// Returns a description of the unpacked rows of `view`, a matrix within the parameters. The rows are read from the
   /// source if the parameters of the view have not been read into memory.
   UnpackedWeight<T> unpacked(Tensor<T> view) const {
+    if (on_gpu_) return UnpackedWeight<T>(view);
     const std::int64_t first = view.data() - parameters_.flat().data();
     return is_unread(first) ? UnpackedWeight<T>(view, first, source_) : UnpackedWeight<T>(view);
   }
@@ -174,6 +176,13 @@ class PackedParameters {
   /// The key of a packed weight in the map packed_: the first element, the rows and the columns of the unpacked matrix,
   /// and the packed form.
   using Key = std::tuple<const T*, std::int64_t, std::int64_t, PackedForm>;
+
+  /// Reserves memory for all packed weights.
+  void reserve() {
+    const Arena::Mark empty = arena_.mark();
+    arena_.tensor<T>({parameters_.layout().storage_size()});
+    arena_.release(empty);
+  }
 
   /// Tells whether element `at` of the flat array of all parameters has not been read from the source.
   bool is_unread(std::int64_t at) const {

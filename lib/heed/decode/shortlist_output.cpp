@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heed/decode/output_on_gpu.h"
+#include "heed/tensor/device_memory.h"
 #include "heed/text/strings/vocabulary.h"
 
 namespace heed {
@@ -54,14 +55,12 @@ void ShortlistOutput::start(Graph<float>& graph, const Shortlist& shortlist, con
 /// Copies the sets of columns that the sentences may use to the device.
 void ShortlistOutput::start_on_gpu(std::int64_t vocabulary) {
   sets_.stride = (vocabulary + 31) / 32;
-  const Shape shape{std::ssize(sentences_), sets_.stride};
-  std::vector<std::uint32_t> bits(static_cast<std::size_t>(shape.size()));
+  const auto stride = static_cast<std::size_t>(sets_.stride);
+  std::vector<std::uint32_t> bits(sentences_.size() * stride);
   for (std::size_t s = 0; s < sentences_.size(); ++s)
     for (const std::int32_t id : sentences_[s].ids)
-      bits[s * static_cast<std::size_t>(sets_.stride) + static_cast<std::size_t>(id / 32)] |= 1U << (id % 32);
-  const Tensor<std::uint32_t> on_device = weights_.tensor<std::uint32_t>(shape);
-  device_.put(Tensor<const std::uint32_t>(bits.data(), shape), on_device);
-  sets_.bits = on_device.data();
+      bits[s * stride + static_cast<std::size_t>(id / 32)] |= 1U << (id % 32);
+  sets_.bits = put_in<std::uint32_t>(weights_, device_, bits).data();
 }
 
 /// Sets the scores [R, V] of pieces that the shortlist does not allow to minus infinity, on a GPU. The first row of

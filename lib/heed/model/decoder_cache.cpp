@@ -36,16 +36,6 @@ std::size_t bytes_of(CacheFormat format) {
   }
 }
 
-/// Returns a copy of an array in the memory of the device, which is in `memory`, or the array itself where the device
-/// is the host.
-std::span<const std::int32_t> uploaded(Device device, Arena& memory, const std::vector<std::int32_t>& host) {
-  if (device.is_host()) return host;
-  const Shape shape{std::ssize(host)};
-  const Tensor<std::int32_t> out = memory.tensor<std::int32_t>(shape);
-  device.put(Tensor<const std::int32_t>(host.data(), shape), out);
-  return out.span();
-}
-
 }  // namespace
 
 template <class T>
@@ -57,8 +47,7 @@ DecoderCache<T>::DecoderCache(Device device, int layers, std::int64_t width, int
       format_(format_of<T>(device.precision(), width)),
       row_(static_cast<std::size_t>(width) * bytes_of<T>(format_)),
       scales_(whole_lines(2 * row_)),
-      record_(scales_ +
-              whole_lines(2 * (format_ == CacheFormat::int8 ? static_cast<std::size_t>(heads) : 1) * sizeof(float))),
+      record_(scales_ + whole_lines(2 * static_cast<std::size_t>(records(nullptr, 0).scales_of_row()) * sizeof(float))),
       pool_record_(of_states ? whole_lines(static_cast<std::size_t>(width) * sizeof(T)) : record_),
       pool_(device),
       memory_(device),
@@ -69,7 +58,7 @@ template <class T>
 void DecoderCache<T>::begin(PackedOffsets source) {
   source_.assign(source.offsets.begin(), source.offsets.end());
   batch_.reset();
-  source_on_device_ = uploaded(device_, batch_, source_);
+  if (!device_.is_host()) source_on_device_ = put_in<std::int32_t>(batch_, device_, source_);
   const auto rows = static_cast<std::size_t>(source.sequences());
   lengths_.assign(rows, 0);
   sentences_.resize(rows);
@@ -90,8 +79,7 @@ void DecoderCache<T>::set_memory(int layer, Tensor<T> kv) {
 
 template <class T>
 void DecoderCache<T>::set_words(Tensor<T> vectors) {
-  words_ = batch_.template tensor<T>(vectors.shape());
-  device_.copy(vectors, words_);
+  words_ = copy_in(batch_, device_, vectors);
 }
 
 template <class T>
@@ -201,7 +189,7 @@ void DecoderCache<T>::upload_step() {
     staged_.insert(staged_.end(), row, row + longest);
   }
   step_.reset();
-  std::span<const std::int32_t> rest = uploaded(device_, step_, staged_);
+  std::span<const std::int32_t> rest = put_in<std::int32_t>(step_, device_, staged_);
   const auto take = [&](std::size_t count) {
     const auto taken = rest.first(count);
     rest = rest.subspan(count);
@@ -209,15 +197,17 @@ void DecoderCache<T>::upload_step() {
   };
   const std::size_t rows = lengths_.size();
   places_on_device_ = take(rows);
-  on_device_ = {.lengths = take(rows), .sentences = take(rows), .slots = rest, .capacity = longest};
+  on_device_ = {.lengths = take(rows),
+                .sentences = take(rows),
+                .slots = rest,
+                .capacity = longest,
+                .source = {source_on_device_}};
 }
 
 template <class T>
 typename DecoderCache<T>::StepArrays DecoderCache<T>::arrays() const {
   if (device_.is_host()) return {lengths_, sentences_, slots_, capacity_, source()};
-  StepArrays out = on_device_;
-  out.source = {source_on_device_};
-  return out;
+  return on_device_;
 }
 
 template <class T>

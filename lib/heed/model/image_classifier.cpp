@@ -1,6 +1,7 @@
 #include "heed/model/image_classifier.h"
 
 #include "heed/base/error.h"
+#include "heed/tensor/device_memory.h"
 
 namespace heed {
 namespace {
@@ -15,8 +16,7 @@ class ClassifierState : public DecoderState<T> {
     const InferenceScope scope(graph);
     const Tensor<T> found = model_.features(graph, source).value;
     arena_.reset();
-    features_ = arena_.tensor<T>(found.shape());
-    graph.device().copy(found, features_);
+    features_ = copy_in(arena_, graph.device(), found);
   }
   Variable<T> step(Graph<T>& graph, std::span<const std::int32_t> tokens) override {
     if (std::ssize(tokens) != features_.rows()) throw Error("internal: a class for each image is one step");

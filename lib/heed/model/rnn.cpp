@@ -31,14 +31,6 @@ std::span<const std::int32_t> sequence_of_token(Graph<T>& graph, PackedOffsets p
   return out;
 }
 
-/// Returns a copy of x in memory of `arena`, which is of the graph's device.
-template <class T>
-Tensor<T> copy_of(Graph<T>& graph, const Variable<T>& x, Arena& arena) {
-  const Tensor<T> copy = arena.tensor<T>(x.shape());
-  graph.device().copy(x.value, copy);
-  return copy;
-}
-
 }  // namespace
 
 template <class T>
@@ -294,8 +286,9 @@ template <class T>
 void Rnn<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded, PackedOffsets,
                       RnnMemory<T>& memory) const {
   if (!every_step_) return;
-  memory.context = copy_of(graph, encoded.last.hidden, memory.arena);
-  memory.context_gates = copy_of(graph, (*this->decoder_)[0].project_context(graph, encoded.last.hidden), memory.arena);
+  const Variable<T> gates = (*this->decoder_)[0].project_context(graph, encoded.last.hidden);
+  memory.context = copy_in(memory.arena, graph.device(), encoded.last.hidden.value);
+  memory.context_gates = copy_in(memory.arena, graph.device(), gates.value);
 }
 
 template <class T>
@@ -486,12 +479,9 @@ Variable<T> RnnAttention<T>::additive_hidden(Graph<T>& graph, const Batch& batch
 template <class T>
 void RnnAttention<T>::remember(Graph<T>& graph, const typename RecurrentModel<T>::Encoded& encoded,
                                PackedOffsets source, RnnMemory<T>& memory) const {
-  memory.values = copy_of(graph, encoded.memory, memory.arena);
-  if (additive()) memory.keys = copy_of(graph, (*key_)(graph, encoded.memory), memory.arena);
-  const Tensor<const std::int32_t> offsets(source.offsets.data(), {std::ssize(source.offsets)});
-  const Tensor<std::int32_t> kept = memory.arena.template tensor<std::int32_t>(offsets.shape());
-  graph.device().put(offsets, kept);
-  memory.offsets = {kept.span()};
+  memory.values = copy_in(memory.arena, graph.device(), encoded.memory.value);
+  if (additive()) memory.keys = copy_in(memory.arena, graph.device(), (*key_)(graph, encoded.memory).value);
+  memory.offsets = {put_in(memory.arena, graph.device(), source.offsets)};
 }
 
 /// Computes the attention [R, D] of one step for queries [R, D].

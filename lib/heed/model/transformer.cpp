@@ -10,14 +10,6 @@
 namespace heed {
 namespace {
 
-/// Returns a copy of x in new memory of an arena of the graph's device.
-template <class T>
-Tensor<T> copy_of(Graph<T>& graph, const Variable<T>& x, Arena& arena) {
-  const Tensor<T> copy = arena.tensor<T>(x.shape());
-  graph.device().copy(x.value, copy);
-  return copy;
-}
-
 /// Returns 1 if the piece ends a word, otherwise 0.
 std::int32_t ends_word(const PieceSet& ends, std::int32_t piece) {
   return ends.contains(piece) ? 1 : 0;
@@ -186,7 +178,7 @@ EncoderOutput<T> Transformer<T>::encode(Graph<T>& graph, const PackedIds& source
     encoder_layers_[i].forward(graph, encoder_norms_, stream, shared, packed, trace);
     if (keeps)
       outputs[static_cast<std::int64_t>(i)] =
-          graph.recording() ? stream.input : graph.input(copy_of(graph, stream.input, graph.arena()));
+          graph.recording() ? stream.input : graph.input(copy_in(graph.arena(), graph.device(), stream.input.value));
   }
   return {stream.input, packed, outputs.span(),
           next_word_ ? first_pieces(graph, source) : std::span<const std::int32_t>()};
@@ -226,7 +218,7 @@ std::vector<Tensor<T>> Transformer<T>::project_memory(Graph<T>& graph, const Enc
   std::vector<Tensor<T>> out;
   for (const DecoderLayer& layer : decoder_layers_) {
     const InferenceScope scope(graph);
-    out.push_back(copy_of(graph, layer.project_memory(graph, encoded), arena));
+    out.push_back(copy_in(arena, graph.device(), layer.project_memory(graph, encoded).value));
   }
   return out;
 }

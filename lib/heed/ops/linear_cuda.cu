@@ -34,10 +34,6 @@ __global__ void activation_gradient_kernel(T* dy, const T* kept, const Bfloat16*
   });
 }
 
-__global__ void round_weight_kernel(const float* weight, Bfloat16* to, std::int64_t n) {
-  for_each_element(n, [&](std::int64_t i) { to[i] = to_bfloat16(weight[i]); });
-}
-
 /// Rows of 8-bit integers [rows, depth] with a scale for each row. Where a matrix has fewer rows or columns, the others
 /// are 0.
 struct Int8Rows {
@@ -111,11 +107,10 @@ void multiply_int8(CudaContext& device, PackedParameters<float>* packed, Tensor<
 
 /// Returns a weight rounded to bfloat16, which `packed` keeps.
 const Bfloat16* rounded_weight(CudaContext& device, PackedParameters<float>& packed, Tensor<float> weight) {
-  const std::int64_t size = weight.size();
   return reinterpret_cast<const Bfloat16*>(
-      packed.get(weight, PackedForm::bfloat16, (size + 1) / 2, [&](const auto&, float* to) {
-        launch(device, shape_for_elements(size), round_weight_kernel, weight.data(), reinterpret_cast<Bfloat16*>(to),
-               size);
+      packed.get(weight, PackedForm::bfloat16, (weight.size() + 1) / 2, [&](const auto&, float* to) {
+        round_matrix(device, weight.data(), weight.columns(), weight.rows(), weight.columns(),
+                     reinterpret_cast<Bfloat16*>(to));
         wait_for_gpu(device);  // other streams read it, too
       }));
 }

@@ -43,4 +43,11 @@ std::optional<int> chosen_gpu(const std::string& device) {
 #endif
 }
 
+std::optional<int> chosen_gpu(const std::string& device, int ranks, const std::string& verb) {
+  if (ranks == 1) return chosen_gpu(device);
+  if (device != "auto" && device != "cpu")
+    throw UsageError("--device " + device + ": several ranks " + verb + " on CPUs (use --device cpu, or one rank)");
+  return {};
+}
+
 }  // namespace heed

@@ -40,14 +40,6 @@ Precision resolve(PrecisionChoice choice, bool gpu) {
   throw Error("internal: unknown precision");
 }
 
-/// Returns the number of the GPU that is to compute the updates, if any.
-std::optional<int> gpu_of(const TrainOptions& options, const Communicator& ranks) {
-  if (ranks.size() == 1) return chosen_gpu(options.device);
-  if (options.device != "auto" && options.device != "cpu")
-    throw UsageError("--device " + options.device + ": several ranks train on CPUs (use --device cpu, or one rank)");
-  return {};
-}
-
 PairReader open_pairs(const std::vector<std::string>& files, std::istream& in, const TrainOptions& options) {
   const InvalidUtf8 policy = options.utf8.on_invalid_utf8;
   if (files.size() == 2) return PairReader(files[0], files[1], policy);
@@ -96,7 +88,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       target_(target_text(in)),
       config_(options.model_options.resolve(source_, target_)),
       optimizer_options_(options.optimizer),
-      gpu_number_(gpu_of(options, ranks)),
+      gpu_number_(chosen_gpu(options.device, ranks.size(), "train")),
       precision_(resolve(options.batch.precision, gpu_number_.has_value())) {
   if (options.batch.shuffle_window)
     corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window, temporary_folder(options.tempdir),

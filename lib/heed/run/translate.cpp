@@ -36,15 +36,6 @@
 namespace heed {
 namespace {
 
-/// Returns the number of the GPU that is to translate, if any.
-std::optional<int> gpu_of(const TranslateOptions& options, const Communicator& ranks) {
-  if (ranks.size() == 1) return chosen_gpu(options.device);
-  if (options.device != "auto" && options.device != "cpu")
-    throw UsageError("--device " + options.device +
-                     ": several ranks translate on CPUs (use --device cpu, or one rank)");
-  return {};
-}
-
 class TranslateRun {
  public:
   /// `partial` is the output with --resume, on rank 0, and otherwise null.
@@ -58,7 +49,7 @@ class TranslateRun {
         scoring_(!options.score.empty()),
         input_(options, in, ranks_, thread_count(options.threads)),
         translator_({options.models, options.shortlist, options.draft_model}, options.precision,
-                    thread_count(options.threads), gpu_of(options, ranks_)),
+                    thread_count(options.threads), chosen_gpu(options.device, ranks_.size(), "translate")),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)),

@@ -1,12 +1,31 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "heed/base/pages.h"
 #include "heed/tensor/device.h"
 
 namespace heed {
+
+/// Returns a copy of a tensor of the device in memory of `arena`, which is of the same device.
+template <class T>
+Tensor<T> copy_in(Arena& arena, Device device, Tensor<T> tensor) {
+  const Tensor<T> out = arena.tensor<T>(tensor.shape());
+  device.copy(tensor, out);
+  return out;
+}
+
+/// Returns a copy of an array of the host in memory of `arena`, which is of the device.
+template <class T>
+std::span<const T> put_in(Arena& arena, Device device, std::span<const T> host) {
+  const Tensor<const T> from(host.data(), {std::ssize(host)});
+  const Tensor<T> out = arena.tensor<T>(from.shape());
+  device.put(from, out);
+  return out.span();
+}
 
 /// Memory of a device that can grow, for what outlives a computation.
 class DeviceMemory {

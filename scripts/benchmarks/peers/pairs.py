@@ -1,4 +1,6 @@
-"""Sentence pairs as ids, and the batches in which the peers train on them."""
+"""What the peers have in common: sentence pairs as ids, the batches in which they train on them, and sinusoids."""
+
+import math
 
 PADDING, START, END = 0, 2, 3
 
@@ -27,3 +29,10 @@ def make_batches(pairs, words, multiple):
 
 def pad(row, width):
     return row + [PADDING] * (width - len(row))
+
+
+def sinusoids(length, width):
+    import torch  # by now, the peer has set what torch reads when it is imported
+
+    angles = torch.arange(length)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10000) / width))
+    return torch.stack([angles.sin(), angles.cos()], 2).view(length, width)

@@ -19,7 +19,7 @@ import random
 import resource
 import time
 
-from pairs import END, PADDING, START, make_batches, pad, read_ids, round_up
+from pairs import END, PADDING, START, make_batches, pad, read_ids, round_up, sinusoids
 
 # OneDNN caches kernels for more shapes than its default of 1024.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "20000")
@@ -186,11 +186,6 @@ class Layer(nn.Module):
         if memory is not None:
             x = self.norms[1](x + drop(self.attention[1](x, memory_mask, memory)))
         return self.norms[-1](x + drop(self.out(F.relu(self.into(x)))))
-
-
-def sinusoids(length, width):
-    angles = torch.arange(length)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10000) / width))
-    return torch.stack([angles.sin(), angles.cos()], 2).view(length, width)
 
 
 class Transformer(nn.Module):

@@ -15,7 +15,7 @@ import time
 
 import torch
 import torch.nn.functional as F
-from pairs import END, PADDING, START, make_batches, pad, read_ids, round_up
+from pairs import END, PADDING, START, make_batches, pad, read_ids, round_up, sinusoids
 from torch import nn
 
 MULTIPLE = 8  # lengths are padded to multiples of this
@@ -94,11 +94,6 @@ class Layer(nn.Module):
         if memory is not None:
             x = self.norms[1](x + self.drop(self.attention[1](x, keys, memory)))
         return self.norms[-1](x + self.drop(self.out(F.relu(self.into(x)))))
-
-
-def sinusoids(length, width):
-    angles = torch.arange(length)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10000) / width))
-    return torch.stack([angles.sin(), angles.cos()], 2).view(length, width)
 
 
 class Transformer(nn.Module):

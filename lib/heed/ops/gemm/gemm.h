@@ -81,6 +81,9 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
 /// The same product with a weight B that is stored as bfloat16; A is rounded.
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
                float* c);
+/// Rounds a matrix [rows, columns], whose rows begin `stride` elements apart, to bfloat16 without gaps.
+void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                  Bfloat16* to);
 /// The same product of integers, without an error. n and k must be multiples of kGpuInt8Block.
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const std::int8_t* a,
                const std::int8_t* b, std::int32_t* c);

@@ -41,7 +41,7 @@ __global__ void scale_rows_kernel(T* c, std::int64_t stride, std::int64_t rows, 
 GemmOperand<Bfloat16> rounded(CudaContext& device, GemmOperand<float> x, std::int64_t rows, std::int64_t columns) {
   if (x.transposed) std::swap(rows, columns);
   Bfloat16* const to = device.arena.tensor<Bfloat16>({rows, columns}).data();
-  launch(device, shape_for_elements(rows * columns), round_kernel, x.data, x.stride, to, rows, columns);
+  round_matrix(device, x.data, x.stride, rows, columns, to);
   return {to, columns, x.transposed};
 }
 GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_t, std::int64_t) {
@@ -268,11 +268,15 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
   if constexpr (std::is_same_v<T, float>) {
     if (takes_bfloat16(device)) {
       const ArenaScope scope(device.arena);
-      return multiply(device, Rows::independent, m, n, k, 1.0F, rounded(device, left, m, k),
-                      rounded(device, right, k, n), 0.0F, c, n);
+      return gemm_rows(device, m, n, k, a, rounded(device, right, k, n).data, c);
     }
   }
   multiply(device, Rows::independent, m, n, k, T(1), left, right, T(0), c, n);
+}
+
+void round_matrix(CudaContext& device, const float* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                  Bfloat16* to) {
+  launch(device, shape_for_elements(rows * columns), round_kernel, x, stride, to, rows, columns);
 }
 
 void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const Bfloat16* b,
