@@ -54,7 +54,7 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
   return sum / static_cast<double>(a.size());
 }
 
-TEST_CASE("a training goes on on another device with the same file, and on the same with the same bits") {
+TEST_CASE("a training continues on another device from the same file, and on the same device with the same bits") {
   constexpr double kNear = 3e-4;
   const SmallLessons on_cpu("cpu"), on_gpu("gpu"), early("early"), both("both"), back("back"), again("again");
   const std::vector<float> cpu = on_cpu.train("cpu", "3e"), gpu = on_gpu.train("cuda:0", "3e");
