@@ -1,5 +1,8 @@
 #include "heed/train/gpu_workers.h"
 
+#include <functional>
+
+#include "../dist/thread_ranks.h"
 #include "heed/tensor/cuda_device.h"
 #include "heed/train/update_step.h"
 #include "small_run.h"
@@ -20,12 +23,12 @@ struct Trained {
   LossSums evaluated;
 };
 
-/// Computes `updates` updates of a model on `workers`.
+/// Computes `updates` updates of a model on `workers`, from two batches each.
 void train_on(TrainingWorkers& workers, const OptimizerSettings& settings, const ParallelCorpus& corpus, int updates,
-              Trained& to) {
+              Trained& to, std::int64_t batch_tokens = 150) {
   const Optimizer optimizer(settings, to.parameters.layout(), to.memory);
   const auto step = workers.make_update_step({optimizer, to.memory, to.parameters, &to.smoothed, 0.1});
-  EpochBatches batches(corpus, {.target_tokens = 150}, 1);
+  EpochBatches batches(corpus, {.target_tokens = batch_tokens}, 1);
   batches.prepare(0);
   for (int i = 0; i < updates; ++i) {
     std::vector<Shard> shards;
@@ -110,6 +113,89 @@ TEST_CASE("training on a GPU: an update that is not finite changes nothing") {
   step->gather_parameters();
   CHECK(std::ranges::equal(trained.parameters.flat(), before.flat()));
   CHECK_THROWS_WITH_AS(step->run(corpus, {}, {}, {}, 1, 0.01), "internal: an update without target tokens", Error);
+}
+
+/// Trains on ranks that are threads with a GPU each. `sum_of` makes what adds their gradients up.
+std::vector<std::unique_ptr<Trained>> train_on_ranks(
+    int size, const Transformer<float>& model, const ParallelCorpus& corpus,
+    const std::function<std::unique_ptr<GpuSum>(Communicator&)>& sum_of) {
+  OptimizerSettings settings;
+  settings.epsilon = 1e-3;
+  settings.clip_norm = 0.5;
+  std::vector<std::unique_ptr<Trained>> out(static_cast<std::size_t>(size));
+  run_ranks(size, [&](Communicator& ranks) {
+    auto& own = out[static_cast<std::size_t>(ranks.rank())] = std::make_unique<Trained>(model.layout());
+    CudaDevice device(0, Precision::float32);
+    const std::unique_ptr<GpuSum> sum = sum_of(ranks);
+    GpuWorkers workers(model.layout(), loss_of(model), device.context(), ranks, sum.get());
+    train_on(workers, settings, corpus, 3, *own, 300);
+  });
+  return out;
+}
+
+TEST_CASE("training on the GPUs of several ranks computes what one GPU computes, with the same bits on all of them") {
+  TransformerConfig config = small_config();
+  config.dropout = 0.1;
+  const Transformer<float> model(config);
+  const ParallelCorpus corpus = mirrored(120);
+  const auto by_hosts = [](Communicator& ranks) -> std::unique_ptr<GpuSum> {
+    return ranks.size() == 1 ? nullptr : std::make_unique<HostSum>(ranks);
+  };
+  const auto alone = std::move(train_on_ranks(1, model, corpus, by_hosts)[0]);
+  for (const int size : {2, 3}) {  // a batch has two shards, so that a third rank has none
+    CAPTURE(size);
+    const auto ranks = train_on_ranks(size, model, corpus, by_hosts),
+               again = train_on_ranks(size, model, corpus, by_hosts);
+    for (const auto& rank : ranks) {
+      CHECK(std::ranges::equal(rank->parameters.flat(), ranks[0]->parameters.flat()));
+      CHECK(std::ranges::equal(rank->smoothed.flat(), ranks[0]->smoothed.flat()));
+      for (const auto& [name, values] : rank->memory)
+        CHECK(std::ranges::equal(values.flat(), ranks[0]->memory.at(name).flat()));
+      for (std::size_t i = 0; i < alone->results.size(); ++i) {
+        CHECK(rank->results[i].applied);
+        CHECK(rank->results[i].gradient_norm == ranks[0]->results[i].gradient_norm);
+        CHECK(rank->results[i].sums.tokens == alone->results[i].sums.tokens);
+        CHECK(rank->results[i].sums.loss == doctest::Approx(alone->results[i].sums.loss).epsilon(1e-5));
+        CHECK(rank->results[i].gradient_norm == doctest::Approx(alone->results[i].gradient_norm).epsilon(1e-4));
+      }
+      CHECK(rank->evaluated.tokens == alone->evaluated.tokens);
+      CHECK(rank->evaluated.negative_log_likelihood ==
+            doctest::Approx(alone->evaluated.negative_log_likelihood).epsilon(1e-5));
+      CHECK(largest_difference(rank->parameters.flat(), alone->parameters.flat()) < 2e-4);
+    }
+    CHECK(std::ranges::equal(ranks[0]->parameters.flat(), again[0]->parameters.flat()));
+    CHECK(largest_difference(ranks[0]->parameters.flat(), Trained(model.layout()).parameters.flat()) > 0.01);
+  }
+}
+
+TEST_CASE("ranks whose GPUs no longer have the same parameters stop") {
+  struct BrokenSum : GpuSum {
+    explicit BrokenSum(int own) : rank(own) {}
+    void add_up(const CudaContext& gpu, std::span<float> numbers) override {
+      fill_on_gpu(gpu, numbers.data(), std::ssize(numbers), static_cast<float>(1 + rank));
+    }
+    std::string name() const override { return "nothing"; }
+    int rank;
+  };
+  const Transformer<float> model(small_config());
+  const ParallelCorpus corpus = mirrored(60);
+  run_ranks(2, [&](Communicator& ranks) {
+    Trained own(model.layout());
+    CudaDevice device(0, Precision::float32);
+    BrokenSum sum(ranks.rank());
+    GpuWorkers workers(model.layout(), loss_of(model), device.context(), ranks, &sum);
+    std::string message;
+    OptimizerSettings settings;
+    settings.epsilon = 1;
+    try {
+      train_on(workers, settings, corpus, 1, own);
+    } catch (const OtherRankFailed&) {
+      message = "-";
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK(message.starts_with(ranks.rank() == 0 ? "the parameters of the ranks are no longer the same" : "-"));
+  });
 }
 
 TEST_CASE("a GPU that is not there is named") {

@@ -1,16 +1,19 @@
 #include "heed/run/device_choice.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
 #include "heed/base/error.h"
+#include "heed/base/instruction_set.h"
+#include "heed/run/ranks.h"
 #include "heed/tensor/cuda_device.h"
 #include "heed/tensor/device.h"
 
 namespace heed {
 namespace {
 
-constexpr std::string_view kCuda = "cuda:";
+constexpr std::string_view kAuto = "auto", kCuda = "cuda:";
 
 int gpu_number(std::string_view device) {
   int number = -1;
@@ -24,18 +27,23 @@ int gpu_number(std::string_view device) {
   return number;
 }
 
-}  // namespace
-
-std::optional<int> chosen_gpu(const std::string& device) {
+/// Returns the GPU of the process number `place` on this machine.
+std::optional<int> gpu_of_process(const std::string& device, int place) {
   if (device == "cpu") return {};
-  const bool any = device == "auto";
-  const int number = any ? 0 : gpu_number(device);
+  const bool any = device == kAuto;
+  int number = any ? 0 : gpu_number(device);
 #if HEED_HAS_CUDA
-  if (any && (survey_gpus().count == 0 || !is_new_enough(number))) return {};
+  if (any) {
+    const int count = survey_gpus().count;
+    if (count == 0) return {};
+    number = place % count;
+    if (!is_new_enough(number)) return {};
+  }
   check_gpu(number);
   return number;
 #else
   static_cast<void>(number);
+  static_cast<void>(place);
   if (any) return {};
   throw Error("--device " + device +
               ": this heed was built without kernels of GPUs (build it where NVIDIA's CUDA Toolkit is installed, with "
@@ -43,11 +51,54 @@ std::optional<int> chosen_gpu(const std::string& device) {
 #endif
 }
 
-std::optional<int> chosen_gpu(const std::string& device, int ranks, const std::string& verb) {
-  if (ranks == 1) return chosen_gpu(device);
-  if (device != "auto" && device != "cpu")
-    throw UsageError("--device " + device + ": several ranks " + verb + " on CPUs (use --device cpu, or one rank)");
+GpuInfo info_of(std::optional<int> gpu) {
+#if HEED_HAS_CUDA
+  if (gpu) return gpu_info(*gpu);
+#endif
+  static_cast<void>(gpu);
   return {};
+}
+
+}  // namespace
+
+std::optional<int> chosen_gpu(const std::string& device) {
+  return gpu_of_process(device, 0);
+}
+
+std::optional<int> chosen_gpu(const std::string& device, Communicator& ranks) {
+  if (ranks.size() == 1) return chosen_gpu(device);
+  const std::vector<std::string> hosts = hosts_of(ranks);
+  const auto own_host = hosts.begin() + ranks.rank();
+  std::optional<int> gpu;
+  std::string id;
+  run_together(ranks, [&] {
+    gpu = gpu_of_process(device, static_cast<int>(std::count(hosts.begin(), own_host, *own_host)));
+    if (gpu) id = info_of(gpu).id;
+  });
+  if (device == kAuto && ranks.any(gpu.has_value())) {
+    const std::vector<std::string> ids = ranks.gather(id);
+    run_on_first(ranks, [&] { check_gpus_of_ranks(hosts, ids); });
+  }
+  return gpu;
+}
+
+void check_gpus_of_ranks(const std::vector<std::string>& hosts, const std::vector<std::string>& ids) {
+  const auto rank = [&](std::size_t r) { return "rank " + std::to_string(r) + " on " + hosts[r]; };
+  const auto index = [&](auto found) { return static_cast<std::size_t>(found - ids.begin()); };
+  if (const auto none = std::ranges::find(ids, ""); none != ids.end()) {
+    const auto some = std::ranges::find_if(ids, [](const std::string& id) { return !id.empty(); });
+    throw Error("--device auto: " + rank(index(none)) + " has no GPU that heed can use, but " + rank(index(some)) +
+                " has one (start ranks where there are GPUs, or use --device cpu)");
+  }
+  for (auto id = ids.begin(); id != ids.end(); ++id)
+    if (const auto before = std::find(ids.begin(), id, *id); before != id)
+      throw Error("--device auto: " + rank(index(id)) + " would share a GPU with rank " +
+                  std::to_string(index(before)) +
+                  " (start one rank for each GPU of a machine, or use --device cpu, or --device cuda:N to share one)");
+}
+
+std::string processor_name(std::optional<int> gpu) {
+  return gpu ? info_of(gpu).name : std::string(instruction_set_name(instruction_set()));
 }
 
 }  // namespace heed

@@ -3,26 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "heed/base/error.h"
-#include "heed/base/instruction_set.h"
 
 namespace heed {
-namespace {
 
-/// Returns the name of this machine, for messages.
-std::string host_name() {
+std::vector<std::string> hosts_of(Communicator& ranks) {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
-  return name;
+  return ranks.gather(name);
 }
-
-}  // namespace
 
 void check_same(Communicator& ranks, std::string_view does, const std::function<std::string()>& describe) {
   if (ranks.size() == 1) return;
-  const std::vector<std::string> all = ranks.gather(describe()), hosts = ranks.gather(host_name());
+  const std::vector<std::string> all = ranks.gather(describe()), hosts = hosts_of(ranks);
   run_on_first(ranks, [&] {
     for (std::size_t r = 1; r < all.size(); ++r) {
       const auto [ours, theirs] = std::ranges::mismatch(all[0], all[r]);
@@ -66,8 +60,7 @@ SharedInput::int_type SharedInput::underflow() {
   return gptr() == egptr() ? traits_type::eof() : traits_type::to_int_type(*gptr());
 }
 
-void warn_of_different_processors(Communicator& ranks, Log& log) {
-  const std::string own(instruction_set_name(instruction_set()));
+void warn_of_different_processors(Communicator& ranks, const std::string& own, Log& log) {
   const std::vector<std::string> all = ranks.gather(own);
   const auto other = std::ranges::find_if(all, [&](const std::string& set) { return set != own; });
   if (other != all.end())

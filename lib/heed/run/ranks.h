@@ -9,6 +9,7 @@
 #include <streambuf>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "heed/base/log.h"
 #include "heed/config/command_line.h"
@@ -27,6 +28,9 @@ struct Rank {
   std::ostream& out;
   Log& log;
 };
+
+/// Returns the names of the machines of all ranks.
+std::vector<std::string> hosts_of(Communicator& ranks);
 
 /// Throws Error on rank 0 where the result of `describe`, which describes this rank's work in lines, is not the same on
 /// all ranks, and says what is different. `does` is the work in one word, such as "trains".
@@ -53,7 +57,7 @@ class SharedInput : public std::streambuf {
   std::string block_;
 };
 
-/// Warns if the ranks have different instruction sets.
-void warn_of_different_processors(Communicator& ranks, Log& log);
+/// Warns if the ranks compute on processors of different kinds; `own` is this rank's (see processor_name()).
+void warn_of_different_processors(Communicator& ranks, const std::string& own, Log& log);
 
 }  // namespace heed

@@ -12,6 +12,7 @@
 
 #include "heed/base/signals.h"
 #include "heed/base/streams.h"
+#include "heed/run/device_choice.h"
 #include "heed/run/peer_options.h"
 #include "heed/run/ranks.h"
 #include "heed/run/train_report.h"
@@ -159,8 +160,9 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   if (!options.check && !options.dry_run) interrupts.emplace(is_first ? notice : "");
   SharedInput shared(ranks, in);
   std::istream input(ranks.size() > 1 ? &shared : in.rdbuf());
+  const std::optional<int> gpu = chosen_gpu(options.device, ranks);
   std::optional<TrainSession> made;
-  run_together(ranks, [&] { made.emplace(options, input, log, ranks); });
+  run_together(ranks, [&] { made.emplace(options, input, log, ranks, gpu); });
   TrainSession& session = *made;
   session.read_texts();
   run_together(ranks, [&] { session.read_validation(input); });
@@ -168,7 +170,9 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
   session.agree_on_speed();
   run_together(ranks, [&] { session.plan(); });
   check_same(ranks, "trains", [&] { return session.identity(); });
-  warn_of_different_processors(ranks, log);
+  warn_of_different_processors(ranks, processor_name(gpu), log);
+  run_together(ranks, [&] { session.open_gpu(); });
+  session.connect_gpus();
   if (options.check) {
     print_check(session, log, self.out);
     return 0;

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstdio>
 
-#include "heed/base/instruction_set.h"
 #include "heed/cost/training_cost.h"
 #include "heed/data/corpus_statistics.h"
 #include "heed/ops/gemm/gemm.h"
+#include "heed/run/device_choice.h"
 #include "heed/train/model_files.h"
 
 namespace heed {
@@ -136,11 +136,16 @@ void print_cost(TrainSession& session, Table& table) {
 }  // namespace
 
 std::string describe_model(TrainSession& session) {
-  return describe(session.model().config(), session.model().layout().parameter_count()) + ", " +
-         (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on " +
-         (session.ranks().size() > 1 ? std::to_string(session.ranks().size()) + " ranks of " : "") +
-         std::to_string(session.threads()) + (session.threads() == 1 ? " thread" : " threads") + " with " +
-         std::string(instruction_set_name(instruction_set())) + " and " + gemm_library();
+  const std::string model = describe(session.model().config(), session.model().layout().parameter_count()) + ", " +
+                            (session.precision() == Precision::bfloat16 ? "bfloat16" : "float32") + " on ";
+  const int ranks = session.ranks().size();
+  const std::string processor = processor_name(session.gpu());
+  if (session.gpu() && ranks == 1) return model + "cuda:" + std::to_string(*session.gpu()) + " (" + processor + ")";
+  if (session.gpu())
+    return model + std::to_string(ranks) + " ranks with GPUs (" + processor + "), whose gradients are added up by " +
+           session.gradient_sum();
+  return model + (ranks > 1 ? std::to_string(ranks) + " ranks of " : "") + std::to_string(session.threads()) +
+         (session.threads() == 1 ? " thread" : " threads") + " with " + processor + " and " + gemm_library();
 }
 
 void print_plan(TrainSession& session, std::ostream& out) {

@@ -12,7 +12,6 @@
 #include "heed/cost/training_cost.h"
 #include "heed/model/make_model.h"
 #include "heed/ops/gemm/gemm.h"
-#include "heed/run/device_choice.h"
 #include "heed/text/strings/unicode.h"
 #include "heed/text/trees/linear_tree.h"
 #include "heed/train/gpu_workers.h"
@@ -79,7 +78,8 @@ std::string digits(std::uint64_t hash) {
 
 }  // namespace
 
-TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks)
+TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks,
+                           std::optional<int> gpu)
     : options_(options),
       log_(log),
       ranks_(ranks),
@@ -88,7 +88,7 @@ TrainSession::TrainSession(const TrainOptions& options, std::istream& in, Log& l
       target_(target_text(in)),
       config_(options.model_options.resolve(source_, target_)),
       optimizer_options_(options.optimizer),
-      gpu_number_(chosen_gpu(options.device, ranks.size(), "train")),
+      gpu_number_(gpu),
       precision_(resolve(options.batch.precision, gpu_number_.has_value())) {
   if (options.batch.shuffle_window)
     corpus_.emplace(ranks, ShuffleWindow{*options.batch.shuffle_window, temporary_folder(options.tempdir),
@@ -405,12 +405,29 @@ void TrainSession::plan() {
   restore_training_form(*run_, options_.batch.exponential_smoothing > 0);
 }
 
+void TrainSession::open_gpu() {
+#if HEED_HAS_CUDA
+  if (gpu_number_) gpu_ = std::make_unique<CudaDevice>(*gpu_number_, precision_);
+#endif
+}
+
+void TrainSession::connect_gpus() {
+#if HEED_HAS_CUDA
+  if (gpu_ && ranks_.size() > 1) gpu_sum_ = make_gpu_sum(ranks_, gpu_info(*gpu_number_).id, log_);
+#endif
+}
+
+std::string TrainSession::gradient_sum() const {
+#if HEED_HAS_CUDA
+  if (gpu_sum_) return gpu_sum_->name();
+#endif
+  return "";
+}
+
 std::unique_ptr<TrainingWorkers> TrainSession::make_workers(const Model<float>& model) {
 #if HEED_HAS_CUDA
-  if (gpu_number_) {
-    gpu_ = std::make_unique<CudaDevice>(*gpu_number_, precision_);
-    return std::make_unique<GpuWorkers>(model.layout(), loss_of(model), gpu_->context());
-  }
+  if (gpu_)
+    return std::make_unique<GpuWorkers>(model.layout(), loss_of(model), gpu_->context(), ranks_, gpu_sum_.get());
 #endif
   return std::make_unique<GradientWorkers>(model.layout(), loss_of(model), precision_, pool_, ranks_);
 }

@@ -13,6 +13,7 @@
 #include "heed/data/sampled_corpus.h"
 #include "heed/run/train.h"
 #include "heed/tensor/cuda_device.h"
+#include "heed/train/gpu_sum.h"
 #include "heed/train/resume.h"
 #include "heed/train/trainer.h"
 #include "heed/train/translate_examples.h"
@@ -24,7 +25,8 @@ class TrainSession {
  public:
   /// Reads the vocabularies and opens the training text. Throws the same errors as run_train(). `ranks` are the
   /// processes that train together.
-  TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks);
+  /// `gpu` is the number of the GPU on which this rank computes its updates, if any.
+  TrainSession(const TrainOptions& options, std::istream& in, Log& log, Communicator& ranks, std::optional<int> gpu);
 
   /// Reads the training text. Collective. Call it before everything else.
   void read_texts();
@@ -37,7 +39,11 @@ class TrainSession {
   void agree_on_speed();
   /// Plans the loaded or new training. Throws Error when the model file holds a different training.
   void plan();
-  /// Returns the trainer. Call plan() first.
+  /// Opens the GPU, if there is one.
+  void open_gpu();
+  /// Prepares the GPUs of all ranks to add their gradients up. Collective; call open_gpu() first.
+  void connect_gpus();
+  /// Returns the trainer. Call plan() and connect_gpus() first.
   Trainer make_trainer(Reporter& reporter);
 
   const TrainOptions& options() const { return options_; }
@@ -60,6 +66,9 @@ class TrainSession {
   Validator* validator() { return validator_ ? &*validator_ : nullptr; }
   Precision precision() const { return precision_; }
   int threads() const { return pool_.size(); }
+  std::optional<int> gpu() const { return gpu_number_; }
+  /// Returns what adds the gradients of several GPUs up, or an empty text for a single GPU or CPUs.
+  std::string gradient_sum() const;
   Communicator& ranks() const { return ranks_; }
   /// Describes what must be the same on all ranks, one thing on each line. Call plan() first.
   std::string identity() const;
@@ -129,6 +138,7 @@ class TrainSession {
   std::optional<ResumableCheckpoint> run_;
 #if HEED_HAS_CUDA
   std::unique_ptr<CudaDevice> gpu_;
+  std::unique_ptr<GpuSum> gpu_sum_;  // of several ranks
 #endif
   std::unique_ptr<TrainingWorkers> workers_;
   std::optional<Validator> validator_;

@@ -38,8 +38,10 @@ namespace {
 
 class TranslateRun {
  public:
-  /// `partial` is the output with --resume, on rank 0, and otherwise null.
-  TranslateRun(const TranslateOptions& options, std::istream& in, Rank& self, PartialOutput* partial)
+  /// `gpu` is the number of the GPU that this rank computes on, if any. `partial` is the output with --resume, on rank
+  /// 0, and otherwise null.
+  TranslateRun(const TranslateOptions& options, std::istream& in, Rank& self, std::optional<int> gpu,
+               PartialOutput* partial)
       : options_(options),
         ranks_(self.ranks),
         partial_(partial),
@@ -49,7 +51,7 @@ class TranslateRun {
         scoring_(!options.score.empty()),
         input_(options, in, ranks_, thread_count(options.threads)),
         translator_({options.models, options.shortlist, options.draft_model}, options.precision,
-                    thread_count(options.threads), chosen_gpu(options.device, ranks_.size(), "translate")),
+                    thread_count(options.threads), gpu),
         search_(options.search),
         longest_(options.max_length > 0 ? static_cast<std::size_t>(options.max_length) : kNoLimit),
         pool_(thread_count(options.threads)),
@@ -521,10 +523,11 @@ int run_translate(const TranslateOptions& options, std::istream& in, std::ostrea
     }
     run_on_first(self.ranks, [&] { partial.emplace(options.output, options.search.n_best > 0); });
   }
+  const std::optional<int> gpu = chosen_gpu(options.device, self.ranks);
   std::optional<TranslateRun> run;
-  run_together(self.ranks, [&] { run.emplace(options, in, self, partial ? &*partial : nullptr); });
+  run_together(self.ranks, [&] { run.emplace(options, in, self, gpu, partial ? &*partial : nullptr); });
   check_same(self.ranks, "translates", [&] { return describe_files(options); });
-  warn_of_different_processors(self.ranks, self.log);
+  warn_of_different_processors(self.ranks, processor_name(gpu), self.log);
   const int code = run->run();
   if (options.resume) run_on_first(self.ranks, [&] { partial->commit(); });
   return code;

@@ -59,7 +59,8 @@ void TranslateStats::note_unused_draft(std::int64_t lines) const {
 
 void TranslateStats::report(std::int64_t lines, double seconds, ThreadTeam* team) {
   const std::string where = translator_.gpu()
-                                ? "cuda:" + std::to_string(*translator_.gpu())
+                                ? ranks_.size() == 1 ? "cuda:" + std::to_string(*translator_.gpu())
+                                                     : std::to_string(ranks_.size()) + " ranks on GPUs"
                                 : std::to_string(all_threads_) + " threads" +
                                       (ranks_.size() == 1 ? "" : " on " + std::to_string(ranks_.size()) + " ranks") +
                                       ", " + std::string(instruction_set_name(instruction_set()));

@@ -43,6 +43,14 @@ bool is_new_enough(int number) {
          major >= kOldestMajor;
 }
 
+GpuInfo gpu_info(int number) {
+  cudaDeviceProp properties{};
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, number); error != cudaSuccess)
+    throw Error("the GPU cuda:" + std::to_string(number) +
+                " cannot be asked for its name: " + cudaGetErrorString(error));
+  return {properties.name, {properties.uuid.bytes, sizeof properties.uuid.bytes}};
+}
+
 CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_arena_, precision} {
   check_gpu(number);
   const auto check = [&](cudaError_t error) {
@@ -51,11 +59,8 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
   };
   context_.number = number;
   check(cudaSetDevice(number));
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, number));
-  name_ = properties.name;
   if (!is_new_enough(number))
-    throw Error("the GPU cuda:" + std::to_string(number) + ", a " + name_ +
+    throw Error("the GPU cuda:" + std::to_string(number) + ", " + gpu_info(number).name +
                 ", is too old: heed needs compute capability " + std::to_string(kOldestMajor) +
                 ".0 or later (use --device cpu)");
   check(cudaStreamCreateWithFlags(&context_.stream, cudaStreamNonBlocking));
@@ -76,8 +81,11 @@ bool is_new_enough(int) {
   return true;
 }
 
-CudaDevice::CudaDevice(int number, Precision precision)
-    : name_("an emulated GPU"), context_{arena_, host_arena_, precision} {
+GpuInfo gpu_info(int) {
+  return {"emulated GPU", "the only one"};
+}
+
+CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_arena_, precision} {
   check_gpu(number);
   static_cast<void>(kOldestMajor);
 }

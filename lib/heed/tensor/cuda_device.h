@@ -19,6 +19,14 @@ void check_gpu(int number);
 /// Returns whether the kernels are compiled for a GPU as old as this one, which must exist.
 bool is_new_enough(int number);
 
+/// What tells a GPU from others.
+struct GpuInfo {
+  std::string name;  ///< of its kind, such as "NVIDIA H200"
+  std::string id;    ///< of this one among all GPUs of all machines
+};
+/// Describes GPU number `number`, which must exist.
+GpuInfo gpu_info(int number);
+
 /// A GPU in use: its stream and its arenas. The thread that creates the object runs its ops, or another one after
 /// use_gpu().
 class CudaDevice {
@@ -30,11 +38,8 @@ class CudaDevice {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   CudaContext& context() { return context_; }
-  /// Returns the name of the GPU, such as "NVIDIA H200".
-  const std::string& name() const { return name_; }
 
  private:
-  std::string name_;
   Arena arena_{kGpuMemory}, host_arena_;
   CudaContext context_;
 };

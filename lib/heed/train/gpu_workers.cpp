@@ -1,25 +1,41 @@
 #include "heed/train/gpu_workers.h"
 
 #include <cmath>
+#include <functional>
+#include <string_view>
 
 #include "heed/ops/optimizer_kernels.h"
 
 namespace heed {
 namespace {
 
-/// Returns the shards, those of each batch as one.
-std::vector<Shard> whole_batches(std::span<const Shard> shards) {
-  std::vector<Shard> out;
-  for (const Shard& shard : shards) {
-    if (shard.part == 0) {
-      out.push_back(shard);
-      continue;
-    }
-    Shard& batch = out.back();
-    batch.examples = {batch.examples.data(), batch.examples.size() + shard.examples.size()};
-    batch.target_tokens += shard.target_tokens;
+/// Returns the shards of one batch as one.
+Shard joined(std::span<const Shard> shards) {
+  Shard out = shards.front();
+  for (const Shard& shard : shards.subspan(1)) {
+    out.examples = {out.examples.data(), out.examples.size() + shard.examples.size()};
+    out.target_tokens += shard.target_tokens;
   }
   return out;
+}
+
+/// Returns a rank's share of each batch as one shard. A rank has no share of a batch that was cut into few shards.
+std::vector<Shard> shares_of_batches(std::span<const Shard> shards, const Communicator& ranks) {
+  std::vector<Shard> out;
+  for (std::size_t begin = 0, end = 0; begin < shards.size(); begin = end) {
+    for (end = begin + 1; end < shards.size() && shards[end].part > 0;) ++end;
+    const Slice own = share_of_rank(static_cast<std::int64_t>(end - begin), ranks, ranks.rank());
+    if (own.size() > 0)
+      out.push_back(
+          joined(shards.subspan(begin + static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.size()))));
+  }
+  return out;
+}
+
+/// Returns a number that is another one for other bytes, but for rare chances.
+std::int64_t fingerprint(std::span<const float> numbers) {
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+  return static_cast<std::int64_t>(std::hash<std::string_view>()(bytes) >> 1);
 }
 
 /// Returns elements of an array in the memory of a GPU: those of a tensor from `begin` to `end` - 1.
@@ -49,7 +65,7 @@ class GpuWorkers::Step : public UpdateStep {
              std::int64_t step, double learning_rate) override {
     loss.scale = 1 / static_cast<double>(target_tokens_of(shards));
     Result result;
-    const std::vector<Shard> batches = whole_batches(shards);
+    const std::vector<Shard> batches = shares_of_batches(shards, workers_.ranks_);
     std::vector<LossSums> sums(batches.size());
     device_.fill(gradients_.view().flat(), 0.0F);
     for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -58,8 +74,9 @@ class GpuWorkers::Step : public UpdateStep {
       graph_.set_dropout(dropout, static_cast<std::uint32_t>(batches[i].first));
       graph_.backward(workers_.loss_(graph_, workers_.batch_, loss, &sums[i]));
     }
+    if (workers_.sum_) workers_.sum_->add_up(workers_.device_, gradients_.view().flat().span());
     result.gradient_norm = norm_of_gradient();
-    for (const LossSums& batch : sums) result.sums += batch;
+    result.sums = workers_.total(sums);
     get_running_sums();
     result.applied = is_finite(result, host_gradients_);
     if (result.applied) apply(step, learning_rate, result.gradient_norm);
@@ -69,6 +86,7 @@ class GpuWorkers::Step : public UpdateStep {
   void gather_parameters() override {
     parameters_.get();
     if (smoothed_) smoothed_->get();
+    check_ranks_agree();
   }
 
   void gather_memory() override {
@@ -84,6 +102,16 @@ class GpuWorkers::Step : public UpdateStep {
   }
 
  private:
+  /// Ends all ranks where their parameters are not the same. Each rank updates its own, from the same sums.
+  void check_ranks_agree() {
+    Communicator& ranks = workers_.ranks_;
+    if (ranks.size() == 1) return;
+    const std::int64_t own = fingerprint(arrays_.parameters.flat()), largest = ranks.largest(own);
+    if (ranks.any(own != largest))
+      fail_together(ranks, Error("the parameters of the ranks are no longer the same: a GPU, or the connection of the "
+                                 "GPUs, computes wrongly (the model file holds the last good state)"));
+  }
+
   std::int64_t trained() const { return workers_.layout_.trained_size(); }
 
   /// Returns the Euclidean norm of the gradient, for which the host waits for the GPU: what the batches have added to
@@ -141,7 +169,10 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
                               std::span<const Shard> shards) {
   const Device device(device_);
   const DeviceParameters<float> on_device(device, parameters);
-  const std::vector<Shard> batches = whole_batches(shards);
+  // Each rank computes some of the batches.
+  std::vector<Shard> batches = shares_of_batches(shards, no_other_ranks());
+  const Slice own = share_of_rank(std::ssize(batches), ranks_, ranks_.rank());
+  batches = {batches.begin() + own.begin, batches.begin() + own.end};
   std::vector<LossSums> sums(batches.size());
   Graph<float> graph(device, on_device.view());
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -151,9 +182,19 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
     loss_(graph, batch_, {}, &sums[i]);
   }
   device.wait();
-  LossSums sum;
-  for (const LossSums& batch : sums) sum += batch;
-  return sum;
+  return total(sums);
+}
+
+/// Returns the sum over the batches of all ranks.
+LossSums GpuWorkers::total(std::span<const LossSums> batches) {
+  std::vector<LossSums> of_ranks(static_cast<std::size_t>(ranks_.size()));
+  for (const LossSums& batch : batches) of_ranks[static_cast<std::size_t>(ranks_.rank())] += batch;
+  std::vector<Slice> parts;
+  for (std::int64_t rank = 0; rank < ranks_.size(); ++rank) parts.push_back({rank, rank + 1});
+  all_gather_elements(ranks_, std::span(of_ranks), parts);
+  LossSums out;
+  for (const LossSums& each : of_ranks) out += each;
+  return out;
 }
 
 }  // namespace heed

@@ -1,0 +1,103 @@
+#include "heed/dist/nccl.h"
+
+#include <dlfcn.h>
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "../dist/thread_ranks.h"
+#include "heed/run/device_choice.h"
+#include "heed/train/gpu_sum.h"
+
+namespace heed {
+namespace {
+
+#ifdef HEED_EMULATED_GPU
+
+/// The library that stands in for NCCL. load_nccl() finds it by its name, because it is loaded already.
+struct FakeNccl {
+  FakeNccl() : library(::dlopen(HEED_FAKE_NCCL, RTLD_NOW | RTLD_LOCAL)) { REQUIRE(library); }
+  int members() const { return reinterpret_cast<int (*)()>(::dlsym(library, "fake_nccl_members"))(); }
+  void* library;
+};
+
+TEST_CASE("NCCL is loaded, joins the ranks, and adds up in place") {
+  const FakeNccl fake;
+  std::string why_not;
+  const NcclLibrary* const library = load_nccl(why_not);
+  CHECK(why_not.empty());
+  REQUIRE(library);
+  run_ranks(3, [&](Communicator& ranks) {
+    NcclGroup group(*library, ranks);
+    CHECK(group.name() == "NCCL 2.28.9");
+    CHECK(fake.members() == 3);
+    const auto rank = static_cast<float>(ranks.rank());
+    std::vector<float> numbers = {rank, 1, 10 * rank};
+    for (int i = 0; i < 2; ++i) group.add_up(numbers, nullptr);
+    CHECK(numbers == std::vector<float>{9, 9, 90});
+    ranks.largest(0);  // waits for all ranks
+  });
+  CHECK(fake.members() == 0);
+}
+
+TEST_CASE("NCCL: what it refuses is an error of all ranks") {
+  const FakeNccl fake;
+  std::string why_not;
+  const NcclLibrary* const library = load_nccl(why_not);
+  REQUIRE(library);
+  const auto message_of = [](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const OtherRankFailed&) {
+      return std::string("-");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  NcclLibrary broken = *library;
+  broken.make_id = [](NcclLibrary::Id*) { return 4; };
+  run_ranks(2, [&](Communicator& ranks) {
+    CHECK(message_of([&] { NcclGroup(broken, ranks); }) ==
+          (ranks.rank() == 0 ? "NCCL cannot start: invalid argument" : "-"));
+  });
+  broken = *library;
+  broken.join = [](void**, int, NcclLibrary::Id, int) { return 2; };
+  run_ranks(2, [&](Communicator& ranks) {
+    CHECK(message_of([&] { NcclGroup(broken, ranks); }) ==
+          (ranks.rank() == 0 ? "NCCL cannot join the ranks: unknown result code" : "-"));
+  });
+}
+
+TEST_CASE("ranks that share a GPU add up by the hosts, and others by NCCL") {
+  const FakeNccl fake;
+  run_ranks(2, [&](Communicator& ranks) {
+    std::ostringstream said;
+    Log log(said, "train", Verbosity::normal);
+    CHECK(make_gpu_sum(ranks, "one", log)->name() == "the hosts");
+    CHECK(make_gpu_sum(ranks, ranks.rank() == 0 ? "one" : "another", log)->name() == "NCCL 2.28.9");
+    CHECK(said.str().empty());
+  });
+}
+
+TEST_CASE("--device with several ranks") {
+  run_ranks(2, [&](Communicator& ranks) {
+    CHECK(chosen_gpu("cuda:0", ranks) == 0);
+    CHECK_FALSE(chosen_gpu("cpu", ranks));
+    std::string message;
+    try {
+      chosen_gpu("auto", ranks);
+    } catch (const OtherRankFailed&) {
+      message = "-";
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK((ranks.rank() == 0 ? message.find("would share a GPU with rank 0") != std::string::npos : message == "-"));
+  });
+  CHECK(processor_name(0) == "emulated GPU");
+}
+
+#endif
+
+}  // namespace
+}  // namespace heed
