@@ -27,6 +27,15 @@ if grep -q 'pairs$' "$folder/again"; then fail "the second run reads the raw tex
 cmp -s <(tail -n 2 "$folder/first") <(tail -n 2 "$folder/again") || fail "the second run prints another BLEU"
 cmp "$HEED_SOURCE/data/test.fr" "$folder/work/test.fr" || fail "the segments of the SGML file are not the lines of the test"
 
+# Tatoeba's form: pairs in one file, of which some sentences are held out.
+mkdir "$folder/tatoeba"
+paste "$HEED_SOURCE/data/train.en" "$HEED_SOURCE/data/train.fr" | gzip > "$folder/tatoeba/fra-eng.tsv.gz"
+"$wmt14" rehearsal "$folder/tatoeba" "$folder/pairs" > "$folder/out" 2> "$folder/err" || fail "the rehearsal on pairs failed: $(tail -n 3 "$folder/err")"
+grep -qE '^BLEU on newstest2014, raw text, 13a: [0-9.]+$' "$folder/out" || fail "no BLEU of pairs"
+sort -u "$folder/pairs/pairs/test.en" > "$folder/held-out"
+[ "$(wc -l < "$folder/held-out")" -gt 20 ] || fail "too few sentences are held out"
+if grep -qxFf "$folder/held-out" "$folder/pairs/pairs/train.en"; then fail "a sentence of the test is in the training text"; fi
+
 rm "$folder/work/model.h5"
 UPDATES=100000 "$wmt14" rehearsal --dry-run data "$folder/work" > "$folder/out" 2> "$folder/err" || fail "the dry run failed: $(cat "$folder/err")"
 for line in 'speed expected' 'time on this machine +[0-9.]+ hours' 'time on one H200 +[0-9.]+ hours \(the aim' 'time on eight'; do
