@@ -3,10 +3,17 @@
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <sstream>
 
+#ifdef HEED_EMULATED_GPU
+#include "cuda_emulation.h"
+#endif
 #include "../dist/thread_ranks.h"
 #include "heed/run/device_choice.h"
+#include "heed/tensor/cuda_device.h"
+#include "heed/tensor/device.h"
 #include "heed/train/gpu_sum.h"
 
 namespace heed {
@@ -18,6 +25,10 @@ namespace {
 struct FakeNccl {
   FakeNccl() : library(::dlopen(HEED_FAKE_NCCL, RTLD_NOW | RTLD_LOCAL)) { REQUIRE(library); }
   int members() const { return reinterpret_cast<int (*)()>(::dlsym(library, "fake_nccl_members"))(); }
+  /// Lets the library read and write by `copy`, such as the memory of an emulated GPU.
+  void copy_by(void (*copy)(void*, const void*, std::size_t)) const {
+    reinterpret_cast<void (*)(decltype(copy))>(::dlsym(library, "fake_nccl_copy_by"))(copy);
+  }
   void* library;
 };
 
@@ -78,6 +89,24 @@ TEST_CASE("ranks that share a GPU add up by the hosts, and others by NCCL") {
     CHECK(make_gpu_sum(ranks, ranks.rank() == 0 ? "one" : "another", log)->name() == "NCCL 2.28.9");
     CHECK(said.str().empty());
   });
+}
+
+TEST_CASE("NCCL adds up numbers in the memory of GPUs") {
+  const FakeNccl fake;
+  fake.copy_by(emulation::copy);
+  run_ranks(2, [&](Communicator& ranks) {
+    std::ostringstream said;
+    Log log(said, "train", Verbosity::normal);
+    CudaDevice gpu(0, Precision::float32);
+    const Device device(gpu.context());
+    const Tensor<float> numbers = device.arena().tensor<float>({1000});
+    device.fill(numbers, ranks.rank() == 0 ? 0.25F : 2.0F);
+    const auto sum = make_gpu_sum(ranks, ranks.rank() == 0 ? "one" : "another", log);
+    sum->add_up(gpu.context(), numbers.span());
+    const Tensor<float> found = device.download(numbers);
+    CHECK(std::ranges::all_of(found.span(), [](float number) { return number == 2.25F; }));
+  });
+  fake.copy_by([](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
 }
 
 TEST_CASE("--device with several ranks") {
