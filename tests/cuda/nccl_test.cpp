@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <sstream>
 
 #ifdef HEED_EMULATED_GPU
@@ -21,14 +20,15 @@ namespace {
 
 #ifdef HEED_EMULATED_GPU
 
-/// The library that stands in for NCCL. load_nccl() finds it by its name, because it is loaded already.
+/// The library that stands in for NCCL, and reads and writes as the emulated GPU does. load_nccl() finds it by its
+/// name, because it is loaded already.
 struct FakeNccl {
-  FakeNccl() : library(::dlopen(HEED_FAKE_NCCL, RTLD_NOW | RTLD_LOCAL)) { REQUIRE(library); }
-  int members() const { return reinterpret_cast<int (*)()>(::dlsym(library, "fake_nccl_members"))(); }
-  /// Lets the library read and write by `copy`, such as the memory of an emulated GPU.
-  void copy_by(void (*copy)(void*, const void*, std::size_t)) const {
-    reinterpret_cast<void (*)(decltype(copy))>(::dlsym(library, "fake_nccl_copy_by"))(copy);
+  FakeNccl() : library(::dlopen(HEED_FAKE_NCCL, RTLD_NOW | RTLD_LOCAL)) {
+    REQUIRE(library);
+    using Copy = decltype(&emulation::copy);
+    reinterpret_cast<void (*)(Copy)>(::dlsym(library, "fake_nccl_copy_by"))(emulation::copy);
   }
+  int members() const { return reinterpret_cast<int (*)()>(::dlsym(library, "fake_nccl_members"))(); }
   void* library;
 };
 
@@ -56,26 +56,16 @@ TEST_CASE("NCCL: what it refuses is an error of all ranks") {
   std::string why_not;
   const NcclLibrary* const library = load_nccl(why_not);
   REQUIRE(library);
-  const auto message_of = [](const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const OtherRankFailed&) {
-      return std::string("-");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   NcclLibrary broken = *library;
   broken.make_id = [](NcclLibrary::Id*) { return 4; };
   run_ranks(2, [&](Communicator& ranks) {
-    CHECK(message_of([&] { NcclGroup(broken, ranks); }) ==
+    CHECK(message_of_rank([&] { NcclGroup(broken, ranks); }) ==
           (ranks.rank() == 0 ? "NCCL cannot start: invalid argument" : "-"));
   });
   broken = *library;
   broken.join = [](void**, int, NcclLibrary::Id, int) { return 2; };
   run_ranks(2, [&](Communicator& ranks) {
-    CHECK(message_of([&] { NcclGroup(broken, ranks); }) ==
+    CHECK(message_of_rank([&] { NcclGroup(broken, ranks); }) ==
           (ranks.rank() == 0 ? "NCCL cannot join the ranks: unknown result code" : "-"));
   });
 }
@@ -93,7 +83,6 @@ TEST_CASE("ranks that share a GPU add up by the hosts, and others by NCCL") {
 
 TEST_CASE("NCCL adds up numbers in the memory of GPUs") {
   const FakeNccl fake;
-  fake.copy_by(emulation::copy);
   run_ranks(2, [&](Communicator& ranks) {
     std::ostringstream said;
     Log log(said, "train", Verbosity::normal);
@@ -106,21 +95,13 @@ TEST_CASE("NCCL adds up numbers in the memory of GPUs") {
     const Tensor<float> found = device.download(numbers);
     CHECK(std::ranges::all_of(found.span(), [](float number) { return number == 2.25F; }));
   });
-  fake.copy_by([](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
 }
 
 TEST_CASE("--device with several ranks") {
   run_ranks(2, [&](Communicator& ranks) {
     CHECK(chosen_gpu("cuda:0", ranks) == 0);
     CHECK_FALSE(chosen_gpu("cpu", ranks));
-    std::string message;
-    try {
-      chosen_gpu("auto", ranks);
-    } catch (const OtherRankFailed&) {
-      message = "-";
-    } catch (const Error& error) {
-      message = error.what();
-    }
+    const std::string message = message_of_rank([&] { chosen_gpu("auto", ranks); });
     CHECK((ranks.rank() == 0 ? message.find("would share a GPU with rank 0") != std::string::npos : message == "-"));
   });
   CHECK(processor_name(0) == "emulated GPU");

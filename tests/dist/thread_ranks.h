@@ -5,12 +5,25 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "heed/dist/communicator.h"
 
 namespace heed {
+
+/// Runs `work`, and returns the message of the Error that it throws: "-" for OtherRankFailed, nothing without an error.
+inline std::string message_of_rank(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const OtherRankFailed&) {
+    return "-";
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 /// Runs `work` on several ranks that are threads of this process, and waits for all. For tests of what ranks compute
 /// together; `work` must not throw.

@@ -24,15 +24,8 @@ TEST_CASE("a GPU of its own for each rank") {
 TEST_CASE("ranks on CPUs, and a device that is not known") {
   run_ranks(3, [&](Communicator& ranks) {
     CHECK_FALSE(chosen_gpu("cpu", ranks));
-    std::string message;
-    try {
-      chosen_gpu("gpu", ranks);
-    } catch (const UsageError& error) {
-      message = error.what();
-    } catch (const OtherRankFailed&) {
-      message = "-";
-    }
-    CHECK(message == (ranks.rank() == 0 ? "--device: 'gpu' is none of auto, cpu and cuda:N (such as cuda:0)" : "-"));
+    CHECK(message_of_rank([&] { chosen_gpu("gpu", ranks); }) ==
+          (ranks.rank() == 0 ? "--device: 'gpu' is none of auto, cpu and cuda:N (such as cuda:0)" : "-"));
   });
 }
 

@@ -31,19 +31,14 @@ class SelfCommunicator final : public Communicator {
 }  // namespace
 
 std::vector<std::string> Communicator::gather(const std::string& text) {
-  const auto ranks = static_cast<std::size_t>(size()), own = static_cast<std::size_t>(rank());
-  std::vector<std::int64_t> lengths(ranks);
-  lengths[own] = std::ssize(text);
   std::vector<Slice> parts;
-  for (std::int64_t r = 0; r < size(); ++r) parts.push_back({r, r + 1});
-  all_gather_elements(*this, std::span(lengths), parts);
   std::int64_t end = 0;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    parts[r] = {end, end + lengths[r]};
-    end = parts[r].end;
+  for (const std::int64_t length : values_of_ranks(*this, static_cast<std::int64_t>(text.size()))) {
+    parts.push_back({end, end + length});
+    end += length;
   }
   std::string all(static_cast<std::size_t>(end), '\0');
-  std::copy(text.begin(), text.end(), all.begin() + parts[own].begin);
+  std::copy(text.begin(), text.end(), all.begin() + parts[static_cast<std::size_t>(rank())].begin);
   all_gather_elements(*this, std::span(all), parts);
   std::vector<std::string> out;
   for (const Slice& part : parts)

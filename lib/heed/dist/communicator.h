@@ -52,6 +52,8 @@ class Communicator {
   std::int64_t smallest(std::int64_t number) { return -largest(-number); }
   /// Tells whether any rank says yes.
   bool any(bool yes) { return largest(yes ? 1 : 0) != 0; }
+  /// Tells whether all ranks give the same number.
+  bool all_same(std::int64_t number) { return smallest(number) == largest(number); }
   /// Returns the texts of all ranks.
   std::vector<std::string> gather(const std::string& text);
   /// Copies the text of rank 0 to all other ranks.
@@ -80,6 +82,17 @@ void all_gather_elements(Communicator& ranks, std::span<T> array, std::span<cons
   const auto size = static_cast<std::int64_t>(sizeof(T));
   for (const Slice& each : parts) bytes.push_back({each.begin * size, each.end * size});
   ranks.all_gather(std::as_writable_bytes(array), bytes);
+}
+
+/// Returns the values that the ranks give, in the order of the ranks.
+template <class T>
+std::vector<T> values_of_ranks(Communicator& ranks, const T& own) {
+  std::vector<T> out(static_cast<std::size_t>(ranks.size()));
+  out[static_cast<std::size_t>(ranks.rank())] = own;
+  std::vector<Slice> parts;
+  for (std::int64_t r = 0; r < ranks.size(); ++r) parts.push_back({r, r + 1});
+  all_gather_elements(ranks, std::span(out), parts);
+  return out;
 }
 
 /// Replaces each of the numbers by the sum of this number on all ranks.

@@ -1,6 +1,7 @@
 #include "heed/train/gpu_sum.h"
 
 #include <algorithm>
+#include <set>
 
 #include "heed/tensor/cuda_memory.h"
 
@@ -52,8 +53,7 @@ void HostSum::add_up(const CudaContext& gpu, std::span<float> numbers) {
 
 std::unique_ptr<GpuSum> make_gpu_sum(Communicator& ranks, const std::string& id, Log& log) {
   const std::vector<std::string> ids = ranks.gather(id);
-  for (auto each = ids.begin(); each != ids.end(); ++each)
-    if (std::find(ids.begin(), each, *each) != each) return std::make_unique<HostSum>(ranks);
+  if (std::set(ids.begin(), ids.end()).size() < ids.size()) return std::make_unique<HostSum>(ranks);
   std::string why_not;
   const NcclLibrary* const library = load_nccl(why_not);
   if (!ranks.any(!library)) return std::make_unique<NcclSum>(*library, ranks);

@@ -106,8 +106,7 @@ class GpuWorkers::Step : public UpdateStep {
   void check_ranks_agree() {
     Communicator& ranks = workers_.ranks_;
     if (ranks.size() == 1) return;
-    const std::int64_t own = fingerprint(arrays_.parameters.flat()), largest = ranks.largest(own);
-    if (ranks.any(own != largest))
+    if (!ranks.all_same(fingerprint(arrays_.parameters.flat())))
       fail_together(ranks, Error("the parameters of the ranks are no longer the same: a GPU, or the connection of the "
                                  "GPUs, computes wrongly (the model file holds the last good state)"));
   }
@@ -187,13 +186,9 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
 
 /// Returns the sum over the batches of all ranks.
 LossSums GpuWorkers::total(std::span<const LossSums> batches) {
-  std::vector<LossSums> of_ranks(static_cast<std::size_t>(ranks_.size()));
-  for (const LossSums& batch : batches) of_ranks[static_cast<std::size_t>(ranks_.rank())] += batch;
-  std::vector<Slice> parts;
-  for (std::int64_t rank = 0; rank < ranks_.size(); ++rank) parts.push_back({rank, rank + 1});
-  all_gather_elements(ranks_, std::span(of_ranks), parts);
-  LossSums out;
-  for (const LossSums& each : of_ranks) out += each;
+  LossSums own, out;
+  for (const LossSums& batch : batches) own += batch;
+  for (const LossSums& each : values_of_ranks(ranks_, own)) out += each;
   return out;
 }
 

@@ -218,8 +218,7 @@ void Trainer::roll_back(const std::string& why) {
       if (!saved) throw Error(Position{parts_.path}, "holds no training state to go back to");
       restore_training_form(*saved, smoothing());
     });
-    const std::int64_t updates = ranks_.largest(saved->state.updates);
-    if (ranks_.any(saved->state.updates != updates))
+    if (!ranks_.all_same(saved->state.updates))
       fail_together(ranks_, Error(Position{parts_.path}, "is not the same file on all ranks"));
     // The values are copied into the existing arrays, because the optimiser and the workers hold references to these
     // arrays.
