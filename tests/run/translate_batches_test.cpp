@@ -10,7 +10,7 @@ using namespace heed;
 namespace {
 
 /// Returns the number of lines of each batch, and checks that the batches are all lines in their order.
-std::vector<std::size_t> sizes(std::span<const std::int64_t> tokens, const BatchLimits& limits, int threads) {
+std::vector<std::size_t> sizes(std::span<const std::int64_t> tokens, const LineBatchLimits& limits, int threads) {
   std::vector<std::size_t> out;
   std::size_t next = 0;
   for (const auto& [begin, end] : cut_into_batches(tokens, limits, threads)) {

@@ -330,7 +330,7 @@ class TranslateRun {
   }
 
   /// Returns the limits of a batch. A GPU computes many rows in nearly the time that it takes for a few.
-  BatchLimits batch_limits() const {
+  LineBatchLimits batch_limits() const {
     const bool gpu = translator_.gpu().has_value();
     const int rows = std::max(1, rows_per_sentence());
     const int words = gpu ? std::max(4096, 65536 / rows) : std::max(256, 1024 / rows);

@@ -6,7 +6,7 @@
 namespace heed {
 
 std::vector<std::pair<std::size_t, std::size_t>> cut_into_batches(std::span<const std::int64_t> tokens,
-                                                                  const BatchLimits& limits, int threads) {
+                                                                  const LineBatchLimits& limits, int threads) {
   // Returns the quotient all / some, rounded up, and at least 1.
   const auto divide_up = [](std::int64_t all, std::int64_t some) {
     return std::max<std::int64_t>(1, (all + some - 1) / some);

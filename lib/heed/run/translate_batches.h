@@ -9,7 +9,7 @@
 namespace heed {
 
 /// The limits of a batch: how many lines it may have, and how many tokens, unless a single line has more.
-struct BatchLimits {
+struct LineBatchLimits {
   int lines = 0;
   int tokens = 0;
 };
@@ -19,6 +19,6 @@ struct BatchLimits {
 /// threads, and all but the last have about the same number of tokens, so that all threads finish together and even a
 /// few lines are spread over the threads.
 std::vector<std::pair<std::size_t, std::size_t>> cut_into_batches(std::span<const std::int64_t> tokens,
-                                                                  const BatchLimits& limits, int threads);
+                                                                  const LineBatchLimits& limits, int threads);
 
 }  // namespace heed
