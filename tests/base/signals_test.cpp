@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string scratch(const std::string& name) {
+std::string signal_file(const std::string& name) {
   return (fs::temp_directory_path() / ("heed_signals_test_" + std::to_string(::getpid()) + name)).string();
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("a first interrupt only sets the flag") {
 }
 
 TEST_CASE("a first interrupt is acknowledged on stderr before the handler returns, each signal once") {
-  const std::string path = scratch("stderr");
+  const std::string path = signal_file("stderr");
   status_of([&] {
     const int fd = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
     ::dup2(fd, STDERR_FILENO);
@@ -82,7 +82,7 @@ TEST_CASE("an interrupt that the parent process has told to be ignored stays ign
 }
 
 TEST_CASE("temporary files go with their name, and all of them at a signal that ends the process") {
-  const std::string one = scratch("one"), two = scratch("two"), kept = scratch("kept");
+  const std::string one = signal_file("one"), two = signal_file("two"), kept = signal_file("kept");
   {
     const TemporaryName name(one);
     std::ofstream(one) << "x";
@@ -109,7 +109,7 @@ TEST_CASE("temporary files go with their name, and all of them at a signal that 
 }
 
 TEST_CASE("the second interrupt ends the process without its temporary files") {
-  const std::string path = scratch("output");
+  const std::string path = signal_file("output");
   for (const int number : {SIGINT, SIGTERM}) {
     CAPTURE(number);
     const int status = status_of([&] {

@@ -62,7 +62,7 @@ TrainingState example() {
   return state;
 }
 
-std::string message(const std::string& bytes) {
+std::string state_message(const std::string& bytes) {
   try {
     read_training_state(bytes, "m.h5");
   } catch (const Error& error) {
@@ -101,7 +101,7 @@ TEST_CASE("training state: version 0 is read, and does not say how many batches 
   CHECK(state.kept_updates == std::vector<std::int64_t>{4, 8});
   CHECK(state.settings.size() == 18);
   CHECK(state.settings.back() == std::pair<std::string, std::string>{"--weight-decay", "0"});
-  CHECK(message(write_training_state(state)) == "no error");
+  CHECK(state_message(write_training_state(state)) == "no error");
 }
 
 TEST_CASE("training state: no field is believed") {
@@ -144,7 +144,7 @@ TEST_CASE("training state: no field is believed") {
            {" 3 0 131 132 3990 ", " 3 0 131 132 4001 ", "kept_updates 3 is 4001, not 133 to 4000"},
            {" 3 0 131 132 3990 ", " 3 0 -1 132 3990 ", "kept_updates 1 is -1, not 0 to 4000"}}) {
     CAPTURE(from);
-    CHECK(message(replaced(bytes, from, to)) == "m.h5: /training/state: " + what + advice);
+    CHECK(state_message(replaced(bytes, from, to)) == "m.h5: /training/state: " + what + advice);
   }
   // A state must have one best score for each metric. Here the list `best` has one element for two metrics.
   TrainingState state = example();
@@ -155,14 +155,14 @@ TEST_CASE("training state: no field is believed") {
   const std::string last_two = " 2 0 0 0 1.26500000000000000e+02 5128";
   const std::string one_best =
       replaced(replaced(bytes, both, " 129 3 "), last_two, " 1 0 0 0 1.26500000000000000e+02 5128");
-  CHECK(message(one_best) == "m.h5: /training/state: best has 1 scores for 2 metrics" + advice);
+  CHECK(state_message(one_best) == "m.h5: /training/state: best has 1 scores for 2 metrics" + advice);
 }
 
 TEST_CASE("training state: bytes that are no archive, numbers that are none, lengths that are impossible") {
   const std::string bytes = write_training_state(example());
   const auto unreadable = [&](const std::string& forged) {
     CAPTURE(forged);
-    CHECK(message(forged).starts_with("m.h5: /training/state: cannot be read: "));
+    CHECK(state_message(forged).starts_with("m.h5: /training/state: cannot be read: "));
   };
   unreadable("");
   unreadable("hello");
@@ -180,7 +180,7 @@ TEST_CASE("training state: bytes that are no archive, numbers that are none, len
     unreadable(
         replaced(bytes, " 2 0 0 0 1.26500000000000000e+02 5128", " " + size + " 0 0 0 1.26500000000000000e+02 5128"));
   }
-  CHECK(message("22 serialization::archive 9999" + bytes.substr(bytes.find(" 0 "))) ==
+  CHECK(state_message("22 serialization::archive 9999" + bytes.substr(bytes.find(" 0 "))) ==
         "m.h5: /training/state: was written by a later heed, or with a later Boost library (go on with that one)");
 }
 

@@ -77,8 +77,8 @@ struct Drawing {
   const Square& square() const { return std::get<Square>(config); }
 };
 
-constexpr PeerOption kPeers[] = {{"side", "line-width", "XFig"}, {"dashes", "dotted", "XFig"}};
-const ToolInfo kDraw{.name = "draw", .purpose = "draws", .usage = {"draw [options]"}, .peers = kPeers};
+constexpr PeerOption kDrawPeers[] = {{"side", "line-width", "XFig"}, {"dashes", "dotted", "XFig"}};
+const ToolInfo kDraw{.name = "draw", .purpose = "draws", .usage = {"draw [options]"}, .peers = kDrawPeers};
 
 struct Parsed {
   Drawing options;
@@ -86,7 +86,7 @@ struct Parsed {
   std::vector<std::string> given;
 };
 
-Parsed parse(std::vector<std::string> words) {
+Parsed parse_drawing(std::vector<std::string> words) {
   Parsed parsed;
   std::ostringstream out;
   FieldList fields = FieldList::of(parsed.options);
@@ -97,9 +97,9 @@ Parsed parse(std::vector<std::string> words) {
 }
 
 /// Returns the message of the UsageError for a command line.
-std::string refused(std::vector<std::string> words) {
+std::string refused_drawing(std::vector<std::string> words) {
   try {
-    parse(std::move(words));
+    parse_drawing(std::move(words));
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -141,11 +141,11 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the selecting option decides which options there are, and their defaults") {
-  CHECK(parse({}).options.circle().radius == 1);
-  CHECK(parse({"--radius", "2"}).options.circle().radius == 2);
-  CHECK(parse({"--shape", "large-circle"}).options.circle().radius == 100);
-  CHECK(parse({"--shape", "large-circle"}).options.circle().line_width == 2);
-  const Parsed square = parse({"--shape", "square", "--side", "7", "--corners", "a", "b", "-q", "-o", "x"});
+  CHECK(parse_drawing({}).options.circle().radius == 1);
+  CHECK(parse_drawing({"--radius", "2"}).options.circle().radius == 2);
+  CHECK(parse_drawing({"--shape", "large-circle"}).options.circle().radius == 100);
+  CHECK(parse_drawing({"--shape", "large-circle"}).options.circle().line_width == 2);
+  const Parsed square = parse_drawing({"--shape", "square", "--side", "7", "--corners", "a", "b", "-q", "-o", "x"});
   CHECK(square.options.shape == Figure::square);
   CHECK(square.options.square().side == 7);
   CHECK(square.options.square().line_width == 3);
@@ -156,53 +156,55 @@ TEST_CASE("the selecting option decides which options there are, and their defau
 }
 
 TEST_CASE("the selecting option may stand anywhere, in each form; the last of two wins") {
-  CHECK(parse({"--side", "7", "--shape", "square"}).options.square().side == 7);
-  CHECK(parse({"--side=7", "--shape=square"}).options.square().side == 7);
-  CHECK(parse({"--side=7", "-q", "--sh", "square"}).options.square().side == 7);
-  CHECK(parse({"-sh=square", "--side=7"}).options.square().side == 7);
-  CHECK(parse({"-sh", "square", "--side=7"}).options.square().side == 7);
-  CHECK(parse({"--shape", "square", "--radius", "3", "--shape", "large-circle"}).options.circle().radius == 3);
-  CHECK(parse({"--shape", "large-circle", "--shape", "circle"}).options.circle().radius == 1);
-  CHECK(parse({"--output=--shape=square"}).options.shape == Figure::circle);
+  CHECK(parse_drawing({"--side", "7", "--shape", "square"}).options.square().side == 7);
+  CHECK(parse_drawing({"--side=7", "--shape=square"}).options.square().side == 7);
+  CHECK(parse_drawing({"--side=7", "-q", "--sh", "square"}).options.square().side == 7);
+  CHECK(parse_drawing({"-sh=square", "--side=7"}).options.square().side == 7);
+  CHECK(parse_drawing({"-sh", "square", "--side=7"}).options.square().side == 7);
+  CHECK(parse_drawing({"--shape", "square", "--radius", "3", "--shape", "large-circle"}).options.circle().radius == 3);
+  CHECK(parse_drawing({"--shape", "large-circle", "--shape", "circle"}).options.circle().radius == 1);
+  CHECK(parse_drawing({"--output=--shape=square"}).options.shape == Figure::circle);
 }
 
 TEST_CASE("a wrong value of the selecting option gets the usual message") {
-  CHECK(refused({"--shape", "oval"}) == "--shape 'oval': must be one of circle, large-circle, square");
-  CHECK(refused({"--shape=oval", "--side", "3"}) == "--shape 'oval': must be one of circle, large-circle, square");
-  CHECK(refused({"--shape=oval", "--shape=square"}) == "--shape 'oval': must be one of circle, large-circle, square");
-  CHECK(refused({"--shape="}) == "--shape '': must be one of circle, large-circle, square");
-  CHECK(contains(refused({"--shape"}), "'--shape'"));
-  CHECK(refused({"--shape", "--quiet"}) ==
+  CHECK(refused_drawing({"--shape", "oval"}) == "--shape 'oval': must be one of circle, large-circle, square");
+  CHECK(refused_drawing({"--shape=oval", "--side", "3"}) ==
+        "--shape 'oval': must be one of circle, large-circle, square");
+  CHECK(refused_drawing({"--shape=oval", "--shape=square"}) ==
+        "--shape 'oval': must be one of circle, large-circle, square");
+  CHECK(refused_drawing({"--shape="}) == "--shape '': must be one of circle, large-circle, square");
+  CHECK(contains(refused_drawing({"--shape"}), "'--shape'"));
+  CHECK(refused_drawing({"--shape", "--quiet"}) ==
         "--shape: needs a value before '--quiet' (--shape=--quiet makes this word the value)");
-  CHECK(refused({"--output", "--shape", "square"}).starts_with("--output: needs a value before '--shape'"));
-  CHECK(contains(refused({"--config=", "--side=3"}), "--side: is an option of --shape square"));
-  CHECK(refused({"--", "--shape", "oval"}) == "'--shape' belongs to no option (usage: draw [options])");
+  CHECK(refused_drawing({"--output", "--shape", "square"}).starts_with("--output: needs a value before '--shape'"));
+  CHECK(contains(refused_drawing({"--config=", "--side=3"}), "--side: is an option of --shape square"));
+  CHECK(refused_drawing({"--", "--shape", "oval"}) == "'--shape' belongs to no option (usage: draw [options])");
   const Ini ini("quiet = true\nshape = oval\nside = 3\n");
   const std::string place = ini.path() + ":2: --shape 'oval': must be one of circle, large-circle, square";
-  CHECK(refused({"--config", ini.path()}) == place);
-  CHECK(refused({"--config", ini.path(), "--shape", "square"}) == place);
+  CHECK(refused_drawing({"--config", ini.path()}) == place);
+  CHECK(refused_drawing({"--config", ini.path(), "--shape", "square"}) == place);
 }
 
 TEST_CASE("an option of another selection is refused with the selections that have it") {
-  CHECK(refused({"--side", "3"}) ==
+  CHECK(refused_drawing({"--side", "3"}) ==
         "--side: is an option of --shape square, not of circle (draw --shape square --help lists its options)");
   const std::string radius =
       "is an option of --shape circle and large-circle, not of square (draw --shape circle --help lists its options)";
-  CHECK(refused({"--shape=square", "--radius=3"}) == "--radius: " + radius);
-  CHECK(refused({"--radius", "3", "--shape", "square"}) == "--radius: " + radius);
-  CHECK(refused({"--shape", "square", "--rad", "3"}) == "--radius: " + radius);
-  CHECK(refused({"--shape", "square", "-rad", "3"}) == "--radius: " + radius);
-  CHECK(refused({"--shape", "square", "-radius", "3"}) == "--radius: " + radius);
-  CHECK(refused({"--shape", "square", "-r3"}) == "-r: " + radius);
-  CHECK(refused({"--shape", "square", "-r", "3"}) == "-r: " + radius);
-  CHECK(refused({"--shape", "square", "-qr", "3"}) == "-r: " + radius);
-  CHECK(refused({"--shape", "square", "--no_dotted"}) == "--no-dotted: " + radius);
-  CHECK(refused({"-radius", "3"}) == "unknown option -radius: did you mean --radius?");
+  CHECK(refused_drawing({"--shape=square", "--radius=3"}) == "--radius: " + radius);
+  CHECK(refused_drawing({"--radius", "3", "--shape", "square"}) == "--radius: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "--rad", "3"}) == "--radius: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "-rad", "3"}) == "--radius: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "-radius", "3"}) == "--radius: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "-r3"}) == "-r: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "-r", "3"}) == "-r: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "-qr", "3"}) == "-r: " + radius);
+  CHECK(refused_drawing({"--shape", "square", "--no_dotted"}) == "--no-dotted: " + radius);
+  CHECK(refused_drawing({"-radius", "3"}) == "unknown option -radius: did you mean --radius?");
   // Options that no selection has.
-  CHECK(refused({"--shape", "square", "--no-radius"}) == "unknown option --no-radius (--help lists them)");
-  CHECK(refused({"--shape", "square", "--sidee", "3"}) == "unknown option --sidee: did you mean --side?");
-  CHECK(refused({"--shape", "square", "--dashes"}) == "unknown option --dashes: did you mean --dotted? (XFig)");
-  CHECK(refused({"--shape", "square", "-z"}) == "unknown option -z (--help lists them)");
+  CHECK(refused_drawing({"--shape", "square", "--no-radius"}) == "unknown option --no-radius (--help lists them)");
+  CHECK(refused_drawing({"--shape", "square", "--sidee", "3"}) == "unknown option --sidee: did you mean --side?");
+  CHECK(refused_drawing({"--shape", "square", "--dashes"}) == "unknown option --dashes: did you mean --dotted? (XFig)");
+  CHECK(refused_drawing({"--shape", "square", "-z"}) == "unknown option -z (--help lists them)");
 }
 
 TEST_CASE("after a refused option, the options are those of the chosen selection") {
@@ -219,29 +221,29 @@ TEST_CASE("after a refused option, the options are those of the chosen selection
 
 TEST_CASE("a configuration file selects, unless the command line does") {
   const Ini ini("line_width = 9\nside = 8  # units\nshape = large-circle\nshape = \"square\" # at last\n");
-  const Parsed parsed = parse({"--config", ini.path(), "--corners", "a"});
+  const Parsed parsed = parse_drawing({"--config", ini.path(), "--corners", "a"});
   CHECK(parsed.options.shape == Figure::square);
   CHECK(parsed.options.square().side == 8);
   CHECK(parsed.options.square().line_width == 9);
   CHECK(parsed.given == std::vector<std::string>{"shape", "side", "line-width", "corners"});
-  CHECK(parse({"--config=" + ini.path(), "--side=2"}).options.square().side == 2);
+  CHECK(parse_drawing({"--config=" + ini.path(), "--side=2"}).options.square().side == 2);
   CHECK(
-      refused({"--config", ini.path(), "--radius", "3"}) ==
+      refused_drawing({"--config", ini.path(), "--radius", "3"}) ==
       "--radius: is an option of --shape circle and large-circle, not of square (draw --shape circle --help lists its "
       "options)");
-  CHECK(refused({"--config", ini.path(), "--shape", "large-circle"}) ==
+  CHECK(refused_drawing({"--config", ini.path(), "--shape", "large-circle"}) ==
         ini.path() +
             ":2: --side: is an option of --shape square, not of large-circle (draw --shape square --help lists its "
             "options)");
   const Ini other("shape = square\nline-width = 1\n");
-  const Parsed circle = parse({"--config", other.path(), "--shape", "circle"});
+  const Parsed circle = parse_drawing({"--config", other.path(), "--shape", "circle"});
   CHECK(circle.options.shape == Figure::circle);
   CHECK(circle.options.circle().line_width == 1);
 }
 
 TEST_CASE("a line of a configuration file with another selection's option is named, whatever line selected before") {
   const Ini ini("shape = circle\nside = 8\n");
-  CHECK(refused({"--config", ini.path(), "--shape", "large-circle"}) ==
+  CHECK(refused_drawing({"--config", ini.path(), "--shape", "large-circle"}) ==
         ini.path() +
             ":2: --side: is an option of --shape square, not of large-circle (draw --shape square --help lists its "
             "options)");
@@ -256,7 +258,7 @@ TEST_CASE("a configuration file that is a pipe is read once") {
     ::close(ends[1]);
     std::vector<std::string> words = {"--config", "/dev/fd/" + std::to_string(ends[0])};
     if (typed) words.insert(words.end(), {"--shape", "square"});
-    const Parsed parsed = parse(words);
+    const Parsed parsed = parse_drawing(words);
     ::close(ends[0]);
     CHECK(parsed.options.square().side == 8);
     CHECK(parsed.given.size() == 2);
@@ -264,7 +266,7 @@ TEST_CASE("a configuration file that is a pipe is read once") {
 }
 
 TEST_CASE("--help shows the options of the selection with their defaults") {
-  const std::string circle = parse({"--help"}).out, square = parse({"--help", "--shape", "square"}).out;
+  const std::string circle = parse_drawing({"--help"}).out, square = parse_drawing({"--help", "--shape", "square"}).out;
   CHECK(contains(circle, "size (also -rad; default 1)\n"));
   CHECK(contains(circle, "of the line (default 1)\n"));
   CHECK_FALSE(contains(circle, "--side"));
@@ -273,32 +275,33 @@ TEST_CASE("--help shows the options of the selection with their defaults") {
   CHECK_FALSE(contains(square, "--radius"));
   CHECK_FALSE(contains(square, "--dotted"));
   CHECK(contains(square, "what to draw (also -sh; default circle)\n"));
-  CHECK(contains(parse({"--shape", "large-circle", "--radius", "5", "--help"}).out, "size (also -rad; default 100)\n"));
+  CHECK(contains(parse_drawing({"--shape", "large-circle", "--radius", "5", "--help"}).out,
+                 "size (also -rad; default 100)\n"));
   CHECK(square.find("--output") < square.find("Figure:"));
   CHECK(square.find("--corners") < square.find("Common:"));
   const Ini ini("shape = square\n");
-  CHECK(parse({"--config", ini.path(), "--help"}).out == square);
+  CHECK(parse_drawing({"--config", ini.path(), "--help"}).out == square);
 }
 
 TEST_CASE("a dumped configuration leaves defaults of the selection out, and can be used with another one") {
-  CHECK(parse({"--dump-config"}).out ==
+  CHECK(parse_drawing({"--dump-config"}).out ==
         "# Options\noutput = -\n\n# Figure\nshape = circle\ndotted = false\n\n# Common\nquiet = false\n");
-  const std::string dumped = parse({"--dump-config", "--line-width=5", "--dotted", "--radius=1"}).out;
+  const std::string dumped = parse_drawing({"--dump-config", "--line-width=5", "--dotted", "--radius=1"}).out;
   CHECK(
       dumped ==
       "# Options\noutput = -\n\n# Figure\nshape = circle\nline-width = 5\ndotted = true\n\n# Common\nquiet = false\n");
   const Ini ini(dumped);
-  const Parsed large = parse({"--config", ini.path(), "--shape", "large-circle"});
+  const Parsed large = parse_drawing({"--config", ini.path(), "--shape", "large-circle"});
   CHECK(large.options.shape == Figure::large_circle);
   CHECK(large.options.circle().radius == 100);
   CHECK(large.options.circle().line_width == 5);
   CHECK(large.options.circle().dotted);
-  CHECK(parse({"--config", ini.path(), "--dump-config"}).out == dumped);
+  CHECK(parse_drawing({"--config", ini.path(), "--dump-config"}).out == dumped);
   // 1 is the radius of circle, but not of large-circle.
-  const std::string small = parse({"--dump-config", "--shape=large-circle", "--radius=1"}).out;
+  const std::string small = parse_drawing({"--dump-config", "--shape=large-circle", "--radius=1"}).out;
   CHECK(contains(small, "shape = large-circle\nradius = 1\n"));
   const Ini other(small);
-  CHECK(parse({"--config", other.path(), "--dump-config"}).out == small);
+  CHECK(parse_drawing({"--config", other.path(), "--dump-config"}).out == small);
 }
 
 TEST_CASE("fields are listed anew when the selecting field has changed") {

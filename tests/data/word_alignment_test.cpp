@@ -21,12 +21,12 @@ TextModel model() {
                    std::make_shared<const Vocabulary>(pieces));
 }
 
-struct Outcome {
+struct AlignedCorpus {
   ParallelCorpus corpus;
   CorpusReport report;
 };
 
-Outcome encode(const std::string& tsv, const std::string& alignment, const EncodeOptions& options = {}) {
+AlignedCorpus encode(const std::string& tsv, const std::string& alignment, const EncodeOptions& options = {}) {
   std::istringstream in(tsv), links(alignment);
   std::ostringstream messages;
   Log log(messages, "t");
@@ -34,7 +34,7 @@ Outcome encode(const std::string& tsv, const std::string& alignment, const Encod
   LineReader alignments(links, "links");
   ThreadPool pool(2);
   const TextModel text = model();
-  Outcome out;
+  AlignedCorpus out;
   out.corpus =
       encode_corpus({.reader = reader, .source = text, .target = text, .options = options, .alignments = &alignments},
                     pool, log, out.report);
@@ -106,7 +106,7 @@ TEST_CASE("a line of an alignment that is wrong is an error that names file, lin
 }
 
 TEST_CASE("a corpus keeps the links of its pairs, and a batch shares a target piece among its source pieces") {
-  const Outcome out = encode("cb a\ta cb\n\td\nd\td\na b\tb a\n", "1-0 0-1\n\n\n0-1 1-1\n");
+  const AlignedCorpus out = encode("cb a\ta cb\n\td\nd\td\na b\tb a\n", "1-0 0-1\n\n\n0-1 1-1\n");
   REQUIRE(out.corpus.size() == 3);
   CHECK(links_of(out.corpus, {2, 1, 0}) == std::vector<Link>{{0, 1, 0, 0.5F},
                                                              {0, 1, 1, 0.5F},
@@ -122,7 +122,7 @@ TEST_CASE("a corpus keeps the links of its pairs, and a batch shares a target pi
 }
 
 TEST_CASE("a cropped pair loses the links of the pieces that are cut off") {
-  const Outcome out =
+  const AlignedCorpus out =
       encode("a b d\td b a\n", "0-2 1-1 2-0\n", {.max_length = 3, .on_long = OnLong::crop, .pretokenized = true});
   CHECK(links_of(out.corpus, {0}) == std::vector<Link>{{0, 1, 1, 1}});
 }

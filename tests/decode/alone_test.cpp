@@ -11,26 +11,26 @@ using namespace heed;
 
 namespace {
 
-struct Fixture : RandomModel {
-  explicit Fixture(int width = 40, const std::function<void(TransformerConfig&)>& choose = {})
+struct AloneModel : RandomModel {
+  explicit AloneModel(int width = 40, const std::function<void(TransformerConfig&)>& choose = {})
       : RandomModel(83, 2, 5, width, choose) {}
 };
 
 struct Case {
   Precision precision;
   int beam;  // beam size; 0: sampling
-  const Fixture& f;
+  const AloneModel& f;
 };
 
 // How many sentences there are, and how long a translation may be: less where the GPU is emulated.
-constexpr int kSentences = kTestsGpu ? 4 : 37, kLongest = kTestsGpu ? 6 : SearchOptions().max_output_length;
+constexpr int kAlone = kTestsGpu ? 4 : 37, kLongest = kTestsGpu ? 6 : SearchOptions().max_output_length;
 
 /// Checks that each sentence gives the same bits alone and in batches of several sizes.
 void check_alone(std::initializer_list<Case> cases) {
   for (const Case& c : cases) {
     const auto precision = c.precision;
     const int beam = c.beam;
-    const Fixture& f = c.f;
+    const AloneModel& f = c.f;
     CAPTURE(static_cast<int>(precision));
     CAPTURE(beam);
     CAPTURE(f.config.dim_emb);
@@ -42,18 +42,18 @@ void check_alone(std::initializer_list<Case> cases) {
     if (beam == 0) options.search = SearchKind::sample;
     std::vector<std::vector<Hypothesis>> alone;
     PackedIds all;
-    for (int s = 0; s < kSentences; ++s) {
+    for (int s = 0; s < kAlone; ++s) {
       PackedIds one;
       one.append(random_sentence(s));
       all.append(random_sentence(s));
       alone.push_back(search(model, one, options).at(0));
     }
-    for (const int size : {2, std::min(5, kSentences), kSentences}) {
-      for (int begin = 0; begin < kSentences; begin += size) {
+    for (const int size : {2, std::min(5, kAlone), kAlone}) {
+      for (int begin = 0; begin < kAlone; begin += size) {
         PackedIds some;
-        for (int s = begin; s < std::min(kSentences, begin + size); ++s) some.append(all.sequence(s));
+        for (int s = begin; s < std::min(kAlone, begin + size); ++s) some.append(all.sequence(s));
         const auto found = search(model, some, options);
-        for (int s = begin; s < std::min(kSentences, begin + size); ++s) {
+        for (int s = begin; s < std::min(kAlone, begin + size); ++s) {
           const auto &x = found.at(static_cast<std::size_t>(s - begin)), &y = alone.at(static_cast<std::size_t>(s));
           REQUIRE(x.size() == y.size());
           for (std::size_t i = 0; i < x.size(); ++i) {
@@ -71,7 +71,7 @@ void check_alone(std::initializer_list<Case> cases) {
 }  // namespace
 
 TEST_CASE("a sentence gives the same bits alone and in batches of any size, greedy, beam and sampled") {
-  const Fixture narrow, wide(512);  // the wide model's decoder cache has 8 bits with int8
+  const AloneModel narrow, wide(512);  // the wide model's decoder cache has 8 bits with int8
   check_alone({{Precision::float32, 1, narrow},
                {Precision::float32, 4, narrow},
                {Precision::float32, 0, narrow},
@@ -85,14 +85,14 @@ TEST_CASE("a sentence gives the same bits alone and in batches of any size, gree
 TEST_CASE("a sentence gives the same bits alone and in batches, with every kind of Transformer") {
   for (const auto& [name, choose] : kinds_of_transformer) {
     CAPTURE(name);
-    const Fixture f(40, choose);
+    const AloneModel f(40, choose);
     check_alone({{Precision::float32, 4, f}});
     if (!kTestsGpu) check_alone({{Precision::int8, 4, f}});
   }
 }
 
 TEST_CASE("forced scores are the search's, and do not depend on the batch either") {
-  Fixture f;
+  AloneModel f;
   NetworkStepModel model(*f.model, *f.parameters, Precision::float32, f.packed());
   SearchOptions options;
   Batch all;

@@ -15,10 +15,10 @@ using namespace heed;
 
 namespace {
 
-constexpr int kPieces = 700;  // more columns than LogSoftmaxTopK reads at once
+constexpr int kListedPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 
-struct Fixture : RandomModel {
-  explicit Fixture(std::uint64_t seed = 5) : RandomModel(kPieces, 1, seed) {}
+struct ListedModel : RandomModel {
+  explicit ListedModel(std::uint64_t seed = 5) : RandomModel(kListedPieces, 1, seed) {}
 
   std::unique_ptr<NetworkStepModel> step_model(Precision precision, std::shared_ptr<const Shortlist> list = {}) const {
     return std::make_unique<NetworkStepModel>(*model, *parameters, precision, nullptr, std::move(list));
@@ -32,7 +32,7 @@ PackedIds sentences(int begin, int end) {
 }
 
 std::shared_ptr<const Shortlist> shortlist(int frequent, int best) {
-  return random_shortlist(kPieces, frequent, best);
+  return random_shortlist(kListedPieces, frequent, best);
 }
 
 struct Way {
@@ -58,8 +58,8 @@ SearchOptions options_of(const Way& way) {
 }  // namespace
 
 TEST_CASE("a shortlist of all pieces gives the bits of a search without one") {
-  const Fixture f;
-  const auto all = shortlist(kPieces - 4, 1);
+  const ListedModel f;
+  const auto all = shortlist(kListedPieces - 4, 1);
   for (const Way& way : kWays) {
     CAPTURE(static_cast<int>(way.precision));
     CAPTURE(way.beam);
@@ -72,7 +72,7 @@ TEST_CASE("a shortlist of all pieces gives the bits of a search without one") {
 }
 
 TEST_CASE("with a shortlist a sentence gives the same bits alone and in batches, by one thread and by several") {
-  const Fixture f;
+  const ListedModel f;
   ThreadTeam team(3);
   for (const auto& list : {shortlist(20, 30), shortlist(0, 2)})
     for (const Way& way : kWays) {
@@ -99,7 +99,7 @@ TEST_CASE("with a shortlist a sentence gives the same bits alone and in batches,
 }
 
 TEST_CASE("pieces outside of a source's list are never produced") {
-  const Fixture f, g(9);
+  const ListedModel f, g(9);
   for (const auto& list : {shortlist(20, 30), shortlist(0, 2)})
     for (const Way& way : kWays) {
       std::vector<std::unique_ptr<StepModel>> both;

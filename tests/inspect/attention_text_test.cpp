@@ -6,7 +6,7 @@ using namespace heed;
 
 namespace {
 
-AttentionMap example() {
+AttentionMap two_words() {
   return {.kind = "cross",
           .layer = 2,
           .head = 3,
@@ -18,7 +18,7 @@ AttentionMap example() {
 }  // namespace
 
 TEST_CASE("tab-separated values: one line for each weight") {
-  CHECK(attention_tsv_header() + attention_tsv(7, example()) ==
+  CHECK(attention_tsv_header() + attention_tsv(7, two_words()) ==
         "line\tkind\tlayer\thead\tquery\tquery_token\tkey\tkey_token\tweight\n"
         "7\tcross\t2\t3\t0\tva\t0\tgo\t0.750000\n"
         "7\tcross\t2\t3\t0\tva\t1\t天気です\t0.150000\n"
@@ -29,7 +29,7 @@ TEST_CASE("tab-separated values: one line for each weight") {
 }
 
 TEST_CASE("JSON: one object a map") {
-  AttentionMap map = example();
+  AttentionMap map = two_words();
   CHECK(
       attention_jsonl(7, map) ==
       "{\"line\":7,\"kind\":\"cross\",\"layer\":2,\"head\":3,\"rows\":[\"va\",\"!\"],\"columns\":[\"go\",\"天気です\","
@@ -41,12 +41,12 @@ TEST_CASE("JSON: one object a map") {
 }
 
 TEST_CASE("a table, whole and in blocks") {
-  CHECK(attention_table(example(), 0) ==
+  CHECK(attention_table(two_words(), 0) ==
         "cross attention, layer 2, head 3\n"
         "      go  天気です     ␉\n"
         "va  0.75      0.15  0.10\n"
         " !  0.00      1.00  0.00\n");
-  CHECK(attention_table(example(), 18) ==
+  CHECK(attention_table(two_words(), 18) ==
         "cross attention,\n"
         "layer 2, head 3\n"
         "      go  天気です\n"

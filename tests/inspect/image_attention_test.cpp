@@ -6,16 +6,11 @@
 #include "heed/inspect/attention_text.h"
 #include "heed/inspect/image_panels.h"
 #include "heed/inspect/image_picture.h"
+#include "inspect/count.h"
 
 using namespace heed;
 
 namespace {
-
-std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 std::vector<float> floats(std::initializer_list<double> values) {
   return {values.begin(), values.end()};

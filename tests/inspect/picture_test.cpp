@@ -7,18 +7,13 @@
 #include "heed/inspect/attention_picture.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
+#include "inspect/count.h"
 
 using namespace heed;
 
 namespace {
 
-std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-std::vector<AttentionSection> example() {
+std::vector<AttentionSection> two_sections() {
   const AttentionMap map{.kind = "cross",
                          .layer = 1,
                          .head = 2,
@@ -74,7 +69,7 @@ TEST_CASE("SVG elements") {
 }
 
 TEST_CASE("attention as SVG: every cell says what it is") {
-  const std::string svg = attention_svg(example());
+  const std::string svg = attention_svg(two_sections());
   CHECK(count(svg, "<title>va → a&lt;b: 0.500</title>") == 3);
   CHECK(count(svg, "<title>&lt;/s&gt; → ␛&amp;: 0.875</title>") == 3);
   CHECK(count(svg, ">cross attention, layer 1, head 2</text>") == 3);
@@ -85,11 +80,11 @@ TEST_CASE("attention as SVG: every cell says what it is") {
 }
 
 TEST_CASE("attention as PNG has the SVG's size, twice as fine") {
-  const std::string png = attention_png(example());
+  const std::string png = attention_png(two_sections());
   REQUIRE(png.size() > 100);
   CHECK(std::memcmp(png.data(), "\x89PNG\r\n\x1a\n", 8) == 0);
   const auto [width, height] = png_size(png);
-  const std::string svg = attention_svg(example());
+  const std::string svg = attention_svg(two_sections());
   CHECK(std::abs(std::stod(svg.substr(svg.find("width=\"") + 7)) * 2 - width) <= 1);
   CHECK(std::abs(std::stod(svg.substr(svg.find("height=\"") + 8)) * 2 - height) <= 1);
 }

@@ -9,18 +9,9 @@
 #include <sstream>
 
 #include "heed/base/error.h"
+#include "inspect/count.h"
 
 using namespace heed;
-
-namespace {
-
-std::size_t count(const std::string& text, std::string_view part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-}  // namespace
 
 TEST_CASE("ticks are round and enclose the data") {
   CHECK(nice_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});

@@ -11,7 +11,7 @@ using namespace heed;
 
 namespace {
 
-AttentionMap example(int head = 1) {
+AttentionMap head_of_layer(int head = 1) {
   return {.kind = "cross",
           .layer = 2,
           .head = head,
@@ -37,7 +37,7 @@ TEST_CASE("colours rise in lightness and are clamped") {
 }
 
 TEST_CASE("one map in ASCII") {
-  const AttentionMap map = example();
+  const AttentionMap map = head_of_layer();
   CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 80}) ==
         "cross attention, layer 2, head 1\n"
         "   + go\n"
@@ -50,7 +50,7 @@ TEST_CASE("one map in ASCII") {
 }
 
 TEST_CASE("one map in blocks") {
-  const AttentionMap map = example();
+  const AttentionMap map = head_of_layer();
   CHECK(terminal_heatmap({&map, 1}, {Shading::blocks, 80}) ==
         "cross attention, layer 2, head 1\n"
         "   ┌ go\n"
@@ -124,7 +124,7 @@ TEST_CASE("the end of a fine scale has one digit; a colour finds its place among
 }
 
 TEST_CASE("heads stand side by side where they fit, in even lines") {
-  const std::vector maps{example(1), example(2), example(3), example(4)};
+  const std::vector maps{head_of_layer(1), head_of_layer(2), head_of_layer(3), head_of_layer(4)};
   CHECK(terminal_heatmap(maps, {Shading::ascii, 26}) ==
         "cross attention, layer 2\n"
         "   head 1  head 2\n"
@@ -147,7 +147,7 @@ TEST_CASE("heads stand side by side where they fit, in even lines") {
 }
 
 TEST_CASE("a map wider than the terminal is cut into blocks of columns, with captions on several lines") {
-  const AttentionMap map = example();
+  const AttentionMap map = head_of_layer();
   CHECK(terminal_heatmap({&map, 1}, {Shading::ascii, 8}) ==
         "cross\n"
         "attenti~\n"

@@ -12,7 +12,7 @@ using namespace heed;
 namespace {
 
 /// Returns the section of an image with 2 x 2 patches, one of which is bright and has all weight.
-ImageSection example() {
+ImageSection small_section() {
   const ImageGrid grid = whole_grid({2, 2}, false);
   AttentionMap map{.kind = "encoder",
                    .layer = 1,
@@ -72,12 +72,12 @@ TEST_CASE("half blocks: the upper pixel is the foreground, the lower one the bac
 
 TEST_CASE("an image and its attention in ASCII, side by side or below each other") {
   const std::string title = "encoder attention of all patches on average, layer 1\n";
-  const std::string got = terminal_image(example(), {Shading::ascii, 80});
+  const std::string got = terminal_image(small_section(), {Shading::ascii, 80});
   CHECK(got.starts_with(title + "image                             head 1\n"));
   CHECK(got.ends_with("\n\nweight 0 [  ..::--==++**##%%@@] 1\n"));
   // The image is smoothed when it grows, the weights are not.
   CHECK(got.find("  " + std::string(16, ' ') + std::string(16, '@') + '\n') != std::string::npos);
-  const std::string narrow = terminal_image(example(), {Shading::ascii, 30});
+  const std::string narrow = terminal_image(small_section(), {Shading::ascii, 30});
   CHECK(narrow.find("image\n") != std::string::npos);
   CHECK(narrow.find("head 1\n") != std::string::npos);
 }
@@ -86,19 +86,19 @@ TEST_CASE("in 24-bit colours the weights lie over the image in grey, in 256 colo
   const auto code = [](Rgb c) {
     return "2;" + std::to_string(c.red) + ';' + std::to_string(c.green) + ';' + std::to_string(c.blue);
   };
-  const Image grey = grey_image(example().picture);
-  const std::string full = terminal_image(example(), {Shading::truecolor, 80});
+  const Image grey = grey_image(small_section().picture);
+  const std::string full = terminal_image(small_section(), {Shading::truecolor, 80});
   CHECK(full.find("\x1b[1mencoder attention of all patches on average, layer 1\x1b[0m\n") == 0);
   // The upper right corner is bright and has the weight 1, the lower left corner is dark and has the weight 0.
   CHECK(full.find("38;" + code(overlay_color(1, grey.samples[1]))) != std::string::npos);
   CHECK(full.find("48;" + code(overlay_color(0, grey.samples[2]))) != std::string::npos);
-  const std::string palette = terminal_image(example(), {Shading::palette, 80});
+  const std::string palette = terminal_image(small_section(), {Shading::palette, 80});
   CHECK(palette.find("38;5;" + std::to_string(palette_index(1.0F)) + ';') != std::string::npos);
   CHECK(palette.find("[38;2;") == std::string::npos);
 }
 
 TEST_CASE("an image with more patches than the terminal has columns") {
-  ImageSection section = example();
+  ImageSection section = small_section();
   section.maps[0].grid = whole_grid({40, 40}, false);
   section.maps[0].map.columns = patch_labels(section.maps[0].grid);
   section.maps[0].map.weights.assign(1600, 1 / 1600.F);
@@ -109,7 +109,7 @@ TEST_CASE("an image with more patches than the terminal has columns") {
 
 TEST_CASE("in colours, the query has a frame, and windows have borders") {
   const GridSize size{4, 4};
-  ImageSection section = example();
+  ImageSection section = small_section();
   PatchMap& map = section.maps[0];
   map.grid = windows_grid(size, window_partition(size, 2, 0));
   map.map.columns = patch_labels(map.grid);

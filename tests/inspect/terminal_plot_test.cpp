@@ -12,7 +12,7 @@ using namespace heed;
 
 namespace {
 
-Plot example() {
+Plot small_plot() {
   Plot plot{.title = "A title", .x_label = "x", .left_label = "y", .right_label = "", .series = {}, .counts = false};
   PlotSeries up{.name = "up", .points = {{0, 0}, {10, 10}}},
       level{.name = "level", .points = {{0, 5}, {4, 5}, {5, NAN}, {6, 5}, {10, 5}}, .gaps = true};
@@ -29,7 +29,7 @@ std::string without_escapes(std::string text) {
 }  // namespace
 
 TEST_CASE("a plot in ASCII: legend, axes with ticks, a mark for each curve, gaps") {
-  CHECK(terminal_plot(example(), {Shading::ascii, 32}) == R"(A title
+  CHECK(terminal_plot(small_plot(), {Shading::ascii, 32}) == R"(A title
 . two points   * up   + level
 y
 10 +.                        **
@@ -47,17 +47,17 @@ y
 }
 
 TEST_CASE("a plot in colours: Braille curves, dots for points") {
-  const std::string picture = terminal_plot(example(), {Shading::truecolor, 40});
+  const std::string picture = terminal_plot(small_plot(), {Shading::truecolor, 40});
   CHECK(picture.starts_with("\x1b[1mA title\x1b[0m\n• two points   \x1b[38;2;0;114;178m━━\x1b[0m up   "));
   CHECK(picture.find("\x1b[38;2;0;114;178m⡠\x1b[0m") != std::string::npos);
-  const std::string palette = terminal_plot(example(), {Shading::palette, 40});
+  const std::string palette = terminal_plot(small_plot(), {Shading::palette, 40});
   CHECK(palette.find("\x1b[38;5;" + std::to_string(palette_index(Rgb{0, 114, 178})) + "m━━\x1b[0m up") !=
         std::string::npos);
   CHECK(without_escapes(palette) == without_escapes(picture));
 }
 
 TEST_CASE("a plot fits the width, in every shading, also with wide texts and large numbers") {
-  Plot plot = example();
+  Plot plot = small_plot();
   plot.title = "A long title of several words, which takes more than one line";
   plot.x_label = plot.left_label = plot.title;
   for (int i = 0; i < 9; ++i)

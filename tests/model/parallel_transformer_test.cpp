@@ -9,7 +9,7 @@ using namespace heed;
 
 namespace {
 
-TransformerConfig small_config() {
+TransformerConfig small_parallel() {
   TransformerConfig config;
   config.source_vocabulary = config.target_vocabulary = 11;
   config.dim_emb = 8;
@@ -24,7 +24,7 @@ TransformerConfig small_config() {
 
 template <class T>
 struct Small {
-  explicit Small(const TransformerConfig& config = small_config()) : model(config), values(model.layout()) {
+  explicit Small(const TransformerConfig& config = small_parallel()) : model(config), values(model.layout()) {
     fill(values);
   }
   ParallelTransformer<T> model;
@@ -43,7 +43,7 @@ Batch three_pairs() {
 
 /// Returns how many tokens of a target of `length` pieces are predicted in the loss of an update.
 std::int64_t predicted(int length, std::uint64_t update, int fixed) {
-  TransformerConfig config = small_config();
+  TransformerConfig config = small_parallel();
   config.fixed_length = fixed;
   Small<float> f(config);
   Batch batch;
@@ -152,7 +152,7 @@ TEST_CASE("parallel transformer: the probabilities of all lengths sum to 1, and 
   CHECK(lengths[2].front().tokens == 1);
   CHECK(lengths[2].back().tokens == 11);
 
-  TransformerConfig wide = small_config();
+  TransformerConfig wide = small_parallel();
   wide.length_range = 1;
   Small<double> g(wide);
   Graph<double> all(g.device, g.values);
@@ -165,7 +165,7 @@ TEST_CASE("parallel transformer: the probabilities of all lengths sum to 1, and 
 }
 
 TEST_CASE("parallel transformer: a fixed length is the only length; longer targets are an error that says what to do") {
-  TransformerConfig config = small_config();
+  TransformerConfig config = small_parallel();
   config.fixed_length = 4;
   Small<float> f(config);
   CHECK(f.model.predicts_end());

@@ -12,7 +12,7 @@ using nlohmann::json;
 namespace {
 
 /// Returns the config of a case of tests/model/reference/rnn.json.
-ModelConfig config_of_case(const json& c, double dropout = 0) {
+ModelConfig rnn_of_case(const json& c, double dropout = 0) {
   const auto set = [&](auto config) {
     config.source_vocabulary = config.target_vocabulary = c["vocabulary"];
     config.dim_emb = c["emb"];
@@ -44,7 +44,7 @@ TEST_CASE_TEMPLATE("recurrent models: outputs, loss and gradients are PyTorch's"
   const Batch batch = batch_of(all);
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const auto model = make_model<T>(config_of_case(c));
+    const auto model = make_model<T>(rnn_of_case(c));
     ParameterValues<T> values(model->layout());
     fill(values);
     Arena arena;
@@ -59,7 +59,7 @@ TEST_CASE("recurrent models: gradients with dropout are those of finite differen
   const json all = reference("rnn.json");
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const auto model = make_model<double>(config_of_case(c, 0.2));
+    const auto model = make_model<double>(rnn_of_case(c, 0.2));
     ParameterValues<double> values(model->layout());
     fill(values);
     Batch batch = batch_of(all);
@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE("recurrent models: decoding step by step gives what decoding 
   const json all = reference("rnn.json");
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const auto model = make_model<T>(config_of_case(c));
+    const auto model = make_model<T>(rnn_of_case(c));
     ParameterValues<T> values(model->layout());
     fill(values);
     check_steps(*model, values, batch_of(all), std::is_same_v<T, float> ? 1e-5 : 1e-9);
@@ -88,7 +88,7 @@ TEST_CASE("recurrent models: a sentence's hidden states do not depend on the oth
     for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
       CAPTURE(name);
       CAPTURE(static_cast<int>(precision));
-      const auto model = make_model<float>(config_of_case(c));
+      const auto model = make_model<float>(rnn_of_case(c));
       ParameterValues<float> values(model->layout());
       fill(values);
       Arena arena, arena_of_one;
@@ -129,7 +129,7 @@ TEST_CASE("recurrent models: attention weights reach the trace in the places of 
   const Batch batch = batch_of(all);
   for (const char* name : {"additive", "dot"}) {
     CAPTURE(name);
-    const auto model = make_model<float>(config_of_case(all["cases"][name]));
+    const auto model = make_model<float>(rnn_of_case(all["cases"][name]));
     ParameterValues<float> values(model->layout());
     fill(values);
     Arena arena;
@@ -162,7 +162,7 @@ TEST_CASE("recurrent models: every product that a model lists can be computed, w
   int without_bias = 0;
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const auto model = make_model<double>(config_of_case(c));
+    const auto model = make_model<double>(rnn_of_case(c));
     ParameterValues<double> values(model->layout());
     fill(values);
     Arena arena;

@@ -17,7 +17,7 @@ using nlohmann::json;
 namespace {
 
 /// Returns the config of a case of tests/model/reference/swin.json.
-SwinConfig config_of_case(const json& all, const json& c) {
+SwinConfig swin_of_case(const json& all, const json& c) {
   SwinConfig config;
   config.source_vocabulary = kImageVocabulary;
   config.target_vocabulary = kReservedIds + all["classes"].get<std::int64_t>();
@@ -34,7 +34,7 @@ SwinConfig config_of_case(const json& all, const json& c) {
 }
 
 /// Returns a small config with windows of 4 x 4 tokens in stages of 8 x 8 and 4 x 4 tokens, and three classes.
-SwinConfig small_config() {
+SwinConfig small_swin() {
   SwinConfig config;
   config.source_vocabulary = kImageVocabulary;
   config.target_vocabulary = kReservedIds + 3;
@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("swin: logits, loss and gradients are torchvision's", T, floa
   REQUIRE(all["cases"].size() == 3);
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const SwinConfig config = config_of_case(all, c);
+    const SwinConfig config = swin_of_case(all, c);
     const auto model = make_model<T>(config);
     ParameterValues<T> values(model->layout());
     fill(values);
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("swin: logits, loss and gradients are torchvision's", T, floa
 }
 
 TEST_CASE("swin: gradients with dropout and stochastic depth are those of finite differences") {
-  SwinConfig config = small_config();
+  SwinConfig config = small_swin();
   config.dropout = 0.2;
   config.attention_dropout = 0.2;
   config.ffn_dropout = 0.1;
@@ -107,7 +107,7 @@ TEST_CASE("swin: the features of an image do not depend on the other images, bit
   const Batch batch = images_of(16, {2, 0, 1});
   for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
     CAPTURE(static_cast<int>(precision));
-    const auto model = make_model<float>(small_config());
+    const auto model = make_model<float>(small_swin());
     ParameterValues<float> values(model->layout());
     fill(values);
     Arena arena, arena_of_one;
@@ -143,7 +143,7 @@ TEST_CASE("swin: attention weights reach the trace, window by window") {
         }
     }
   };
-  const SwinConfig config = small_config();
+  const SwinConfig config = small_swin();
   const auto model = make_model<double>(config);
   ParameterValues<double> values(model->layout());
   fill(values);
@@ -208,7 +208,7 @@ TEST_CASE("swin: what an image counts for is the mean number of tokens of a weig
 
 TEST_CASE("swin: what does not fit is named") {
   const auto check = [](auto change, const std::string& message) {
-    SwinConfig config = small_config();
+    SwinConfig config = small_swin();
     change(config);
     CHECK_THROWS_WITH_AS(config.validate(), message.c_str(), UsageError);
   };

@@ -23,7 +23,7 @@ std::vector<std::int32_t> image(int b, int size, int channels) {
   return out;
 }
 
-VitConfig config_of_case(const json& c) {
+VitConfig vit_of_case(const json& c) {
   VitConfig config;
   config.source_vocabulary = kImageVocabulary;
   config.target_vocabulary = kReservedIds + c["classes"].get<int>();
@@ -156,7 +156,7 @@ TEST_CASE_TEMPLATE("vision Transformers: features, logits, loss and gradients ar
   CHECK(all["cases"].size() == 4);
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    const Vit<T> model(config_of_case(c));
+    const Vit<T> model(vit_of_case(c));
     const Batch batch = batch_of_case(all, c);
     ParameterValues<T> values(model.layout());
     fill(values);
@@ -178,7 +178,7 @@ TEST_CASE_TEMPLATE("vision Transformers: images of another size have interpolate
     if (!c.contains("other_size")) continue;
     CAPTURE(name);
     ++cases;
-    const Vit<T> model(config_of_case(c));
+    const Vit<T> model(vit_of_case(c));
     const Batch batch = batch_of_case(all, c, c["other_size"]);
     ParameterValues<T> values(model.layout()), gradients(model.layout());
     fill(values);
@@ -203,7 +203,7 @@ TEST_CASE("vision Transformers: gradients with every kind of dropout are those o
       CAPTURE(consistency);
       const Batch batch = batch_of_case(all, c);
       if (consistency > 0 && !batch.second_targets.empty()) continue;  // an error of projection_cross_entropy
-      const Vit<double> model(with_dropout(config_of_case(c)));
+      const Vit<double> model(with_dropout(vit_of_case(c)));
       ParameterValues<double> values(model.layout());
       fill(values);
       check_finite_differences(model, values, batch, true, consistency);
@@ -213,7 +213,7 @@ TEST_CASE("vision Transformers: gradients with every kind of dropout are those o
 
 TEST_CASE("vision Transformers: stochastic depth leaves out more sublayers of later layers, and only in training") {
   const json c = reference("vision.json")["cases"]["grey"];
-  VitConfig config = config_of_case(c);
+  VitConfig config = vit_of_case(c);
   config.stochastic_depth = 0.4;
   const TransformerConfig layers = config.layers();
   for (int i = 0; i < 3; ++i) CHECK(layers.left_out(i, config.enc_depth) == doctest::Approx(0.2 * i));
@@ -259,7 +259,7 @@ TEST_CASE("vision Transformers: the features of an image do not depend on the ot
   const json all = reference("vision.json");
   for (const auto& [name, c] : all["cases"].items()) {
     CAPTURE(name);
-    check_independence(Vit<float>(config_of_case(c)), batch_of_case(all, c));
+    check_independence(Vit<float>(vit_of_case(c)), batch_of_case(all, c));
   }
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("vision Transformers: the first step returns the features, and there i
   const json all = reference("vision.json");
   const json& c = all["cases"]["class token"];
   const Batch batch = batch_of_case(all, c);
-  const Vit<float> model(config_of_case(c));
+  const Vit<float> model(vit_of_case(c));
   ParameterValues<float> values(model.layout());
   fill(values);
   Arena arena, step_arena;
@@ -307,7 +307,7 @@ TEST_CASE("vision Transformers: attention weights reach the trace, of all tokens
   const json all = reference("vision.json");
   for (const auto& [name, tokens] : {std::pair("class token", 5), {"mean", 9}}) {
     const json& c = all["cases"][name];
-    const Vit<float> model(config_of_case(c));
+    const Vit<float> model(vit_of_case(c));
     ParameterValues<float> values(model.layout());
     fill(values);
     Arena arena;
@@ -330,7 +330,7 @@ TEST_CASE("vision Transformers: attention weights reach the trace, of all tokens
 
 TEST_CASE("vision Transformers: every product that a model lists can be computed") {
   // One product of the patches, four of each encoder layer and seven of each decoder layer.
-  check_products(Vit<double>(config_of_case(reference("vision.json")["cases"]["class token"])), 1 + 2 * 4);
+  check_products(Vit<double>(vit_of_case(reference("vision.json")["cases"]["class token"])), 1 + 2 * 4);
   check_products(VitCaption<double>(caption_config()), 1 + 2 * 4 + 2 * 7);
 }
 
@@ -390,7 +390,7 @@ TEST_CASE("vision Transformers: options that do not fit together are named") {
 
 TEST_CASE("captions: the encoder is that of a vision Transformer, the decoder that of a Transformer") {
   const json all = reference("vision.json");
-  VitConfig vit_config = config_of_case(all["cases"]["mean"]);
+  VitConfig vit_config = vit_of_case(all["cases"]["mean"]);
   const VitCaptionConfig config = caption_config();
   vit_config.image.deviation = config.image.deviation;
   TransformerConfig text_config = config.transformer();

@@ -132,7 +132,7 @@ void check_case(const json& reference, const json& test) {
 
 /// Returns the numbers of a tensor.
 template <class T>
-std::vector<T> numbers(const Tensor<T>& x) {
+std::vector<T> tensor_numbers(const Tensor<T>& x) {
   return {x.span().begin(), x.span().end()};
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("PaddedMultiHeadAttention: a query that sees no key gets zeros; valid 
   for (std::int64_t i = 0; i < 12; ++i) CHECK(result.output.value[i] == 0.5);
   const std::vector<std::uint8_t> padding{1, 1, 1, 1, 1, 0, 0, 0, 0, 1};
   const auto padded = layer(*net.graph, q, k, k, {.key_padding = {padding.data(), {2, 5}}});
-  CHECK(numbers(padded.output.value) == numbers(result.output.value));
+  CHECK(tensor_numbers(padded.output.value) == tensor_numbers(result.output.value));
   CHECK(result.weights.value.row(5)[4] == 0);
   CHECK(result.weights.value.row(5)[3] > 0);
   // One length for each query.

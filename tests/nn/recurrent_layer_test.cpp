@@ -36,7 +36,7 @@ void check_numbers(const char* what, std::size_t which, const T* actual, const n
 
 /// Computes a case of the reference file with heed's layers, and compares the outputs and all gradients.
 template <class T>
-void check_case(const nlohmann::json& file, const nlohmann::json& data) {
+void check_layer_case(const nlohmann::json& file, const nlohmann::json& data) {
   const bool lstm = data["cell"] == "lstm", both = data["bidirectional"].get<bool>();
   const std::int64_t ways = both ? 2 : 1, context_width = data["context"].get<std::int64_t>();
   const auto width = ways * file["width"].get<std::int64_t>();
@@ -144,8 +144,8 @@ TEST_CASE("recurrent layers: as PyTorch's nn.GRU and nn.LSTM, outputs, last stat
   REQUIRE(file["cases"].size() == 4);
   for (const auto& data : file["cases"]) {
     INFO("cell ", data["cell"].get<std::string>(), ", bidirectional ", data["bidirectional"].get<bool>());
-    check_case<double>(file, data);
-    check_case<float>(file, data);
+    check_layer_case<double>(file, data);
+    check_layer_case<float>(file, data);
   }
 }
 

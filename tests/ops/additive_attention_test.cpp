@@ -15,15 +15,6 @@ using namespace heed;
 
 namespace {
 
-using Offsets = std::vector<std::int32_t>;
-
-/// Returns the offsets of sequences with these lengths.
-Offsets ends(const std::vector<std::int32_t>& lengths) {
-  Offsets offsets{0};
-  for (const std::int32_t length : lengths) offsets.push_back(offsets.back() + length);
-  return offsets;
-}
-
 /// Checks the output and the attention weights of additive attention against its definition, one query at a time, in
 /// double.
 template <class T>

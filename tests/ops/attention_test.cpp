@@ -13,15 +13,6 @@ using namespace heed;
 
 namespace {
 
-using Offsets = std::vector<std::int32_t>;
-
-/// Returns the offsets of sequences with these lengths.
-Offsets ends(const std::vector<std::int32_t>& lengths) {
-  Offsets offsets{0};
-  for (const std::int32_t length : lengths) offsets.push_back(offsets.back() + length);
-  return offsets;
-}
-
 /// The expected result of an attention: the output, and the attention weights in the order of
 /// attention_weights_offset().
 struct Expected {

@@ -18,18 +18,9 @@ using namespace heed;
 
 namespace {
 
-using Offsets = std::vector<std::int32_t>;
-
 /// The kinds of terms.
-enum class Kind { alibi, t5, relative };
-constexpr Kind kKinds[] = {Kind::alibi, Kind::t5, Kind::relative};
-
-/// Returns the offsets of sequences with these lengths.
-Offsets ends(const std::vector<std::int32_t>& lengths) {
-  Offsets offsets{0};
-  for (const std::int32_t length : lengths) offsets.push_back(offsets.back() + length);
-  return offsets;
-}
+enum class Term { alibi, t5, relative };
+constexpr Term kTerms[] = {Term::alibi, Term::t5, Term::relative};
 
 /// The learned parameters of the terms, of which each kind takes its own: the table of T5, and relative vectors.
 template <class T>
@@ -44,16 +35,16 @@ Learned<T> learned(Training<T>& t, int heads, std::int64_t d, std::int64_t most)
 }
 
 template <class T>
-PositionBias<T> make(Graph<T>& graph, Kind kind, const Learned<T>& learned, int heads, std::int64_t longest,
+PositionBias<T> make(Graph<T>& graph, Term kind, const Learned<T>& learned, int heads, std::int64_t longest,
                      bool causal) {
-  if (kind == Kind::alibi) return alibi_bias(graph, heads, longest, causal);
-  if (kind == Kind::t5) return t5_bias(graph, learned.table, longest, causal);
+  if (kind == Term::alibi) return alibi_bias(graph, heads, longest, causal);
+  if (kind == Term::t5) return t5_bias(graph, learned.table, longest, causal);
   return {.relative_keys = learned.keys, .relative_values = learned.values};
 }
 
 /// Computes self-attention with the terms by its definition, one query at a time, in double: the result [N, D].
 template <class T>
-std::vector<double> plain_attention(Kind kind, const Learned<T>& learned, Tensor<T> query, Tensor<T> key,
+std::vector<double> plain_attention(Term kind, const Learned<T>& learned, Tensor<T> query, Tensor<T> key,
                                     Tensor<T> value, const Offsets& offsets, int heads, bool causal,
                                     std::vector<double>& weights) {
   const std::int64_t width = query.columns(), d = width / heads;
@@ -70,12 +61,12 @@ std::vector<double> plain_attention(Kind kind, const Learned<T>& learned, Tensor
           double s = 0;
           for (std::int64_t c = 0; c < d; ++c) {
             double k = double(key.row(j)[h * d + c]);
-            if (kind == Kind::relative) k += double(learned.keys.value.row(clipped(j))[c]);
+            if (kind == Term::relative) k += double(learned.keys.value.row(clipped(j))[c]);
             s += double(query.row(i)[h * d + c]) * k;
           }
           s /= std::sqrt(static_cast<double>(d));
-          if (kind == Kind::alibi) s -= alibi_slope(h, heads) * static_cast<double>(std::abs(j - i));
-          if (kind == Kind::t5) s += double(learned.table.value.row(t5_bucket(j - i, 8, causal))[h]);
+          if (kind == Term::alibi) s -= alibi_slope(h, heads) * static_cast<double>(std::abs(j - i));
+          if (kind == Term::t5) s += double(learned.table.value.row(t5_bucket(j - i, 8, causal))[h]);
           p.push_back(causal && j > i ? 0 : std::exp(s));
         }
         const double sum = std::accumulate(p.begin(), p.end(), 0.0);
@@ -84,7 +75,7 @@ std::vector<double> plain_attention(Kind kind, const Learned<T>& learned, Tensor
           weights.push_back(p[at] / sum);
           for (std::int64_t c = 0; c < d; ++c) {
             double v = double(value.row(j)[h * d + c]);
-            if (kind == Kind::relative) v += double(learned.values.value.row(clipped(j))[c]);
+            if (kind == Term::relative) v += double(learned.values.value.row(clipped(j))[c]);
             out[static_cast<std::size_t>(i * width + h * d + c)] += p[at] / sum * v;
           }
         }
@@ -160,7 +151,7 @@ TEST_CASE("position bias: gradients of attention with each kind of terms, with d
 
 TEST_CASE("position bias: gradients of sequences longer than a block of queries") {
   static const Offsets offsets = ends({50});
-  for (const Kind kind : kKinds)
+  for (const Term kind : kTerms)
     for (const bool causal : {false, true})
       require_gradients(
           {{50, 6}, {8, 1}, {7, 2}, {7, 2}},
@@ -193,11 +184,11 @@ TEST_CASE("position bias: attention as PyTorch") {
 
 TEST_CASE_TEMPLATE("position bias: the definition, every instruction set, head sizes, lengths and distances", T, float,
                    double) {
-  for (const Kind kind : kKinds)
+  for (const Term kind : kTerms)
     for (const int most : {1, 7, 16})
       for (const int d : {1, 5, 8, 16, 33, 64})
         for (const bool causal : {false, true}) {
-          if (kind != Kind::relative && most > 1) continue;
+          if (kind != Term::relative && most > 1) continue;
           CAPTURE(static_cast<int>(kind));
           CAPTURE(most);
           CAPTURE(d);
@@ -223,7 +214,7 @@ TEST_CASE_TEMPLATE("position bias: a sequence by itself has the bits it has in a
                    double) {
   const Offsets offsets = ends({5, 30, 1, 60});
   const std::int64_t width = 32;
-  for (const Kind kind : kKinds) {
+  for (const Term kind : kTerms) {
     CAPTURE(static_cast<int>(kind));
     Training<T> t;
     const auto x = t.normal({offsets.back(), 3 * width});
@@ -251,7 +242,7 @@ TEST_CASE_TEMPLATE("position bias: a sequence by itself has the bits it has in a
 
 TEST_CASE_TEMPLATE("position bias: step by step over the cache as over the whole sequence; a row alone, the same bits",
                    T, float, double) {
-  for (const Kind kind : kKinds)
+  for (const Term kind : kTerms)
     for (const int d : {5, 16, 64}) {
       CAPTURE(static_cast<int>(kind));
       CAPTURE(d);

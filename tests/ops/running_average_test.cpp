@@ -9,63 +9,65 @@ using namespace heed;
 namespace {
 
 /// Sequences of 4, 0, 1 and 6 tokens.
-const std::vector<std::int32_t> kOffsets = {0, 4, 4, 5, 11};
-constexpr std::int64_t kTokens = 11, kWidth = 19;  // a width with vectors and single elements on every instruction set
+const std::vector<std::int32_t> kAverageOffsets = {0, 4, 4, 5, 11};
+constexpr std::int64_t kAverageTokens = 11,
+                       kAverageWidth = 19;  // a width with vectors and single elements on every instruction set
 
 using Inputs = std::vector<Variable<double>>;
 
 }  // namespace
 
 TEST_CASE("running_mean, simple_recurrence: gradients in sequences of several lengths") {
-  require_gradients({{kTokens, 5}},
-                    [](Graph<double>& graph, Inputs& in) { return running_mean(graph, in[0], {kOffsets}); });
-  require_gradients({{kTokens, 10}},
-                    [](Graph<double>& graph, Inputs& in) { return simple_recurrence(graph, in[0], {kOffsets}); });
+  require_gradients({{kAverageTokens, 5}},
+                    [](Graph<double>& graph, Inputs& in) { return running_mean(graph, in[0], {kAverageOffsets}); });
+  require_gradients({{kAverageTokens, 10}}, [](Graph<double>& graph, Inputs& in) {
+    return simple_recurrence(graph, in[0], {kAverageOffsets});
+  });
 }
 
 TEST_CASE("running_mean: the mean of a position and of those before it") {
   Training<float> t;
-  const auto x = t.normal({kTokens, kWidth});
-  const auto y = running_mean(t.graph, x, {kOffsets});
-  for (std::size_t s = 0; s + 1 < kOffsets.size(); ++s)
-    for (std::int64_t c = 0; c < kWidth; ++c) {
+  const auto x = t.normal({kAverageTokens, kAverageWidth});
+  const auto y = running_mean(t.graph, x, {kAverageOffsets});
+  for (std::size_t s = 0; s + 1 < kAverageOffsets.size(); ++s)
+    for (std::int64_t c = 0; c < kAverageWidth; ++c) {
       double sum = 0;
-      for (std::int64_t row = kOffsets[s]; row < kOffsets[s + 1]; ++row) {
+      for (std::int64_t row = kAverageOffsets[s]; row < kAverageOffsets[s + 1]; ++row) {
         sum += x.value.row(row)[c];
         CHECK(y.value.row(row)[c] ==
-              doctest::Approx(sum / static_cast<double>(row - kOffsets[s] + 1)).epsilon(1e-5).scale(1));
+              doctest::Approx(sum / static_cast<double>(row - kAverageOffsets[s] + 1)).epsilon(1e-5).scale(1));
       }
     }
-  CHECK_THROWS_WITH_AS(running_mean(t.graph, t.normal({10, 3}), {kOffsets}),
+  CHECK_THROWS_WITH_AS(running_mean(t.graph, t.normal({10, 3}), {kAverageOffsets}),
                        "internal: running_mean: x has shape [10, 3], expected [11, 3]", Error);
 }
 
 TEST_CASE("simple_recurrence: the formula of Kim et al. 2019") {
   Training<float> t;
-  const auto gates = t.normal({kTokens, 2 * kWidth});
-  const auto y = simple_recurrence(t.graph, gates, {kOffsets});
+  const auto gates = t.normal({kAverageTokens, 2 * kAverageWidth});
+  const auto y = simple_recurrence(t.graph, gates, {kAverageOffsets});
   int cut = 0;
-  for (std::size_t s = 0; s + 1 < kOffsets.size(); ++s)
-    for (std::int64_t c = 0; c < kWidth; ++c) {
+  for (std::size_t s = 0; s + 1 < kAverageOffsets.size(); ++s)
+    for (std::int64_t c = 0; c < kAverageWidth; ++c) {
       double state = 0;
-      for (std::int64_t row = kOffsets[s]; row < kOffsets[s + 1]; ++row) {
-        const double x = gates.value.row(row)[c], forget = 1 / (1 + std::exp(-gates.value.row(row)[kWidth + c]));
+      for (std::int64_t row = kAverageOffsets[s]; row < kAverageOffsets[s + 1]; ++row) {
+        const double x = gates.value.row(row)[c], forget = 1 / (1 + std::exp(-gates.value.row(row)[kAverageWidth + c]));
         state = forget * state + (1 - forget) * x;
         cut += state < 0;
         CHECK(y.value.row(row)[c] == doctest::Approx(std::max(0.0, state)).epsilon(1e-5).scale(1));
       }
     }
   CHECK(cut > 20);
-  CHECK_THROWS_WITH_AS(simple_recurrence(t.graph, t.normal({11, 5}), {kOffsets}),
+  CHECK_THROWS_WITH_AS(simple_recurrence(t.graph, t.normal({11, 5}), {kAverageOffsets}),
                        "internal: simple_recurrence: gates has shape [11, 5], expected [11, 4]", Error);
 }
 
 TEST_CASE("running_mean, simple_recurrence: a step gives the bits of the whole sequence, also from a row before") {
   Training<float> t;
   const std::vector<std::int32_t> offsets = {0, 6};
-  const auto x = t.normal({6, kWidth}), gates = t.normal({6, 2 * kWidth});
+  const auto x = t.normal({6, kAverageWidth}), gates = t.normal({6, 2 * kAverageWidth});
   const auto mean = running_mean(t.graph, x, {offsets}), recurrent = simple_recurrence(t.graph, gates, {offsets});
-  const auto state = [&] { return t.arena.tensor<float>({6, kWidth}); };
+  const auto state = [&] { return t.arena.tensor<float>({6, kAverageWidth}); };
   const Tensor<float> means = state(), states = state(), y = state(), z = state();
   // Positions 1 and 2 in steps of their own, the others in one step, in which each row continues the row before.
   for (const auto& [begin, end] : {std::pair{0, 1}, {1, 2}, {2, 6}}) {

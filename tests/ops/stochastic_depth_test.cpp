@@ -9,14 +9,14 @@ using namespace heed;
 
 namespace {
 
-const std::vector<std::int32_t> kOffsets = {0, 2, 3, 7, 8, 12};
+const std::vector<std::int32_t> kDepthOffsets = {0, 2, 3, 7, 8, 12};
 
 }  // namespace
 
 TEST_CASE("stochastic depth: gradients") {
   for (const double p : {0.0, 0.4, 1.0})
     require_gradients({{12, 3}}, [&](Graph<double>& graph, std::vector<Variable<double>>& in) {
-      graph.set_rows({kOffsets});
+      graph.set_rows({kDepthOffsets});
       return stochastic_depth(graph, multiply(graph, in[0], 3.0), p);
     });
 }

@@ -16,12 +16,12 @@ using namespace heed;
 namespace {
 
 /// The windows of a packed batch, and the offsets of their sequences.
-struct Batch {
+struct WindowBatch {
   std::vector<WindowShape> shapes;
   std::vector<std::int32_t> shape_of;
   std::vector<std::int32_t> offsets{0};
 
-  Batch(std::vector<WindowShape> different, std::vector<std::int32_t> each)
+  WindowBatch(std::vector<WindowShape> different, std::vector<std::int32_t> each)
       : shapes(std::move(different)), shape_of(std::move(each)) {
     for (const std::int32_t k : shape_of)
       offsets.push_back(offsets.back() + static_cast<std::int32_t>(shapes[static_cast<std::size_t>(k)].tokens()));
@@ -42,16 +42,16 @@ std::int64_t table_row(const WindowShape& shape, std::int64_t i, std::int64_t j,
 }
 
 /// The expected result of an attention: the output [N, D], and the attention weights of each sequence and head.
-struct Expected {
+struct ExpectedWindows {
   std::vector<double> out, weights;
 };
 
 /// Computes attention within windows by its definition, one query at a time, in double. x [N, 3D] is query, key and
 /// value side by side.
 template <class T>
-Expected plain_attention(const Batch& batch, Tensor<T> x, Tensor<T> table, std::int64_t window) {
+ExpectedWindows plain_attention(const WindowBatch& batch, Tensor<T> x, Tensor<T> table, std::int64_t window) {
   const std::int64_t heads = table.columns(), width = x.columns() / 3, d = width / heads;
-  Expected e;
+  ExpectedWindows e;
   e.out.resize(static_cast<std::size_t>(x.rows() * width));
   for (int b = 0; b < batch.packed().sequences(); ++b)
     for (std::int64_t h = 0; h < heads; ++h)
@@ -77,7 +77,7 @@ Expected plain_attention(const Batch& batch, Tensor<T> x, Tensor<T> table, std::
 }
 
 template <class T>
-double worst_difference(Tensor<T> actual, const std::vector<double>& expected) {
+double worst_window_difference(Tensor<T> actual, const std::vector<double>& expected) {
   REQUIRE(static_cast<std::size_t>(actual.size()) >= expected.size());
   double worst = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -89,7 +89,7 @@ double worst_difference(Tensor<T> actual, const std::vector<double>& expected) {
 
 /// Computes the attention of all windows of a batch over x [N, 3D], which is query, key and value side by side.
 template <class T>
-Variable<T> attend(Graph<T>& graph, const Batch& batch, const Variable<T>& x, const PositionBias<T>& positions,
+Variable<T> attend(Graph<T>& graph, const WindowBatch& batch, const Variable<T>& x, const PositionBias<T>& positions,
                    AttentionOptions options, const Variable<T>& weights = {}) {
   const std::int64_t width = x.value.columns() / 3;
   return attention<T>(graph, {x, 0}, {x, width}, {x, 2 * width}, width, batch.packed(), batch.packed(), options,
@@ -97,7 +97,7 @@ Variable<T> attend(Graph<T>& graph, const Batch& batch, const Variable<T>& x, co
 }
 
 /// Returns windows of nine shapes of at most 3 x 3 tokens, of which no window has the shape 1 x 2.
-Batch nine_shapes() {
+WindowBatch nine_shapes() {
   return {{{1, 1}, {3, 3}, {1, 3}, {3, 1}, {2, 3}, {2, 2}, {3, 2}, {1, 2}, {2, 1}}, {1, 0, 5, 2, 3, 3, 6, 8, 1, 4}};
 }
 
@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("window bias: formula 4 of the paper for each shape of window
   for (const int window : {1, 2, 3, 7, 8, 12}) {
     CAPTURE(window);
     const std::int32_t half = (window + 1) / 2;
-    const Batch batch({{window, window}, {half, window}, {window, 1}, {1, 1}, {half, half}}, {});
+    const WindowBatch batch({{window, window}, {half, window}, {window, 1}, {1, 1}, {half, half}}, {});
     Training<T> t;
     const auto table = t.normal({entries(window), 3});
     const PositionBias<T> bias = window_bias(t.graph, table, window, batch.windows());
@@ -128,7 +128,7 @@ TEST_CASE_TEMPLATE("window bias: formula 4 of the paper for each shape of window
 }
 
 TEST_CASE("window bias: gradients of the table") {
-  static const Batch batch = nine_shapes(), large({{2, 9}, {10, 3}}, {});
+  static const WindowBatch batch = nine_shapes(), large({{2, 9}, {10, 3}}, {});
   require_gradients({{entries(3), 2}}, [](Graph<double>& graph, std::vector<Variable<double>>& in) {
     return window_bias(graph, in[0], 3, batch.windows()).bias;
   });
@@ -138,7 +138,7 @@ TEST_CASE("window bias: gradients of the table") {
 }
 
 TEST_CASE("window bias: gradients of attention within windows of nine shapes, with dropout, also in two layers") {
-  static const Batch batch = nine_shapes();
+  static const WindowBatch batch = nine_shapes();
   for (const double dropout : {0.0, 0.3}) {
     require_gradients({{batch.tokens(), 18}, {entries(3), 2}}, [&](auto& graph, auto& in) {
       return attend(graph, batch, in[0], window_bias(graph, in[1], 3, batch.windows()), {2, false, dropout});
@@ -153,7 +153,7 @@ TEST_CASE("window bias: gradients of attention within windows of nine shapes, wi
 }
 
 TEST_CASE("window bias: gradients of windows that are longer than a block of queries") {
-  static const Batch batch({{7, 7}, {3, 7}}, {1, 0});
+  static const WindowBatch batch({{7, 7}, {3, 7}}, {1, 0});
   require_gradients(
       {{batch.tokens(), 6}, {entries(7), 1}},
       [&](auto& graph, auto& in) {
@@ -166,22 +166,22 @@ TEST_CASE_TEMPLATE("window bias: attention by its definition, every instruction 
                    double) {
   for (const int d : {1, 5, 8, 16, 32, 33}) {
     CAPTURE(d);
-    const Batch batch({{7, 7}, {3, 7}, {4, 7}, {3, 3}, {4, 4}, {12, 12}}, {3, 1, 0, 0, 5, 2, 4, 0, 3});
+    const WindowBatch batch({{7, 7}, {3, 7}, {4, 7}, {3, 3}, {4, 4}, {12, 12}}, {3, 1, 0, 0, 5, 2, 4, 0, 3});
     const int heads = d < 33 ? 3 : 1;
     Training<T> t;
     const auto x = t.normal({batch.tokens(), 3 * heads * d}), table = t.normal({entries(12), heads});
     const Variable<T> weights = attention_weights(t.graph, batch.packed(), batch.packed(), heads);
     const auto y = attend(t.graph, batch, x, window_bias(t.graph, table, 12, batch.windows()), {heads}, weights);
-    const Expected expected = plain_attention(batch, x.value, table.value, 12);
+    const ExpectedWindows expected = plain_attention(batch, x.value, table.value, 12);
     const double bound = sizeof(T) == 4 ? 3e-5 : 1e-12;
-    CHECK(worst_difference(y.value, expected.out) < bound);
-    CHECK(worst_difference(weights.value, expected.weights) < bound);
+    CHECK(worst_window_difference(y.value, expected.out) < bound);
+    CHECK(worst_window_difference(weights.value, expected.weights) < bound);
   }
 }
 
 TEST_CASE_TEMPLATE("window bias: a window by itself has the bits it has in a batch, forward and back", T, float,
                    double) {
-  const Batch batch({{7, 7}, {3, 4}, {4, 4}}, {1, 0, 2, 0, 1});
+  const WindowBatch batch({{7, 7}, {3, 4}, {4, 4}}, {1, 0, 2, 0, 1});
   const std::int64_t width = 32;
   Training<T> t;
   const auto x = t.normal({batch.tokens(), 3 * width}), table = t.normal({entries(7), 4});
@@ -194,7 +194,7 @@ TEST_CASE_TEMPLATE("window bias: a window by itself has the bits it has in a bat
   for (int b = 0; b < batch.packed().sequences(); ++b) {
     CAPTURE(b);
     const std::int64_t begin = batch.packed().begin(b), n = batch.packed().length(b);
-    const Batch one({batch.windows().shape(b)}, {0});
+    const WindowBatch one({batch.windows().shape(b)}, {0});
     Training<T> alone;
     const auto x1 = alone.graph.input(x.value.row_block(begin, n), true);
     const auto table1 = alone.graph.input(table.value, true);
@@ -214,7 +214,7 @@ TEST_CASE("window bias: in inference, and without windows") {
   ParameterLayout layout;
   ParameterValues<float> values{layout};
   Graph<float> graph(device, values);
-  const Batch none({{2, 2}}, {});
+  const WindowBatch none({{2, 2}}, {});
   const Variable<float> table = graph.input(arena.zeros<float>({9, 2})), x = graph.input(arena.zeros<float>({0, 12}));
   const PositionBias<float> bias = window_bias(graph, table, 2, none.windows());
   CHECK_FALSE(bias.bias.tracked());
@@ -223,9 +223,9 @@ TEST_CASE("window bias: in inference, and without windows") {
 
 TEST_CASE("window bias: wrong arguments are named") {
   Training<float> t;
-  const Batch batch({{2, 2}, {1, 2}}, {1, 0}), empty({}, {}), flat({{0, 2}}, {}), high({{3, 1}}, {});
+  const WindowBatch batch({{2, 2}, {1, 2}}, {1, 0}), empty({}, {}), flat({{0, 2}}, {}), high({{3, 1}}, {});
   const auto x = t.normal({6, 12}), table = t.normal({9, 2});
-  const auto make = [&](const Batch& windows, const Variable<float>& from) {
+  const auto make = [&](const WindowBatch& windows, const Variable<float>& from) {
     return window_bias(t.graph, from, 2, windows.windows());
   };
   CHECK_THROWS_WITH_AS(make(batch, x), "internal: window_bias: table has shape [6, 12], expected [9, 12]", Error);

@@ -25,10 +25,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A folder with an untrained model of two layers and two heads; the destructor removes the folder.
-struct Folder {
+struct ModelFolder {
   fs::path path;
 
-  explicit Folder(PositionEncoding positions = PositionEncoding::interleaved)
+  explicit ModelFolder(PositionEncoding positions = PositionEncoding::interleaved)
       : path(fs::temp_directory_path() /
              ("heed_inspect_attention_test_" + std::to_string(::getpid()) + "_" + std::string(enum_name(positions)))) {
     fs::create_directories(path);
@@ -51,7 +51,7 @@ struct Folder {
     parameters.initialise(3);
     save_checkpoint(file("m.h5"), {model, std::move(parameters), text, text});
   }
-  ~Folder() { fs::remove_all(path); }
+  ~ModelFolder() { fs::remove_all(path); }
 
   std::string file(const std::string& name) const { return (path / name).string(); }
   std::string write(const std::string& name, const std::string& text) const {
@@ -63,7 +63,7 @@ struct Folder {
 using Change = std::function<void(InspectAttentionOptions&)>;
 
 std::string inspect(
-    const Folder& folder, const std::string& input, const Change& change = [](auto&) {}) {
+    const ModelFolder& folder, const std::string& input, const Change& change = [](auto&) {}) {
   InspectAttentionOptions options;
   options.model = folder.file("m.h5");
   change(options);
@@ -77,7 +77,7 @@ std::string inspect(
 
 template <class E = Error>
 std::string complaint(
-    const Folder& folder, const std::string& input, const Change& change = [](auto&) {}) {
+    const ModelFolder& folder, const std::string& input, const Change& change = [](auto&) {}) {
   try {
     return "none; " + inspect(folder, input, change);
   } catch (const E& error) {
@@ -105,7 +105,7 @@ std::vector<Cell> cells(const std::string& tsv) {
 }  // namespace
 
 TEST_CASE("inspect-attention: every head of every layer looks at all it may look at, and at no more") {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string target = folder.write("target", "a b\n");
   const auto all = cells(inspect(folder, "cb .\n", [&](InspectAttentionOptions& o) {
     o.target = target;
@@ -126,7 +126,7 @@ TEST_CASE("inspect-attention: every head of every layer looks at all it may look
 }
 
 TEST_CASE("inspect-attention: the mean over the last layer's heads is what translate --alignment uses") {
-  const Folder folder;
+  const ModelFolder folder;
   const auto shown = cells(inspect(folder, "cb .\tab\n", [&](InspectAttentionOptions& o) { o.tsv = true; }));
   Translator translator({{folder.file("m.h5")}}, Precision::float32);
   Batch pair;
@@ -137,7 +137,7 @@ TEST_CASE("inspect-attention: the mean over the last layer's heads is what trans
 }
 
 TEST_CASE("inspect-attention: without a target it shows the translation, as when that is given") {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string input = "ab .\n\ncab ab\n";
   TranslateOptions options;
   options.models = {folder.file("m.h5")};
@@ -157,7 +157,7 @@ TEST_CASE("inspect-attention: without a target it shows the translation, as when
 
 TEST_CASE(
     "inspect-attention: links join words; each input line gives one line, each chosen one where lines are chosen") {
-  const Folder folder;
+  const ModelFolder folder;
   const auto links = [](InspectAttentionOptions& o) {
     o.tsv = true;
     o.report.format = AttentionFormat::pharaoh;
@@ -172,7 +172,7 @@ TEST_CASE(
 }
 
 TEST_CASE("inspect-attention: pieces that the model does not know are shown as they stand in the text") {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string shown = inspect(folder, "x b\tb\n", [&](InspectAttentionOptions& o) { o.tsv = true; });
   CHECK(shown.find("1\tcross\t2\tmean\t0\tb\t0\tx\t0.") != std::string::npos);
 }
@@ -180,7 +180,7 @@ TEST_CASE("inspect-attention: pieces that the model does not know are shown as t
 /// Returns the numbers that `--kind positions` shows for a model with such positions, by their place: "stack term layer
 /// row column".
 std::map<std::string, double> position_numbers(PositionEncoding kind, int positions, const std::string& layer = "all") {
-  const std::string text = inspect(Folder(kind), "", [&](InspectAttentionOptions& options) {
+  const std::string text = inspect(ModelFolder(kind), "", [&](InspectAttentionOptions& options) {
     options.report.kind = AttentionChoice::positions;
     options.report.positions = positions;
     options.report.layer = layer;
@@ -226,7 +226,7 @@ TEST_CASE("inspect-attention: --kind positions shows learned numbers as the chec
   using enum PositionEncoding;
   // Returns element [row, column] of a parameter of the model in `folder`.
   const auto parameter = [](PositionEncoding kind, const std::string& name, std::int64_t row, std::int64_t column) {
-    const Folder folder(kind);
+    const ModelFolder folder(kind);
     Checkpoint checkpoint = load_checkpoint(folder.file("m.h5"));
     const ParameterId id = checkpoint.model->layout().find(name);
     REQUIRE_MESSAGE(id, name);
@@ -253,7 +253,7 @@ TEST_CASE("inspect-attention: --kind positions shows learned numbers as the chec
 }
 
 TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not fit it") {
-  const Folder folder(PositionEncoding::alibi);
+  const ModelFolder folder(PositionEncoding::alibi);
   const auto positions = [](InspectAttentionOptions& options) { options.report.kind = AttentionChoice::positions; };
   const auto in_format = [&](AttentionFormat format) {
     return inspect(folder, "", [&](InspectAttentionOptions& options) {
@@ -294,16 +294,16 @@ TEST_CASE("inspect-attention: --kind positions is drawn, and says what does not 
         "--layer 1: all layers of this model share the encoding of positions (leave it out)");
   CHECK(complaint<UsageError>(folder, "", [](auto& o) { o.report.positions = 3; }) ==
         "--positions: has no use without --kind positions");
-  CHECK(complaint<UsageError>(Folder(PositionEncoding::none), "", positions) ==
+  CHECK(complaint<UsageError>(ModelFolder(PositionEncoding::none), "", positions) ==
         "--kind positions: this model does not encode positions (train --transformer-positions makes models that do)");
-  CHECK(complaint<UsageError>(Folder(PositionEncoding::relative), "", [&](InspectAttentionOptions& options) {
+  CHECK(complaint<UsageError>(ModelFolder(PositionEncoding::relative), "", [&](InspectAttentionOptions& options) {
           positions(options);
           options.report.layer = "1,3";
         }) == "--layer 3: the model has 2 such layers");
 }
 
 TEST_CASE("inspect-attention: files of unequal length are an error that gives both lengths") {
-  const Folder folder;
+  const ModelFolder folder;
   const std::string target = folder.write("target", "a\nb\n");
   const auto given = [&](InspectAttentionOptions& o) { o.target = target; };
   const std::string note = " (each source line needs its target line)";
@@ -312,7 +312,7 @@ TEST_CASE("inspect-attention: files of unequal length are an error that gives bo
 }
 
 TEST_CASE("inspect-attention: bad lines are named") {
-  const Folder folder;
+  const ModelFolder folder;
   const auto tsv = [](InspectAttentionOptions& o) { o.tsv = true; };
   CHECK(complaint(folder, "a\tb\nab\n", tsv) == "standard input:2: no TAB in this line (a line is: source TAB target)");
   CHECK(complaint(folder, "a\tb\tc\n", tsv) ==
@@ -321,7 +321,7 @@ TEST_CASE("inspect-attention: bad lines are named") {
         "standard input: has 1 line, but --lines asks for line 7");
   CHECK(complaint(folder, "a\na a a a\n", [](InspectAttentionOptions& o) { o.max_length = 3; }) ==
         "standard input:2: has 4 pieces, more than 3 (--max-length N allows more, but memory grows with its square)");
-  const Folder learned(PositionEncoding::learned);
+  const ModelFolder learned(PositionEncoding::learned);
   CHECK(complaint(learned, "a a a a a a\n") ==
         "standard input:1: has 6 pieces, more than 5 (this model has positions for no more; --lines leaves "
         "lines out)");
@@ -329,7 +329,7 @@ TEST_CASE("inspect-attention: bad lines are named") {
 }
 
 TEST_CASE("inspect-attention: what cannot be is said before any work") {
-  const Folder folder;
+  const ModelFolder folder;
   const auto usage = [&](const Change& change) { return complaint<UsageError>(folder, "a\n", change); };
   CHECK(usage([](auto& o) { o.model = ""; }) == "needs a model: -m MODEL.h5 (train makes one)");
   CHECK(usage([](auto& o) { o.lines = "x"; }) == "--lines 'x': not a list of numbers from 1 (say 3,7-9)");

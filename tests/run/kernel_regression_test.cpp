@@ -23,13 +23,13 @@ namespace {
 
 constexpr const char* kTwoPairs = "0\t1\n2\t5\n";
 
-struct Outcome {
+struct Regression {
   std::string out, messages;
 };
 
 /// Runs the tool with these words as its command line and `input` as standard input, for a pipe or a terminal.
-Outcome run(const std::vector<std::string>& words, const std::string& input,
-            const TerminalEnvironment& environment = {}) {
+Regression run(const std::vector<std::string>& words, const std::string& input,
+               const TerminalEnvironment& environment = {}) {
   KernelRegressionOptions options;
   FieldList fields = FieldList::of(options);
   std::istringstream in(input);
@@ -48,7 +48,7 @@ std::string output(const std::vector<std::string>& words, const std::string& inp
 }
 
 template <class E>
-std::string complaint(const std::vector<std::string>& words, const std::string& input = kTwoPairs) {
+std::string regression_complaint(const std::vector<std::string>& words, const std::string& input = kTwoPairs) {
   try {
     return "none; " + output(words, input);
   } catch (const UsageError& error) {
@@ -71,10 +71,10 @@ std::vector<std::vector<double>> table(const std::string& tsv) {
   return rows;
 }
 
-struct Folder {
+struct PairsFolder {
   fs::path path = fs::temp_directory_path() / ("heed_kernel_regression_test_" + std::to_string(::getpid()));
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
+  PairsFolder() { fs::create_directories(path); }
+  ~PairsFolder() { fs::remove_all(path); }
   std::string file(const std::string& name, const std::string& text = "") const {
     if (!text.empty()) std::ofstream(path / name, std::ios::binary) << text;
     return (path / name).string();
@@ -102,7 +102,7 @@ TEST_CASE("kernel-regression: two pairs by hand; one line for each pair, in the 
 }
 
 TEST_CASE("kernel-regression: queries from a file or evenly spaced; numbers read back as they are") {
-  const Folder folder;
+  const PairsFolder folder;
   CHECK(output({"-p", "average", "--queries", folder.file("q", "0.1\n1e-7\n-3\n")}, kTwoPairs) ==
         "0.1\t3\n1e-07\t3\n-3\t3\n");
   const auto rows = table(output({"--from", "0", "--to", "5", "--steps", "51"}, kTwoPairs));
@@ -121,7 +121,7 @@ TEST_CASE("kernel-regression: --make is the textbook's data, the same for one se
     CHECK(rows[i][0] == static_cast<double>(i) / 10);
     CHECK(rows[i][2] == Approx(2 * std::sin(rows[i][0]) + std::pow(rows[i][0], 0.8)));
   }
-  const Folder folder;
+  const PairsFolder folder;
   output({"--make", "--points", "4000", "--noise", "0.25", "--pairs-output", folder.file("pairs")}, "");
   const auto pairs = table(contents(folder.file("pairs")));
   REQUIRE(pairs.size() == 4000);
@@ -172,8 +172,8 @@ TEST_CASE("the learned width follows PyTorch, step by step") {
 }
 
 TEST_CASE("kernel-regression: learning lowers the loss, and the message gives the bandwidth to use again") {
-  const Folder folder;
-  const Outcome learned = run({"--make", "-p", "learned", "--pairs-output", folder.file("pairs")}, "");
+  const PairsFolder folder;
+  const Regression learned = run({"--make", "-p", "learned", "--pairs-output", folder.file("pairs")}, "");
   const std::string& said = learned.messages;
   const std::string begin = "kernel-regression: learned the bandwidth ";
   REQUIRE(said.starts_with(begin));
@@ -207,7 +207,7 @@ TEST_CASE("kernel-regression: learning lowers the loss, and the message gives th
 }
 
 TEST_CASE("kernel-regression: a query beyond the kernel's reach has the prediction nan, and is counted") {
-  const Outcome outcome = run({"-p", "boxcar", "gaussian", "--from", "1", "--to", "9", "--steps", "3"}, kTwoPairs);
+  const Regression outcome = run({"-p", "boxcar", "gaussian", "--from", "1", "--to", "9", "--steps", "3"}, kTwoPairs);
   CHECK(outcome.out.find("5\tnan\t") != std::string::npos);
   CHECK(
       outcome.messages ==
@@ -218,7 +218,7 @@ TEST_CASE("kernel-regression: a query beyond the kernel's reach has the predicti
 }
 
 TEST_CASE("kernel-regression: bad lines are named, with the column and what to do") {
-  const auto bad = [](const std::string& input) { return complaint<Error>({}, input); };
+  const auto bad = [](const std::string& input) { return regression_complaint<Error>({}, input); };
   CHECK(bad("") == "standard input: has no pairs (a line is: x TAB y)");
   CHECK(bad("1\t2\n\n") == "standard input:2: this line is empty (a line is: x TAB y)");
   CHECK(bad("1\n") == "standard input:1: no TAB in this line (a line is: x TAB y)");
@@ -237,20 +237,20 @@ TEST_CASE("kernel-regression: bad lines are named, with the column and what to d
   CHECK(bad("1\t\n") == "standard input:1:3: no number here (a number is written like 2, -1.5 or 3e-4)");
   CHECK(bad("0x1f\t1\n").starts_with("standard input:1:1: '0x1f' is not a number"));
   CHECK(bad("\x1b[31m\xff\t1\n").starts_with("standard input:1:1: '␛[31m�' is not a number"));
-  CHECK(complaint<Error>({"-p", "learned"}, "1\t2\n") ==
+  CHECK(regression_complaint<Error>({"-p", "learned"}, "1\t2\n") ==
         "standard input: has one pair, but learning the bandwidth needs at least 2 (--pooling gaussian needs one)");
-  CHECK(complaint<Error>({"-p", "learned", "--optimizer", "sgd"}, "1\t1e150\n2\t-1e150\n4\t1e150\n") ==
+  CHECK(regression_complaint<Error>({"-p", "learned", "--optimizer", "sgd"}, "1\t1e150\n2\t-1e150\n4\t1e150\n") ==
         "learning diverged in epoch 1 (lower --learn-rate, or divide the numbers y by a constant)");
-  const Folder folder;
+  const PairsFolder folder;
   const std::string queries = folder.file("q", "1\n2\t3\n");
-  CHECK(complaint<Error>({"--queries", queries}) ==
+  CHECK(regression_complaint<Error>({"--queries", queries}) ==
         queries + ":2:2: more than one column (a line is one number; cut -f1 picks one)");
-  CHECK(complaint<Error>({"--queries", folder.file("r", "1\nabc\n")}) ==
+  CHECK(regression_complaint<Error>({"--queries", folder.file("r", "1\nabc\n")}) ==
         folder.file("r") + ":2:1: 'abc' is not a number (a number is written like 2, -1.5 or 3e-4)");
 }
 
 TEST_CASE("kernel-regression: options that contradict each other") {
-  const auto wrong = [](const std::vector<std::string>& words) { return complaint<UsageError>(words); };
+  const auto wrong = [](const std::vector<std::string>& words) { return regression_complaint<UsageError>(words); };
   CHECK(wrong({"--noise", "1"}) == "--noise: has no use without --make");
   CHECK(wrong({"--make", "-i", "a"}) == "--input: has no use with --make (leave one of them out)");
   CHECK(wrong({"--queries", "a", "--to", "1"}) == "--to: has no use with --queries (leave one of them out)");
@@ -277,7 +277,7 @@ TEST_CASE("kernel-regression: options that contradict each other") {
 }
 
 TEST_CASE("kernel-regression: pictures for files and terminals") {
-  const Folder folder;
+  const PairsFolder folder;
   const std::vector<std::string> make{"--make", "-q", "-p", "average", "gaussian", "learned"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), make.begin(), make.end());

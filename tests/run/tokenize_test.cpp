@@ -19,12 +19,12 @@ using namespace heed;
 namespace {
 
 /// A folder that the destructor removes.
-struct Folder {
+struct TextFolder {
   std::filesystem::path path;
-  Folder() : path(std::filesystem::temp_directory_path() / ("heed_tokenize_" + std::to_string(::getpid()))) {
+  TextFolder() : path(std::filesystem::temp_directory_path() / ("heed_tokenize_" + std::to_string(::getpid()))) {
     std::filesystem::create_directory(path);
   }
-  ~Folder() { std::filesystem::remove_all(path); }
+  ~TextFolder() { std::filesystem::remove_all(path); }
   std::string file(const std::string& name, const std::string& text) const {
     std::ofstream(path / name, std::ios::binary) << text;
     return path / name;
@@ -38,14 +38,14 @@ std::string slurp(const std::string& path) {
   return text.str();
 }
 
-struct Result {
+struct ToolResult {
   int code;
   std::string out, log;
 };
 
 /// Runs a program's function with the arguments `words`, as the program would.
 template <class Options, class Run>
-Result call(const ToolInfo& tool, Run run, std::vector<std::string> words, const std::string& input) {
+ToolResult call(const ToolInfo& tool, Run run, std::vector<std::string> words, const std::string& input) {
   Options options;
   FieldList fields = FieldList::of(options);
   std::istringstream in(input);
@@ -57,11 +57,11 @@ Result call(const ToolInfo& tool, Run run, std::vector<std::string> words, const
   return {code, out.str(), messages.str()};
 }
 
-Result tokenize(std::vector<std::string> words, const std::string& input) {
+ToolResult tokenize(std::vector<std::string> words, const std::string& input) {
   return call<TokenizeOptions>(kTokenizeTool, run_tokenize, std::move(words), input);
 }
 
-Result build_vocab(std::vector<std::string> words, const std::string& input = "") {
+ToolResult build_vocab(std::vector<std::string> words, const std::string& input = "") {
   return call<BuildVocabOptions>(kBuildVocabTool, run_build_vocab, std::move(words), input);
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("tokenize and back, in every mode that comes back") {
 }
 
 TEST_CASE("tokenize with subword-nmt's codes") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\ne r</w>\n");
   CHECK(tokenize({"-c", codes}, "low lower, x\n").out == "low lo@@ w@@ er , x\n");
   CHECK(tokenize({"-c", codes, "--merges", "1"}, "low\n").out == "lo@@ w\n");
@@ -131,9 +131,9 @@ TEST_CASE("tokenize with subword-nmt's codes") {
 }
 
 TEST_CASE("a bpe vocabulary: pieces, ids and back; its size; unknown characters") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string text = folder.file("text", kEnglish);
-  const Result built =
+  const ToolResult built =
       build_vocab({"--merges", "20", "--codes-output", folder / "codes", "--counts-output", folder / "counts", text});
   const std::string vocabulary = folder.file("vocab", built.out);
   CHECK(slurp(folder / "codes").starts_with("#version: 0.2\n"));
@@ -156,7 +156,7 @@ TEST_CASE("a bpe vocabulary: pieces, ids and back; its size; unknown characters"
 }
 
 TEST_CASE("a joint vocabulary has the rules of each language") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string en = folder.file("en", kEnglish), de = folder.file("de", kGerman);
   const std::string vocabulary =
       folder.file("vocab", build_vocab({"-l", "en,de", "--merges", "30", "--write-vocabulary", folder / "v.en",
@@ -174,7 +174,7 @@ TEST_CASE("a joint vocabulary has the rules of each language") {
 }
 
 TEST_CASE("a checkpoint: the source side, the target side with -d, the side of a language") {
-  const Folder folder;
+  const TextFolder folder;
   TextSteps steps;
   steps.mode = TokenMode::words;
   const auto pieces =
@@ -204,17 +204,17 @@ TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
         std::vector<std::string>{"<pad>", "<unk>", "<s>", "</s>", "a", "c", "b"});
   CHECK(pieces_of(build_vocab({"--type", "words", "--min-frequency", "2"}, text).out).size() == 6);
   CHECK(pieces_of(build_vocab({"--type", "words", "-s", "5"}, text).out).size() == 5);
-  const Result less = build_vocab({"--type", "words", "-s", "1K"}, text);
+  const ToolResult less = build_vocab({"--type", "words", "-s", "1K"}, text);
   CHECK(less.log.find("warning: the text gives 7 pieces only, fewer than --max-size 1000") != std::string::npos);
-  const Folder folder;
-  const Result characters =
+  const TextFolder folder;
+  const ToolResult characters =
       build_vocab({"--type", "char", "--mode", "words", "--counts-output", folder / "counts"}, "ab a\nb\n");
   CHECK(slurp(folder / "counts") == "a 2\nb 2\n<space> 1\n");
   const std::string vocabulary = folder.file("vocab", characters.out);
   CHECK(tokenize({"-m", vocabulary}, "ab a\n").out == "a b <space> a\n");
   CHECK(tokenize({"-d", "-m", vocabulary}, "a b <space> a\n").out == "ab a\n");
   CHECK(tokenize({"--check", "-m", vocabulary}, "ab a\n\nb\n").code == 0);
-  const Result cut = build_vocab({"--type", "bpe", "-s", "6"}, "abc\n");
+  const ToolResult cut = build_vocab({"--type", "bpe", "-s", "6"}, "abc\n");
   CHECK(cut.log.find("warning: --max-size leaves out 1 of 3 pieces") != std::string::npos);
   CHECK(build_vocab({"-s", "500"}, kEnglish).log.find("merges only, fewer than asked for") != std::string::npos);
   CHECK(pieces_of(build_vocab({"-s", "30"}, kEnglish).out).size() == 30);
@@ -223,10 +223,10 @@ TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
 }
 
 TEST_CASE("check names the lines that do not come back") {
-  const Result kept = tokenize({"--check"}, "Hello, world!\nfine\n");
+  const ToolResult kept = tokenize({"--check"}, "Hello, world!\nfine\n");
   CHECK(kept.code == 0);
   CHECK(kept.out.empty());
-  const Result lost = tokenize({"--check", "-v"}, "fine\ntwo  spaces\nfine\n a\n");
+  const ToolResult lost = tokenize({"--check", "-v"}, "fine\ntwo  spaces\nfine\n a\n");
   CHECK(lost.code == 1);
   CHECK(lost.out == "2\n4\n");
   CHECK(lost.log ==
@@ -236,7 +236,7 @@ TEST_CASE("check names the lines that do not come back") {
 }
 
 TEST_CASE("stats count lines, tokens, pieces and unknown pieces") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\n");
   CHECK(tokenize({"--stats", "-c", codes}, "low lox\n\n").log ==
         "tokenize: 2 lines, 2 tokens, 3 pieces (1.500 a token, 1.5 a line), longest line 3 pieces\n");
@@ -275,9 +275,9 @@ TEST_CASE("build-vocab: what cannot be is said") {
 }
 
 TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string text = "We saw the dog.\nThe dog saw us in Paris.\nIs the dog here?\n";
-  const Result learnt = tokenize({"--train-truecaser", folder / "model"}, text);
+  const ToolResult learnt = tokenize({"--train-truecaser", folder / "model"}, text);
   CHECK(learnt.out.empty());
   CHECK(slurp(folder / "model") == "dog (3/3)\nhere (1/1)\nin (1/1)\nParis (1/1)\nsaw (2/2)\nthe (2/2)\nus (1/1)\n");
   CHECK(tokenize({"--truecase", folder / "model"}, "The dog. Us!\n\n").out == "the dog . us !\n\n");
@@ -297,7 +297,7 @@ TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone
 }
 
 TEST_CASE("a vocabulary and a checkpoint carry the truecase model") {
-  const Folder folder;
+  const TextFolder folder;
   tokenize({"--train-truecaser", folder / "model"}, kEnglish);
   const std::string vocabulary = folder.file(
       "vocab", build_vocab({"--merges", "20", "--truecase", folder / "model"}, "The house.\nNew house.\n").out);
@@ -321,7 +321,7 @@ TEST_CASE("a vocabulary and a checkpoint carry the truecase model") {
 }
 
 TEST_CASE("truecasing that makes no sense is said") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string model = folder.file("model", "the (1/1)\n"), bad = folder.file("bad", "the\n");
   CHECK(usage_error({"--detruecase"}) == "--detruecase: needs --detokenize");
   CHECK(usage_error({"--asr"}) == "--asr: needs --truecase");
@@ -361,22 +361,22 @@ TEST_CASE("Moses' options where there is nothing for them to do are errors") {
 }
 
 TEST_CASE("tsv and jsonl tell where pieces come from, in bytes of the line as it was read") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\n");
-  const Result tsv =
+  const ToolResult tsv =
       tokenize({"-c", codes, "--lowercase", "--output-format", "tsv"}, "Low\xff  slow.\n\n\xc3\x89 \\\n");
   CHECK(tsv.code == 0);
   CHECK(tsv.out ==
         "low \xef\xbf\xbd s@@ low .\t0:3 3:4 6:7 7:10 10:11\t0 1 2 2 3\n\t\t\n\xc3\xa9 \\\\\t0:2 3:4\t0 1\n");
   CHECK(tsv.log.find("1:4: invalid UTF-8 replaced") != std::string::npos);
   const std::string vocab = folder.file("vocab", build_vocab({"--type", "words", "--mode", "words"}, "a b\n").out);
-  const Result json = tokenize({"-m", vocab, "--output-format", "jsonl"}, " b \"\n");
+  const ToolResult json = tokenize({"-m", vocab, "--output-format", "jsonl"}, " b \"\n");
   CHECK(json.out ==
         "{\"pieces\": [\"b\", \"\\\"\"], \"offsets\": [[1, 2], [3, 4]], \"words\": [0, 1], \"ids\": [5, 1]}\n");
 }
 
 TEST_CASE("dropout gives every line its own random numbers, whatever the threads, and pieces that join again") {
-  const Folder folder;
+  const TextFolder folder;
   std::string text;
   for (int i = 0; i < 500; ++i) text += "low slow lower slowest\n";
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\n");
@@ -399,9 +399,9 @@ TEST_CASE("dropout gives every line its own random numbers, whatever the threads
 }
 
 TEST_CASE("merges of bytes and glossaries through the tool") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\n\xc3 \xa9</w>\n");
-  const Result cut = tokenize({"-c", codes, "--bytes", "--mode", "none"}, "\xc3\xa9 \xc3\xa8\n");
+  const ToolResult cut = tokenize({"-c", codes, "--bytes", "--mode", "none"}, "\xc3\xa9 \xc3\xa8\n");
   CHECK(cut.out == "\xc3\xa9 \xc3@@ \xa8\n");
   CHECK(tokenize({"-d", "-c", codes, "--bytes", "--mode", "none", "--on-invalid-utf8", "keep"}, cut.out).out ==
         "\xc3\xa9 \xc3\xa8\n");
@@ -410,12 +410,12 @@ TEST_CASE("merges of bytes and glossaries through the tool") {
 }
 
 TEST_CASE("words with counts, characters counted in, sizes that are a multiple") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string text = "low low lower\nnew newer low slow\n";
   const std::string counts = folder / "counts", codes = folder / "codes", again = folder / "again";
   build_vocab({"--type", "words", "--mode", "words", "--counts-output", counts}, text);
   build_vocab({"--mode", "words", "--merges", "4", "--codes-output", codes}, text);
-  const Result dict =
+  const ToolResult dict =
       build_vocab({"--mode", "words", "--merges", "4", "--codes-output", again, "--dict-input", counts});
   CHECK(dict.code == 0);
   CHECK(slurp(codes) == slurp(again));
@@ -431,16 +431,16 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
 }
 
 TEST_CASE("--dev tells how sizes cover a text") {
-  const Folder folder;
+  const TextFolder folder;
   std::string text;
   for (int i = 0; i < 40; ++i) text += "w" + std::to_string(i % 20) + " common\n";
   const std::string dev = folder.file("dev", "w1 w2 common x\n\nw3 w19\n");
   const std::vector<std::string> options = {"--type", "words", "--mode", "words", "-s", "16", "--dev", dev};
-  const Result table = build_vocab(options, text);
+  const ToolResult table = build_vocab(options, text);
   CHECK(table.out.find("pieces: 16\n") != std::string::npos);
   std::vector<std::string> with_json = options;
   with_json.insert(with_json.end(), {"--format", "json"});
-  const Result json = build_vocab(with_json, text);
+  const ToolResult json = build_vocab(with_json, text);
   CHECK(json.out == table.out);
   // The sizes are 5, 8, 16 and 25 (25 holds all words): first `common`, then the most frequent words in byte order.
   const auto start = json.log.find("[\n");
@@ -455,7 +455,7 @@ TEST_CASE("--dev tells how sizes cover a text") {
 }
 
 TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
-  const Folder folder;
+  const TextFolder folder;
   const RandomStream stream(5, RandomUse::shuffle);
   std::string bytes;
   for (std::uint64_t i = 0; i < 60000; ++i) {
@@ -489,7 +489,7 @@ TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
 }
 
 TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too") {
-  const Folder folder;
+  const TextFolder folder;
   std::string text;
   for (int i = 0; i < 30; ++i) text += kEnglish;
   const std::string english = folder.file("en", text), german = folder.file("de", kGerman);
@@ -497,7 +497,7 @@ TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too"
     return build_vocab({"--type", "unigram", "-s", "340", "--byte-fallback", "--user-symbols", "<a>,est", "-l", "en,de",
                         "--pad-to-multiple", "8", "-j", std::move(threads), english, german});
   };
-  const Result built = build("1");
+  const ToolResult built = build("1");
   CHECK(built.out == build("3").out);
   const auto pieces = pieces_of(built.out);
   CHECK(pieces.size() % 8 == 0);
@@ -519,7 +519,7 @@ TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too"
     return tokenize(std::move(more), input);
   };
   const std::string strange = "The newest \u65E5\u672C row!\n";
-  const Result cut = with({"--stats"}, strange);
+  const ToolResult cut = with({"--stats"}, strange);
   CHECK(cut.out.find("\u2581The ") == 0);
   CHECK(cut.out.find(" est ") != std::string::npos);
   CHECK(cut.out.find(" <0xE6> <0x97> <0xA5> <0xE6> ") != std::string::npos);
@@ -545,11 +545,11 @@ TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too"
 }
 
 TEST_CASE("segmentations of a unigram model: the n best, and samples") {
-  const Folder folder;
+  const TextFolder folder;
   std::string text;
   for (int i = 0; i < 30; ++i) text += kEnglish;
   const std::string vocabulary = folder.file("vocab", build_vocab({"--type", "unigram", "-s", "60"}, text).out);
-  const Result best = tokenize({"-m", vocabulary, "--n-best", "3"}, "the lower\n\nrow\n");
+  const ToolResult best = tokenize({"-m", vocabulary, "--n-best", "3"}, "the lower\n\nrow\n");
   CHECK(best.out.starts_with("0 ||| "));
   CHECK(best.out.find("\n1 |||  ||| 0.0000\n2 ||| ") != std::string::npos);
   CHECK(best.out.find("\n0 ||| ") != std::string::npos);
@@ -601,10 +601,10 @@ TEST_CASE("build-vocab: options of the unigram model") {
 }
 
 TEST_CASE("a SentencePiece model through the tool, and one that is damaged") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string model = HEED_TEST_DATA "/text/reference/sentencepiece/unigram_bytes.model";
   const std::string line = "  The dog  sleeps \uFF41\u65E5<sep>\n";
-  const Result cut = tokenize({"-m", model, "--stats"}, line);
+  const ToolResult cut = tokenize({"-m", model, "--stats"}, line);
   CHECK(cut.out == "\u2581the \u2581do g \u2581sleep s \u2581a <0xE6> <0x97> <0xA5> <sep>\n");
   CHECK(tokenize({"-d", "-m", model}, cut.out).out == "the dog sleeps a\u65E5<sep>\n");
   CHECK(tokenize({"-m", model, "--check"}, "the dog\nThe dog\n").out == "2\n");
@@ -668,7 +668,7 @@ TEST_CASE("extra options follow each other, and --detokenize applies them to wha
         "--extra-options: changes pieces or ids, not tsv or jsonl");
   CHECK(error({"--normalize-only", "-d"}) == "--normalize-only: has no use with --detokenize");
   CHECK(usage_error({"--normalize-only"}) == "--normalize-only: needs --model, a SentencePiece model");
-  const Folder files;
+  const TextFolder files;
   const std::string words = files.file("words", build_vocab({"--type", "words"}, "a b\n").out);
   CHECK(usage_error({"-m", words, "--extra-options", "bos"}) ==
         "--extra-options: " + words + " holds no SentencePiece model");
@@ -682,10 +682,10 @@ TEST_CASE("extra options follow each other, and --detokenize applies them to wha
 
 TEST_CASE(
     "build-vocab --shortlist: parallel pieces in, from files, gzip or standard input, links instead of learning") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string source = folder.file("s", "das haus\ndas buch\nein buch\n\n"),
                     target = folder.file("t", "the house\nthe book\r\na book\n\n");
-  const Result learnt = build_vocab({"--shortlist", source, target, "--best", "1", "--frequent", "2"});
+  const ToolResult learnt = build_vocab({"--shortlist", source, target, "--best", "1", "--frequent", "2"});
   CHECK(learnt.out ==
         "heed-shortlist 1\n book 2\n the 2\nbuch book " + learnt.out.substr(learnt.out.find("buch book ") + 10));
   for (const char* line : {"\nbuch book 0.", "\ndas the 0.", "\nein a 0.", "\nhaus house 0."})
@@ -701,7 +701,7 @@ TEST_CASE(
 }
 
 TEST_CASE("build-vocab --shortlist: texts that are not parallel, links that lead nowhere, options that do not fit") {
-  const Folder folder;
+  const TextFolder folder;
   const std::string source = folder.file("s", "a b\nc\n"), target = folder.file("t", "x\ny z\n"),
                     longer = folder.file("longer", "x\ny\nz\n"), blank = folder.file("blank", " \n\n");
   const auto error = [](std::vector<std::string> words) { return vocab_error(std::move(words), ""); };

@@ -52,7 +52,7 @@ struct Models {
   mutable int count_ = 0;
 };
 
-struct Result {
+struct Translation {
   std::string out, log;
 };
 
@@ -68,7 +68,7 @@ void translate(const Words& options, std::istream& in, std::ostream& out, std::o
   CHECK(code == 0);
 }
 
-Result translate(const Words& options, const std::string& input) {
+Translation translate(const Words& options, const std::string& input) {
   std::istringstream in(input);
   std::ostringstream out, messages;
   translate(options, in, out, messages);
@@ -525,7 +525,7 @@ TEST_CASE("translate: a shortlist of other pieces is told of, or refused") {
   const Models models;
   const std::string model = models.model();
   const std::string list = models.file("list", "heed-shortlist 1\ncat dog 0.5\nchat dog 0.5\n chien 3\n");
-  const Result found = translate({"-m", model, "--shortlist", list}, "cat\n");
+  const Translation found = translate({"-m", model, "--shortlist", list}, "cat\n");
   CHECK(found.log == "translate: warning: " + list +
                          ":3: the model has no such piece; 2 of 3 such lines of the shortlist are left out\n");
   std::istringstream in("cat\n");

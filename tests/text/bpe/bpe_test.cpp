@@ -15,6 +15,7 @@
 #include "heed/base/utf8.h"
 #include "heed/text/bpe/bpe_learner.h"
 #include "heed/text/subwords.h"
+#include "text/listed.h"
 
 using namespace heed;
 using nlohmann::json;
@@ -22,7 +23,7 @@ using nlohmann::json;
 namespace {
 
 /// Returns the answers of subword-nmt, which scripts/reference/make_bpe_reference.py has written.
-const json& reference() {
+const json& bpe_reference() {
   static const json answers = json::parse(std::ifstream(HEED_TEST_DATA "/text/reference/bpe.json"));
   return answers;
 }
@@ -40,13 +41,6 @@ WordCounts count_words(const json& lines) {
   for (const std::string line : lines)
     for (const std::string& word : words_of_line(line)) words.add(word);
   return words;
-}
-
-/// Returns the words and their counts in the order of first occurrence.
-std::vector<std::pair<std::string, std::int64_t>> listed(const WordCounts& words) {
-  std::vector<std::pair<std::string, std::int64_t>> list;
-  for (std::size_t i = 0; i < words.size(); ++i) list.emplace_back(words.word(i), words.count(i));
-  return list;
 }
 
 /// Checks BpeLearnt::pieces: the learner must count the same pieces as a BpeEncoder that cuts the words with the learnt
@@ -100,7 +94,7 @@ std::string parse_error(const std::string& codes) {
 }  // namespace
 
 TEST_CASE("learnt merges are those of learn-bpe") {
-  for (const json& test : reference()["learnt"]) {
+  for (const json& test : bpe_reference()["learnt"]) {
     CAPTURE(test["name"].get<std::string>());
     const WordCounts words = count_words(test["lines"]);
     const std::int64_t merges = test["merges"];
@@ -112,7 +106,7 @@ TEST_CASE("learnt merges are those of learn-bpe") {
 }
 
 TEST_CASE("learnt merges and pieces where symbols are made again, and where words occur 0 times") {
-  for (const json& test : reference()["counted"]) {
+  for (const json& test : bpe_reference()["counted"]) {
     CAPTURE(test["name"].get<std::string>());
     WordCounts words;
     for (const auto& [word, count] : test["words"].items()) words.add(word, count);
@@ -145,7 +139,7 @@ TEST_CASE("more symbols, or more large counts, than 16 bits can tell apart, and 
 }
 
 TEST_CASE("words are cut as apply-bpe cuts them: seen ones, unseen ones, fewer merges, a restricted vocabulary") {
-  for (const json& test : reference()["learnt"]) {
+  for (const json& test : bpe_reference()["learnt"]) {
     CAPTURE(test["name"].get<std::string>());
     const std::string codes = test["codes"];
     check_applied(encoder(codes), test["lines"], test["applied"]);
@@ -178,7 +172,7 @@ TEST_CASE("text that reads like the end-of-word mark cannot break the splitting 
 }
 
 TEST_CASE("codes of version 0.1, merges listed twice, symbols made by two merges, another separator") {
-  for (const json& test : reference()["given"]) {
+  for (const json& test : bpe_reference()["given"]) {
     CAPTURE(test["name"].get<std::string>());
     check_applied(encoder(test["codes"]), test["lines"], test["applied"]);
     check_applied(encoder(test["codes"], -1, test["separator"]), test["lines"], test["separated"]);
@@ -186,7 +180,7 @@ TEST_CASE("codes of version 0.1, merges listed twice, symbols made by two merges
 }
 
 TEST_CASE("glossaries keep parts of words whole as apply-bpe's do") {
-  for (const json& test : reference()["glossaries"]) {
+  for (const json& test : bpe_reference()["glossaries"]) {
     CAPTURE(test["glossaries"].dump());
     const auto with = [&](BpeOptions::Allowed allowed) {
       BpeOptions options{.allowed = std::move(allowed)};
@@ -211,7 +205,7 @@ std::string bytes_of(const std::string& text) {
 }
 
 TEST_CASE("merges of bytes cut within characters") {
-  const json& test = reference()["bytes"];
+  const json& test = bpe_reference()["bytes"];
   std::string codes = bytes_of(test["codes"]);
   codes.insert(codes.find('\n'), " byte");
   for (const auto& [limit, expected] : {std::pair{-1, "applied"}, {60, "half_applied"}}) {
@@ -264,7 +258,7 @@ TEST_CASE("dropout: two merges in a row, and the merges that are left come in th
 }
 
 TEST_CASE("the pieces that occur are get-vocab's, in its order") {
-  for (const json& test : reference()["learnt"]) {
+  for (const json& test : bpe_reference()["learnt"]) {
     const Subwords subwords = encoder(test["codes"]);
     WordCounts pieces;
     for (const std::string line : test["lines"])
@@ -277,7 +271,7 @@ TEST_CASE("the pieces that occur are get-vocab's, in its order") {
 }
 
 TEST_CASE("learning stops at a number of symbols, characters included") {
-  const WordCounts words = count_words(reference()["learnt"][0]["lines"]);
+  const WordCounts words = count_words(bpe_reference()["learnt"][0]["lines"]);
   for (const std::int64_t symbols : {100, 150, 200}) {
     const BpeLearnt learnt = learn_bpe(words, {.symbols = symbols});
     CHECK(learnt.pieces.size() == static_cast<std::size_t>(symbols));
@@ -302,7 +296,7 @@ TEST_CASE("a word of a megabyte is cut in good time, and as short words are") {
 }
 
 TEST_CASE("one encoder serves several threads") {
-  const json test = reference()["learnt"][1];
+  const json test = bpe_reference()["learnt"][1];
   const Subwords subwords = encoder(test["codes"]);
   std::vector<std::string> got(4);
   std::vector<std::thread> threads;

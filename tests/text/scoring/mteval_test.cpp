@@ -13,7 +13,7 @@ using namespace heed;
 
 namespace {
 
-const nlohmann::json& reference() {
+const nlohmann::json& mteval_reference() {
   static const nlohmann::json data = [] {
     std::ifstream in(HEED_TEST_DATA "/text/reference/mteval.json");
     REQUIRE(in);
@@ -35,7 +35,7 @@ std::vector<std::string> tokens_of(MtevalMode mode, const std::string& text) {
 }  // namespace
 
 TEST_CASE("13a, intl and char give sacreBLEU's lines") {
-  const auto& data = reference();
+  const auto& data = mteval_reference();
   CHECK(data["cases"].size() > 400);
   for (const auto& test : data["cases"]) {
     const std::string input = test["input"];
@@ -49,7 +49,7 @@ TEST_CASE("13a, intl and char give sacreBLEU's lines") {
 }
 
 TEST_CASE("tokens are what white space separates in the line") {
-  for (const auto& test : reference()["cases"]) {
+  for (const auto& test : mteval_reference()["cases"]) {
     const std::string input = test["input"];
     CAPTURE(input);
     for (const auto mode : {MtevalMode::v13a, MtevalMode::intl, MtevalMode::character, MtevalMode::chinese})
@@ -62,7 +62,7 @@ TEST_CASE("tokens are what white space separates in the line") {
 TEST_CASE("the text steps 13a and intl give the tokens that sacreBLEU scores, whatever blanks end a line") {
   for (const auto& [mode, name] : {std::pair{TokenMode::mteval_13a, "13a"}, {TokenMode::intl, "intl"}}) {
     const TextPipeline pipeline({.mode = mode});
-    for (const auto& test : reference()["cases"]) {
+    for (const auto& test : mteval_reference()["cases"]) {
       const std::string input = test["input"];
       if (strip_trailing_space(input) != input) continue;
       CAPTURE(input);
@@ -95,8 +95,8 @@ TEST_CASE("strip_trailing_space is Python's rstrip") {
 }
 
 TEST_CASE("to_lower is Python's lower") {
-  CHECK(reference()["lower"].size() > 100);
-  for (const auto& test : reference()["lower"]) {
+  CHECK(mteval_reference()["lower"].size() > 100);
+  for (const auto& test : mteval_reference()["lower"]) {
     const std::string input = test["input"];
     CAPTURE(input);
     CHECK(to_lower(input) == test["output"].get<std::string>());

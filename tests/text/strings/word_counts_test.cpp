@@ -1,4 +1,5 @@
 #include "heed/text/strings/word_counts.h"
+#include "text/listed.h"
 
 #include <doctest/doctest.h>
 
@@ -8,12 +9,6 @@
 using namespace heed;
 
 namespace {
-
-std::vector<std::pair<std::string, std::int64_t>> listed(const WordCounts& words) {
-  std::vector<std::pair<std::string, std::int64_t>> list;
-  for (std::size_t i = 0; i < words.size(); ++i) list.emplace_back(words.word(i), words.count(i));
-  return list;
-}
 
 /// Returns a RunOnThreads for tests that runs a function for each thread number on the calling thread, from the last
 /// number to the first.

@@ -19,18 +19,18 @@ namespace {
 const std::string kFolder = HEED_TEST_DATA "/text/reference/sentencepiece/";
 
 /// Returns the answers of SentencePiece, which scripts/reference/make_sentencepiece_reference.py has stored.
-const json& reference() {
+const json& sentencepiece_reference() {
   static const json answers = json::parse(std::ifstream(kFolder + "pieces.json"));
   return answers;
 }
 
-std::string bytes_of(const std::string& name) {
+std::string file_bytes(const std::string& name) {
   std::ifstream in(kFolder + name + ".model", std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
 SentencePiece read_model(const std::string& name) {
-  return SentencePiece(SentencePieceModel::parse(bytes_of(name), name), name);
+  return SentencePiece(SentencePieceModel::parse(file_bytes(name), name), name);
 }
 
 /// Returns heed's ids for SentencePiece's ids `theirs`.
@@ -76,7 +76,7 @@ void check_refused(const SentencePieceModel& model, const std::string& message) 
 }  // namespace
 
 TEST_CASE("SentencePiece's pieces, ids and texts come from its models") {
-  for (const auto& [name, cases] : reference()["models"].items()) {
+  for (const auto& [name, cases] : sentencepiece_reference()["models"].items()) {
     CAPTURE(name);
     const SentencePiece model = read_model(name);
     CHECK(cases.size() > 70);
@@ -102,7 +102,7 @@ TEST_CASE("SentencePiece's pieces, ids and texts come from its models") {
 }
 
 TEST_CASE("SentencePiece's n best segmentations") {
-  for (const auto& [name, cases] : reference()["models"].items()) {
+  for (const auto& [name, cases] : sentencepiece_reference()["models"].items()) {
     const SentencePiece model = read_model(name);
     for (const json& test : cases) {
       if (!test.contains("n_best")) continue;
@@ -130,7 +130,7 @@ TEST_CASE("a .model file is a vocabulary as it stands, and a checkpoint keeps it
   CHECK(model.subwords().type() == SubwordType::sentencepiece);
   CHECK(model.vocabulary().pieces() == direct.vocabulary());
   const TextModel again = TextModel::from_parts(model.parts(), "model.h5:/text/source");
-  for (const json& test : reference()["models"]["unigram_bytes"]) {
+  for (const json& test : sentencepiece_reference()["models"]["unigram_bytes"]) {
     const std::string line = test["line"];
     const auto ids = model.encode(line);
     CHECK(ids == ids_of(direct.model(), test["ids"]));
@@ -140,7 +140,7 @@ TEST_CASE("a .model file is a vocabulary as it stands, and a checkpoint keeps it
   }
   std::ostringstream out;
   again.write(out);
-  CHECK(out.str() == bytes_of("unigram_bytes"));
+  CHECK(out.str() == file_bytes("unigram_bytes"));
   CHECK(again.parts().attributes == model.parts().attributes);
 
   TextModelParts parts = model.parts();
@@ -158,7 +158,7 @@ TEST_CASE("an unknown id reads as the model's unknown surface") {
 
 TEST_CASE("damaged .model files are errors, wherever they are cut or changed") {
   for (const std::string name : {"unigram_bytes", "bpe", "word", "char"}) {
-    const std::string whole = bytes_of(name);
+    const std::string whole = file_bytes(name);
     const auto use = [&](const std::string& bytes) {
       try {
         const SentencePiece model(SentencePieceModel::parse(bytes, "x.model"), "x.model");
