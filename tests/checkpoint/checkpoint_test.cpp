@@ -25,19 +25,12 @@
 #include "heed/checkpoint/integrity.h"
 #include "heed/model/transformer.h"
 #include "heed/text/bpe/bpe.h"
+#include "scratch_folder.h"
 
 using namespace heed;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A temporary folder, which is deleted when the object is destroyed.
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("heed_checkpoint_test_" + std::to_string(::getpid()));
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string file(const std::string& name) const { return (path / name).string(); }
-};
 
 Checkpoint make_checkpoint(int dim_ffn = 12) {
   TransformerConfig config;
@@ -94,8 +87,8 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   Checkpoint saved = make_checkpoint();
   save_checkpoint(path, saved);
   Checkpoint loaded = load_checkpoint(path);
@@ -106,11 +99,11 @@ TEST_CASE("checkpoint: what is saved is loaded, to the last bit") {
   CHECK(loaded.target.steps() == saved.target.steps());
   CHECK(!load_resumable_checkpoint(path));
   CHECK(load_text_models(path).second.vocabulary().piece(6) == "caf\xC3\xA9");
-  CHECK(entries(folder.path) == 1);  // no temporary file is left beside the checkpoint
+  CHECK(entries(folder.path()) == 1);  // no temporary file is left beside the checkpoint
 }
 
 TEST_CASE("checkpoint: what both sides share is stored once, under both names") {
-  const Folder folder;
+  const ScratchFolder folder;
   Checkpoint saved = make_checkpoint();
   const auto merges = BpeMerges::parse("#version: 0.2\na b</w>\n", "codes");
   const auto model = [&](const std::string& language, const std::string& last) {
@@ -123,9 +116,9 @@ TEST_CASE("checkpoint: what both sides share is stored once, under both names") 
   saved.source = model("en", "a");
   for (const std::string last : {"a", "c"}) {
     saved.target = model("fr", last);
-    save_checkpoint(folder.file("m.h5"), saved);
-    const auto [source, target] = load_text_models(folder.file("m.h5"));
-    const h5::File file = h5::File::open(folder.file("m.h5"));
+    save_checkpoint(folder / "m.h5", saved);
+    const auto [source, target] = load_text_models(folder / "m.h5");
+    const h5::File file = h5::File::open(folder / "m.h5");
     CHECK(file.same_object("/text/source/vocabulary", "/text/target/vocabulary") == (last == "a"));
     CHECK(file.same_object("/text/source/subword_model", "/text/target/subword_model"));
     CHECK(target.vocabulary().piece(6) == last);
@@ -136,8 +129,8 @@ TEST_CASE("checkpoint: what both sides share is stored once, under both names") 
 }
 
 TEST_CASE("checkpoint: training state and optimiser arrays come back") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   const Checkpoint saved = make_checkpoint();
   TrainingState state;
   state.updates = 1234;
@@ -155,8 +148,8 @@ TEST_CASE("checkpoint: training state and optimiser arrays come back") {
 }
 
 TEST_CASE("checkpoint: parameters that are not finite are not saved, and the old file stays") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   Checkpoint checkpoint = make_checkpoint();
   save_checkpoint(path, checkpoint);
   const std::string before = slurp(path);
@@ -167,31 +160,31 @@ TEST_CASE("checkpoint: parameters that are not finite are not saved, and the old
 }
 
 TEST_CASE("checkpoint: files that are none are named as what they are") {
-  const Folder folder;
-  CHECK(contains(message(folder.file("none.h5")), "none.h5: cannot open: No such file or directory"));
-  spit(folder.file("text.h5"), "hello\n");
-  CHECK(contains(message(folder.file("text.h5")), "is not a heed checkpoint: not an HDF5 file"));
-  spit(folder.file("vocab"), "heed-vocabulary 1\n");
-  CHECK(contains(message(folder.file("vocab")), "is a vocabulary, not a checkpoint (train -v "));
-  h5::File::create(folder.file("foreign.h5"), "foreign").close();
-  CHECK(contains(message(folder.file("foreign.h5")), "is an HDF5 file but not a heed checkpoint"));
-  h5::File other = h5::File::create(folder.file("other.h5"), "other");
+  const ScratchFolder folder;
+  CHECK(contains(message(folder / "none.h5"), "none.h5: cannot open: No such file or directory"));
+  spit(folder / "text.h5", "hello\n");
+  CHECK(contains(message(folder / "text.h5"), "is not a heed checkpoint: not an HDF5 file"));
+  spit(folder / "vocab", "heed-vocabulary 1\n");
+  CHECK(contains(message(folder / "vocab"), "is a vocabulary, not a checkpoint (train -v "));
+  h5::File::create(folder / "foreign.h5", "foreign").close();
+  CHECK(contains(message(folder / "foreign.h5"), "is an HDF5 file but not a heed checkpoint"));
+  h5::File other = h5::File::create(folder / "other.h5", "other");
   other.write_attribute("/", "format", std::string("heed-checkpoint"));
   other.write_attribute("/", "format_version", std::int64_t{1});
   other.write_attribute("/", "task", std::string("bird"));
   other.close();
-  CHECK(contains(message(folder.file("other.h5")),
+  CHECK(contains(message(folder / "other.h5"),
                  "holds a model of the architecture 'bird'; this heed reads 'transformer', 'rnn', 'rnn-attention'"));
-  h5::File later = h5::File::create(folder.file("later.h5"), "later");
+  h5::File later = h5::File::create(folder / "later.h5", "later");
   later.write_attribute("/", "format", std::string("heed-checkpoint"));
   later.write_attribute("/", "format_version", std::int64_t{2});
   later.close();
-  CHECK(contains(message(folder.file("later.h5")), "has checkpoint format version 2; this heed reads version 1"));
+  CHECK(contains(message(folder / "later.h5"), "has checkpoint format version 2; this heed reads version 1"));
 }
 
 TEST_CASE("checkpoint: no truncated file loads, and every error names it") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5"), cut = folder.file("cut.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5", cut = folder / "cut.h5";
   save_checkpoint(path, make_checkpoint());
   const std::string bytes = slurp(path);
   for (std::size_t size = 0; size + 20 < bytes.size(); size += bytes.size() / 23) {
@@ -202,8 +195,8 @@ TEST_CASE("checkpoint: no truncated file loads, and every error names it") {
 }
 
 TEST_CASE("checkpoint: any flipped byte is found; without the checksum nothing crashes") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5"), flipped = folder.file("flipped.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5", flipped = folder / "flipped.h5";
   save_checkpoint(path, make_checkpoint());
   const std::string bytes = slurp(path);
   for (std::size_t at = 8; at < bytes.size(); at += 397) {
@@ -219,8 +212,8 @@ TEST_CASE("checkpoint: any flipped byte is found; without the checksum nothing c
 }
 
 TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matter to the model alone") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5"), flipped = folder.file("flipped.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5", flipped = folder / "flipped.h5";
   Checkpoint checkpoint = make_checkpoint(1024);
   TrainingArrays arrays;
   arrays.emplace("moment", checkpoint.parameters).first->second.initialise(4);
@@ -267,8 +260,8 @@ TEST_CASE("checkpoint: where training can go on, damage to its arrays is no matt
 }
 
 TEST_CASE("checkpoint: weights are checked as they are read, in any order, and the rest at the end") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5"), flipped = folder.file("flipped.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5", flipped = folder / "flipped.h5";
   const Checkpoint checkpoint = make_checkpoint(1024);
   save_checkpoint(path, checkpoint);
   const std::string bytes = slurp(path), damage = ": is damaged: its checksum does not match its contents";
@@ -302,8 +295,8 @@ TEST_CASE("checkpoint: weights are checked as they are read, in any order, and t
 }
 
 TEST_CASE("checkpoint: lines of ranges that are none, or none of a dataset, are damage, whatever their checksum") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5"), other = folder.file("other.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5", other = folder / "other.h5";
   save_checkpoint(path, make_checkpoint(1024));
   const std::string bytes = slurp(path), damage = "is damaged: its checksum does not match its contents";
   const auto line = bytes.rfind("heed-crc32-outline=");
@@ -391,8 +384,8 @@ TEST_CASE("checksums of parts of a range, in any order") {
 }
 
 TEST_CASE("checkpoint: a file whose weights are not numbers is none") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   Checkpoint checkpoint = make_checkpoint();
   const float marked = 12345.678F, wrong = std::numeric_limits<float>::quiet_NaN();
   checkpoint.parameters.flat()[5] = marked;
@@ -425,8 +418,8 @@ h5::File without_parameters(
 }
 
 TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in one message") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   h5::File file = without_parameters(path, make_checkpoint());
   const std::vector<float> data(12);
   const std::int64_t shape[] = {4, 3};
@@ -441,8 +434,8 @@ TEST_CASE("checkpoint: missing, extra and wrongly shaped datasets are listed in 
 }
 
 TEST_CASE("checkpoint: a config that contradicts itself is an error that names the file") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   without_parameters(path, make_checkpoint(), [](TransformerConfig& config) { config.heads = 3; }).close();
   CHECK(message(path).starts_with(path + ": /config: --dim-emb 8 is not a multiple of --transformer-heads 3"));
   without_parameters(path, make_checkpoint(), [](TransformerConfig& config) {
@@ -453,8 +446,8 @@ TEST_CASE("checkpoint: a config that contradicts itself is an error that names t
 }
 
 TEST_CASE("checkpoint: a file that claims more than it holds is an error before memory is taken") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   const Checkpoint checkpoint = make_checkpoint();
   {
     h5::File file = without_parameters(path, checkpoint);
@@ -489,8 +482,8 @@ TEST_CASE("checkpoint: a file that claims more than it holds is an error before 
 }
 
 TEST_CASE("checkpoint: after a save that failed at any byte, the old file is whole and others can be saved") {
-  const Folder folder;
-  const std::string path = folder.file("m.h5");
+  const ScratchFolder folder;
+  const std::string path = folder / "m.h5";
   const Checkpoint checkpoint = make_checkpoint(1024);
   TrainingArrays arrays;
   arrays.emplace("moment", checkpoint.parameters);
@@ -515,11 +508,11 @@ TEST_CASE("checkpoint: after a save that failed at any byte, the old file is who
     for (std::size_t most = 0; most < before.size(); most += before.size() / 37) {
       const std::string said = save_with_limit(most);
       if (!said.starts_with(path + ": ") || !said.ends_with(": File too large")) ::_exit(1);
-      if (slurp(path) != before || entries(folder.path) != 1) ::_exit(2);
+      if (slurp(path) != before || entries(folder.path()) != 1) ::_exit(2);
       if (entries("/proc/self/fd") != open_files) ::_exit(3);
     }
-    save_checkpoint(folder.file("other.h5"), checkpoint);
-    ::_exit(message(folder.file("other.h5")) == "no error" ? 0 : 4);
+    save_checkpoint(folder / "other.h5", checkpoint);
+    ::_exit(message(folder / "other.h5") == "no error" ? 0 : 4);
   }
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
@@ -527,8 +520,8 @@ TEST_CASE("checkpoint: after a save that failed at any byte, the old file is who
 }
 
 TEST_CASE("checkpoint: a full disk is an error, and another one is not") {
-  const Folder folder;
-  const std::string disk = folder.file("disk");
+  const ScratchFolder folder;
+  const std::string disk = folder / "disk";
   fs::create_directory(disk);
   if (::mount("none", disk.c_str(), "tmpfs", 0, "size=256k") != 0) {
     MESSAGE("skipped: only root can mount a small disk");
@@ -540,8 +533,8 @@ TEST_CASE("checkpoint: a full disk is an error, and another one is not") {
     CHECK(said.starts_with(disk + "/m.h5: /parameters/"));
     CHECK(said.ends_with(": cannot write: No space left on device"));
     CHECK(fs::is_empty(disk));
-    save_checkpoint(folder.file("other.h5"), checkpoint);
-    CHECK(message(folder.file("other.h5")) == "no error");
+    save_checkpoint(folder / "other.h5", checkpoint);
+    CHECK(message(folder / "other.h5") == "no error");
   }
   ::umount(disk.c_str());
 }

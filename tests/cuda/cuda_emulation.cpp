@@ -37,9 +37,10 @@ struct Stop {
   bool has_run = false;
 };
 
-// swapcontext() calls the operating system each time, which would take most of the time of a test; the compiler's own
-// jumps between contexts that have begun do not. AddressSanitizer hears of a change of stacks from the caller. Nothing
-// may be told to it here: it takes each jump of longjmp() and swapcontext() for the end of all functions of a stack.
+// swapcontext() calls the operating system each time, which would take most of the time of a test. The compiler's own
+// jumps between contexts that have begun do not. AddressSanitizer takes each longjmp() and swapcontext() for the end of
+// all functions of a stack, and clears what it knows of them. The functions here are hidden from it; to_scheduler() and
+// go_on() tell it that the stack changes.
 
 [[noreturn]] __attribute__((noinline, no_sanitize("address"))) void jump_to(Stop& to) {
   __builtin_longjmp(to.registers, 1);

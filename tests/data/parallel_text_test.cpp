@@ -6,21 +6,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "scratch_folder.h"
+
 using namespace heed;
 
 namespace {
-
-struct Folder {
-  Folder() : path(std::filesystem::temp_directory_path() / "heed_parallel_text_test") {
-    std::filesystem::create_directories(path);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name, std::ios::binary) << text;
-    return (path / name).string();
-  }
-  std::filesystem::path path;
-};
 
 std::vector<TextPair> all(PairReader reader) {
   std::vector<TextPair> pairs;
@@ -31,7 +21,7 @@ std::vector<TextPair> all(PairReader reader) {
 }  // namespace
 
 TEST_CASE("pairs come from two files, with CRLF and without a last line end") {
-  const Folder folder;
+  const ScratchFolder folder;
   const auto pairs = all(PairReader(folder.file("a", "go .\r\n\ni lost .\n"), folder.file("b", "va !\nx\nj'ai perdu ."),
                                     InvalidUtf8::replace));
   REQUIRE(pairs.size() == 3);
@@ -41,7 +31,7 @@ TEST_CASE("pairs come from two files, with CRLF and without a last line end") {
 }
 
 TEST_CASE("unequal files are an error with both counts, whichever is longer") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string three = folder.file("three", "1\n2\n3\n"), one = folder.file("one", "1\n");
   const std::string rule = " (line i of one has to be the translation of line i of the other)";
   CHECK_THROWS_WITH_AS(all(PairReader(three, one, InvalidUtf8::replace)),
@@ -68,7 +58,7 @@ TEST_CASE("pairs come from a TSV on a stream; other numbers of columns are error
 }
 
 TEST_CASE("invalid UTF-8 is counted over both sides, or refused with its place") {
-  const Folder folder;
+  const ScratchFolder folder;
   const std::string good = folder.file("good", "a\nb\n"), bad = folder.file("bad", "a\nx\xff\n");
   PairReader reader(good, bad, InvalidUtf8::replace);
   for (TextPair pair; reader.next(pair);) {

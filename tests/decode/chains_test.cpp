@@ -14,7 +14,6 @@ using namespace heed;
 
 namespace {
 
-constexpr int kChainPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 constexpr std::int64_t kBest = 5;
 constexpr int kLength = kTestsGpu ? 10 : 14;  // less where the GPU is emulated
 
@@ -107,21 +106,20 @@ void check_chains(std::initializer_list<ChainCase> cases) {
 }  // namespace
 
 TEST_CASE("a chain of tokens gives the bits of single steps, and a row can go back to any of its tokens") {
-  const RandomModel narrow(kChainPieces, 2, 5),
-      wide(kChainPieces, 1, 6, 512);  // the wide model's cache has 8 bits with int8
+  const RandomModel narrow(kPieces, 2, 5), wide(kPieces, 1, 6, 512);  // the wide model's cache has 8 bits with int8
   check_chains({{narrow, Precision::float32, nullptr},
                 {narrow, Precision::float32, nullptr, true},
                 {narrow, Precision::bfloat16, nullptr},
                 {narrow, Precision::int8, nullptr},
                 {wide, Precision::int8, nullptr},
-                {narrow, Precision::float32, random_shortlist(kChainPieces, 20, 30)},
-                {narrow, Precision::int8, random_shortlist(kChainPieces, 0, 2)}});
+                {narrow, Precision::float32, random_shortlist(kPieces, 20, 30)},
+                {narrow, Precision::int8, random_shortlist(kPieces, 0, 2)}});
 }
 
 TEST_CASE("a chain of tokens gives the bits of single steps with every kind of Transformer") {
   for (const auto& [name, choose] : kinds_of_transformer) {
     CAPTURE(name);
-    const RandomModel f(kChainPieces, 2, 5, 40, choose);
+    const RandomModel f(kPieces, 2, 5, 40, choose);
     check_chains({{f, Precision::float32, nullptr}});
     if (!kTestsGpu) check_chains({{f, Precision::int8, nullptr}});
   }

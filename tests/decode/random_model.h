@@ -10,6 +10,9 @@
 
 namespace heed {
 
+/// The target vocabulary of most tests: it has more columns than LogSoftmaxTopK reads at once.
+constexpr int kPieces = 700;
+
 /// A small model with random weights for tests of searches.
 struct RandomModel {
   TransformerConfig config;

@@ -15,10 +15,8 @@ using namespace heed;
 
 namespace {
 
-constexpr int kListedPieces = 700;  // more columns than LogSoftmaxTopK reads at once
-
 struct ListedModel : RandomModel {
-  explicit ListedModel(std::uint64_t seed = 5) : RandomModel(kListedPieces, 1, seed) {}
+  explicit ListedModel(std::uint64_t seed = 5) : RandomModel(kPieces, 1, seed) {}
 
   std::unique_ptr<NetworkStepModel> step_model(Precision precision, std::shared_ptr<const Shortlist> list = {}) const {
     return std::make_unique<NetworkStepModel>(*model, *parameters, precision, nullptr, std::move(list));
@@ -32,7 +30,7 @@ PackedIds sentences(int begin, int end) {
 }
 
 std::shared_ptr<const Shortlist> shortlist(int frequent, int best) {
-  return random_shortlist(kListedPieces, frequent, best);
+  return random_shortlist(kPieces, frequent, best);
 }
 
 struct Way {
@@ -59,7 +57,7 @@ SearchOptions options_of(const Way& way) {
 
 TEST_CASE("a shortlist of all pieces gives the bits of a search without one") {
   const ListedModel f;
-  const auto all = shortlist(kListedPieces - 4, 1);
+  const auto all = shortlist(kPieces - 4, 1);
   for (const Way& way : kWays) {
     CAPTURE(static_cast<int>(way.precision));
     CAPTURE(way.beam);

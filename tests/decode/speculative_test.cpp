@@ -22,7 +22,6 @@ using namespace heed;
 
 namespace {
 
-constexpr int kPieces = 700;  // more columns than LogSoftmaxTopK reads at once
 constexpr int kSentences = 11;
 
 std::unique_ptr<NetworkStepModel> step_model(const RandomModel& f, Precision precision,

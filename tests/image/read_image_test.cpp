@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "image_test.h"
+#include "scratch_folder.h"
 
 namespace heed {
 namespace {
@@ -60,19 +61,6 @@ TEST_CASE("PNM headers may have comments anywhere, and plain bits need no spaces
   CHECK(raw.samples == std::vector<std::uint8_t>{'\n', ' '});
 }
 
-/// A folder that the destructor removes.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("heed-image-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directory(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
 std::string reading_error(const std::string& path) {
   try {
     read_image(path, 3);
@@ -83,7 +71,7 @@ std::string reading_error(const std::string& path) {
 }
 
 TEST_CASE("files that cannot be read are errors") {
-  const Folder folder;
+  const ScratchFolder folder;
   CHECK(reading_error(folder / "none.png") == (folder / "none.png") + ": cannot open: No such file or directory");
   CHECK(reading_error(folder / "") == (folder / "") + ": is a folder (name an image file)");
   std::ofstream(folder / "empty.png");
@@ -97,14 +85,14 @@ TEST_CASE("files that cannot be read are errors") {
 }
 
 TEST_CASE("the content of a file decides its format, not its name") {
-  const Folder folder;
+  const ScratchFolder folder;
   std::filesystem::copy(reference_path("rgb8.png"), folder / "image.jpg");
   CHECK(read_image(folder / "image.jpg", 3) == read_image(reference_path("rgb8.png"), 3));
 }
 
 TEST_CASE("a file larger than the first block that is read, and one that is no regular file") {
   const Image image = random_image(200, 150, 3);
-  const Folder folder;
+  const ScratchFolder folder;
   std::ofstream(folder / "large.ppm", std::ios::binary)
       << "P6\n200 150\n255\n"
       << std::string_view(reinterpret_cast<const char*>(image.samples.data()), image.samples.size());

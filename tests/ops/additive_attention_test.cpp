@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "attention_case.h"
 #include "heed/base/error.h"
 #include "heed/ops/arithmetic.h"
 #include "op_test.h"

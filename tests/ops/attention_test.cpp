@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "attention_case.h"
 #include "heed/base/error.h"
 #include "heed/ops/arithmetic.h"
 #include "op_test.h"
@@ -13,17 +14,12 @@ using namespace heed;
 
 namespace {
 
-/// The expected result of an attention: the output, and the attention weights in the order of
-/// attention_weights_offset().
-struct Expected {
-  std::vector<double> out, weights;
-};
 /// Computes multi-head attention by its definition, one query at a time, in double.
 template <class T>
-Expected plain_attention(Tensor<T> query, Tensor<T> key, Tensor<T> value, const Offsets& queries, const Offsets& keys,
-                         int heads, bool causal) {
+ExpectedAttention plain_attention(Tensor<T> query, Tensor<T> key, Tensor<T> value, const Offsets& queries,
+                                  const Offsets& keys, int heads, bool causal) {
   const std::int64_t width = query.columns(), d = width / heads;
-  Expected e;
+  ExpectedAttention e;
   e.out.resize(static_cast<std::size_t>(query.size()));
   for (std::size_t b = 0; b + 1 < queries.size(); ++b)
     for (int h = 0; h < heads; ++h)
@@ -121,7 +117,7 @@ TEST_CASE_TEMPLATE("attention: the definition, every instruction set, head sizes
       const std::int64_t size = attention_weights_size({offsets}, {offsets}, heads);
       const Variable<T> weights = attention_weights(t.graph, {offsets}, {offsets}, heads);
       const auto y = attention<T>(t.graph, {q}, {k}, {v}, heads * d, {offsets}, {offsets}, {heads, causal}, weights);
-      const Expected e = plain_attention(q.value, k.value, v.value, offsets, offsets, heads, causal);
+      const ExpectedAttention e = plain_attention(q.value, k.value, v.value, offsets, offsets, heads, causal);
       const double bound = sizeof(T) == 4 ? 2e-5 : 1e-12;
       require_close(y.value, e.out, bound);
       require_close(Tensor<T>(weights.value.data(), {size}), e.weights, bound);

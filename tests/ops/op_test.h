@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,15 +9,6 @@
 #include "test_device.h"
 
 namespace heed {
-
-using Offsets = std::vector<std::int32_t>;
-
-/// Returns the offsets of sequences with these lengths.
-inline Offsets ends(const std::vector<std::int32_t>& lengths) {
-  Offsets offsets{0};
-  for (const std::int32_t length : lengths) offsets.push_back(offsets.back() + length);
-  return offsets;
-}
 
 /// Checks the gradients of an op in double: on a CPU against finite differences, and on a GPU against those on a CPU.
 /// `bound` is the largest error allowed; its default is the accuracy of central differences with steps of 1e-5.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "attention_case.h"
 #include "heed/base/error.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/decode_attention.h"
@@ -81,17 +82,6 @@ std::vector<double> plain_attention(Term kind, const Learned<T>& learned, Tensor
         }
       }
   return out;
-}
-
-template <class T>
-double worst_difference(Tensor<T> actual, const std::vector<double>& expected) {
-  REQUIRE(static_cast<std::size_t>(actual.size()) == expected.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::abs(double(actual.data()[i]) - expected[i]);
-    if (!(difference <= worst)) worst = difference;
-  }
-  return worst;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "attention_case.h"
 #include "heed/base/error.h"
 #include "heed/ops/attention.h"
 #include "heed/ops/decode_attention.h"
@@ -41,17 +42,12 @@ std::int64_t table_row(const WindowShape& shape, std::int64_t i, std::int64_t j,
   return (y + window - 1) * (2 * window - 1) + x + window - 1;
 }
 
-/// The expected result of an attention: the output [N, D], and the attention weights of each sequence and head.
-struct ExpectedWindows {
-  std::vector<double> out, weights;
-};
-
 /// Computes attention within windows by its definition, one query at a time, in double. x [N, 3D] is query, key and
 /// value side by side.
 template <class T>
-ExpectedWindows plain_attention(const WindowBatch& batch, Tensor<T> x, Tensor<T> table, std::int64_t window) {
+ExpectedAttention plain_attention(const WindowBatch& batch, Tensor<T> x, Tensor<T> table, std::int64_t window) {
   const std::int64_t heads = table.columns(), width = x.columns() / 3, d = width / heads;
-  ExpectedWindows e;
+  ExpectedAttention e;
   e.out.resize(static_cast<std::size_t>(x.rows() * width));
   for (int b = 0; b < batch.packed().sequences(); ++b)
     for (std::int64_t h = 0; h < heads; ++h)
@@ -74,17 +70,6 @@ ExpectedWindows plain_attention(const WindowBatch& batch, Tensor<T> x, Tensor<T>
         }
       }
   return e;
-}
-
-template <class T>
-double worst_window_difference(Tensor<T> actual, const std::vector<double>& expected) {
-  REQUIRE(static_cast<std::size_t>(actual.size()) >= expected.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::abs(double(actual.data()[i]) - expected[i]);
-    if (!(difference <= worst)) worst = difference;
-  }
-  return worst;
 }
 
 /// Computes the attention of all windows of a batch over x [N, 3D], which is query, key and value side by side.
@@ -172,10 +157,10 @@ TEST_CASE_TEMPLATE("window bias: attention by its definition, every instruction 
     const auto x = t.normal({batch.tokens(), 3 * heads * d}), table = t.normal({entries(12), heads});
     const Variable<T> weights = attention_weights(t.graph, batch.packed(), batch.packed(), heads);
     const auto y = attend(t.graph, batch, x, window_bias(t.graph, table, 12, batch.windows()), {heads}, weights);
-    const ExpectedWindows expected = plain_attention(batch, x.value, table.value, 12);
+    const ExpectedAttention expected = plain_attention(batch, x.value, table.value, 12);
     const double bound = sizeof(T) == 4 ? 3e-5 : 1e-12;
-    CHECK(worst_window_difference(y.value, expected.out) < bound);
-    CHECK(worst_window_difference(weights.value, expected.weights) < bound);
+    CHECK(worst_difference(y.value, expected.out) < bound);
+    CHECK(worst_difference(Tensor<T>(weights.value.data(), {std::ssize(expected.weights)}), expected.weights) < bound);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "heed/run/kernel_data.h"
 #include "heed/run/kernel_pictures.h"
 #include "heed/run/kernel_width.h"
+#include "scratch_folder.h"
 
 using namespace heed;
 using doctest::Approx;
@@ -71,16 +72,6 @@ std::vector<std::vector<double>> table(const std::string& tsv) {
   return rows;
 }
 
-struct PairsFolder {
-  fs::path path = fs::temp_directory_path() / ("heed_kernel_regression_test_" + std::to_string(::getpid()));
-  PairsFolder() { fs::create_directories(path); }
-  ~PairsFolder() { fs::remove_all(path); }
-  std::string file(const std::string& name, const std::string& text = "") const {
-    if (!text.empty()) std::ofstream(path / name, std::ios::binary) << text;
-    return (path / name).string();
-  }
-};
-
 std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -102,7 +93,7 @@ TEST_CASE("kernel-regression: two pairs by hand; one line for each pair, in the 
 }
 
 TEST_CASE("kernel-regression: queries from a file or evenly spaced; numbers read back as they are") {
-  const PairsFolder folder;
+  const ScratchFolder folder;
   CHECK(output({"-p", "average", "--queries", folder.file("q", "0.1\n1e-7\n-3\n")}, kTwoPairs) ==
         "0.1\t3\n1e-07\t3\n-3\t3\n");
   const auto rows = table(output({"--from", "0", "--to", "5", "--steps", "51"}, kTwoPairs));
@@ -121,9 +112,9 @@ TEST_CASE("kernel-regression: --make is the textbook's data, the same for one se
     CHECK(rows[i][0] == static_cast<double>(i) / 10);
     CHECK(rows[i][2] == Approx(2 * std::sin(rows[i][0]) + std::pow(rows[i][0], 0.8)));
   }
-  const PairsFolder folder;
-  output({"--make", "--points", "4000", "--noise", "0.25", "--pairs-output", folder.file("pairs")}, "");
-  const auto pairs = table(contents(folder.file("pairs")));
+  const ScratchFolder folder;
+  output({"--make", "--points", "4000", "--noise", "0.25", "--pairs-output", folder / "pairs"}, "");
+  const auto pairs = table(contents(folder / "pairs"));
   REQUIRE(pairs.size() == 4000);
   double mean = 0, square = 0, x = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -137,8 +128,8 @@ TEST_CASE("kernel-regression: --make is the textbook's data, the same for one se
   CHECK(std::sqrt(square) == Approx(0.25).epsilon(0.05));
   CHECK(x == Approx(2.5).epsilon(0.03));
   // The pairs of the file give what --make itself gives.
-  const std::string ours = output({"--make", "--points", "9", "--pairs-output", folder.file("nine")}, "");
-  const auto made = table(ours), read = table(output({"--from", "0", "--to", "4.9"}, contents(folder.file("nine"))));
+  const std::string ours = output({"--make", "--points", "9", "--pairs-output", folder / "nine"}, "");
+  const auto made = table(ours), read = table(output({"--from", "0", "--to", "4.9"}, contents(folder / "nine")));
   for (std::size_t i = 0; i < 50; ++i) CHECK(read[i][1] == Approx(made[i][1]).epsilon(1e-12));
   CHECK(output({"--make", "--points", "9"}, "") == ours);
   CHECK(output({"--make", "--points", "9", "--seed", "2"}, "") != ours);
@@ -172,8 +163,8 @@ TEST_CASE("the learned width follows PyTorch, step by step") {
 }
 
 TEST_CASE("kernel-regression: learning lowers the loss, and the message gives the bandwidth to use again") {
-  const PairsFolder folder;
-  const Regression learned = run({"--make", "-p", "learned", "--pairs-output", folder.file("pairs")}, "");
+  const ScratchFolder folder;
+  const Regression learned = run({"--make", "-p", "learned", "--pairs-output", folder / "pairs"}, "");
   const std::string& said = learned.messages;
   const std::string begin = "kernel-regression: learned the bandwidth ";
   REQUIRE(said.starts_with(begin));
@@ -184,7 +175,7 @@ TEST_CASE("kernel-regression: learning lowers the loss, and the message gives th
   CHECK(run({"--make", "-p", "learned", "-q"}, "").messages.empty());
   // In another unit of x, everything is the same up to rounding.
   std::string scaled;
-  for (const auto& pair : table(contents(folder.file("pairs")))) {
+  for (const auto& pair : table(contents(folder / "pairs"))) {
     std::ostringstream line;
     line.precision(17);
     line << pair[0] * 1024 << '\t' << pair[1] << '\n';
@@ -193,7 +184,7 @@ TEST_CASE("kernel-regression: learning lowers the loss, and the message gives th
   for (const std::string optimizer : {"adam", "sgd"}) {
     const auto ours = table(output({"-p", "learned", "--optimizer", optimizer, "--epochs", "30", "--optimizer-params",
                                     optimizer == "sgd" ? "0.5" : "0.9"},
-                                   contents(folder.file("pairs"))));
+                                   contents(folder / "pairs")));
     const auto other = table(output({"-p", "learned", "--optimizer", optimizer, "--epochs", "30", "--optimizer-params",
                                      optimizer == "sgd" ? "0.5" : "0.9", "--bandwidth", "1024"},
                                     scaled));
@@ -241,12 +232,12 @@ TEST_CASE("kernel-regression: bad lines are named, with the column and what to d
         "standard input: has one pair, but learning the bandwidth needs at least 2 (--pooling gaussian needs one)");
   CHECK(regression_complaint<Error>({"-p", "learned", "--optimizer", "sgd"}, "1\t1e150\n2\t-1e150\n4\t1e150\n") ==
         "learning diverged in epoch 1 (lower --learn-rate, or divide the numbers y by a constant)");
-  const PairsFolder folder;
+  const ScratchFolder folder;
   const std::string queries = folder.file("q", "1\n2\t3\n");
   CHECK(regression_complaint<Error>({"--queries", queries}) ==
         queries + ":2:2: more than one column (a line is one number; cut -f1 picks one)");
   CHECK(regression_complaint<Error>({"--queries", folder.file("r", "1\nabc\n")}) ==
-        folder.file("r") + ":2:1: 'abc' is not a number (a number is written like 2, -1.5 or 3e-4)");
+        folder / "r" + ":2:1: 'abc' is not a number (a number is written like 2, -1.5 or 3e-4)");
 }
 
 TEST_CASE("kernel-regression: options that contradict each other") {
@@ -277,23 +268,23 @@ TEST_CASE("kernel-regression: options that contradict each other") {
 }
 
 TEST_CASE("kernel-regression: pictures for files and terminals") {
-  const PairsFolder folder;
+  const ScratchFolder folder;
   const std::vector<std::string> make{"--make", "-q", "-p", "average", "gaussian", "learned"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), make.begin(), make.end());
     return more;
   };
   const std::string numbers = output(make, "");
-  CHECK(output(with({"--plot", folder.file("fit.svg"), "--heatmap", folder.file("weights.svg")}), "") == numbers);
-  const std::string fit = contents(folder.file("fit.svg")), weights = contents(folder.file("weights.svg"));
+  CHECK(output(with({"--plot", folder / "fit.svg", "--heatmap", folder / "weights.svg"}), "") == numbers);
+  const std::string fit = contents(folder / "fit.svg"), weights = contents(folder / "weights.svg");
   for (const char* const name :
        {"50 pairs", "truth", "average", "Gaussian, bandwidth 1", "Gaussian, learned bandwidth 0.1931"})
     CHECK(fit.find(">" + std::string(name) + "</text>") != std::string::npos);
   CHECK(weights.find(">Gaussian, learned bandwidth 0.1931</text>") != std::string::npos);
   CHECK(weights.find("<title>4.9 → 4.75: 0.642") != std::string::npos);
-  output(with({"--plot", folder.file("fit.PNG"), "--heatmap", folder.file("weights.png")}), "");
-  CHECK(contents(folder.file("fit.PNG")).starts_with("\x89PNG"));
-  CHECK(contents(folder.file("weights.png")).starts_with("\x89PNG"));
+  output(with({"--plot", folder / "fit.PNG", "--heatmap", folder / "weights.png"}), "");
+  CHECK(contents(folder / "fit.PNG").starts_with("\x89PNG"));
+  CHECK(contents(folder / "weights.png").starts_with("\x89PNG"));
 
   const std::string drawn = run(make, "", {true, "", "xterm-256color", ""}).out;
   CHECK(drawn.find("Kernel regression") != std::string::npos);

@@ -13,24 +13,11 @@
 #include "heed/checkpoint/checkpoint.h"
 #include "heed/model/transformer.h"
 #include "heed/run/build_vocab.h"
+#include "scratch_folder.h"
 
 using namespace heed;
 
 namespace {
-
-/// A folder that the destructor removes.
-struct TextFolder {
-  std::filesystem::path path;
-  TextFolder() : path(std::filesystem::temp_directory_path() / ("heed_tokenize_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directory(path);
-  }
-  ~TextFolder() { std::filesystem::remove_all(path); }
-  std::string file(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name, std::ios::binary) << text;
-    return path / name;
-  }
-  std::string operator/(const std::string& name) const { return path / name; }
-};
 
 std::string slurp(const std::string& path) {
   std::ostringstream text;
@@ -111,7 +98,7 @@ TEST_CASE("tokenize and back, in every mode that comes back") {
 }
 
 TEST_CASE("tokenize with subword-nmt's codes") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\ne r</w>\n");
   CHECK(tokenize({"-c", codes}, "low lower, x\n").out == "low lo@@ w@@ er , x\n");
   CHECK(tokenize({"-c", codes, "--merges", "1"}, "low\n").out == "lo@@ w\n");
@@ -131,7 +118,7 @@ TEST_CASE("tokenize with subword-nmt's codes") {
 }
 
 TEST_CASE("a bpe vocabulary: pieces, ids and back; its size; unknown characters") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string text = folder.file("text", kEnglish);
   const ToolResult built =
       build_vocab({"--merges", "20", "--codes-output", folder / "codes", "--counts-output", folder / "counts", text});
@@ -156,7 +143,7 @@ TEST_CASE("a bpe vocabulary: pieces, ids and back; its size; unknown characters"
 }
 
 TEST_CASE("a joint vocabulary has the rules of each language") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string en = folder.file("en", kEnglish), de = folder.file("de", kGerman);
   const std::string vocabulary =
       folder.file("vocab", build_vocab({"-l", "en,de", "--merges", "30", "--write-vocabulary", folder / "v.en",
@@ -174,7 +161,7 @@ TEST_CASE("a joint vocabulary has the rules of each language") {
 }
 
 TEST_CASE("a checkpoint: the source side, the target side with -d, the side of a language") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   TextSteps steps;
   steps.mode = TokenMode::words;
   const auto pieces =
@@ -206,7 +193,7 @@ TEST_CASE("words and characters: minimal frequency, sizes, warnings") {
   CHECK(pieces_of(build_vocab({"--type", "words", "-s", "5"}, text).out).size() == 5);
   const ToolResult less = build_vocab({"--type", "words", "-s", "1K"}, text);
   CHECK(less.log.find("warning: the text gives 7 pieces only, fewer than --max-size 1000") != std::string::npos);
-  const TextFolder folder;
+  const ScratchFolder folder;
   const ToolResult characters =
       build_vocab({"--type", "char", "--mode", "words", "--counts-output", folder / "counts"}, "ab a\nb\n");
   CHECK(slurp(folder / "counts") == "a 2\nb 2\n<space> 1\n");
@@ -236,7 +223,7 @@ TEST_CASE("check names the lines that do not come back") {
 }
 
 TEST_CASE("stats count lines, tokens, pieces and unknown pieces") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\n");
   CHECK(tokenize({"--stats", "-c", codes}, "low lox\n\n").log ==
         "tokenize: 2 lines, 2 tokens, 3 pieces (1.500 a token, 1.5 a line), longest line 3 pieces\n");
@@ -275,7 +262,7 @@ TEST_CASE("build-vocab: what cannot be is said") {
 }
 
 TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string text = "We saw the dog.\nThe dog saw us in Paris.\nIs the dog here?\n";
   const ToolResult learnt = tokenize({"--train-truecaser", folder / "model"}, text);
   CHECK(learnt.out.empty());
@@ -297,7 +284,7 @@ TEST_CASE("a truecase model is learnt, applied alone and with tokens, and undone
 }
 
 TEST_CASE("a vocabulary and a checkpoint carry the truecase model") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   tokenize({"--train-truecaser", folder / "model"}, kEnglish);
   const std::string vocabulary = folder.file(
       "vocab", build_vocab({"--merges", "20", "--truecase", folder / "model"}, "The house.\nNew house.\n").out);
@@ -321,7 +308,7 @@ TEST_CASE("a vocabulary and a checkpoint carry the truecase model") {
 }
 
 TEST_CASE("truecasing that makes no sense is said") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string model = folder.file("model", "the (1/1)\n"), bad = folder.file("bad", "the\n");
   CHECK(usage_error({"--detruecase"}) == "--detruecase: needs --detokenize");
   CHECK(usage_error({"--asr"}) == "--asr: needs --truecase");
@@ -361,7 +348,7 @@ TEST_CASE("Moses' options where there is nothing for them to do are errors") {
 }
 
 TEST_CASE("tsv and jsonl tell where pieces come from, in bytes of the line as it was read") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\n");
   const ToolResult tsv =
       tokenize({"-c", codes, "--lowercase", "--output-format", "tsv"}, "Low\xff  slow.\n\n\xc3\x89 \\\n");
@@ -376,7 +363,7 @@ TEST_CASE("tsv and jsonl tell where pieces come from, in bytes of the line as it
 }
 
 TEST_CASE("dropout gives every line its own random numbers, whatever the threads, and pieces that join again") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 500; ++i) text += "low slow lower slowest\n";
   const std::string codes = folder.file("codes", "#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\n");
@@ -399,7 +386,7 @@ TEST_CASE("dropout gives every line its own random numbers, whatever the threads
 }
 
 TEST_CASE("merges of bytes and glossaries through the tool") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string codes = folder.file("codes", "#version: 0.2\n\xc3 \xa9</w>\n");
   const ToolResult cut = tokenize({"-c", codes, "--bytes", "--mode", "none"}, "\xc3\xa9 \xc3\xa8\n");
   CHECK(cut.out == "\xc3\xa9 \xc3@@ \xa8\n");
@@ -410,7 +397,7 @@ TEST_CASE("merges of bytes and glossaries through the tool") {
 }
 
 TEST_CASE("words with counts, characters counted in, sizes that are a multiple") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string text = "low low lower\nnew newer low slow\n";
   const std::string counts = folder / "counts", codes = folder / "codes", again = folder / "again";
   build_vocab({"--type", "words", "--mode", "words", "--counts-output", counts}, text);
@@ -431,7 +418,7 @@ TEST_CASE("words with counts, characters counted in, sizes that are a multiple")
 }
 
 TEST_CASE("--dev tells how sizes cover a text") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 40; ++i) text += "w" + std::to_string(i % 20) + " common\n";
   const std::string dev = folder.file("dev", "w1 w2 common x\n\nw3 w19\n");
@@ -455,7 +442,7 @@ TEST_CASE("--dev tells how sizes cover a text") {
 }
 
 TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const RandomStream stream(5, RandomUse::shuffle);
   std::string bytes;
   for (std::uint64_t i = 0; i < 60000; ++i) {
@@ -489,7 +476,7 @@ TEST_CASE("random bytes: as many lines out as in, whatever is done to them") {
 }
 
 TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 30; ++i) text += kEnglish;
   const std::string english = folder.file("en", text), german = folder.file("de", kGerman);
@@ -545,7 +532,7 @@ TEST_CASE("a unigram vocabulary: pieces, ids and back, through a checkpoint too"
 }
 
 TEST_CASE("segmentations of a unigram model: the n best, and samples") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 30; ++i) text += kEnglish;
   const std::string vocabulary = folder.file("vocab", build_vocab({"--type", "unigram", "-s", "60"}, text).out);
@@ -601,7 +588,7 @@ TEST_CASE("build-vocab: options of the unigram model") {
 }
 
 TEST_CASE("a SentencePiece model through the tool, and one that is damaged") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string model = HEED_TEST_DATA "/text/reference/sentencepiece/unigram_bytes.model";
   const std::string line = "  The dog  sleeps \uFF41\u65E5<sep>\n";
   const ToolResult cut = tokenize({"-m", model, "--stats"}, line);
@@ -668,7 +655,7 @@ TEST_CASE("extra options follow each other, and --detokenize applies them to wha
         "--extra-options: changes pieces or ids, not tsv or jsonl");
   CHECK(error({"--normalize-only", "-d"}) == "--normalize-only: has no use with --detokenize");
   CHECK(usage_error({"--normalize-only"}) == "--normalize-only: needs --model, a SentencePiece model");
-  const TextFolder files;
+  const ScratchFolder files;
   const std::string words = files.file("words", build_vocab({"--type", "words"}, "a b\n").out);
   CHECK(usage_error({"-m", words, "--extra-options", "bos"}) ==
         "--extra-options: " + words + " holds no SentencePiece model");
@@ -682,7 +669,7 @@ TEST_CASE("extra options follow each other, and --detokenize applies them to wha
 
 TEST_CASE(
     "build-vocab --shortlist: parallel pieces in, from files, gzip or standard input, links instead of learning") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string source = folder.file("s", "das haus\ndas buch\nein buch\n\n"),
                     target = folder.file("t", "the house\nthe book\r\na book\n\n");
   const ToolResult learnt = build_vocab({"--shortlist", source, target, "--best", "1", "--frequent", "2"});
@@ -701,7 +688,7 @@ TEST_CASE(
 }
 
 TEST_CASE("build-vocab --shortlist: texts that are not parallel, links that lead nowhere, options that do not fit") {
-  const TextFolder folder;
+  const ScratchFolder folder;
   const std::string source = folder.file("s", "a b\nc\n"), target = folder.file("t", "x\ny z\n"),
                     longer = folder.file("longer", "x\ny\nz\n"), blank = folder.file("blank", " \n\n");
   const auto error = [](std::vector<std::string> words) { return vocab_error(std::move(words), ""); };

@@ -1,10 +1,11 @@
 #include "heed/text/strings/word_counts.h"
-#include "text/listed.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 #include <sstream>
+
+#include "text/listed.h"
 
 using namespace heed;
 
