@@ -17,6 +17,14 @@ namespace heed {
 /// one or on that of the machine.
 constexpr bool kTestsGpu = HEED_TEST_ON_GPU;
 
+/// Whether tests that take long do less: on an emulated GPU, and under TSan, which watches threads and nothing else. The
+/// same tests are whole in the other builds.
+#ifdef __SANITIZE_THREAD__
+constexpr bool kTestsBriefly = true;
+#else
+constexpr bool kTestsBriefly = kTestsGpu;
+#endif
+
 /// Returns the number of the GPU on which tests compute, if any.
 inline std::optional<int> test_gpu() {
   return kTestsGpu ? std::optional(0) : std::nullopt;

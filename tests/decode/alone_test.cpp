@@ -22,8 +22,8 @@ struct Case {
   const AloneModel& f;
 };
 
-// How many sentences there are, and how long a translation may be: less where the GPU is emulated.
-constexpr int kAlone = kTestsGpu ? 4 : 37, kLongest = kTestsGpu ? 6 : SearchOptions().max_output_length;
+// How many sentences there are, and how long a translation may be.
+constexpr int kAlone = kTestsBriefly ? 4 : 37, kLongest = kTestsBriefly ? 6 : SearchOptions().max_output_length;
 
 /// Checks that each sentence gives the same bits alone and in batches of several sizes.
 void check_alone(std::initializer_list<Case> cases) {
@@ -87,7 +87,7 @@ TEST_CASE("a sentence gives the same bits alone and in batches, with every kind 
     CAPTURE(name);
     const AloneModel f(40, choose);
     check_alone({{Precision::float32, 4, f}});
-    if (!kTestsGpu) check_alone({{Precision::int8, 4, f}});
+    if (!kTestsBriefly) check_alone({{Precision::int8, 4, f}});
   }
 }
 

@@ -15,7 +15,7 @@ using namespace heed;
 namespace {
 
 constexpr std::int64_t kBest = 5;
-constexpr int kLength = kTestsGpu ? 10 : 14;  // less where the GPU is emulated
+constexpr int kLength = kTestsBriefly ? 10 : 14;
 
 using Ids = std::vector<std::int32_t>;
 
@@ -121,6 +121,6 @@ TEST_CASE("a chain of tokens gives the bits of single steps with every kind of T
     CAPTURE(name);
     const RandomModel f(kPieces, 2, 5, 40, choose);
     check_chains({{f, Precision::float32, nullptr}});
-    if (!kTestsGpu) check_chains({{f, Precision::int8, nullptr}});
+    if (!kTestsBriefly) check_chains({{f, Precision::int8, nullptr}});
   }
 }

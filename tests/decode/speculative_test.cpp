@@ -90,6 +90,7 @@ TEST_CASE("greedy search with a draft model gives the bits of the search without
                         {wide, alike_wide, Precision::int8},
                         {narrow, alike, Precision::float32, random_shortlist(kPieces, 20, 30)},
                         {narrow, alike, Precision::int8, random_shortlist(kPieces, 0, 2)}}) {
+    if (kTestsBriefly && !c.team) continue;
     CAPTURE(static_cast<int>(c.precision));
     CAPTURE(c.f.config.dim_emb);
     const auto plain = step_model(c.f, c.precision, c.list);

@@ -47,7 +47,7 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
   fixed.fixed_length = 13;
   configs.insert(configs.end(), {transformer, rnn, dot, fixed});
   for (const auto& [name, choose] : kinds_of_transformer) {
-    if (kTestsGpu) break;  // an emulated GPU takes long
+    if (kTestsBriefly) break;
     TransformerConfig kind = tiny_config();
     kind.enc_depth = kind.dec_depth = 2;
     choose(kind);
@@ -59,7 +59,7 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
     save_checkpoint(path, memory);
     PackedIds source;
     Batch pairs;
-    for (int seed = 1; seed < (kTestsGpu ? 3 : 6); ++seed) {
+    for (int seed = 1; seed < (kTestsBriefly ? 3 : 6); ++seed) {
       const std::vector<std::int32_t> sentence = random_sentence(seed);
       source.append(sentence);
       pairs.add(std::span(sentence).first(sentence.size() - 1), std::vector<std::int32_t>{7, 8, 9, seed + 4});
@@ -67,7 +67,7 @@ TEST_CASE("a model of any task from a file gives the bits of the model in memory
     for (const Precision precision : {Precision::float32, Precision::bfloat16, Precision::int8}) {
       CAPTURE(static_cast<int>(precision));
       Translator translator({{path}}, precision, 1, test_gpu());
-      const int longest = kTestsGpu ? 4 : 12;
+      const int longest = kTestsBriefly ? 4 : 12;
       const SearchOptions options{.beam_size = 3, .max_output_length = longest};
       const auto parameters = test_parameters(memory.parameters);
       Decoder in_memory(*memory.model, memory.parameters, precision, parameters), from_file = decoder_of(translator);
