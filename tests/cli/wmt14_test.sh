@@ -14,6 +14,8 @@ fail() {
 
 if "$wmt14" en-de huge > "$folder/out" 2> "$folder/err"; then fail "wmt14 accepts an unknown size"; fi
 grep -q '^usage: scripts/wmt14 en-de' "$folder/err" || fail "wmt14 says no usage"
+tail -n 1 "$folder/err" | grep -q '^  test-full.tgz ' || fail "the usage does not end with the last archive: $(tail -n 3 "$folder/err")"
+if "$wmt14" en-de base --quick 2> "$folder/err"; then fail "wmt14 accepts an unknown option"; fi
 if "$wmt14" en-de base "$folder/nowhere" "$folder/x" 2> "$folder/err"; then fail "wmt14 needs no data"; fi
 grep -q "^wmt14: no folder $folder/nowhere (" "$folder/err" || fail "the missing folder is not named: $(cat "$folder/err")"
 
@@ -22,8 +24,10 @@ for run in first again; do
   grep -qE '^BLEU on newstest2014, raw text, 13a: [0-9.]+$' "$folder/$run" || fail "no BLEU of raw text ($run run)"
   grep -qE '^BLEU on newstest2014, tokens, compounds split: [0-9.]+$' "$folder/$run" || fail "no BLEU of tokens ($run run)"
 done
+[ "$(grep -c '^wmt14: unpack .*/server/wmt1[034]/' "$folder/first")" -eq 7 ] || fail "not all archives are unpacked: $(cat "$folder/first")"
+[ ! -e "$folder/work/raw" ] || fail "the unpacked files are still there"
 grep -q '^wmt14: giga-fren.release2.fixed: 929 pairs$' "$folder/first" || fail "a part is not counted"
-if grep -q 'pairs$' "$folder/again"; then fail "the second run reads the raw text again"; fi
+if grep -qE 'pairs$|unpack' "$folder/again"; then fail "the second run reads the raw text again"; fi
 cmp -s <(tail -n 2 "$folder/first") <(tail -n 2 "$folder/again") || fail "the second run prints another BLEU"
 cmp "$HEED_SOURCE/data/test.fr" "$folder/work/test.fr" || fail "the segments of the SGML file are not the lines of the test"
 
@@ -43,8 +47,38 @@ for line in 'speed expected' 'time on this machine +[0-9.]+ hours' 'time on one 
 done
 [ ! -e "$folder/work/model.h5" ] || fail "the dry run trains"
 
+# Downloads: one goes on where it stopped, and the text is the same.
+mkdir -p "$folder/fetch/downloads"
+head -c 1000 "$folder/work/server/wmt14/dev.tgz" > "$folder/fetch/downloads/dev.tgz.part"
+"$wmt14" rehearsal --fetch --dry-run data "$folder/fetch" > "$folder/out" 2> "$folder/err" || fail "the downloads failed: $(cat "$folder/err")"
+[ "$(grep -c "^wmt14: download file://.*/server/wmt1" "$folder/out")" -eq 7 ] || fail "not all archives are downloaded: $(cat "$folder/out")"
+for file in train.en.gz train.fr.gz valid.en test.fr; do
+  cmp -s "$folder/work/$file" "$folder/fetch/$file" || fail "downloaded archives give another $file"
+done
+
+# What goes wrong with archives: no connection, another file than expected, a damaged one.
+mkdir -p "$folder/bin" "$folder/archives"
+printf '#!/bin/sh\nexit 6\n' > "$folder/bin/curl"
+chmod +x "$folder/bin/curl"
+if PATH=$folder/bin:$PATH "$wmt14" en-de base --fetch "$folder/archives" "$folder/z" > /dev/null 2> "$folder/err"; then fail "wmt14 needs no connection"; fi
+grep -q '^wmt14: cannot download https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz (the same command goes on' "$folder/err" ||
+  fail "the failed download is not named: $(cat "$folder/err")"
+printf '#!/bin/sh\nwhile [ "$1" != --output ]; do shift; done\necho "not found" > "$2"\n' > "$folder/bin/curl"
+for run in download damaged; do
+  if PATH=$folder/bin:$PATH "$wmt14" en-de base --fetch "$folder/archives" "$folder/z" > "$folder/out" 2> "$folder/err"; then fail "wmt14 takes any archive"; fi
+  grep -q "^wmt14: $folder/archives/training-parallel-europarl-v7.tgz has the checksum [0-9a-f]* instead of 0224c7c710" "$folder/err" ||
+    fail "the wrong archive is not named ($run): $(cat "$folder/err")"
+done
+if grep -q download "$folder/out"; then fail "an archive that is there is downloaded"; fi
+
 # Real names: a missing file, and sides of different lengths.
 mkdir "$folder/raw"
+for language in de en; do
+  printf 'a\n' > "$folder/raw/newstest2013.$language"
+  kind=ref
+  [ $language = de ] || kind=src
+  printf '<seg id="1">a</seg>\n' > "$folder/raw/newstest2014-deen-$kind.$language.sgm"
+done
 for part in europarl-v7 commoncrawl; do
   for language in de en; do printf 'a\nb\n' > "$folder/raw/$part.de-en.$language"; done
 done
