@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -75,6 +77,69 @@ struct TemporaryFolder {
   std::filesystem::path path;
 };
 
+/// Workers that compute each update when its result is collected, and to which several may be submitted, as to a GPU.
+class LateWorkers final : public TrainingWorkers {
+ public:
+  LateWorkers(TrainingWorkers& workers, int most_submitted) : workers_(workers), most_submitted_(most_submitted) {}
+
+  std::unique_ptr<UpdateStep> make_update_step(const UpdateArrays& arrays) override {
+    return std::make_unique<Step>(workers_.make_update_step(arrays), most_submitted_);
+  }
+  LossSums evaluate(ParameterValues<float>& parameters, const Examples& examples,
+                    std::span<const Shard> shards) override {
+    return workers_.evaluate(parameters, examples, shards);
+  }
+  Communicator& ranks() override { return workers_.ranks(); }
+  std::int64_t memory() const override { return workers_.memory(); }
+
+ private:
+  class Step final : public UpdateStep {
+   public:
+    Step(std::unique_ptr<UpdateStep> step, int most_submitted)
+        : step_(std::move(step)), most_submitted_(most_submitted) {}
+
+    void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
+                std::int64_t step, double learning_rate) override {
+      REQUIRE(std::ssize(submitted_) < most_submitted_);
+      std::vector<std::vector<std::int32_t>> lists;  // the examples of the shards, which change before they are read
+      for (const Shard& shard : shards) lists.emplace_back(shard.examples.begin(), shard.examples.end());
+      submitted_.push_back([=, this, &examples, own = std::vector(shards.begin(), shards.end())]() mutable {
+        for (std::size_t i = 0; i < own.size(); ++i) own[i].examples = lists[i];
+        return step_->run(examples, own, loss, dropout, step, learning_rate);
+      });
+    }
+    Result collect() override {
+      REQUIRE(!submitted_.empty());
+      auto update = std::move(submitted_.front());
+      submitted_.pop_front();
+      const Result result = update();
+      if (!result.applied) submitted_.clear();
+      return result;
+    }
+    int most_submitted() const override { return most_submitted_; }
+    void gather_parameters() override {
+      REQUIRE(submitted_.empty());
+      step_->gather_parameters();
+    }
+    void gather_memory() override {
+      REQUIRE(submitted_.empty());
+      step_->gather_memory();
+    }
+    void take_over() override {
+      REQUIRE(submitted_.empty());
+      step_->take_over();
+    }
+
+   private:
+    std::unique_ptr<UpdateStep> step_;
+    int most_submitted_;
+    std::deque<std::function<Result()>> submitted_;
+  };
+
+  TrainingWorkers& workers_;
+  int most_submitted_;
+};
+
 /// A complete training in memory, set up like the program `train`, of a model that learns to reverse sentences.
 struct SmallRun {
   explicit SmallRun(std::string model_path, int threads = 2) : path(std::move(model_path)), pool(threads) {
@@ -102,12 +167,13 @@ struct SmallRun {
     restore_training_form(*state, batch.exponential_smoothing > 0);
     const Model<float>& model = *state->checkpoint.model;
     workers = std::make_unique<GradientWorkers>(model.layout(), loss ? loss : loss_of(model), precision, pool, *ranks);
+    late_workers.emplace(*workers, std::max(most_submitted, 1));
+    TrainingWorkers& used = most_submitted > 0 ? static_cast<TrainingWorkers&>(*late_workers) : *workers;
     validator.emplace(held_out, std::vector<std::string>{}, run.valid_metrics, *workers, TranslateCorpus());
     reporter.emplace(run.log_format, out, log);
     trainer.reset();
-    trainer =
-        std::make_unique<Trainer>(Trainer::Parts{path, *state, windows, *workers, &*validator, pool, *reporter, log},
-                                  batch, run, optimizer.resolve());
+    trainer = std::make_unique<Trainer>(Trainer::Parts{path, *state, windows, used, &*validator, pool, *reporter, log},
+                                        batch, run, optimizer.resolve());
     return *trainer;
   }
   Trainer::Outcome go(const BatchLoss& loss = {}) {
@@ -123,6 +189,7 @@ struct SmallRun {
   TransformerConfig config = small_config();
   ThreadPool pool;
   Communicator* ranks = &no_other_ranks();
+  int most_submitted = 0;  // updates at a time, where results are known late; 0: each is computed at once
   BatchOptions batch;
   RunOptions run;
   OptimizerOptions optimizer;
@@ -133,6 +200,7 @@ struct SmallRun {
   Log log{messages, "train"};
   std::optional<ResumableCheckpoint> state;
   std::unique_ptr<GradientWorkers> workers;
+  std::optional<LateWorkers> late_workers;
   std::optional<Validator> validator;
   std::optional<Reporter> reporter;
   std::unique_ptr<Trainer> trainer;

@@ -129,6 +129,62 @@ TEST_CASE("what is finished stays so; a longer goal opens it again, as if there 
   CHECK(run.parameters() == whole.parameters());
 }
 
+TEST_CASE("a training is the same however late the results of its updates are known") {
+  const TemporaryFolder folder("heed_trainer_late");
+  // The calls of the loss that are spoilt: single updates, also the last one of an epoch of 12 updates and the one
+  // before it, and three in a row.
+  const std::vector<int> spoilt = {2, 11, 24, 27, 28, 29, 40};
+  for (const std::string after : {"70u", "4e", "2200t"}) {
+    CAPTURE(after);
+    std::vector<std::unique_ptr<SmallRun>> runs;
+    for (const int most_submitted : {0, 1, 2, 5}) {
+      CAPTURE(most_submitted);
+      SmallRun& run =
+          *runs.emplace_back(std::make_unique<SmallRun>(folder / (after + std::to_string(most_submitted) + ".h5")));
+      run.most_submitted = most_submitted;
+      run.run.after = after;
+      run.run.save_freq = "23u";
+      run.run.valid_freq = "17u";
+      run.run.disp_freq = "19u";
+      run.batch.exponential_smoothing = 0.01;
+      run.optimizer.lr_schedule = ScheduleKind::cosine;
+      run.optimizer.lr_warmup = 12;
+      run.prepare();
+      int calls = 0;
+      CHECK(run.go(hooked(*run.state, [&] { return std::ranges::count(spoilt, ++calls) > 0; })) ==
+            Trainer::Outcome::finished);
+      CHECK(calls > 40);
+      const TrainingState &state = run.state->state, &plain = runs[0]->state->state;
+      CHECK(state.skipped_updates == 7);
+      CHECK(state.rollbacks == 1);
+      CHECK(saved_parameters(run.path) == saved_parameters(runs[0]->path));
+      CHECK(state.updates == plain.updates);
+      CHECK(state.optimizer_step == plain.optimizer_step);
+      CHECK(state.target_tokens == plain.target_tokens);
+      CHECK(state.sentences == plain.sentences);
+      CHECK(state.epoch == plain.epoch);
+      CHECK(state.batch == plain.batch);
+      REQUIRE(state.history.size() == plain.history.size());
+      for (std::size_t i = 0; i < plain.history.size(); ++i) {
+        CHECK(state.history[i].update == plain.history[i].update);
+        CHECK(state.history[i].epoch == plain.history[i].epoch);
+        CHECK(state.history[i].loss == plain.history[i].loss);
+      }
+      REQUIRE(state.validations.size() == plain.validations.size());
+      for (std::size_t i = 0; i < plain.validations.size(); ++i)
+        CHECK(state.validations[i].scores == plain.validations[i].scores);
+      const auto warnings = [](const SmallRun& of) {
+        std::string out, line;
+        for (std::istringstream lines(of.messages.str()); std::getline(lines, line);)
+          if (line.find("is not finite") != std::string::npos) out += line + "\n";
+        return out;
+      };
+      CHECK(std::ranges::count(warnings(run), '\n') == 7);
+      CHECK(warnings(run) == warnings(*runs[0]));
+    }
+  }
+}
+
 TEST_CASE("a goal in hours counts the hours of training, not those since the machine was started") {
   const TemporaryFolder folder("heed_trainer_hours");
   SmallRun run(folder / "m.h5");
@@ -481,8 +537,7 @@ TEST_CASE("the history stays small and keeps its mean") {
   TrainingState state;
   double sum = 0;
   for (int i = 1; i <= 5000; ++i) {
-    state.updates = i;
-    add_to_history(state, 3.0 * i, 3, i / 100.0);
+    add_to_history(state, i, i / 100.0, 3.0 * i, 3);
     sum += 3.0 * i;
   }
   CHECK(state.history.size() <= 1024);

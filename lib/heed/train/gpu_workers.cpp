@@ -61,8 +61,8 @@ class GpuWorkers::Step : public UpdateStep {
       if (memory[i]) memory_[i].emplace(device_, *memory[i]);
   }
 
-  Result run(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
-             std::int64_t step, double learning_rate) override {
+  void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
+              std::int64_t step, double learning_rate) override {
     loss.scale = 1 / static_cast<double>(target_tokens_of(shards));
     Result result;
     const std::vector<Shard> batches = shares_of_batches(shards, workers_.ranks_);
@@ -80,8 +80,10 @@ class GpuWorkers::Step : public UpdateStep {
     get_running_sums();
     result.applied = is_finite(result, host_gradients_);
     if (result.applied) apply(step, learning_rate, result.gradient_norm);
-    return result;
+    result_ = result;
   }
+  Result collect() override { return result_; }
+  int most_submitted() const override { return 1; }
 
   void gather_parameters() override {
     parameters_.get();
@@ -158,6 +160,7 @@ class GpuWorkers::Step : public UpdateStep {
   std::optional<DeviceParameters<float>> smoothed_;
   std::array<std::optional<DeviceParameters<float>>, 2> memory_;
   Graph<float> graph_;
+  Result result_;
 };
 
 std::unique_ptr<UpdateStep> GpuWorkers::make_update_step(const UpdateArrays& arrays) {

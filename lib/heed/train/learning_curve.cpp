@@ -44,13 +44,14 @@ constexpr const char* kCrossEntropy = "cross-entropy (nats per token)";
 
 }  // namespace
 
-void add_to_history(TrainingState& state, double negative_log_likelihood, std::int64_t tokens, double epoch) {
+void add_to_history(TrainingState& state, std::int64_t update, double epoch, double negative_log_likelihood,
+                    std::int64_t tokens) {
   LossPoint& open = state.open_point;
-  open.update = state.updates;
+  open.update = update;
   open.epoch = epoch;
   open.loss += negative_log_likelihood;
   open.tokens += tokens;
-  if (state.updates % state.history_stride != 0) return;
+  if (update % state.history_stride != 0) return;
   open.loss /= static_cast<double>(open.tokens);
   state.history.push_back(open);
   open = {};

@@ -8,11 +8,12 @@
 
 namespace heed {
 
-/// Adds an update with `tokens` target tokens to the loss history in `state`. `negative_log_likelihood` is the sum over
-/// these tokens, in nats. The history keeps at most 1024 points. Each point is the mean loss of the same number of
-/// updates (`state.history_stride`); when the history is full, neighbouring points are joined in pairs and the stride
-/// doubles.
-void add_to_history(TrainingState& state, double negative_log_likelihood, std::int64_t tokens, double epoch);
+/// Adds the update with the number `update` (from 1) and `tokens` target tokens to the loss history in `state`. After
+/// it, `epoch` epochs are done. `negative_log_likelihood` is the sum over these tokens, in nats. The history keeps at
+/// most 1024 points. Each point is the mean loss of the same number of updates (`state.history_stride`); when the
+/// history is full, neighbouring points are joined in pairs and the stride doubles.
+void add_to_history(TrainingState& state, std::int64_t update, double epoch, double negative_log_likelihood,
+                    std::int64_t tokens);
 
 /// Writes an SVG file that shows the cross-entropy of training and validation, and the validation BLEU, by update.
 void plot_learning_curve(const TrainingState& state, const std::string& title, const std::string& path);

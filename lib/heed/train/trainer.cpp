@@ -129,45 +129,66 @@ void Trainer::tell_time() {
 }
 
 double Trainer::learning_rate() {
-  return optimizer_.settings().schedule.rate(state().optimizer_step + 1, after_.share(progress())) *
+  const std::int64_t step = state().optimizer_step + std::ssize(submitted_) + 1;
+  return optimizer_.settings().schedule.rate(step, after_.share(progress())) *
          std::exp2(-static_cast<double>(state().rollbacks));
 }
 
-UpdateStep::Result Trainer::compute_update() {
+/// Submits the next update, and counts it as if it would be applied.
+void Trainer::submit_update() {
   const std::int64_t end = std::min(batches_in_window(), state().batch + batch_options_.optimizer_delay);
   shards_.clear();
   for (std::int64_t i = state().batch; i < end; ++i) cut_into_shards(*examples_, (*batches_)[i], shards_);
   const DropoutKey dropout{state().seed, static_cast<std::uint64_t>(state().updates)};
-  const auto result =
-      step_->run(*examples_, shards_, batch_options_.loss(), dropout, state().optimizer_step + 1, learning_rate());
+  step_->submit(*examples_, shards_, batch_options_.loss(), dropout,
+                state().optimizer_step + std::ssize(submitted_) + 1, learning_rate());
+  Submitted update;
+  update.target_tokens_before = state().target_tokens;
+  update.first_line = examples_->line(shards_[0].examples[0]);
   state().batch = end;
   ++state().updates;
-  return result;
+  state().target_tokens += target_tokens_of(shards_);
+  for (const Shard& shard : shards_) update.sentences += std::ssize(shard.examples);
+  update.epochs = progress().epochs;
+  next_window_if_done();
+  update.after = {state().epoch, state().window, state().batch, state().updates};
+  submitted_.push_back(update);
 }
 
-void Trainer::count_update(const UpdateStep::Result& result) {
+void Trainer::count_update(const Submitted& update, const UpdateStep::Result& result) {
   ++state().optimizer_step;
   state().consecutive_skips = 0;
-  state().target_tokens += result.sums.target_tokens;
-  for (const Shard& shard : shards_) state().sentences += static_cast<std::int64_t>(shard.examples.size());
-  add_to_history(state(), result.sums.negative_log_likelihood, result.sums.tokens, progress().epochs);
+  state().sentences += update.sentences;
+  add_to_history(state(), update.after.updates, update.epochs, result.sums.negative_log_likelihood, result.sums.tokens);
   shown_sums_ += result.sums;
   last_norm_ = result.gradient_norm;
 }
 
-Trainer::Step Trainer::one_update() {
-  const UpdateStep::Result result = compute_update();
-  Step step = Step::applied;
-  if (result.applied) {
-    count_update(result);
-  } else {
+/// Collects the results of submitted updates until only `left` are not known. After an update that was not applied, the
+/// training is where it was after this update, and the updates that were submitted later are to be computed again.
+Trainer::Step Trainer::collect_updates(std::size_t left) {
+  while (submitted_.size() > left) {
+    const Submitted update = submitted_.front();
+    submitted_.pop_front();
+    const UpdateStep::Result result = step_->collect();
+    if (result.applied) {
+      count_update(update, result);
+      continue;
+    }
+    const bool repeated = !submitted_.empty();
+    submitted_.clear();
+    state().epoch = update.after.epoch;
+    state().window = update.after.window;
+    state().batch = update.after.batch;
+    state().updates = update.after.updates;
+    state().target_tokens = update.target_tokens_before;
     const char* what = std::isfinite(result.sums.loss) ? "gradient" : "loss";
-    step = handle_divergence(
-        "update " + format_count(state().updates) + ": the " + what +
-        " is not finite (first line of the batch: " + std::to_string(examples_->line(shards_[0].examples[0])) + ")");
+    const Step step =
+        handle_divergence("update " + format_count(state().updates) + ": the " + what +
+                          " is not finite (first line of the batch: " + std::to_string(update.first_line) + ")");
+    return step == Step::skipped && repeated ? Step::repeated : step;
   }
-  if (step != Step::rolled_back) next_window_if_done();
-  return step;
+  return Step::applied;
 }
 
 void Trainer::next_window_if_done() {
@@ -291,9 +312,18 @@ void Trainer::show_report(const TrainingProgress& now) {
   plot();
 }
 
+bool Trainer::report_is_due(const TrainingProgress& before, const TrainingProgress& now) const {
+  return disp_freq_ ? disp_freq_->due(before, now) : now.seconds - shown_progress_.seconds >= kReportSeconds;
+}
+
+/// Tells whether something is due after an update for which the results of all updates must be known.
+bool Trainer::is_due(const TrainingProgress& before, const TrainingProgress& now) const {
+  return after_.reached(now) || report_is_due(before, now) || (parts_.validator && valid_freq_.due(before, now)) ||
+         save_freq_.due(before, now);
+}
+
 void Trainer::report_progress(const TrainingProgress& before, const TrainingProgress& now) {
-  const bool due = disp_freq_ ? disp_freq_->due(before, now) : now.seconds - shown_progress_.seconds >= kReportSeconds;
-  if (due) {
+  if (report_is_due(before, now)) {
     show_report(now);
   } else if (is_first() && parts_.log.terminal() && shown_sums_.tokens > 0 &&
              seconds_since(status_shown_) >= kStatusSeconds) {
@@ -444,14 +474,19 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
   drop_old_kept(keep);
   while (!state().finished) {
     const TrainingProgress before = progress();
-    if (one_update() == Step::rolled_back) continue;
+    submit_update();
     tell_time();
+    bool interrupted = ranks_.any(interrupts.signal() != 0);
+    const bool due = interrupted || is_due(before, progress());
+    const Step step = collect_updates(due ? 0 : static_cast<std::size_t>(step_->most_submitted() - 1));
+    if (step == Step::rolled_back || step == Step::repeated) continue;
     const TrainingProgress now = progress();
     report_progress(before, now);
+    if (!due) continue;
     if (after_.reached(now)) show_report(now);
     if (parts_.validator && (after_.reached(now) || valid_freq_.due(before, now))) validate();
     const bool save_due = finish_if_done() || save_freq_.due(before, now);
-    const bool interrupted = ranks_.any(interrupts.signal() != 0);
+    interrupted = interrupted || ranks_.any(interrupts.signal() != 0);
     if (!save_due && !interrupted) continue;
     if (save_or_roll_back(save_due) && interrupted && !state().finished) return Outcome::interrupted;
   }
@@ -461,16 +496,21 @@ Trainer::Outcome Trainer::run(const InterruptGuard& interrupts) {
 }
 
 double Trainer::measure_speed(int updates) {
-  const auto update = [&] {
-    const std::int64_t tokens = compute_update().sums.target_tokens;
-    next_window_if_done();
-    return tokens;
-  };
-  update();  // the first update, which allocates memory, is not timed
-  const auto start = Clock::now();
-  std::int64_t tokens = 0;
-  for (int i = 0; i < updates; ++i) tokens += update();
-  return static_cast<double>(tokens) / seconds_since(start);
+  // The first update, which allocates memory, is not timed.
+  Clock::time_point start;
+  std::int64_t before = 0;
+  for (int i = 0; i <= updates; ++i) {
+    submit_update();
+    const std::size_t left = i == 0 || i == updates ? 0 : static_cast<std::size_t>(step_->most_submitted() - 1);
+    while (submitted_.size() > left) {
+      submitted_.pop_front();
+      if (!step_->collect().applied) submitted_.clear();
+    }
+    if (i > 0) continue;
+    start = Clock::now();
+    before = state().target_tokens;
+  }
+  return static_cast<double>(state().target_tokens - before) / seconds_since(start);
 }
 
 }  // namespace heed

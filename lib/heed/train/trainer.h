@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,7 +58,19 @@ class Trainer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class Step { applied, skipped, rolled_back };
+  /// How the last of some updates ended. `repeated`: an earlier one was skipped, so that it is computed again.
+  enum class Step { applied, skipped, repeated, rolled_back };
+  /// Where in the text a training is, and how many updates it has computed.
+  struct Place {
+    std::int64_t epoch, window, batch, updates;
+  };
+  /// An update whose result is not known yet.
+  struct Submitted {
+    Place after = {};
+    double epochs = 0;                      // that the training has then finished
+    std::int64_t target_tokens_before = 0;  // of the training, without this update
+    std::int64_t sentences = 0, first_line = 0;
+  };
 
   TrainingState& state() { return parts_.run.state; }
   ParameterValues<float>& trained() { return training_parameters(parts_.run); }
@@ -70,12 +83,14 @@ class Trainer {
   void find_place_in_epoch();
   void forget_missing_best();
   double learning_rate();
-  UpdateStep::Result compute_update();
-  Step one_update();
-  void count_update(const UpdateStep::Result& result);
+  void submit_update();
+  Step collect_updates(std::size_t left);
+  void count_update(const Submitted& update, const UpdateStep::Result& result);
   Step handle_divergence(const std::string& what);
   [[noreturn]] void fail(const std::string& what);
   void roll_back(const std::string& why);
+  bool report_is_due(const TrainingProgress& before, const TrainingProgress& now) const;
+  bool is_due(const TrainingProgress& before, const TrainingProgress& now) const;
   void report_progress(const TrainingProgress& before, const TrainingProgress& now);
   void show_report(const TrainingProgress& now);
   UpdateReport make_report(const TrainingProgress& now);
@@ -101,6 +116,7 @@ class Trainer {
   std::optional<EpochBatches> batches_;
   std::int64_t prepared_ = -1;
   std::vector<Shard> shards_;
+  std::deque<Submitted> submitted_;
   TrainingLength after_, save_freq_, valid_freq_;
   std::optional<TrainingLength> disp_freq_;
 

@@ -35,6 +35,9 @@ struct UpdateArrays {
 /// update's statistics; and the moving average of the parameters. An update whose loss or gradient is not finite
 /// changes no parameter.
 ///
+/// An update is submitted, and its result is collected later, so that a GPU has work while the host reads results and
+/// prepares the next batch. Updates are computed and collected in the order in which they were submitted.
+///
 /// Between updates, the arrays of the host may be incomplete: what a rank has not computed itself, and what is in the
 /// memory of a GPU, is missing until the caller asks for it.
 class UpdateStep {
@@ -48,11 +51,25 @@ class UpdateStep {
     /// Whether the update changed the parameters; false when the loss or the gradient is not finite.
     bool applied = false;
   };
-  /// Computes one update from the examples in `shards`; `loss` says which loss, of which the scale is not read:
-  /// it is 1 divided by the number of target tokens. `step` is the number of this update for the optimiser, from 1;
-  /// updates that changed no parameter are not counted. Throws Error when the shards have no target tokens.
-  virtual Result run(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
-                     const DropoutKey& dropout, std::int64_t step, double learning_rate) = 0;
+  /// Submits one update from the examples in `shards`, which it reads before it returns; `loss` says which loss, of
+  /// which the scale is not read: it is 1 divided by the number of target tokens. `step` is the number of this update
+  /// for the optimiser, from 1; updates that changed no parameter are not counted, and those whose result is not known
+  /// yet count as if they had. Throws Error when the shards have no target tokens.
+  virtual void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
+                      const DropoutKey& dropout, std::int64_t step, double learning_rate) = 0;
+  /// Returns the result of the earliest update that was submitted and not collected. Where it was not applied, the
+  /// updates submitted after it are given up: they change nothing and have no result, and may be submitted again.
+  virtual Result collect() = 0;
+  /// Returns how many updates may be submitted before the first of them is collected.
+  virtual int most_submitted() const = 0;
+  /// Computes one update (see submit()) while no other is submitted.
+  Result run(const Examples& examples, std::span<const Shard> shards, const LossOptions& loss,
+             const DropoutKey& dropout, std::int64_t step, double learning_rate) {
+    submit(examples, shards, loss, dropout, step, learning_rate);
+    return collect();
+  }
+
+  // For the following functions, all updates that were submitted must have been collected.
 
   /// Completes the parameters and their moving average.
   virtual void gather_parameters() = 0;

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-UpdateStep::Result CpuUpdateStep::run(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
-                                      const DropoutKey& dropout, std::int64_t step, double learning_rate) {
+void CpuUpdateStep::submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss,
+                           const DropoutKey& dropout, std::int64_t step, double learning_rate) {
   const Optimizer& optimizer = arrays_.optimizer;
   ParameterValues<float>& parameters = arrays_.parameters;
   Result result;
@@ -34,7 +34,7 @@ UpdateStep::Result CpuUpdateStep::run(const Examples& examples, std::span<const 
   });
   workers_.clear({layout.trained_size(), layout.storage_size()});
   if (result.applied) workers_.gather(parameters);
-  return result;
+  result_ = result;
 }
 
 /// Completes the moving average of the parameters, of which each rank computes its slice. The parameters are complete.

@@ -12,8 +12,11 @@ class CpuUpdateStep : public UpdateStep {
   CpuUpdateStep(GradientWorkers& workers, const UpdateArrays& arrays, ThreadPool& pool)
       : workers_(workers), arrays_(arrays), pool_(pool) {}
 
-  Result run(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
-             std::int64_t step, double learning_rate) override;
+  /// Computes the update.
+  void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
+              std::int64_t step, double learning_rate) override;
+  Result collect() override { return result_; }
+  int most_submitted() const override { return 1; }
   void gather_parameters() override;
   void gather_memory() override;
   void take_over() override;
@@ -22,6 +25,7 @@ class CpuUpdateStep : public UpdateStep {
   GradientWorkers& workers_;
   UpdateArrays arrays_;
   ThreadPool& pool_;
+  Result result_;  // of the last update
 };
 
 }  // namespace heed
