@@ -95,7 +95,7 @@ TEST_CASE("training on a GPU: an update that is not finite changes nothing") {
   const Transformer<float> model(small_config());
   const ParallelCorpus corpus = mirrored(20);
   CudaDevice device(0, Precision::float32);
-  const BatchLoss broken = [&](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+  const BatchLoss broken = [&](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
     LossOptions infinite = options;
     infinite.scale = std::numeric_limits<double>::infinity();
     return model.loss(graph, batch, infinite, sums);

@@ -81,10 +81,11 @@ void check_loss_and_gradients(const Model<T>& model, ParameterValues<T>& values,
   const Device device = test_device;
   const DeviceParameters<T> device_values(device, values), device_gradients(device, gradients);
   Graph<T> graph(device, device_values.view(), device_gradients.view());
-  LossSums sums;
+  PendingSums pending;
   const double weight = c.value("alignment_weight", 0.0);
-  const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .alignment_weight = weight}, &sums);
+  const Variable<T> loss = model.loss(graph, batch, {.label_smoothing = 0.1, .alignment_weight = weight}, &pending);
   CHECK(device.read(loss.value) == doctest::Approx(number(c["loss"])).epsilon(tolerance));
+  const LossSums sums = pending.total();
   CHECK(sums.negative_log_likelihood == doctest::Approx(number(c["nll"])).epsilon(tolerance));
   const std::int64_t targets = std::ssize(batch.target_out);
   CHECK(sums.tokens == c.value("tokens", targets));
@@ -158,10 +159,9 @@ inline void check_against_cpu(const Model<double>& model, ParameterValues<double
     const DeviceParameters<double> device_values(device, values), device_gradients(device, gradients);
     Graph<double> graph(device, device_values.view(), device_gradients.view());
     graph.set_dropout({.seed = 11, .update = 3});
-    LossSums sums;
-    const Variable<double> loss =
-        model.loss(graph, batch,
-                   {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency}, &sums);
+    const Variable<double> loss = model.loss(
+        graph, batch, {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency},
+        nullptr);
     const double value = device.read(loss.value);
     graph.backward(loss);
     device_gradients.get();
@@ -195,10 +195,9 @@ inline void check_finite_differences(const Model<double>& model, ParameterValues
   const auto loss_of = [&](const DropoutKey& key, bool backward) {
     graph.reset();
     graph.set_dropout(key);
-    LossSums sums;
-    const Variable<double> loss =
-        model.loss(graph, batch,
-                   {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency}, &sums);
+    const Variable<double> loss = model.loss(
+        graph, batch, {.label_smoothing = 0.1, .scale = 0.5, .alignment_weight = 0.3, .consistency = consistency},
+        nullptr);
     const double value = loss.value[0];
     if (backward) graph.backward(loss);
     return value;

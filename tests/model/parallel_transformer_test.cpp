@@ -50,9 +50,9 @@ std::int64_t predicted(int length, std::uint64_t update, int fixed) {
   batch.add(std::vector<std::int32_t>{4, 5}, std::vector<std::int32_t>(static_cast<std::size_t>(length), 6));
   Graph<float> graph(f.device, f.values);
   graph.set_dropout({.seed = 5, .update = update});
-  LossSums sums;
+  PendingSums sums;
   f.model.loss(graph, batch, {}, &sums);
-  return sums.tokens;
+  return sums.entropy.tokens;
 }
 
 }  // namespace
@@ -79,10 +79,11 @@ TEST_CASE("parallel transformer: a target without pieces has only its length to 
   Graph<double> graph(f.device, f.values, gradients);
   Batch batch;
   batch.add(std::vector<std::int32_t>{4, 5}, {});
-  LossSums sums;
+  PendingSums sums;
   const Variable<double> loss = f.model.loss(graph, batch, {}, &sums);
-  CHECK(sums.tokens == 0);
+  CHECK(sums.entropy.tokens == 0);
   CHECK(sums.target_tokens == 1);
+  CHECK(sums.total().loss == doctest::Approx(loss.value[0]));
   CHECK(loss.value[0] > 0);
   graph.backward(loss);
   double size = 0;

@@ -153,7 +153,7 @@ TEST_CASE(
   Arena arena;
   CpuContext device{arena};
   Graph<float> training(device, values, gradients), inference(device, values);
-  LossSums trained, read, moved;
+  PendingSums trained, read, moved;
   training.backward(model.loss(training, batch, {}, &trained));
   for (const ParameterInfo& info : model.layout().running()) {
     CAPTURE(info.name);
@@ -163,16 +163,16 @@ TEST_CASE(
   }
   inference.reset();
   model.loss(inference, batch, {}, &read);
-  CHECK(read.loss != trained.loss);
+  CHECK(read.entropy.loss != trained.entropy.loss);
   for (const ParameterInfo& info : model.layout().running())
     if (info.name.ends_with("variance")) values.flat()[static_cast<std::size_t>(info.offset)] = 3;
   inference.reset();
   model.loss(inference, batch, {}, &moved);
-  CHECK(moved.loss != read.loss);
-  LossSums again;
+  CHECK(moved.entropy.loss != read.entropy.loss);
+  PendingSums again;
   training.reset();
   model.loss(training, batch, {}, &again);
-  CHECK(again.loss == trained.loss);
+  CHECK(again.entropy.loss == trained.entropy.loss);
 }
 
 TEST_CASE("feed-forward: where products round it, the inner result is kept rounded") {

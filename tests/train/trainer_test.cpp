@@ -20,9 +20,9 @@ namespace {
 BatchLoss hooked(const ResumableCheckpoint& run, std::function<bool()> spoil) {
   const auto model = run.checkpoint.model;
   return [model, spoil = std::move(spoil)](Graph<float>& graph, const Batch& batch, const LossOptions& options,
-                                           LossSums* sums) {
+                                           PendingSums* sums) {
     const Variable<float> loss = model->loss(graph, batch, options, sums);
-    if (graph.recording() && spoil()) sums->loss = NAN;
+    if (graph.recording() && spoil()) sums->entropy.loss = NAN;
     return loss;
   };
 }
@@ -283,9 +283,9 @@ TEST_CASE("a validation that is not finite is never the best one, and the state 
   run.run.after = "4e";
   run.prepare();
   const auto model = run.state->checkpoint.model;
-  run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+  run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
     const Variable<float> loss = model->loss(graph, batch, options, sums);
-    if (!graph.recording() && run.state->state.epoch != 2) sums->negative_log_likelihood = NAN;
+    if (!graph.recording() && run.state->state.epoch != 2) sums->entropy.negative_log_likelihood = NAN;
     return loss;
   });
   const TrainingState state = load_resumable_checkpoint(run.path)->state;
@@ -383,14 +383,14 @@ TEST_CASE("an update whose gradient alone is not finite is skipped, counted, rep
     std::vector<std::vector<float>> before, after;
     int calls = 0;
     // The loss of the fifth batch is as usual, but the gradient has one element that is not finite.
-    run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+    run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
       const Variable<float> loss = model->loss(graph, batch, options, sums);
       if (!graph.recording()) return loss;
       ++calls;
       if (calls == 6) after = arrays();
       if (calls != 5) return loss;
       before = arrays();
-      CHECK(std::isfinite(sums->loss));
+      CHECK(std::isfinite(sums->total().loss));
       const Variable<float> weight = graph.parameter(model->layout().find("decoder/layers/0/feed_forward/in/weight"));
       graph.record([weight, bad](auto&) { weight.gradient.sum()[7] = bad; });
       return loss;
@@ -445,7 +445,7 @@ TEST_CASE("after a rollback no worse model takes the place of the best one") {
     const auto model = run.state->checkpoint.model;
     // Updates 9 to 11 diverge after a good validation at update 8. Later validations are worse, because the learning
     // goes wrong.
-    run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+    run.go([&, model](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
       const Variable<float> loss = model->loss(graph, batch, options, sums);
       const bool learning = graph.recording();
       if (learning) ++calls;
@@ -454,9 +454,10 @@ TEST_CASE("after a rollback no worse model takes the place of the best one") {
           before = saved_parameters(best_file);
           best = run.state->state.best[0];
         }
-        sums->loss = NAN;
+        sums->entropy.loss = NAN;
       }
-      if (!learning && calls >= 12) sums->negative_log_likelihood += 0.5 * static_cast<double>(sums->tokens);
+      if (!learning && calls >= 12)
+        sums->entropy.negative_log_likelihood += 0.5 * static_cast<double>(sums->entropy.tokens);
       return loss;
     });
     CHECK(best.update == 8);

@@ -34,12 +34,13 @@ class CrossAttentionWeights : public Trace<T> {
 }  // namespace
 
 template <class T>
-Predictions<T> Model<T>::predictions(Graph<T>& graph, const Batch& batch, double, Trace<T>* trace) const {
+Predictions<T> Model<T>::predictions(Graph<T>& graph, const Batch& batch, double, Trace<T>* trace,
+                                     CrossEntropySums*) const {
   return {hidden(graph, batch, trace), batch.target_out};
 }
 
 template <class T>
-Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const {
+Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) const {
   const bool guided = options.alignment_weight > 0 && !batch.alignment.empty();
   const bool twice = options.consistency > 0 && graph.recording();
   CrossAttentionWeights<T> trace(guided ? last_cross_attention(*this) : -1);
@@ -48,33 +49,30 @@ Variable<T> Model<T>::loss(Graph<T>& graph, const Batch& batch, const LossOption
                                             .second_targets = batch.second_targets,
                                             .second_shares = batch.second_shares};
   const double scale = twice ? options.scale / 2 : options.scale;
-  const Predictions<T> first = predictions(graph, batch, scale, guided ? &trace : nullptr);
+  const Predictions<T> first =
+      predictions(graph, batch, scale, guided ? &trace : nullptr, sums ? &sums->lengths : nullptr);
   const Variable<T> weight = output_weight(graph), bias = output_bias(graph);
   Variable<T> entropy;
   if (twice) {
     // The ops of the second pass have other numbers, and thus other dropout masks.
-    const Predictions<T> second = predictions(graph, batch, scale, nullptr);
+    const Predictions<T> second = predictions(graph, batch, scale, nullptr, nullptr);
     entropy = consistent_cross_entropy(graph, first.hidden, second.hidden, weight, bias, first.tokens, entropy_options,
-                                       options.consistency, sums);
+                                       options.consistency, sums ? &sums->entropy : nullptr);
     if (second.loss) entropy = add(graph, entropy, second.loss);
   } else {
-    entropy = projection_cross_entropy(graph, first.hidden, weight, bias, first.tokens, entropy_options, sums);
+    entropy = projection_cross_entropy(graph, first.hidden, weight, bias, first.tokens, entropy_options,
+                                       sums ? &sums->entropy : nullptr);
   }
   if (first.loss) entropy = add(graph, entropy, first.loss);
   if (sums) {
-    sums->loss += first.loss_sum;
-    sums->target_tokens += std::ssize(batch.target_out);
+    sums->target_tokens = std::ssize(batch.target_out);
+    sums->alignment_weight = options.alignment_weight;
   }
   if (!guided) return entropy;
   if (!trace.weights()) throw Error("internal: guided alignment, but the model has no cross-attention");
-  AlignmentSums alignment;
   const Variable<T> guidance =
       alignment_loss(graph, trace.weights(), trace.heads(), trace.queries(), batch.source.packed(), batch.alignment,
-                     options.scale * options.alignment_weight, &alignment);
-  if (sums) {
-    sums->alignment = alignment;
-    sums->loss += options.alignment_weight * alignment.loss;
-  }
+                     options.scale * options.alignment_weight, sums ? &sums->alignment : nullptr);
   return add(graph, entropy, guidance);
 }
 

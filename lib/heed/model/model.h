@@ -64,13 +64,28 @@ struct LossSums : CrossEntropySums {
   }
 };
 
+/// The sums of a batch as the kernels of its losses write them, in the memory of the host. A GPU may not have computed
+/// them yet: see Device::wait().
+struct PendingSums {
+  CrossEntropySums entropy;  ///< of the tokens
+  CrossEntropySums lengths;  ///< of the targets' lengths, where the model predicts them
+  AlignmentSums alignment;   ///< of the guided alignment
+  double alignment_weight = 0;
+  std::int64_t target_tokens = 0;
+
+  LossSums total() const {
+    LossSums out{entropy, target_tokens, alignment};
+    out.loss += lengths.loss + alignment_weight * alignment.loss;
+    return out;
+  }
+};
+
 /// What a model predicts of a batch in training.
 template <class T>
 struct Predictions {
   Variable<T> hidden;                    ///< [R, D]: a row for each token that is to be predicted
   std::span<const std::int32_t> tokens;  ///< [R]: these tokens
   Variable<T> loss = {};                 ///< the loss of what else is predicted, a scalar, or absent
-  double loss_sum = 0;                   ///< this loss without LossOptions::scale
 };
 
 /// A batch of sequences that a model is decoding step by step. The state has rows, one for each hypothesis, and each
@@ -152,7 +167,7 @@ class Model {
   virtual Variable<T> hidden(Graph<T>& graph, const Batch& batch, Trace<T>* trace = nullptr) const = 0;
   /// Returns the training loss of a batch, a scalar. `sums`, where not null, receives the sums over the batch. Throws
   /// Error if an alignment is to be learnt and the model has no cross-attention.
-  Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) const;
+  Variable<T> loss(Graph<T>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) const;
   /// Returns whether the model predicts all positions of a target at once.
   bool is_parallel() const { return heed::is_parallel(config_); }
   /// Creates the state of a batch that is to be decoded step by step on a device, by graphs on this device. The model
@@ -188,9 +203,10 @@ class Model {
  protected:
   explicit Model(const ModelConfig& config) : config_(config) {}
 
-  /// Returns what loss() compares with the batch. `scale` is the factor of Predictions::loss. `trace`, if not null,
-  /// receives the attention weights.
-  virtual Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace) const;
+  /// Returns what loss() compares with the batch. `scale` is the factor of Predictions::loss. Where not null, `trace`
+  /// receives the attention weights, and `lengths` the sums of the lengths' loss.
+  virtual Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace,
+                                     CrossEntropySums* lengths) const;
 
   ModelConfig config_;
   ParameterLayout layout_;

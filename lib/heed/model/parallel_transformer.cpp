@@ -99,17 +99,15 @@ Variable<T> ParallelTransformer<T>::hidden(Graph<T>& graph, const Batch& batch, 
 }
 
 template <class T>
-Predictions<T> ParallelTransformer<T>::predictions(Graph<T>& graph, const Batch& batch, double scale,
-                                                   Trace<T>* trace) const {
+Predictions<T> ParallelTransformer<T>::predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace,
+                                                   CrossEntropySums* lengths) const {
   const MaskedTargets masked = mask(graph, batch, this->config_.fixed_length);
   const EncoderOutput<T> encoded = this->encode(graph, batch.source, trace);
   const Variable<T> all =
       this->decode(graph, encoded, masked.ids, {masked.offsets, masked.offsets, batch.source.packed()}, trace);
   Predictions<T> out{gather_rows<T>(graph, all, masked.rows), masked.tokens};
   if (!this->lengths_) return out;
-  CrossEntropySums sums;
-  out.loss = this->lengths_->loss(graph, encoded.last, batch.source.packed(), batch.target_in.packed(), scale, &sums);
-  out.loss_sum = sums.loss;
+  out.loss = this->lengths_->loss(graph, encoded.last, batch.source.packed(), batch.target_in.packed(), scale, lengths);
   return out;
 }
 

@@ -31,7 +31,8 @@ class ParallelTransformer : public Transformer<T> {
                                                  PackedOffsets source) const;
 
  protected:
-  Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace) const override;
+  Predictions<T> predictions(Graph<T>& graph, const Batch& batch, double scale, Trace<T>* trace,
+                             CrossEntropySums* lengths) const override;
 };
 
 extern template class ParallelTransformer<float>;

@@ -66,7 +66,7 @@ class GpuWorkers::Step : public UpdateStep {
     loss.scale = 1 / static_cast<double>(target_tokens_of(shards));
     Result result;
     const std::vector<Shard> batches = shares_of_batches(shards, workers_.ranks_);
-    std::vector<LossSums> sums(batches.size());
+    std::vector<PendingSums> sums(batches.size());
     device_.fill(gradients_.view().flat(), 0.0F);
     for (std::size_t i = 0; i < batches.size(); ++i) {
       examples.fill(batches[i].examples, workers_.batch_);
@@ -175,7 +175,7 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
   std::vector<Shard> batches = shares_of_batches(shards, no_other_ranks());
   const Slice own = share_of_rank(std::ssize(batches), ranks_, ranks_.rank());
   batches = {batches.begin() + own.begin, batches.begin() + own.end};
-  std::vector<LossSums> sums(batches.size());
+  std::vector<PendingSums> sums(batches.size());
   Graph<float> graph(device, on_device.view());
   for (std::size_t i = 0; i < batches.size(); ++i) {
     examples.fill(batches[i].examples, batch_);
@@ -188,9 +188,9 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
 }
 
 /// Returns the sum over the batches of all ranks.
-LossSums GpuWorkers::total(std::span<const LossSums> batches) {
+LossSums GpuWorkers::total(std::span<const PendingSums> batches) {
   LossSums own, out;
-  for (const LossSums& batch : batches) own += batch;
+  for (const PendingSums& batch : batches) own += batch.total();
   for (const LossSums& each : values_of_ranks(ranks_, own)) out += each;
   return out;
 }

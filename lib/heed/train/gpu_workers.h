@@ -29,7 +29,7 @@ class GpuWorkers : public TrainingWorkers {
  private:
   class Step;
 
-  LossSums total(std::span<const LossSums> batches);
+  LossSums total(std::span<const PendingSums> batches);
 
   const ParameterLayout& layout_;
   BatchLoss loss_;

@@ -73,7 +73,9 @@ LossSums GradientWorkers::compute(ParameterValues<float>& parameters, const Exam
       examples.fill(shard.examples, worker.batch);
       Graph<float>& graph = worker.graph(parameters, gradients);
       graph.set_dropout(key, static_cast<std::uint32_t>(shard.first));
-      graph.backward(loss_(graph, worker.batch, options, sums++));
+      PendingSums found;
+      graph.backward(loss_(graph, worker.batch, options, &found));
+      *sums++ = found.total();
     }
     sum_.close(leaf);
   };
@@ -108,7 +110,9 @@ LossSums GradientWorkers::evaluate(ParameterValues<float>& parameters, const Exa
       worker.arena.reset();
       Graph<float> graph(worker.device, parameters);
       graph.set_dropout({}, static_cast<std::uint32_t>(shards[index].first));
-      loss_(graph, worker.batch, {}, &sums_[index]);
+      PendingSums found;
+      loss_(graph, worker.batch, {}, &found);
+      sums_[index] = found.total();
     }
   });
   return total(parts_);

@@ -40,7 +40,7 @@ void move_running_averages(ParameterValues<float>& parameters, const ParameterVa
 }
 
 BatchLoss loss_of(const Model<float>& model) {
-  return [&model](Graph<float>& graph, const Batch& batch, const LossOptions& options, LossSums* sums) {
+  return [&model](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
     return model.loss(graph, batch, options, sums);
   };
 }

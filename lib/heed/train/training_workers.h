@@ -14,9 +14,9 @@
 namespace heed {
 
 /// A function that computes the loss of a batch, multiplied by LossOptions::scale, on an autograd graph. The
-/// function adds the sums over the batch (loss, number of tokens, ...) to the LossSums. TrainingWorkers may call
+/// function writes the sums over the batch (loss, number of tokens, ...) to the PendingSums. TrainingWorkers may call
 /// the function from many threads at once.
-using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, const LossOptions&, LossSums*)>;
+using BatchLoss = std::function<Variable<float>(Graph<float>&, const Batch&, const LossOptions&, PendingSums*)>;
 
 /// Returns the loss of a model, which must outlive the function.
 BatchLoss loss_of(const Model<float>& model);
