@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <numeric>
 #include <span>
 #include <string>
@@ -110,6 +114,83 @@ struct OpenMemory {
   OpenMemory(const OpenMemory&) = delete;
   OpenMemory& operator=(const OpenMemory&) = delete;
 };
+
+/// The memory of the host that is locked.
+class LockedMemory {
+ public:
+  void* allocate(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    void* const memory = ::operator new(bytes);
+    areas_.emplace(static_cast<const std::byte*>(memory), bytes);
+    return memory;
+  }
+  void free(void* memory) {
+    const std::lock_guard lock(mutex_);
+    areas_.erase(static_cast<const std::byte*>(memory));
+    ::operator delete(memory);
+  }
+  bool has(const void* address) const {
+    const std::lock_guard lock(mutex_);
+    const auto* const byte = static_cast<const std::byte*>(address);
+    const auto next = areas_.upper_bound(byte);
+    return next != areas_.begin() && byte < std::prev(next)->first + std::prev(next)->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, std::size_t> areas_;
+};
+LockedMemory locked_memory;
+
+/// The copies of a stream that are not done yet.
+class LateCopies {
+ public:
+  void add(void* to, const void* from, std::size_t bytes) {
+    if (locked_memory.has(from)) {
+      uploads_.push_back({to, from, bytes});
+      return;
+    }
+    upload();
+    const OpenMemory open;
+    const auto* const begin = static_cast<const std::byte*>(from);
+    if (locked_memory.has(to)) {
+      downloads_.push_back({to, {begin, begin + bytes}});
+      return;
+    }
+    download(point());
+    std::copy_n(begin, bytes, static_cast<std::byte*>(to));
+  }
+  /// Reads all bytes that go to the GPU.
+  void upload() {
+    if (uploads_.empty()) return;
+    const OpenMemory open;
+    for (const Upload& copy : std::exchange(uploads_, {}))
+      std::copy_n(static_cast<const std::byte*>(copy.from), copy.bytes, static_cast<std::byte*>(copy.to));
+  }
+  /// Delivers what was copied from the GPU before a point.
+  void download(std::uintptr_t until) {
+    for (; !downloads_.empty() && downloaded_ < until; ++downloaded_) {
+      std::ranges::copy(downloads_.front().bytes, static_cast<std::byte*>(downloads_.front().to));
+      downloads_.pop_front();
+    }
+  }
+  std::uintptr_t point() const { return downloaded_ + downloads_.size(); }
+
+ private:
+  struct Upload {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+  struct Download {
+    void* to;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Upload> uploads_;
+  std::deque<Download> downloads_;
+  std::uintptr_t downloaded_ = 1;  // how many downloads have arrived, and 1, so that no point is 0
+};
+thread_local LateCopies late_copies;
 
 class Block;
 thread_local ThreadOrder thread_order = ThreadOrder::ascending;
@@ -342,6 +423,7 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024)
     throw Error("internal: a block of " + std::to_string(threads) + " threads (1 to 1024 are possible)");
+  late_copies.upload();
   const OpenMemory open;
   Block threads_of_block(block, grid, shared_bytes, kernel);
   for (unsigned z = 0; z < grid.z; ++z)
@@ -353,11 +435,25 @@ void* allocate_on_gpu(std::size_t bytes) {
   return gpu_memory.allocate(bytes);
 }
 void free_on_gpu(void* memory, std::size_t) {
+  wait_until(point());
   gpu_memory.free(memory);
 }
+void* allocate_locked(std::size_t bytes) {
+  return locked_memory.allocate(bytes);
+}
+void free_locked(void* memory, std::size_t) {
+  wait_until(point());
+  locked_memory.free(memory);
+}
 void copy(void* to, const void* from, std::size_t bytes) {
-  const OpenMemory open;
-  std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
+  late_copies.add(to, from, bytes);
+}
+std::uintptr_t point() {
+  return late_copies.point();
+}
+void wait_until(std::uintptr_t point) {
+  late_copies.upload();
+  late_copies.download(point);
 }
 
 const Place& place() {

@@ -58,8 +58,17 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 /// protected, so that code which takes it for memory of its own crashes, as it would with a GPU.
 void* allocate_on_gpu(std::size_t bytes);
 void free_on_gpu(void* memory, std::size_t bytes);
-/// Stands in for cudaMemcpy() of any kind.
+/// Stand in for cudaHostAlloc() and cudaFreeHost(): memory of the host that is locked for the GPU.
+void* allocate_locked(std::size_t bytes);
+void free_locked(void* memory, std::size_t bytes);
+/// Stands in for cudaMemcpyAsync() of any kind. Kernels run at once, but a copy from or to locked memory is as late as
+/// CUDA allows, so that code which does not wait for it fails: bytes are read from locked memory when the next kernel
+/// runs, and arrive in locked memory when the host waits for them.
 void copy(void* to, const void* from, std::size_t bytes);
+/// Returns the point behind all copies so far, for wait_until(): not 0.
+std::uintptr_t point();
+/// Waits until all copies before a point are done.
+void wait_until(std::uintptr_t point);
 
 /// The place of the thread that runs, and the sizes of block and grid.
 struct Place {

@@ -171,7 +171,7 @@ TEST_CASE("training on the GPUs of several ranks computes what one GPU computes,
 TEST_CASE("ranks whose GPUs no longer have the same parameters stop") {
   struct BrokenSum : GpuSum {
     explicit BrokenSum(int own) : rank(own) {}
-    void add_up(const CudaContext& gpu, std::span<float> numbers) override {
+    void add_up(CudaContext& gpu, std::span<float> numbers) override {
       fill_on_gpu(gpu, numbers.data(), std::ssize(numbers), static_cast<float>(1 + rank));
     }
     std::string name() const override { return "nothing"; }

@@ -10,6 +10,7 @@ struct CUstream_st;  // a stream of CUDA, as cuda_runtime.h declares it
 namespace heed {
 
 struct CudaProducts;  // what gemm() keeps of cuBLASLt
+class CudaStaging;    // what copy_to_gpu() keeps
 
 /// The environment in which the kernels of a GPU run. Kernels are put into the stream, one after another; the GPU runs
 /// them in this order while the host goes on.
@@ -20,6 +21,7 @@ struct CudaContext {
   CUstream_st* stream = nullptr;
   int number = 0;                               ///< of the GPU, counted from 0
   std::shared_ptr<CudaProducts> products = {};  ///< made by the first gemm()
+  std::shared_ptr<CudaStaging> staging = {};    ///< made by the first copy_to_gpu()
 };
 
 }  // namespace heed

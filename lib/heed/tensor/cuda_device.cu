@@ -67,7 +67,9 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
 }
 
 CudaDevice::~CudaDevice() {
+  cudaStreamSynchronize(context_.stream);
   context_.products.reset();
+  context_.staging.reset();
   cudaStreamDestroy(context_.stream);
 }
 

@@ -1,5 +1,7 @@
 #include "heed/tensor/cuda_memory.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "heed/tensor/cuda_language.h"
@@ -28,8 +30,27 @@ void free(void* memory, std::size_t) {
   cudaFree(memory);
 }
 
+void* allocate_locked(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "no memory of this machine can be locked for the GPU");
+  return memory;
+}
+
+void free_locked(void* memory, std::size_t) {
+  cudaFreeHost(memory);
+}
+
 void copy(const CudaContext& device, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   check(cudaMemcpyAsync(to, from, bytes, kind, device.stream), "the GPU refuses a copy");
+}
+void copy_from_locked(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
+  copy(device, to, from, bytes, cudaMemcpyHostToDevice);
+}
+
+#else
+
+void copy_from_locked(const CudaContext&, void* to, const void* from, std::size_t bytes) {
+  emulation::copy(to, from, bytes);
 }
 
 #endif
@@ -41,15 +62,58 @@ __global__ void fill_kernel(T* to, std::int64_t n, T value) {
 
 }  // namespace
 
+// Without locked memory, CUDA may wait for all kernels before it copies, and each op copies some arrays.
+/// A ring of locked memory through which bytes go to the GPU. It has parts; a part is used again when the GPU has made
+/// all copies from it.
+class CudaStaging {
+ public:
+  CudaStaging() : memory_(static_cast<std::byte*>(kLockedMemory.allocate(kParts * kPartBytes))) {}
+  ~CudaStaging() { kLockedMemory.free(memory_, kParts * kPartBytes); }
+  CudaStaging(const CudaStaging&) = delete;
+  CudaStaging& operator=(const CudaStaging&) = delete;
+
+  void copy(const CudaContext& device, std::byte* to, const std::byte* from, std::size_t bytes) {
+    while (bytes > 0) {
+      if (used_ == kPartBytes) go_on(device);
+      const std::size_t some = std::min(bytes, kPartBytes - used_);
+      std::byte* const staged = memory_ + part_ * kPartBytes + used_;
+      std::memcpy(staged, from, some);
+      copy_from_locked(device, to, staged, some);
+      used_ += some;
+      to += some;
+      from += some;
+      bytes -= some;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kParts = 4, kPartBytes = std::size_t{2} << 20;
+
+  /// Begins the next part.
+  void go_on(const CudaContext& device) {
+    copied_[part_].record(device);
+    part_ = (part_ + 1) % kParts;
+    copied_[part_].wait();
+    used_ = 0;
+  }
+
+  std::byte* memory_;
+  std::array<GpuEvent, kParts> copied_;  // the last copy from each part
+  std::size_t part_ = 0, used_ = 0;
+};
+
+void copy_to_gpu(CudaContext& device, void* to, const void* from, std::size_t bytes) {
+  if (!device.staging) device.staging = std::make_shared<CudaStaging>();
+  device.staging->copy(device, static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+}
+
 #ifdef __CUDACC__
 
 const MemorySource kGpuMemory{allocate, free};
+const MemorySource kLockedMemory{allocate_locked, free_locked};
 
 void use_gpu(const CudaContext& device) {
   check(cudaSetDevice(device.number), "the GPU cannot be used");
-}
-void copy_to_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
-  copy(device, to, from, bytes, cudaMemcpyHostToDevice);
 }
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes) {
   copy(device, to, from, bytes, cudaMemcpyDeviceToDevice);
@@ -61,21 +125,45 @@ void wait_for_gpu(const CudaContext& device) {
   check(cudaStreamSynchronize(device.stream), "the GPU has failed");
 }
 
+GpuEvent::GpuEvent() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "the GPU refuses an event");
+  handle_ = reinterpret_cast<std::uintptr_t>(event);
+}
+GpuEvent::~GpuEvent() {
+  cudaEventDestroy(reinterpret_cast<cudaEvent_t>(handle_));
+}
+void GpuEvent::record(const CudaContext& device) {
+  check(cudaEventRecord(reinterpret_cast<cudaEvent_t>(handle_), device.stream), "the GPU refuses an event");
+}
+void GpuEvent::wait() const {
+  check(cudaEventSynchronize(reinterpret_cast<cudaEvent_t>(handle_)), "the GPU has failed");
+}
+
 #else
 
 const MemorySource kGpuMemory{emulation::allocate_on_gpu, emulation::free_on_gpu};
+const MemorySource kLockedMemory{emulation::allocate_locked, emulation::free_locked};
 
 void use_gpu(const CudaContext&) {}
-void copy_to_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
-  emulation::copy(to, from, bytes);
-}
 void copy_on_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
   emulation::copy(to, from, bytes);
 }
 void copy_from_gpu(const CudaContext&, void* to, const void* from, std::size_t bytes) {
   emulation::copy(to, from, bytes);
 }
-void wait_for_gpu(const CudaContext&) {}
+void wait_for_gpu(const CudaContext&) {
+  emulation::wait_until(emulation::point());
+}
+
+GpuEvent::GpuEvent() = default;
+GpuEvent::~GpuEvent() = default;
+void GpuEvent::record(const CudaContext&) {
+  handle_ = emulation::point();
+}
+void GpuEvent::wait() const {
+  emulation::wait_until(handle_);
+}
 
 #endif
 

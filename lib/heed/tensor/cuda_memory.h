@@ -10,19 +10,42 @@ namespace heed {
 
 /// The memory of the current GPU. allocate() throws Error where the GPU has not as much left.
 extern const MemorySource kGpuMemory;
+/// Memory of the host that is locked for the GPU, which copies from and to it while the host goes on. It is expensive
+/// to allocate.
+extern const MemorySource kLockedMemory;
 
 /// Makes the GPU of the context that of the calling thread.
 void use_gpu(const CudaContext& device);
 /// Copies bytes from the memory of the host to that of the GPU, after all kernels before. The memory of the host may
-/// change as soon as the function has returned.
-void copy_to_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
+/// change as soon as the function has returned: it copies them to locked memory, and waits only where the GPU is far
+/// behind.
+void copy_to_gpu(CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Copies bytes within the memory of the GPU.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
-/// Copies bytes from the memory of the GPU to that of the host, after all kernels before. The host may read them after
-/// wait_for_gpu(), or at once where the memory of the host is ordinary memory, which is not locked for the GPU.
+/// Copies bytes from the memory of the GPU to that of the host, after all kernels before. Where this is kLockedMemory,
+/// the function returns at once, and the host may read the bytes after wait_for_gpu() or GpuEvent::wait(). Where it is
+/// ordinary memory, the function waits for the GPU.
 void copy_from_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Waits until the GPU has run all kernels and copies of the context. Throws Error where one of them has failed.
 void wait_for_gpu(const CudaContext& device);
+
+/// A point in the stream of a context, for which the host can wait.
+class GpuEvent {
+ public:
+  GpuEvent();
+  ~GpuEvent();
+  GpuEvent(const GpuEvent&) = delete;
+  GpuEvent& operator=(const GpuEvent&) = delete;
+
+  /// Sets the point behind all kernels and copies that the stream has so far.
+  void record(const CudaContext& device);
+  /// Waits until the GPU has reached the point; does nothing where no point was recorded. Throws Error where a kernel
+  /// has failed.
+  void wait() const;
+
+ private:
+  std::uintptr_t handle_ = 0;  // CUDA's event, or that of the emulation
+};
 
 /// Sets n elements in the memory of the GPU to `value`. T is float, double or std::uint8_t.
 template <class T>

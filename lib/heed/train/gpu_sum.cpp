@@ -19,7 +19,7 @@ Slice slice_of_rank(std::int64_t count, const Communicator& ranks, int rank) {
 
 }  // namespace
 
-void HostSum::add_up(const CudaContext& gpu, std::span<float> numbers) {
+void HostSum::add_up(CudaContext& gpu, std::span<float> numbers) {
   const auto count = std::ssize(numbers);
   own_.resize(numbers.size());
   copy_from_gpu(gpu, own_.data(), numbers.data(), numbers.size_bytes());

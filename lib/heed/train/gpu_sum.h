@@ -19,7 +19,7 @@ class GpuSum {
   virtual ~GpuSum() = default;
   /// Replaces each number by the sum of the numbers at its place on all ranks. Collective; all ranks must have as many
   /// numbers.
-  virtual void add_up(const CudaContext& gpu, std::span<float> numbers) = 0;
+  virtual void add_up(CudaContext& gpu, std::span<float> numbers) = 0;
   /// Returns what does it, such as "NCCL 2.28.9".
   virtual std::string name() const = 0;
 };
@@ -30,7 +30,7 @@ class NcclSum : public GpuSum {
   /// Collective.
   NcclSum(const NcclLibrary& library, Communicator& ranks) : group_(library, ranks) {}
 
-  void add_up(const CudaContext& gpu, std::span<float> numbers) override { group_.add_up(numbers, gpu.stream); }
+  void add_up(CudaContext& gpu, std::span<float> numbers) override { group_.add_up(numbers, gpu.stream); }
   std::string name() const override { return group_.name(); }
 
  private:
@@ -43,7 +43,7 @@ class HostSum : public GpuSum {
  public:
   explicit HostSum(Communicator& ranks) : ranks_(ranks) {}
 
-  void add_up(const CudaContext& gpu, std::span<float> numbers) override;
+  void add_up(CudaContext& gpu, std::span<float> numbers) override;
   std::string name() const override { return "the hosts"; }
 
  private:

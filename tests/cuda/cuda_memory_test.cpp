@@ -1,0 +1,76 @@
+#include "heed/tensor/cuda_memory.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "heed/tensor/cuda_device.h"
+#include "heed/tensor/device.h"
+
+namespace heed {
+namespace {
+
+/// A number in locked memory, which an emulated GPU writes as late as CUDA allows.
+struct LockedNumber {
+  LockedNumber() { *number = -1; }
+  ~LockedNumber() { kLockedMemory.free(number, sizeof(float)); }
+  float* const number = static_cast<float*>(kLockedMemory.allocate(sizeof(float)));
+};
+
+TEST_CASE("memory of a GPU: what is copied to locked memory is there after its event, or after the whole stream") {
+  CudaDevice device(0, Precision::float32);
+  CudaContext& gpu = device.context();
+  const Tensor<float> on_gpu = gpu.arena.tensor<float>({1});
+  LockedNumber first, second;
+  GpuEvent event, unused;
+  unused.wait();
+  fill_on_gpu(gpu, on_gpu.data(), 1, 3.0F);
+  copy_from_gpu(gpu, first.number, on_gpu.data(), sizeof(float));
+  event.record(gpu);
+  fill_on_gpu(gpu, on_gpu.data(), 1, 4.0F);
+  copy_from_gpu(gpu, second.number, on_gpu.data(), sizeof(float));
+#ifdef HEED_EMULATED_GPU
+  CHECK(*first.number == -1);
+#endif
+  event.wait();
+  CHECK(*first.number == 3);
+#ifdef HEED_EMULATED_GPU
+  CHECK(*second.number == -1);
+#endif
+  wait_for_gpu(gpu);
+  CHECK(*second.number == 4);
+  // Ordinary memory has it at once.
+  float ordinary = -1;
+  fill_on_gpu(gpu, on_gpu.data(), 1, 5.0F);
+  copy_from_gpu(gpu, &ordinary, on_gpu.data(), sizeof(float));
+  CHECK(ordinary == 5);
+}
+
+TEST_CASE("memory of a GPU: an array of the host may change as soon as it was copied to the GPU") {
+  CudaDevice device(0, Precision::float32);
+  CudaContext& gpu = device.context();
+  // Arrays of all sizes, in all more than the locked memory that they go through, and one that is larger.
+  for (const std::int64_t count : {1, 1000, 300'000, 700'001, 5'000'000, 2}) {
+    CAPTURE(count);
+    std::vector<std::vector<std::int32_t>> expected;
+    std::vector<Tensor<std::int32_t>> copies;
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+    for (int i = 0; i < 5; ++i) {
+      std::iota(numbers.begin(), numbers.end(), 7 * i);
+      expected.push_back(numbers);
+      copies.push_back(gpu.arena.tensor<std::int32_t>({count}));
+      Device(gpu).put(Tensor<std::int32_t>(numbers.data(), {count}), copies.back());
+      std::ranges::fill(numbers, -1);
+    }
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      Device(gpu).get(copies[i], Tensor<std::int32_t>(numbers.data(), {count}));
+      CHECK(numbers == expected[i]);
+    }
+    gpu.arena.reset();
+  }
+}
+
+}  // namespace
+}  // namespace heed
