@@ -50,12 +50,14 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
 }
 
 TEST_CASE("training on a GPU computes what training on a CPU computes, and the same bits every time") {
-  TransformerConfig config = small_config();
-  config.dropout = 0.1;
-  const Transformer<float> model(config);
   const ParallelCorpus corpus = mirrored(60);
-  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
+  for (const auto& [kind, normalization] :
+       {std::pair(OptimizerKind::adam, Normalization::layer), {OptimizerKind::sgd, Normalization::batch}}) {
     CAPTURE(static_cast<int>(kind));
+    TransformerConfig config = small_config();
+    config.dropout = 0.1;
+    config.normalization = normalization;  // that of a batch has running averages
+    const Transformer<float> model(config);
     OptimizerSettings settings;
     settings.kind = kind;
     settings.momentum = 0.9;
@@ -113,6 +115,85 @@ TEST_CASE("training on a GPU: an update that is not finite changes nothing") {
   step->gather_parameters();
   CHECK(std::ranges::equal(trained.parameters.flat(), before.flat()));
   CHECK_THROWS_WITH_AS(step->run(corpus, {}, {}, {}, 1, 0.01), "internal: an update without target tokens", Error);
+}
+
+TEST_CASE("training on a GPU: updates that are submitted before the results of others are known") {
+  TransformerConfig config = small_config();
+  config.dropout = 0.1;
+  config.normalization = Normalization::batch;
+  const Transformer<float> model(config);
+  const ParallelCorpus corpus = mirrored(60);
+  EpochBatches batches(corpus, {.target_tokens = 150}, 1);
+  batches.prepare(0);
+  OptimizerSettings settings;
+  settings.clip_norm = 0.5;
+  struct Run {
+    explicit Run(const Transformer<float>& model) : trained(model.layout()) {}
+    Trained trained;
+    std::vector<UpdateStep::Result> results;
+  };
+  bool broken = false;
+  const BatchLoss loss = [&](Graph<float>& graph, const Batch& batch, const LossOptions& options, PendingSums* sums) {
+    LossOptions own = options;
+    if (broken) own.scale = std::numeric_limits<double>::infinity();
+    return model.loss(graph, batch, own, sums);
+  };
+  // Computes four updates, of which number `bad`, counted from 0, is spoilt at first.
+  const auto train = [&](bool together, int bad) {
+    CudaDevice device(0, Precision::float32);
+    GpuWorkers workers(model.layout(), loss, device.context());
+    auto run = std::make_unique<Run>(model);
+    Trained& trained = run->trained;
+    const Optimizer optimizer(settings, model.layout(), trained.memory);
+    const auto step = workers.make_update_step({optimizer, trained.memory, trained.parameters, &trained.smoothed, 0.1});
+    REQUIRE(step->most_submitted() == 2);
+    const auto submit = [&](int i) {
+      broken = i == bad;
+      std::vector<Shard> shards;
+      cut_into_shards(corpus, batches[i % batches.size()], shards);
+      step->submit(corpus, shards, {.label_smoothing = 0.1}, {.seed = 5, .update = static_cast<std::uint64_t>(i)},
+                   i + 1, 0.01);
+    };
+    for (int next = 0, submitted = 0; next < 4 || submitted > 0;) {
+      if (next < 4 && submitted < (together ? 2 : 1)) {
+        submit(next++);
+        ++submitted;
+        continue;
+      }
+      const UpdateStep::Result result = step->collect();
+      if (result.applied) {
+        run->results.push_back(result);
+        --submitted;
+        continue;
+      }
+      // What was submitted after it is given up, so that it is submitted again.
+      CHECK(next - submitted == bad);
+      CHECK_FALSE(std::isfinite(result.gradient_norm));
+      next -= submitted;
+      submitted = 0;
+      bad = -1;
+    }
+    step->gather_parameters();
+    step->gather_memory();
+    return run;
+  };
+  const auto single = train(false, -1);
+  REQUIRE(single->results.size() == 4);
+  for (const int bad : {-1, 0, 1, 3}) {
+    CAPTURE(bad);
+    const auto together = train(true, bad);
+    REQUIRE(together->results.size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      CHECK(together->results[i].gradient_norm == single->results[i].gradient_norm);
+      CHECK(together->results[i].gradient_norm > settings.clip_norm);
+      CHECK(together->results[i].sums.loss == single->results[i].sums.loss);
+      CHECK(together->results[i].sums.target_tokens == single->results[i].sums.target_tokens);
+    }
+    CHECK(std::ranges::equal(together->trained.parameters.flat(), single->trained.parameters.flat()));
+    CHECK(std::ranges::equal(together->trained.smoothed.flat(), single->trained.smoothed.flat()));
+    for (const auto& [name, values] : together->trained.memory)
+      CHECK(std::ranges::equal(values.flat(), single->trained.memory.at(name).flat()));
+  }
 }
 
 /// Trains on ranks that are threads with a GPU each. `sum_of` makes what adds their gradients up.

@@ -42,6 +42,66 @@ TEST_CASE_TEMPLATE("optimisers on a GPU: Adam, AdamW and gradient descent", T, f
   }
 }
 
+TEST_CASE_TEMPLATE("optimisers on a GPU: an update whose factor the GPU knows, and one that is given up", T, float,
+                   double) {
+  const std::int64_t n = 600;
+  TestTensor<T> g = normal<T>({n}, 1), second = normal<T>({n}, 2), x = normal<T>({n}, 10),
+                sums = normal<T>({n + 1}, 11);
+  for (T& value : second.values) value *= value;
+  sums.values.back() = 7;
+  const std::span<const T> gradient(g.values);
+  for (const bool applied : {true, false}) {
+    CAPTURE(applied);
+    const UpdateDecision decision{.gradient_scale = 0.7, .applied = applied};
+    check_kernels<T>({normal<T>({n}, 3), normal<T>({n}, 4), second, normal<T>({n}, 7), normal<T>({n}, 8),
+                      normal<T>({n}, 9), normal<T>({n}, 12)},
+                     [&](auto& device, std::span<const Tensor<T>> to) {
+                       AdamUpdate adam{.learning_rate = 0.1, .step = 3, .gradient_scale = 0.7};
+                       SgdUpdate sgd{.learning_rate = 0.1, .momentum = 0.9, .gradient_scale = 0.7};
+                       if constexpr (std::is_same_v<decltype(device), CudaContext&>) {
+                         adam.gradient_scale = sgd.gradient_scale = 3;  // which the decision replaces
+                         adam.decision = sgd.decision = &decision;
+                         adam_update<T>(device, to[0].span(), gradient, to[1].span(), to[2].span(), adam);
+                         sgd_update<T>(device, to[3].span(), gradient, to[4].span(), sgd);
+                         move_average<T>(device, to[5].span(), x.values, 0.9, &decision);
+                         move_to_means<T>(device, to[6].span(), sums.values, 0.1, &decision);
+                       } else if (applied) {
+                         adam_update<T>(to[0].span(), gradient, to[1].span(), to[2].span(), adam);
+                         sgd_update<T>(to[3].span(), gradient, to[4].span(), sgd);
+                         move_average<T>(to[5].span(), x.values, 0.9);
+                         move_to_means<T>(to[6].span(), sums.values, 0.1);
+                       }
+                     });
+  }
+}
+
+TEST_CASE("optimisers on a GPU: which updates are applied, and their factors") {
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::uint8_t yes = 1, no = 0;
+  const auto decide = [&](double squared_norm, double loss, const std::uint8_t* finite, double clip_norm,
+                          UpdateDecision before = {}) {
+    const auto loss_there = static_cast<float>(loss);
+    decide_update(device, &squared_norm, &loss_there, finite, clip_norm, &before);
+    return before;
+  };
+  CHECK(decide(16, 3, nullptr, 0).applied == 1);
+  CHECK(decide(16, 3, nullptr, 0).gradient_norm == 4);
+  CHECK(decide(16, 3, nullptr, 0).gradient_scale == 1);
+  CHECK(decide(16, 3, &yes, 1).gradient_scale == 0.25);
+  CHECK(decide(16, 3, &yes, 5).gradient_scale == 1);
+  CHECK(decide(16, 3, &yes, 5).applied == 1);
+  CHECK(decide(16, 3, &yes, 5).given_up == 0);
+  for (const UpdateDecision& bad :
+       {decide(kInfinity, 3, nullptr, 1), decide(kNan, 3, nullptr, 1), decide(16, kInfinity, nullptr, 1),
+        decide(16, -kInfinity, nullptr, 1), decide(16, kNan, nullptr, 1), decide(16, 3, &no, 1)}) {
+    CHECK(bad.applied == 0);
+    CHECK(bad.given_up == 1);
+    CHECK(decide(16, 3, &yes, 1, bad).applied == 0);  // and so are all after it
+  }
+}
+
 TEST_CASE_TEMPLATE("optimisers on a GPU: sums, factors and averages of arrays", T, float, double) {
   for (const std::int64_t n : {0, 1, 256, 257, 3000}) {
     CAPTURE(n);

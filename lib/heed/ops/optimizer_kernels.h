@@ -13,6 +13,23 @@ namespace heed {
 // arrays of a call must have the same size; otherwise the function throws Error. Those with a context work on arrays in
 // the memory of its device.
 
+/// What a GPU decides about an update of the parameters. It is in the memory of the GPU, so that the host need not wait
+/// for it before it asks for the update. A kernel below with a decision, null for none, changes nothing where the
+/// update is not applied.
+struct UpdateDecision {
+  double gradient_norm = 0;
+  double gradient_scale = 1;
+  std::int32_t applied = 0;
+  std::int32_t given_up = 0;  ///< whether this update or one before it was not finite: none is applied any more
+};
+
+/// Decides about an update. It is applied where the loss and the norm of the gradient, whose square is given, are
+/// finite, where `finite` is not 0 (null: nothing more has to be finite), and where no update before it was given up.
+/// The gradient is scaled down to the norm `clip_norm` where that is above 0 and its norm is larger. All pointers are
+/// to the memory of the device.
+void decide_update(CudaContext& device, const double* squared_norm, const float* loss, const std::uint8_t* finite,
+                   double clip_norm, UpdateDecision* decision);
+
 /// The settings of Adam and AdamW for one update of the parameters.
 struct AdamUpdate {
   double learning_rate = 0;
@@ -27,6 +44,8 @@ struct AdamUpdate {
   std::int64_t step = 1;
   /// The factor by which the gradient is multiplied before all else (for clipping and averaging).
   double gradient_scale = 1;
+  /// On a GPU: what decides whether the update is applied, and whose factor takes the place of gradient_scale.
+  const UpdateDecision* decision = nullptr;
 };
 
 /// Updates the parameters w (`value`) with Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019), from the
@@ -51,6 +70,8 @@ struct SgdUpdate {
   double weight_decay = 0;
   /// The factor by which the gradient is multiplied before all else (for clipping and averaging).
   double gradient_scale = 1;
+  /// On a GPU: what decides whether the update is applied, and whose factor takes the place of gradient_scale.
+  const UpdateDecision* decision = nullptr;
 };
 
 /// Updates the parameters w (`value`) with stochastic gradient descent and momentum (heavy ball), from the gradient g:
@@ -87,7 +108,17 @@ void scale_by(CudaContext& device, std::span<T> x, double factor);
 template <class T>
 void move_average(std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay);
 template <class T>
-void move_average(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay);
+void move_average(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay,
+                  const UpdateDecision* decision = nullptr);
+
+/// Moves running averages by `share` towards the means of an update: average = (1 - share) * average + share * sum /
+/// count, element by element. `sums` has a sum for each average, and behind them the count; a count of 0 changes
+/// nothing.
+template <class T>
+void move_to_means(std::span<T> average, std::span<const std::type_identity_t<T>> sums, double share);
+template <class T>
+void move_to_means(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> sums,
+                   double share, const UpdateDecision* decision = nullptr);
 
 /// Returns whether all elements of x are finite (no infinity, no NaN).
 template <class T>

@@ -217,6 +217,16 @@ void move_average(std::span<T> average, std::span<const std::type_identity_t<T>>
 }
 
 template <class T>
+void move_to_means(std::span<T> average, std::span<const std::type_identity_t<T>> sums, double share) {
+  common_size("move_to_means", average.size() + 1, {sums.size()});
+  const auto count = static_cast<double>(sums.back());
+  if (count <= 0) return;
+  for (std::size_t i = 0; i < average.size(); ++i)
+    average[i] =
+        static_cast<T>((1 - share) * static_cast<double>(average[i]) + share * (static_cast<double>(sums[i]) / count));
+}
+
+template <class T>
 bool all_finite(std::span<const T> x) {
   T result = 0;
   simd::sum_of_zeros(x.data(), static_cast<std::int64_t>(x.size()), &result);
@@ -237,6 +247,8 @@ template void scale_by(std::span<float>, double);
 template void scale_by(std::span<double>, double);
 template void move_average(std::span<float>, std::span<const float>, double);
 template void move_average(std::span<double>, std::span<const double>, double);
+template void move_to_means(std::span<float>, std::span<const float>, double);
+template void move_to_means(std::span<double>, std::span<const double>, double);
 template bool all_finite(std::span<const float>);
 template bool all_finite(std::span<const double>);
 

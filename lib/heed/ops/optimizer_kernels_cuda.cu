@@ -6,11 +6,35 @@
 namespace heed {
 namespace {
 
+/// Decides about an update (see decide_update()), by one thread.
+__global__ void decide_kernel(const double* squared_norm, const float* loss, const std::uint8_t* finite,
+                              double clip_norm, UpdateDecision* decision) {
+  const double norm = std::sqrt(*squared_norm);
+  // The product of 0 and a number that is not finite is NaN.
+  if (!(norm * 0 == 0 && *loss * 0 == 0) || (finite && !*finite)) decision->given_up = 1;
+  decision->gradient_norm = norm;
+  decision->gradient_scale = clip_norm > 0 && norm > clip_norm ? clip_norm / norm : 1;
+  decision->applied = decision->given_up == 0;
+}
+
+__device__ bool is_applied(const UpdateDecision* decision) {
+  return !decision || decision->applied != 0;
+}
+
+/// Returns the factor of the gradient.
+template <class T>
+__device__ T scale_of(const UpdateDecision* decision, T of_settings) {
+  return decision ? static_cast<T>(decision->gradient_scale) : of_settings;
+}
+
 /// Updates n parameters with Adam (see adam_update()).
 template <class T>
-__global__ void adam_kernel(T* value, const T* gradient, T* first, T* second, AdamNumbers<T> a, std::int64_t n) {
+__global__ void adam_kernel(T* value, const T* gradient, T* first, T* second, AdamNumbers<T> a, std::int64_t n,
+                            const UpdateDecision* decision) {
+  if (!is_applied(decision)) return;
+  const T scale = scale_of(decision, a.gradient_scale);
   for_each_element(n, [&](std::int64_t i) {
-    const T w = value[i], g = a.coupled_decay * w + a.gradient_scale * gradient[i];
+    const T w = value[i], g = a.coupled_decay * w + scale * gradient[i];
     const T m = a.beta1 * first[i] + a.rest1 * g, v = a.beta2 * second[i] + a.rest2 * g * g;
     first[i] = m;
     second[i] = v;
@@ -21,10 +45,12 @@ __global__ void adam_kernel(T* value, const T* gradient, T* first, T* second, Ad
 /// Updates n parameters with stochastic gradient descent (see sgd_update()). `velocity` may be null.
 template <class T>
 __global__ void sgd_kernel(T* value, const T* gradient, T* velocity, T rate, T momentum, T decay, T gradient_scale,
-                           std::int64_t n) {
+                           std::int64_t n, const UpdateDecision* decision) {
+  if (!is_applied(decision)) return;
+  const T scale = scale_of(decision, gradient_scale);
   for_each_element(n, [&](std::int64_t i) {
     const T w = value[i];
-    T u = decay * w + gradient_scale * gradient[i];
+    T u = decay * w + scale * gradient[i];
     if (velocity) velocity[i] = u = momentum * velocity[i] + u;
     value[i] = w - rate * u;
   });
@@ -32,8 +58,20 @@ __global__ void sgd_kernel(T* value, const T* gradient, T* velocity, T rate, T m
 
 /// Computes to = beta * to + alpha * x.
 template <class T>
-__global__ void combine_kernel(T beta, T* to, T alpha, const T* x, std::int64_t n) {
+__global__ void combine_kernel(T beta, T* to, T alpha, const T* x, std::int64_t n, const UpdateDecision* decision) {
+  if (!is_applied(decision)) return;
   for_each_element(n, [&](std::int64_t i) { to[i] = beta * to[i] + alpha * x[i]; });
+}
+
+/// Moves n running averages towards means (see move_to_means()).
+template <class T>
+__global__ void means_kernel(T* average, const T* sums, double share, std::int64_t n, const UpdateDecision* decision) {
+  const auto count = static_cast<double>(sums[n]);
+  if (!is_applied(decision) || count <= 0) return;
+  for_each_element(n, [&](std::int64_t i) {
+    average[i] =
+        static_cast<T>((1 - share) * static_cast<double>(average[i]) + share * (static_cast<double>(sums[i]) / count));
+  });
 }
 
 template <class T>
@@ -94,6 +132,11 @@ void sum_terms(CudaContext& device, std::span<const T> x, To* to) {
 
 }  // namespace
 
+void decide_update(CudaContext& device, const double* squared_norm, const float* loss, const std::uint8_t* finite,
+                   double clip_norm, UpdateDecision* decision) {
+  launch(device, {1, 1}, decide_kernel, squared_norm, loss, finite, clip_norm, decision);
+}
+
 template <class T>
 void adam_update(CudaContext& device, std::span<T> value, std::span<const std::type_identity_t<T>> gradient,
                  std::span<std::type_identity_t<T>> first_moment, std::span<std::type_identity_t<T>> second_moment,
@@ -101,7 +144,7 @@ void adam_update(CudaContext& device, std::span<T> value, std::span<const std::t
   const std::int64_t n =
       common_size("adam_update", value.size(), {gradient.size(), first_moment.size(), second_moment.size()});
   launch(device, shape_for_elements(n), adam_kernel<T>, value.data(), gradient.data(), first_moment.data(),
-         second_moment.data(), AdamNumbers<T>(update), n);
+         second_moment.data(), AdamNumbers<T>(update), n, update.decision);
 }
 
 template <class T>
@@ -112,7 +155,7 @@ void sgd_update(CudaContext& device, std::span<T> value, std::span<const std::ty
   if (moves) common_size("sgd_update", value.size(), {velocity.size()});
   launch(device, shape_for_elements(n), sgd_kernel<T>, value.data(), gradient.data(), moves ? velocity.data() : nullptr,
          static_cast<T>(update.learning_rate), static_cast<T>(update.momentum), static_cast<T>(update.weight_decay),
-         static_cast<T>(update.gradient_scale), n);
+         static_cast<T>(update.gradient_scale), n, update.decision);
 }
 
 template <class T>
@@ -123,7 +166,7 @@ void squared_norm(CudaContext& device, std::span<const T> x, double* sum) {
 template <class T>
 void add_to(CudaContext& device, std::span<T> y, std::span<const std::type_identity_t<T>> x) {
   const std::int64_t n = common_size("add_to", y.size(), {x.size()});
-  launch(device, shape_for_elements(n), combine_kernel<T>, T(1), y.data(), T(1), x.data(), n);
+  launch(device, shape_for_elements(n), combine_kernel<T>, T(1), y.data(), T(1), x.data(), n, nullptr);
 }
 
 template <class T>
@@ -133,10 +176,18 @@ void scale_by(CudaContext& device, std::span<T> x, double factor) {
 }
 
 template <class T>
-void move_average(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay) {
+void move_average(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> x, double decay,
+                  const UpdateDecision* decision) {
   const std::int64_t n = common_size("move_average", average.size(), {x.size()});
   launch(device, shape_for_elements(n), combine_kernel<T>, static_cast<T>(decay), average.data(),
-         static_cast<T>(1 - decay), x.data(), n);
+         static_cast<T>(1 - decay), x.data(), n, decision);
+}
+
+template <class T>
+void move_to_means(CudaContext& device, std::span<T> average, std::span<const std::type_identity_t<T>> sums,
+                   double share, const UpdateDecision* decision) {
+  const std::int64_t n = common_size("move_to_means", average.size() + 1, {sums.size()}) - 1;
+  launch(device, shape_for_elements(n), means_kernel<T>, average.data(), sums.data(), share, n, decision);
 }
 
 template <class T>
@@ -144,14 +195,15 @@ void all_finite(CudaContext& device, std::span<const T> x, std::uint8_t* finite)
   sum_terms<ZeroIfFinite>(device, x, finite);
 }
 
-#define HEED_INSTANTIATE(T)                                                                                 \
-  template void adam_update(CudaContext&, std::span<T>, std::span<const T>, std::span<T>, std::span<T>,     \
-                            const AdamUpdate&);                                                             \
-  template void sgd_update(CudaContext&, std::span<T>, std::span<const T>, std::span<T>, const SgdUpdate&); \
-  template void squared_norm(CudaContext&, std::span<const T>, double*);                                    \
-  template void add_to(CudaContext&, std::span<T>, std::span<const T>);                                     \
-  template void scale_by(CudaContext&, std::span<T>, double);                                               \
-  template void move_average(CudaContext&, std::span<T>, std::span<const T>, double);                       \
+#define HEED_INSTANTIATE(T)                                                                                   \
+  template void adam_update(CudaContext&, std::span<T>, std::span<const T>, std::span<T>, std::span<T>,       \
+                            const AdamUpdate&);                                                               \
+  template void sgd_update(CudaContext&, std::span<T>, std::span<const T>, std::span<T>, const SgdUpdate&);   \
+  template void squared_norm(CudaContext&, std::span<const T>, double*);                                      \
+  template void add_to(CudaContext&, std::span<T>, std::span<const T>);                                       \
+  template void scale_by(CudaContext&, std::span<T>, double);                                                 \
+  template void move_average(CudaContext&, std::span<T>, std::span<const T>, double, const UpdateDecision*);  \
+  template void move_to_means(CudaContext&, std::span<T>, std::span<const T>, double, const UpdateDecision*); \
   template void all_finite(CudaContext&, std::span<const T>, std::uint8_t*);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

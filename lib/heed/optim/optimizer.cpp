@@ -94,7 +94,8 @@ void BasicOptimizer<T>::apply(std::span<T> value, std::span<const T> gradient, s
                   {.learning_rate = step.learning_rate,
                    .momentum = settings_.momentum,
                    .weight_decay = settings_.weight_decay,
-                   .gradient_scale = step.gradient_scale});
+                   .gradient_scale = step.gradient_scale,
+                   .decision = step.decision});
     return;
   }
   adam_update<T>(device..., value, gradient, first, second,
@@ -105,7 +106,8 @@ void BasicOptimizer<T>::apply(std::span<T> value, std::span<const T> gradient, s
                   .weight_decay = settings_.weight_decay,
                   .decoupled = settings_.kind == OptimizerKind::adamw,
                   .step = step.number,
-                  .gradient_scale = step.gradient_scale});
+                  .gradient_scale = step.gradient_scale,
+                  .decision = step.decision});
 }
 
 template <class T>

@@ -17,6 +17,8 @@
 
 namespace heed {
 
+struct UpdateDecision;
+
 /// The optimisers: Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), stochastic gradient descent.
 enum class OptimizerKind { adam, adamw, sgd };
 
@@ -115,6 +117,7 @@ class BasicOptimizer {
     double learning_rate = 0;
     std::int64_t number = 1;    ///< number of the update, counted from 1, for the bias correction of Adam
     double gradient_scale = 1;  ///< factor by which the gradient is multiplied before the update (gradient clipping)
+    const UpdateDecision* decision = nullptr;  ///< on a GPU: has the factor, and whether the update is applied
   };
   /// Performs one update of a part of the parameters: the elements in `slice` of the flat arrays of parameters and
   /// gradients. Several threads may call update() for different slices of the same update.

@@ -1,7 +1,7 @@
 #include "heed/train/gpu_workers.h"
 
-#include <cmath>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "heed/ops/optimizer_kernels.h"
@@ -43,47 +43,89 @@ std::span<float> part(const Tensor<float>& flat, std::int64_t begin, std::int64_
   return flat.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
 }
 
+/// Returns `count` sums in locked memory of `arena`, so that a GPU writes them while the host goes on.
+std::span<PendingSums> sums_in(Arena& arena, std::size_t count) {
+  auto* const memory = static_cast<PendingSums*>(arena.allocate(count * sizeof(PendingSums)));
+  std::uninitialized_value_construct_n(memory, count);
+  return {memory, count};
+}
+
 }  // namespace
 
+/// The host asks for all kernels of an update without waiting for any of them: the GPU itself decides whether the
+/// update is applied. The host waits for the results of an update when it has asked for the next one.
 class GpuWorkers::Step : public UpdateStep {
  public:
   Step(GpuWorkers& workers, const UpdateArrays& arrays)
       : workers_(workers),
         arrays_(arrays),
         device_(workers.device_),
-        host_gradients_(workers.layout_, PageSize::small),
         parameters_(device_, arrays.parameters),
-        gradients_(device_, host_gradients_),
+        gradients_(device_, arrays.parameters),
+        numbers_(device_.arena().source()),
+        squared_norm_(numbers_.tensor<double>({})),
+        loss_(numbers_.tensor<float>({})),
+        finite_(numbers_.tensor<std::uint8_t>({})),
+        decision_(numbers_.tensor<UpdateDecision>({})),
         graph_(device_, parameters_.view(), gradients_.view()) {
     if (arrays.smoothed) smoothed_.emplace(device_, *arrays.smoothed);
     const auto memory = arrays.optimizer.memory();
     for (std::size_t i = 0; i < memory.size(); ++i)
       if (memory[i]) memory_[i].emplace(device_, *memory[i]);
+    forget_failures();
+  }
+  ~Step() override {
+    try {
+      device_.wait();  // it may still copy to the results
+    } catch (const Error&) {
+    }
   }
 
   void submit(const Examples& examples, std::span<const Shard> shards, LossOptions loss, const DropoutKey& dropout,
               std::int64_t step, double learning_rate) override {
     loss.scale = 1 / static_cast<double>(target_tokens_of(shards));
-    Result result;
     const std::vector<Shard> batches = shares_of_batches(shards, workers_.ranks_);
-    std::vector<PendingSums> sums(batches.size());
+    Results& results = results_[(first_ + submitted_) % results_.size()];
+    results.locked.reset();
+    results.sums = sums_in(results.locked, batches.size());
+    results.decision = results.locked.tensor<UpdateDecision>({}).data();
     device_.fill(gradients_.view().flat(), 0.0F);
+    device_.fill(loss_, 0.0F);
     for (std::size_t i = 0; i < batches.size(); ++i) {
       examples.fill(batches[i].examples, workers_.batch_);
       graph_.reset();
       graph_.set_dropout(dropout, static_cast<std::uint32_t>(batches[i].first));
-      graph_.backward(workers_.loss_(graph_, workers_.batch_, loss, &sums[i]));
+      const Variable<float> loss_of_batch = workers_.loss_(graph_, workers_.batch_, loss, &results.sums[i]);
+      add_to<float>(workers_.device_, loss_.span(), loss_of_batch.value.span());
+      graph_.backward(loss_of_batch);
     }
-    if (workers_.sum_) workers_.sum_->add_up(workers_.device_, gradients_.view().flat().span());
-    result.gradient_norm = norm_of_gradient();
-    result.sums = workers_.total(sums);
-    get_running_sums();
-    result.applied = is_finite(result, host_gradients_);
-    if (result.applied) apply(step, learning_rate, result.gradient_norm);
-    result_ = result;
+    if (workers_.sum_) {
+      workers_.sum_->add_up(workers_.device_, gradients_.view().flat().span());
+      workers_.sum_->add_up(workers_.device_, loss_.span());
+    }
+    decide();
+    apply(step, learning_rate);
+    copy_from_gpu(workers_.device_, results.decision, decision_.data(), sizeof(UpdateDecision));
+    results.done.record(workers_.device_);
+    ++submitted_;
   }
-  Result collect() override { return result_; }
-  int most_submitted() const override { return 1; }
+
+  Result collect() override {
+    const Results& results = results_[first_];
+    results.done.wait();
+    first_ = (first_ + 1) % results_.size();
+    --submitted_;
+    const Result result{.sums = workers_.total(results.sums),
+                        .gradient_norm = results.decision->gradient_norm,
+                        .applied = results.decision->applied != 0};
+    if (!result.applied) {
+      device_.wait();
+      submitted_ = 0;
+      forget_failures();
+    }
+    return result;
+  }
+  int most_submitted() const override { return static_cast<int>(results_.size()); }
 
   void gather_parameters() override {
     parameters_.get();
@@ -104,6 +146,20 @@ class GpuWorkers::Step : public UpdateStep {
   }
 
  private:
+  /// What a GPU tells of an update, in locked memory of the host.
+  struct Results {
+    Arena locked{kLockedMemory};
+    std::span<PendingSums> sums;  // of the batches
+    UpdateDecision* decision = nullptr;
+    GpuEvent done;
+  };
+
+  /// Lets the GPU apply updates again.
+  void forget_failures() {
+    UpdateDecision none;
+    device_.put(Tensor<UpdateDecision>(&none, {}), decision_);
+  }
+
   /// Ends all ranks where their parameters are not the same. Each rank updates its own, from the same sums.
   void check_ranks_agree() {
     Communicator& ranks = workers_.ranks_;
@@ -115,52 +171,50 @@ class GpuWorkers::Step : public UpdateStep {
 
   std::int64_t trained() const { return workers_.layout_.trained_size(); }
 
-  /// Returns the Euclidean norm of the gradient, for which the host waits for the GPU: what the batches have added to
-  /// sums in the memory of the host is then complete, too.
-  double norm_of_gradient() {
-    const ArenaScope scope(device_.arena()), host_scope(device_.host_arena());
-    const Tensor<double> square = device_.arena().tensor<double>({});
-    squared_norm<float>(workers_.device_, part(gradients_.view().flat(), 0, trained()), square.data());
-    return std::sqrt(device_.read(square));
+  /// Decides on the GPU whether the update is applied. The ranks, which have the same sums, decide alike.
+  void decide() {
+    const ArenaScope scope(device_.arena());
+    const Tensor<float> gradients = gradients_.view().flat();
+    squared_norm<float>(workers_.device_, part(gradients, 0, trained()), squared_norm_.data());
+    all_finite<float>(workers_.device_, part(gradients, trained(), gradients.size()), finite_.data());
+    decide_update(workers_.device_, squared_norm_.data(), loss_.data(), finite_.data(),
+                  arrays_.optimizer.settings().clip_norm, decision_.data());
   }
 
-  /// Copies the sums for running averages to the host, where few numbers are updated.
-  void get_running_sums() {
-    if (workers_.layout_.running().empty()) return;
-    device_.get(running(gradients_.view().flat()), running(ParameterView<float>(host_gradients_).flat()));
-  }
-
-  /// Returns the elements of the running averages.
-  Tensor<float> running(Tensor<float> flat) const { return {flat.data() + trained(), {flat.size() - trained()}}; }
-
-  void apply(std::int64_t step, double learning_rate, double norm) {
-    if (!workers_.layout_.running().empty()) {
-      move_running_averages(arrays_.parameters, host_gradients_);
-      device_.put(running(ParameterView<float>(arrays_.parameters).flat()), running(parameters_.view().flat()));
+  void apply(std::int64_t step, double learning_rate) {
+    const UpdateDecision* const decision = decision_.data();
+    const Tensor<float> parameters = parameters_.view().flat(), gradients = gradients_.view().flat();
+    for (const ParameterInfo& info : workers_.layout_.running()) {
+      const Slice average = slice_of_running(info, false), sums = slice_of_running(info, true);
+      move_to_means<float>(workers_.device_, part(parameters, average.begin, average.end),
+                           part(gradients, sums.begin, sums.end), kRunningShare, decision);
     }
     const auto trained_part_of = [&](const std::optional<DeviceParameters<float>>& array) {
       return array ? part(array->view().flat(), 0, trained()) : std::span<float>();
     };
-    arrays_.optimizer.update(workers_.device_, part(parameters_.view().flat(), 0, trained()),
-                             part(gradients_.view().flat(), 0, trained()), trained_part_of(memory_[0]),
-                             trained_part_of(memory_[1]),
-                             {.learning_rate = learning_rate,
-                              .number = step,
-                              .gradient_scale = clipping_factor(norm, arrays_.optimizer.settings().clip_norm)});
+    arrays_.optimizer.update(workers_.device_, part(parameters, 0, trained()), part(gradients, 0, trained()),
+                             trained_part_of(memory_[0]), trained_part_of(memory_[1]),
+                             {.learning_rate = learning_rate, .number = step, .decision = decision});
     if (smoothed_)
-      move_average<float>(workers_.device_, smoothed_->view().flat().span(), parameters_.view().flat().span(),
-                          smoothing_decay(arrays_.smoothing_rate, step));
+      move_average<float>(workers_.device_, smoothed_->view().flat().span(), parameters.span(),
+                          smoothing_decay(arrays_.smoothing_rate, step), decision);
   }
 
   GpuWorkers& workers_;
   UpdateArrays arrays_;
   Device device_;
-  ParameterValues<float> host_gradients_;  // of which only the sums for running averages are used
-  DeviceParameters<float> parameters_, gradients_;
+  DeviceParameters<float> parameters_, gradients_;  // the gradients have the places of the host's parameters
   std::optional<DeviceParameters<float>> smoothed_;
   std::array<std::optional<DeviceParameters<float>>, 2> memory_;
+  Arena numbers_;  // of the following tensors
+  Tensor<double> squared_norm_;
+  Tensor<float> loss_;           // of the update
+  Tensor<std::uint8_t> finite_;  // whether the sums for running averages are
+  Tensor<UpdateDecision> decision_;
   Graph<float> graph_;
-  Result result_;
+  // Of the updates that are submitted, from number first_ on.
+  std::array<Results, 2> results_;
+  std::size_t first_ = 0, submitted_ = 0;
 };
 
 std::unique_ptr<UpdateStep> GpuWorkers::make_update_step(const UpdateArrays& arrays) {
@@ -175,7 +229,8 @@ LossSums GpuWorkers::evaluate(ParameterValues<float>& parameters, const Examples
   std::vector<Shard> batches = shares_of_batches(shards, no_other_ranks());
   const Slice own = share_of_rank(std::ssize(batches), ranks_, ranks_.rank());
   batches = {batches.begin() + own.begin, batches.begin() + own.end};
-  std::vector<PendingSums> sums(batches.size());
+  Arena locked(kLockedMemory);
+  const std::span<PendingSums> sums = sums_in(locked, batches.size());
   Graph<float> graph(device, on_device.view());
   for (std::size_t i = 0; i < batches.size(); ++i) {
     examples.fill(batches[i].examples, batch_);

@@ -3,20 +3,20 @@
 #include <cmath>
 
 #include "heed/base/error.h"
+#include "heed/ops/optimizer_kernels.h"
 
 namespace heed {
 namespace {
 
-/// The weight of an update's statistics in a running average, as in PyTorch's BatchNorm1d.
-constexpr double kRunningShare = 0.1;
-
-/// Returns the elements of a flat array in which the gradients hold the sums for the running average `info`, and behind
-/// them the number of tokens.
 std::span<const float> sums_of(const ParameterValues<float>& gradients, const ParameterInfo& info) {
-  return gradients.part({info.offset, info.offset + info.shape.size() + 1});
+  return gradients.part(slice_of_running(info, true));
 }
 
 }  // namespace
+
+Slice slice_of_running(const ParameterInfo& info, bool count) {
+  return {info.offset, info.offset + info.shape.size() + (count ? 1 : 0)};
+}
 
 bool is_finite(const UpdateStep::Result& result, const ParameterValues<float>& gradients) {
   if (!std::isfinite(result.sums.loss) || !std::isfinite(result.sums.negative_log_likelihood) ||
@@ -29,14 +29,8 @@ bool is_finite(const UpdateStep::Result& result, const ParameterValues<float>& g
 }
 
 void move_running_averages(ParameterValues<float>& parameters, const ParameterValues<float>& gradients) {
-  for (const ParameterInfo& info : parameters.layout().running()) {
-    const std::span<const float> sums = sums_of(gradients, info);
-    const double tokens = sums.back();
-    if (tokens <= 0) continue;
-    float* const value = parameters.flat().data() + info.offset;
-    for (std::size_t i = 0; i + 1 < sums.size(); ++i)
-      value[i] = static_cast<float>((1 - kRunningShare) * value[i] + kRunningShare * (sums[i] / tokens));
-  }
+  for (const ParameterInfo& info : parameters.layout().running())
+    move_to_means<float>(parameters.part(slice_of_running(info, false)), sums_of(gradients, info), kRunningShare);
 }
 
 BatchLoss loss_of(const Model<float>& model) {

@@ -99,6 +99,11 @@ class TrainingWorkers {
 /// Returns the number of target tokens of all shards. Throws Error where there are none.
 std::int64_t target_tokens_of(std::span<const Shard> shards);
 
+/// The weight of an update's statistics in a running average, as in PyTorch's BatchNorm1d.
+inline constexpr double kRunningShare = 0.1;
+/// Returns the elements of the running average `info` in the flat array of the parameters, or with `count` those of its
+/// sums in that of the gradients: the sums, and behind them the number of tokens.
+Slice slice_of_running(const ParameterInfo& info, bool count);
 /// Moves the running averages towards the means of an update, from the sums over its shards that `gradients` holds.
 void move_running_averages(ParameterValues<float>& parameters, const ParameterValues<float>& gradients);
 /// Tells whether an update may be applied: whether its loss, its gradient's norm and the sums for running averages that
