@@ -72,5 +72,38 @@ TEST_CASE("memory of a GPU: an array of the host may change as soon as it was co
   }
 }
 
+TEST_CASE("memory of a GPU: the same bytes are uploaded once, until the device is reset") {
+  CudaDevice device(0, Precision::float32);
+  CudaContext& gpu = device.context();
+  std::vector<std::int32_t> numbers = {3, 1, 4, 1, 5};
+  const auto upload = [&] {
+    return static_cast<const std::int32_t*>(upload_bytes(gpu, numbers.data(), 4 * numbers.size()));
+  };
+  const auto read = [&](const std::int32_t* from) {
+    std::vector<std::int32_t> out(numbers.size());
+    copy_from_gpu(gpu, out.data(), from, 4 * out.size());
+    return out;
+  };
+  for (int round = 0; round < 3; ++round) {
+    const auto* const first = upload();
+    const std::vector<std::int32_t> before = numbers;
+    numbers[2] = 100 + round;  // the same array with other numbers
+    const auto* const second = upload();
+    CHECK(second != first);
+    CHECK(read(first) == before);
+    CHECK(read(second) == numbers);
+    CHECK(upload() == second);
+    const std::vector<std::int32_t> other = numbers;  // another array with the same numbers
+    CHECK(upload_bytes(gpu, other.data(), 4 * other.size()) == second);
+    numbers.push_back(0);
+    const auto* const longer = upload();
+    CHECK(longer != second);
+    CHECK(read(longer) == numbers);
+    numbers.pop_back();
+    Device(gpu).reset();
+  }
+  CHECK(upload_bytes(gpu, numbers.data(), 0) == upload_bytes(gpu, nullptr, 0));
+}
+
 }  // namespace
 }  // namespace heed

@@ -11,6 +11,7 @@ namespace heed {
 
 struct CudaProducts;  // what gemm() keeps of cuBLASLt
 class CudaStaging;    // what copy_to_gpu() keeps
+class CudaUploads;    // what upload_bytes() keeps
 
 /// The environment in which the kernels of a GPU run. Kernels are put into the stream, one after another; the GPU runs
 /// them in this order while the host goes on.
@@ -22,6 +23,7 @@ struct CudaContext {
   int number = 0;                               ///< of the GPU, counted from 0
   std::shared_ptr<CudaProducts> products = {};  ///< made by the first gemm()
   std::shared_ptr<CudaStaging> staging = {};    ///< made by the first copy_to_gpu()
+  std::shared_ptr<CudaUploads> uploads = {};    ///< made by the first upload_bytes()
 };
 
 }  // namespace heed

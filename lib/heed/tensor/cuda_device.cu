@@ -69,6 +69,7 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
 CudaDevice::~CudaDevice() {
   cudaStreamSynchronize(context_.stream);
   context_.products.reset();
+  context_.uploads.reset();
   context_.staging.reset();
   cudaStreamDestroy(context_.stream);
 }

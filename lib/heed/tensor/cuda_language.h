@@ -68,14 +68,11 @@ void launch(const CudaContext& device, const LaunchShape& shape, void (*kernel)(
 #endif
 }
 
-/// Copies an array of the host to the memory of the GPU, which is valid as long as that of device.arena. The array of
-/// the host may change as soon as the function has returned.
+/// Returns a copy of an array of the host in the memory of the GPU (see upload_bytes()).
 template <class T>
 const T* upload(CudaContext& device, std::span<const T> host) {
   static_assert(std::is_trivially_copyable_v<T>);
-  T* const to = static_cast<T*>(device.arena.allocate(host.size_bytes()));
-  copy_to_gpu(device, to, host.data(), host.size_bytes());
-  return to;
+  return static_cast<const T*>(upload_bytes(device, host.data(), host.size_bytes()));
 }
 
 /// Copies an array in the memory of the GPU to the host, after all kernels before. The host may read it after

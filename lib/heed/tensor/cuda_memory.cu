@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
 
 #include "heed/tensor/cuda_language.h"
 
@@ -105,6 +108,47 @@ class CudaStaging {
 void copy_to_gpu(CudaContext& device, void* to, const void* from, std::size_t bytes) {
   if (!device.staging) device.staging = std::make_shared<CudaStaging>();
   device.staging->copy(device, static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+}
+
+/// Copies of arrays of the host in the memory of the GPU, which are found by their bytes.
+class CudaUploads {
+ public:
+  explicit CudaUploads(MemorySource gpu) : on_gpu_(gpu) {}
+
+  const void* upload(CudaContext& device, std::string_view bytes) {
+    const std::size_t hash = std::hash<std::string_view>()(bytes);
+    const auto [begin, end] = copies_.equal_range(hash);
+    for (auto copy = begin; copy != end; ++copy)
+      if (copy->second.bytes == bytes) return copy->second.on_gpu;
+    void* const to = on_gpu_.allocate(bytes.size());
+    copy_to_gpu(device, to, bytes.data(), bytes.size());
+    auto* const own = static_cast<char*>(on_host_.allocate(bytes.size()));
+    std::ranges::copy(bytes, own);
+    copies_.emplace(hash, Copy{{own, bytes.size()}, to});
+    return to;
+  }
+  void forget() {
+    copies_.clear();
+    on_gpu_.reset();
+    on_host_.reset();
+  }
+
+ private:
+  struct Copy {
+    std::string_view bytes;
+    const void* on_gpu;
+  };
+  Arena on_gpu_, on_host_;
+  std::unordered_multimap<std::size_t, Copy> copies_;  // by the hashes of their bytes
+};
+
+const void* upload_bytes(CudaContext& device, const void* from, std::size_t bytes) {
+  if (!device.uploads) device.uploads = std::make_shared<CudaUploads>(device.arena.source());
+  return device.uploads->upload(device, {static_cast<const char*>(from), bytes});
+}
+
+void forget_uploads(CudaContext& device) {
+  if (device.uploads) device.uploads->forget();
 }
 
 #ifdef __CUDACC__

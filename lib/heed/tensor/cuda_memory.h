@@ -20,6 +20,12 @@ void use_gpu(const CudaContext& device);
 /// change as soon as the function has returned: it copies them to locked memory, and waits only where the GPU is far
 /// behind.
 void copy_to_gpu(CudaContext& device, void* to, const void* from, std::size_t bytes);
+/// Returns the address of a copy of these bytes in the memory of the GPU, which is valid until forget_uploads(). The
+/// memory of the host may change as soon as the function has returned. Bytes that were copied before are not copied
+/// again: all layers of a model read the same few lists that describe a batch.
+const void* upload_bytes(CudaContext& device, const void* from, std::size_t bytes);
+/// Frees the memory of all copies of upload_bytes() for reuse.
+void forget_uploads(CudaContext& device);
 /// Copies bytes within the memory of the GPU.
 void copy_on_gpu(const CudaContext& device, void* to, const void* from, std::size_t bytes);
 /// Copies bytes from the memory of the GPU to that of the host, after all kernels before. Where this is kLockedMemory,

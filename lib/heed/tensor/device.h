@@ -69,10 +69,14 @@ class Device {
   Arena& host_arena() const {
     return cuda_ ? cuda_->host_arena : cpu_->arena;
   }
-  /// Frees the memory of both arenas for reuse.
+  /// Frees the memory of both arenas for reuse, and that of upload_bytes().
   void reset() const {
     arena().reset();
-    if (cuda_) host_arena().reset();
+#if HEED_HAS_CUDA
+    if (!cuda_) return;
+    host_arena().reset();
+    forget_uploads(*cuda_);
+#endif
   }
 
   /// Returns a tensor in the memory of the device with the elements of a tensor in the memory of the host: for a CPU
