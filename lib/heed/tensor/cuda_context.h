@@ -22,8 +22,8 @@ struct CudaContext {
   CUstream_st* stream = nullptr;
   int number = 0;                               ///< of the GPU, counted from 0
   std::shared_ptr<CudaProducts> products = {};  ///< made by the first gemm()
-  std::shared_ptr<CudaStaging> staging = {};    ///< made by the first copy_to_gpu()
   std::shared_ptr<CudaUploads> uploads = {};    ///< made by the first upload_bytes()
+  std::shared_ptr<CudaStaging> staging = {};    ///< made by the first copy_to_gpu(); freed before what it copies to
 };
 
 }  // namespace heed

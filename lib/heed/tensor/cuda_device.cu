@@ -69,8 +69,8 @@ CudaDevice::CudaDevice(int number, Precision precision) : context_{arena_, host_
 CudaDevice::~CudaDevice() {
   cudaStreamSynchronize(context_.stream);
   context_.products.reset();
-  context_.uploads.reset();
   context_.staging.reset();
+  context_.uploads.reset();
   cudaStreamDestroy(context_.stream);
 }
 
