@@ -17,8 +17,8 @@ namespace heed {
 /// one or on that of the machine.
 constexpr bool kTestsGpu = HEED_TEST_ON_GPU;
 
-/// Whether tests that take long do less: on an emulated GPU, and under TSan, which watches threads and nothing else. The
-/// same tests are whole in the other builds.
+/// Whether tests that take long do less: on an emulated GPU, and under TSan, which watches threads and nothing else.
+/// The same tests are whole in the other builds.
 #ifdef __SANITIZE_THREAD__
 constexpr bool kTestsBriefly = true;
 #else
