@@ -61,13 +61,13 @@ class GpuWorkers::Step : public UpdateStep {
         arrays_(arrays),
         device_(workers.device_),
         parameters_(device_, arrays.parameters),
-        gradients_(device_, arrays.parameters),
         numbers_(device_.arena().source()),
+        gradients_(numbers_.tensor<float>({workers.layout_.storage_size()})),
         squared_norm_(numbers_.tensor<double>({})),
         loss_(numbers_.tensor<float>({})),
         finite_(numbers_.tensor<std::uint8_t>({})),
         decision_(numbers_.tensor<UpdateDecision>({})),
-        graph_(device_, parameters_.view(), gradients_.view()) {
+        graph_(device_, parameters_.view(), {workers.layout_, gradients_.data()}) {
     if (arrays.smoothed) smoothed_.emplace(device_, *arrays.smoothed);
     const auto memory = arrays.optimizer.memory();
     for (std::size_t i = 0; i < memory.size(); ++i)
@@ -89,7 +89,7 @@ class GpuWorkers::Step : public UpdateStep {
     results.locked.reset();
     results.sums = sums_in(results.locked, batches.size());
     results.decision = results.locked.tensor<UpdateDecision>({}).data();
-    device_.fill(gradients_.view().flat(), 0.0F);
+    device_.fill(gradients_, 0.0F);
     device_.fill(loss_, 0.0F);
     for (std::size_t i = 0; i < batches.size(); ++i) {
       examples.fill(batches[i].examples, workers_.batch_);
@@ -100,7 +100,7 @@ class GpuWorkers::Step : public UpdateStep {
       graph_.backward(loss_of_batch);
     }
     if (workers_.sum_) {
-      workers_.sum_->add_up(workers_.device_, gradients_.view().flat().span());
+      workers_.sum_->add_up(workers_.device_, gradients_.span());
       workers_.sum_->add_up(workers_.device_, loss_.span());
     }
     decide();
@@ -174,25 +174,24 @@ class GpuWorkers::Step : public UpdateStep {
   /// Decides on the GPU whether the update is applied. The ranks, which have the same sums, decide alike.
   void decide() {
     const ArenaScope scope(device_.arena());
-    const Tensor<float> gradients = gradients_.view().flat();
-    squared_norm<float>(workers_.device_, part(gradients, 0, trained()), squared_norm_.data());
-    all_finite<float>(workers_.device_, part(gradients, trained(), gradients.size()), finite_.data());
+    squared_norm<float>(workers_.device_, part(gradients_, 0, trained()), squared_norm_.data());
+    all_finite<float>(workers_.device_, part(gradients_, trained(), gradients_.size()), finite_.data());
     decide_update(workers_.device_, squared_norm_.data(), loss_.data(), finite_.data(),
                   arrays_.optimizer.settings().clip_norm, decision_.data());
   }
 
   void apply(std::int64_t step, double learning_rate) {
     const UpdateDecision* const decision = decision_.data();
-    const Tensor<float> parameters = parameters_.view().flat(), gradients = gradients_.view().flat();
+    const Tensor<float> parameters = parameters_.view().flat();
     for (const ParameterInfo& info : workers_.layout_.running()) {
       const Slice average = slice_of_running(info, false), sums = slice_of_running(info, true);
       move_to_means<float>(workers_.device_, part(parameters, average.begin, average.end),
-                           part(gradients, sums.begin, sums.end), kRunningShare, decision);
+                           part(gradients_, sums.begin, sums.end), kRunningShare, decision);
     }
     const auto trained_part_of = [&](const std::optional<DeviceParameters<float>>& array) {
       return array ? part(array->view().flat(), 0, trained()) : std::span<float>();
     };
-    arrays_.optimizer.update(workers_.device_, part(parameters, 0, trained()), part(gradients, 0, trained()),
+    arrays_.optimizer.update(workers_.device_, part(parameters, 0, trained()), part(gradients_, 0, trained()),
                              trained_part_of(memory_[0]), trained_part_of(memory_[1]),
                              {.learning_rate = learning_rate, .number = step, .decision = decision});
     if (smoothed_)
@@ -203,10 +202,11 @@ class GpuWorkers::Step : public UpdateStep {
   GpuWorkers& workers_;
   UpdateArrays arrays_;
   Device device_;
-  DeviceParameters<float> parameters_, gradients_;  // the gradients have the places of the host's parameters
+  DeviceParameters<float> parameters_;
   std::optional<DeviceParameters<float>> smoothed_;
   std::array<std::optional<DeviceParameters<float>>, 2> memory_;
-  Arena numbers_;  // of the following tensors
+  Arena numbers_;            // of the following tensors
+  Tensor<float> gradients_;  // at the places of the parameters
   Tensor<double> squared_norm_;
   Tensor<float> loss_;           // of the update
   Tensor<std::uint8_t> finite_;  // whether the sums for running averages are
