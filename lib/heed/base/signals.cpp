@@ -18,7 +18,7 @@ namespace {
 // signal that was caught, or 0.
 volatile std::sig_atomic_t caught_signal = 0;
 constexpr std::array kGuarded = {SIGINT, SIGTERM, SIGPIPE};
-std::array<struct sigaction, kGuarded.size()> before;
+std::array<struct sigaction, kGuarded.size()> handlers_before;
 std::string interrupt_notice;
 
 void install(int number, void (*handler)(int)) {
@@ -39,7 +39,7 @@ void on_interrupt(int number) {
   if (::write(STDERR_FILENO, interrupt_notice.data(), interrupt_notice.size()) < 0) {
     // The notice could not be written to stderr. An error message would go to stderr too, so the failure is ignored.
   }
-  ::sigaction(number, &before[number == kGuarded[0] ? 0 : 1], nullptr);
+  ::sigaction(number, &handlers_before[number == kGuarded[0] ? 0 : 1], nullptr);
   errno = error;
 }
 
@@ -67,13 +67,13 @@ InterruptGuard::InterruptGuard(std::string notice) {
   caught_signal = 0;
   interrupt_notice = std::move(notice);
   for (std::size_t i = 0; i < kGuarded.size(); ++i) {
-    ::sigaction(kGuarded[i], nullptr, &before[i]);
-    if (kGuarded[i] != SIGPIPE && before[i].sa_handler != SIG_IGN) install(kGuarded[i], on_interrupt);
+    ::sigaction(kGuarded[i], nullptr, &handlers_before[i]);
+    if (kGuarded[i] != SIGPIPE && handlers_before[i].sa_handler != SIG_IGN) install(kGuarded[i], on_interrupt);
   }
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (std::size_t i = 0; i < kGuarded.size(); ++i) ::sigaction(kGuarded[i], &before[i], nullptr);
+  for (std::size_t i = 0; i < kGuarded.size(); ++i) ::sigaction(kGuarded[i], &handlers_before[i], nullptr);
 }
 
 int InterruptGuard::signal() const {

@@ -39,7 +39,7 @@ class KernelTimer {
   /// Adds a kernel to the measurement. Returns the index of the kernel, which the caller passes to seconds().
   std::size_t add(Kernel kernel);
   /// Runs all kernels for about `seconds` seconds: one round as warm-up, then at least two rounds that are measured.
-  void run(double seconds);
+  void run(double seconds = 0.1);
   /// Returns the seconds of one call of a kernel: the median over rounds, averaged over threads.
   double seconds(std::size_t kernel) const { return seconds_.at(kernel); }
   /// Measures the seconds of one barrier of the pool: waking all threads and waiting for all.

@@ -22,8 +22,6 @@ namespace {
 
 // The greatest number of updates whose work is counted. The first updates of an epoch are typical of the whole epoch.
 constexpr std::size_t kUpdates = 1000;
-// The number of seconds for which the kernels are measured.
-constexpr double kSeconds = 0.1;
 // The number of seconds for which whole updates are measured, and the least number of updates.
 constexpr double kMeasuredSeconds = 0.5;
 constexpr int kLeastUpdates = 2;
@@ -157,7 +155,7 @@ class Calibration {
     add_layers();
     add_output();
     add_update();
-    timer_.run(kSeconds);
+    timer_.run();
     for (const Share& share : shares_) *share.rate += share.times * timer_.seconds(share.kernel);
     rates_.barrier = timer_.barrier_seconds();
     return rates_;

@@ -22,8 +22,6 @@ namespace {
 
 // The number of bytes that are taken from the operating system to measure the cost of new memory pages.
 constexpr std::size_t kPages = std::size_t{16} << 20;
-// The number of seconds for which the kernels are measured.
-constexpr double kSeconds = 0.1;
 // The greatest number of rows with which a matrix product of the encoder is measured. With more rows, the time grows
 // linearly.
 constexpr std::int64_t kEncodedRows = 128;
@@ -69,7 +67,7 @@ class ModelCalibration {
     add_encoder();
     for (const std::int64_t r : row_counts_) add_step(r);
     add_attention(pool);
-    timer_.run(kSeconds);
+    timer_.run();
     // Each thread takes the memory pages twice, and only the second time is measured, because a virtual machine may
     // first have to ask its host for memory.
     std::vector<double> seconds(static_cast<std::size_t>(pool.size()));

@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 /// The number of blocks that are read, and sent to other ranks, at a time.
-constexpr std::int64_t kBlocksAtOnce = 64;
+constexpr std::int64_t kBlocksReadAtOnce = 64;
 
 /// Returns the texts of all ranks: element i is element i / size of rank i % size.
 std::vector<std::string> gather_in_turn(Communicator& ranks, const std::string& packed) {
@@ -84,8 +84,8 @@ const ParallelCorpus& TrainingCorpus::load(std::int64_t epoch, std::int64_t wind
   numbers = {numbers.begin() + begin, numbers.begin() + end};
   std::ranges::sort(numbers);
   present_.clear();
-  for (std::int64_t first = 0; first < std::ssize(numbers); first += kBlocksAtOnce)
-    read_blocks({numbers.begin() + first, numbers.begin() + std::min(first + kBlocksAtOnce, std::ssize(numbers))});
+  for (std::int64_t first = 0; first < std::ssize(numbers); first += kBlocksReadAtOnce)
+    read_blocks({numbers.begin() + first, numbers.begin() + std::min(first + kBlocksReadAtOnce, std::ssize(numbers))});
   loaded_ = wanted;
   return present_;
 }

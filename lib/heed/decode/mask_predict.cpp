@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 /// A target that is being predicted.
-struct Candidate {
+struct PredictedTarget {
   int sentence = 0;
   float length_log_probability = 0;
   std::vector<std::int32_t> ids;
@@ -31,7 +31,7 @@ class MaskPredict {
     for (int s = 0; s < source_.sequences(); ++s) add_candidates(s, lengths[static_cast<std::size_t>(s)]);
     for (int iteration = 0; iteration < options_.iterations; ++iteration) predict(iteration);
     std::vector<std::vector<Hypothesis>> out(lengths.size());
-    for (const Candidate& candidate : candidates_)
+    for (const PredictedTarget& candidate : candidates_)
       out[static_cast<std::size_t>(candidate.sentence)].push_back(finish(candidate));
     for (auto& hypotheses : out) keep_best(hypotheses, options_.results());
     return out;
@@ -56,7 +56,7 @@ class MaskPredict {
 
   void add(int sentence, const TargetLength& length) {
     const auto tokens = static_cast<std::size_t>(length.tokens);
-    Candidate out;
+    PredictedTarget out;
     out.sentence = sentence;
     out.length_log_probability = length.log_probability;
     out.ids.assign(tokens, kStartId);
@@ -73,7 +73,7 @@ class MaskPredict {
   /// at their ends.
   void predict(int iteration) {
     batch_.clear();
-    for (Candidate& candidate : candidates_) add_rows(candidate, iteration);
+    for (PredictedTarget& candidate : candidates_) add_rows(candidate, iteration);
     if (batch_.rows.empty()) return;
     // The likeliest tokens, of which at least one is allowed.
     const auto k = std::min<std::int64_t>(kForbidden + 1, model_.vocabulary());
@@ -93,7 +93,7 @@ class MaskPredict {
       candidate->log_probabilities[place] = best_log_probabilities_[at];
     }
     if (model_.predicts_end())
-      for (Candidate& candidate : candidates_) cut(candidate);
+      for (PredictedTarget& candidate : candidates_) cut(candidate);
   }
 
   bool is_allowed(std::int32_t id, std::size_t place) const {
@@ -102,7 +102,7 @@ class MaskPredict {
   }
 
   /// Masks the least likely tokens of a candidate, and adds the candidate to the batch unless it has none to predict.
-  void add_rows(Candidate& candidate, int iteration) {
+  void add_rows(PredictedTarget& candidate, int iteration) {
     const auto all = static_cast<std::int64_t>(candidate.size);
     const std::int64_t count = all * (options_.iterations - iteration) / options_.iterations;
     if (count == 0) return;
@@ -132,13 +132,13 @@ class MaskPredict {
   }
 
   /// Ends a candidate at its first </s>, and masks the tokens after it.
-  static void cut(Candidate& candidate) {
+  static void cut(PredictedTarget& candidate) {
     const auto end = std::ranges::find(candidate.ids, kEndId);
     candidate.size = static_cast<std::size_t>(end - candidate.ids.begin()) + (end == candidate.ids.end() ? 0 : 1);
     std::fill(candidate.ids.begin() + static_cast<std::ptrdiff_t>(candidate.size), candidate.ids.end(), kStartId);
   }
 
-  Hypothesis finish(const Candidate& candidate) const {
+  Hypothesis finish(const PredictedTarget& candidate) const {
     Hypothesis out;
     const auto end = candidate.ids.begin() + static_cast<std::ptrdiff_t>(candidate.size);
     out.ids.assign(candidate.ids.begin(), end);
@@ -164,10 +164,10 @@ class MaskPredict {
   ParallelModel& model_;
   const PackedIds& source_;
   const SearchOptions& options_;
-  std::vector<Candidate> candidates_;
+  std::vector<PredictedTarget> candidates_;
   MaskedBatch batch_;
   // The candidate and the place in it of each element of batch_.rows.
-  std::vector<std::pair<Candidate*, std::size_t>> places_;
+  std::vector<std::pair<PredictedTarget*, std::size_t>> places_;
   std::vector<std::size_t> order_;
   std::vector<bool> repeats_;
   std::vector<float> best_log_probabilities_;

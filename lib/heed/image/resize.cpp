@@ -87,10 +87,10 @@ void scale_row(const std::uint8_t* from, const Taps& taps, std::uint8_t* to) {
 
 /// Computes one row of the result from the rows `from`, of `size` samples each, that lie one after the other.
 void blend_rows(const std::uint8_t* from, std::size_t size, const std::int32_t* weights, int count, std::uint8_t* to) {
-  constexpr std::size_t kBlock = 64;  // few enough that the sums stay in a near cache
-  std::int32_t sums[kBlock];
-  for (std::size_t begin = 0; begin < size; begin += kBlock) {
-    const std::size_t length = std::min(kBlock, size - begin);
+  constexpr std::size_t kSamples = 64;  // few enough that the sums stay in a near cache
+  std::int32_t sums[kSamples];
+  for (std::size_t begin = 0; begin < size; begin += kSamples) {
+    const std::size_t length = std::min(kSamples, size - begin);
     std::fill_n(sums, length, kHalf);
     const std::uint8_t* row = from + begin;
     for (int k = 0; k < count; ++k, row += size)

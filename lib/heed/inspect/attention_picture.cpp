@@ -8,15 +8,16 @@
 
 #include "heed/base/terminal.h"
 #include "heed/inspect/color_scale.h"
+#include "heed/inspect/picture_sizes.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
 
 namespace heed {
 namespace {
 
-constexpr double kMargin = 20, kCell = 20, kFont = 12, kHeading = 16, kTitle = 13, kGap = 28;
+constexpr double kCell = 20, kGap = 28;
 // The greatest width of a row of attention maps, in pixels. A map that would make the row wider starts a new row.
-constexpr double kWidest = 1800;
+constexpr double kWidestRow = 1800;
 // A token that takes more columns than this in a fixed-width font is cut.
 constexpr int kLongestToken = 24;
 // The room for the labels and for the name of the axis below a map with axes, for the colour scale below the name, and
@@ -58,7 +59,7 @@ std::string shown(const std::string& token) {
 
 double widest(const std::vector<std::string>& tokens) {
   double width = 0;
-  for (const std::string& token : tokens) width = std::max(width, text_width(shown(token), kFont));
+  for (const std::string& token : tokens) width = std::max(width, text_width(shown(token), kPictureFont));
   return width;
 }
 
@@ -97,16 +98,17 @@ struct Extent {
 
   explicit Extent(const AttentionMap& map)
       : left(std::ceil(widest(map.rows)) + 8 + (map.axes ? kAxisName : 0)),
-        above(map.axes ? kTitle + 12 : widest(map.columns) * kSin + kFont + kTitle + 12),
-        width(
-            std::max(cell_width(map) * static_cast<double>(map.columns.size()), text_width(map.title(), kTitle, true))),
+        above(map.axes ? kPictureTitle + 12 : widest(map.columns) * kSin + kPictureFont + kPictureTitle + 12),
+        width(std::max(cell_width(map) * static_cast<double>(map.columns.size()),
+                       text_width(map.title(), kPictureTitle, true))),
         height(above + cell_height(map) * static_cast<double>(map.rows.size()) + (map.axes ? kBelow + kOwnScale : 0)) {
     if (map.axes) {
       width = std::ceil(width + left + widest(map.columns) / 2);
       return;
     }
     for (std::size_t c = 0; c < map.columns.size(); ++c)
-      width = std::max(width, kCell * (static_cast<double>(c) + 0.8) + text_width(shown(map.columns[c]), kFont) * kCos);
+      width = std::max(width,
+                       kCell * (static_cast<double>(c) + 0.8) + text_width(shown(map.columns[c]), kPictureFont) * kCos);
     width += left;
   }
 };
@@ -114,30 +116,30 @@ struct Extent {
 Layout arrange(std::span<const AttentionSection> sections) {
   Layout layout;
   float greatest = 0;
-  double y = kMargin;
+  double y = kPictureMargin;
   const auto put = [&](double x, double at, const std::string& text, double size) {
     layout.labels.push_back({{x, at}, text, {.size = size, .bold = true}});
     layout.width = std::max(layout.width, x + text_width(text, size, true));
   };
   for (const AttentionSection& section : sections) {
     if (!section.heading.empty()) {
-      put(kMargin, y + kHeading, section.heading, kHeading);
-      y += kHeading + 14;
+      put(kPictureMargin, y + kPictureHeading, section.heading, kPictureHeading);
+      y += kPictureHeading + 14;
     }
-    double x = kMargin, row_height = 0;
+    double x = kPictureMargin, row_height = 0;
     const AttentionMap* before = nullptr;
     for (const AttentionMap& map : section.maps) {
       map.check();
       for (const float weight : map.weights) greatest = std::max(greatest, weight);
       const Extent extent(map);
       const bool next_row = before && ((!map.axes && (before->kind != map.kind || before->layer != map.layer)) ||
-                                       x + extent.width > kWidest);
+                                       x + extent.width > kWidestRow);
       if (next_row) {
-        x = kMargin;
+        x = kPictureMargin;
         y += row_height + kGap;
         row_height = 0;
       }
-      put(x + extent.left, y + kTitle, map.title(), kTitle);
+      put(x + extent.left, y + kPictureTitle, map.title(), kPictureTitle);
       layout.maps.push_back({&map, {x + extent.left, y + extent.above}, fine_scale(map.weights)});
       x += extent.width + kGap;
       layout.width = std::max(layout.width, x - kGap);
@@ -149,7 +151,7 @@ Layout arrange(std::span<const AttentionSection> sections) {
   const bool own_scales = std::any_of(layout.maps.begin(), layout.maps.end(),
                                       [](const Placed& placed) { return placed.map->axes.has_value(); });
   if (!own_scales) layout.scale = ColorScale{0, scale_top(greatest)};
-  layout.width = std::max(layout.width, 320.0) + kMargin;
+  layout.width = std::max(layout.width, 320.0) + kPictureMargin;
   layout.height = y + (own_scales ? 0 : 34);
   return layout;
 }
@@ -165,11 +167,11 @@ void draw_map(Canvas& canvas, const Placed& placed, const ColorScale& scale) {
   const auto along = [](std::size_t index) { return kCell * static_cast<double>(index); };
   for (std::size_t c = 0; c < map.columns.size(); ++c)
     canvas.text({placed.corner.x + along(c) + 0.7 * kCell, placed.corner.y - 6}, shown(map.columns[c]),
-                {.size = kFont, .rotate = kSlant});
+                {.size = kPictureFont, .rotate = kSlant});
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     const double y = placed.corner.y + along(r);
-    canvas.text({placed.corner.x - 6, y + kCell / 2 + 0.36 * kFont}, shown(map.rows[r]),
-                {.size = kFont, .anchor = Anchor::end});
+    canvas.text({placed.corner.x - 6, y + kCell / 2 + 0.36 * kPictureFont}, shown(map.rows[r]),
+                {.size = kPictureFont, .anchor = Anchor::end});
     for (std::size_t c = 0; c < map.columns.size(); ++c)
       canvas.rectangle({placed.corner.x + along(c), y}, kCell - 0.5, kCell - 0.5, color_of(scale.place(map.at(r, c))),
                        hint(map, r, c));
@@ -192,21 +194,24 @@ void draw_numbers(Canvas& canvas, const Placed& placed) {
     for (std::size_t c = 0; c < map.columns.size(); ++c)
       canvas.rectangle({x + wide * static_cast<double>(c), y + high * static_cast<double>(r)}, wide, high,
                        color_of(placed.scale.place(map.at(r, c))), hint(map, r, c));
-  const std::size_t down = label_step(kFont + 6, high);
+  const std::size_t down = label_step(kPictureFont + 6, high);
   for (std::size_t r = first_label(map.rows, down); r < map.rows.size(); r += down) {
     const double at = y + middle(r, high);
     tick({x - kTick, at}, {x, at});
-    canvas.text({x - kTick - 3, at + 0.36 * kFont}, shown(map.rows[r]), {.size = kFont, .anchor = Anchor::end});
+    canvas.text({x - kTick - 3, at + 0.36 * kPictureFont}, shown(map.rows[r]),
+                {.size = kPictureFont, .anchor = Anchor::end});
   }
   const std::size_t across = label_step(widest(map.columns) + kGapBesideLabels, wide);
   for (std::size_t c = first_label(map.columns, across); c < map.columns.size(); c += across) {
     const double at = x + middle(c, wide);
     tick({at, y + height}, {at, y + height + kTick});
-    canvas.text({at, y + height + kTick + kFont + 1}, shown(map.columns[c]), {.size = kFont, .anchor = Anchor::middle});
+    canvas.text({at, y + height + kTick + kPictureFont + 1}, shown(map.columns[c]),
+                {.size = kPictureFont, .anchor = Anchor::middle});
   }
-  canvas.text({x + width / 2, y + height + kBelow - 4}, map.axes->columns, {.size = kFont, .anchor = Anchor::middle});
+  canvas.text({x + width / 2, y + height + kBelow - 4}, map.axes->columns,
+              {.size = kPictureFont, .anchor = Anchor::middle});
   canvas.text({x - std::ceil(widest(map.rows)) - kAxisName + 4, y + height / 2}, map.axes->rows,
-              {.size = kFont, .anchor = Anchor::middle, .rotate = -90});
+              {.size = kPictureFont, .anchor = Anchor::middle, .rotate = -90});
   draw_color_scale(canvas, {x, y + height + kBelow + kOwnScale - 20}, map.axes->values, placed.scale, "%g");
 }
 
@@ -217,7 +222,8 @@ void draw(Canvas& canvas, const Layout& layout) {
       draw_numbers(canvas, placed);
     else
       draw_map(canvas, placed, layout.scale.value_or(placed.scale));
-  if (layout.scale) draw_color_scale(canvas, {kMargin, layout.height - kMargin - 12}, "weight", *layout.scale, "%.1f");
+  if (layout.scale)
+    draw_color_scale(canvas, {kPictureMargin, layout.height - kPictureMargin - 12}, "weight", *layout.scale, "%.1f");
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "heed/inspect/picture_sizes.h"
+
 namespace heed {
 namespace {
-
-constexpr double kFont = 12;
 
 std::string number_text(const char* format, float number) {
   char text[16];
@@ -23,15 +23,16 @@ void draw_color_scale(Canvas& canvas, Point corner, const std::string& name, con
   constexpr double kHeight = 12, kNameWidth = 60;
   const double step = width / kSteps;
   const std::string low = number_text(scale.low == 0 ? "%g" : format, scale.low);
-  const double x = corner.x + std::max(kNameWidth, std::ceil(text_width(name, kFont) + text_width(low, kFont)) + 14);
+  const double x =
+      corner.x + std::max(kNameWidth, std::ceil(text_width(name, kPictureFont) + text_width(low, kPictureFont)) + 14);
   const double y = corner.y;
-  canvas.text({corner.x, y + 10}, name, {.size = kFont});
-  canvas.text({x - 4, y + 10}, low, {.size = kFont, .anchor = Anchor::end});
+  canvas.text({corner.x, y + 10}, name, {.size = kPictureFont});
+  canvas.text({x - 4, y + 10}, low, {.size = kPictureFont, .anchor = Anchor::end});
   // The colour scale is a row of small rectangles, which overlap a little so that no gaps are visible between them.
   for (int i = 0; i < kSteps; ++i)
     canvas.rectangle({x + step * i, y}, i + 1 < kSteps ? step + 0.5 : step, kHeight,
                      color(static_cast<float>(i) / (kSteps - 1)));
-  canvas.text({x + width + 6, y + 10}, number_text(format, scale.high), {.size = kFont});
+  canvas.text({x + width + 6, y + 10}, number_text(format, scale.high), {.size = kPictureFont});
 }
 
 }  // namespace heed

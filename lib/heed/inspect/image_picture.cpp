@@ -8,19 +8,20 @@
 #include "heed/base/terminal.h"
 #include "heed/inspect/color_scale.h"
 #include "heed/inspect/image_panels.h"
+#include "heed/inspect/picture_sizes.h"
 #include "heed/inspect/png_canvas.h"
 #include "heed/inspect/svg_canvas.h"
 
 namespace heed {
 namespace {
 
-constexpr double kMargin = 20, kFont = 12, kHeading = 16, kTitle = 13, kGap = 14, kSectionGap = 28;
+constexpr double kPanelGap = 14, kSectionGap = 28;
 // The room for the label above a panel, and for the title above a group of panels, in pixels.
 constexpr double kLabelRoom = 18, kTitleRoom = 22;
 // The size of the longer side of a panel, in pixels, is this or a little more, so that patches have whole pixels.
 constexpr double kPanelSide = 144;
 // The greatest width of the picture, in pixels. A panel that would not fit starts a new row.
-constexpr double kWidest = 1500;
+constexpr double kWidestPicture = 1500;
 // The greatest width of the title above a group of panels, in characters; the width of the colours of the colour scale
 // beside it, and the room for the scale with its texts, in pixels.
 constexpr int kLongestTitle = 100;
@@ -40,7 +41,7 @@ struct Text {
 };
 
 /// A panel, or the image itself, and its place in the picture.
-struct Placed {
+struct PlacedPanel {
   Point corner;
   double width, height;
   std::size_t section;
@@ -55,9 +56,9 @@ struct PlacedScale {
   ColorScale scale;
 };
 
-struct Layout {
+struct ImageLayout {
   std::vector<Text> texts;
-  std::vector<Placed> panels;
+  std::vector<PlacedPanel> panels;
   std::vector<PlacedScale> scales;
   std::vector<Pictures> pictures;
   double width = 360, height = 0;
@@ -81,7 +82,7 @@ Image crisp(const Image& image) {
 std::string fitted(const std::string& text, double width) {
   for (int columns = 60; columns > 1; --columns) {
     const std::string cut = fit_width(visible_text(text), columns);
-    if (text_width(cut, kFont) <= width) return cut;
+    if (text_width(cut, kPictureFont) <= width) return cut;
   }
   return fit_width(visible_text(text), 1);
 }
@@ -91,10 +92,10 @@ class Arranger {
  public:
   explicit Arranger(std::span<const ImageSection> sections) {
     for (std::size_t i = 0; i < sections.size(); ++i) arrange(sections[i], i);
-    layout_.width += kMargin;
-    layout_.height = y_ - kSectionGap + kMargin;
+    layout_.width += kPictureMargin;
+    layout_.height = y_ - kSectionGap + kPictureMargin;
   }
-  Layout take() { return std::move(layout_); }
+  ImageLayout take() { return std::move(layout_); }
 
  private:
   void put(Point at, const std::string& text, const TextStyle& style) {
@@ -106,15 +107,15 @@ class Arranger {
   void arrange(const ImageSection& section, std::size_t number) {
     const std::vector<PanelGroup> groups = image_panels(section.maps);
     layout_.pictures.push_back({});
-    put({kMargin, y_ + kHeading}, section.heading, {.size = kHeading, .bold = true});
-    y_ += kHeading + 14;
+    put({kPictureMargin, y_ + kPictureHeading}, section.heading, {.size = kPictureHeading, .bold = true});
+    y_ += kPictureHeading + 14;
     if (section.picture.samples.empty()) {
       y_ += kSectionGap;
       return;
     }
     layout_.pictures.back() = {crisp(section.picture), crisp(grey_image(section.picture))};
     const double height = kPanelSide * section.picture.height / section.picture.width;
-    Placed image{{kMargin, y_ + kTitleRoom + kLabelRoom}, kPanelSide, height, number, {}};
+    PlacedPanel image{{kPictureMargin, y_ + kTitleRoom + kLabelRoom}, kPanelSide, height, number, {}};
     if (!groups.empty() && !groups.front().panels.empty()) {
       image.mark = groups.front().panels.front().query;
       image.grid = groups.front().panels.front().grid;
@@ -122,17 +123,17 @@ class Arranger {
       image.height = patch_side(*image.grid) * image.grid->size.rows;
     }
     put_panel(image, "image");
-    double bottom = image.corner.y + image.height + kGap;
-    const double left = kMargin + image.width + 2 * kGap;
+    double bottom = image.corner.y + image.height + kPanelGap;
+    const double left = kPictureMargin + image.width + 2 * kPanelGap;
     for (const PanelGroup& group : groups) arrange(group, number, left);
-    y_ = std::max(bottom, y_) + kSectionGap - kGap;
+    y_ = std::max(bottom, y_) + kSectionGap - kPanelGap;
   }
 
   /// Places the panels of a group, from `left` on.
   void arrange(const PanelGroup& group, std::size_t number, double left) {
     const std::string title = fit_width(visible_text(group.title), kLongestTitle);
-    put({left, y_ + kTitle}, title, {.size = kTitle, .bold = true});
-    const Point scale{left + text_width(title, kTitle, true) + 2 * kGap, y_ + 2};
+    put({left, y_ + kPictureTitle}, title, {.size = kPictureTitle, .bold = true});
+    const Point scale{left + text_width(title, kPictureTitle, true) + 2 * kPanelGap, y_ + 2};
     layout_.scales.push_back({scale, group.scale});
     layout_.width = std::max(layout_.width, scale.x + kScaleWidth);
     y_ += kTitleRoom;
@@ -140,28 +141,28 @@ class Arranger {
     for (const ImagePanel& panel : group.panels) {
       const double side = patch_side(*panel.grid);
       const double width = side * panel.grid->size.columns, height = side * panel.grid->size.rows;
-      if (x > left && x + width > kWidest) {
+      if (x > left && x + width > kWidestPicture) {
         x = left;
         y_ += row_height;
         row_height = 0;
       }
       put_panel({{x, y_ + kLabelRoom}, width, height, number, panel, group.scale, panel.query, panel.grid},
                 panel.label);
-      x += width + kGap;
-      row_height = std::max(row_height, kLabelRoom + height + kGap);
+      x += width + kPanelGap;
+      row_height = std::max(row_height, kLabelRoom + height + kPanelGap);
     }
     y_ += row_height;
   }
 
-  void put_panel(const Placed& placed, const std::string& label) {
+  void put_panel(const PlacedPanel& placed, const std::string& label) {
     put({placed.corner.x + placed.width / 2, placed.corner.y - 6}, fitted(label, placed.width),
-        {.size = kFont, .anchor = Anchor::middle});
+        {.size = kPictureFont, .anchor = Anchor::middle});
     layout_.width = std::max(layout_.width, placed.corner.x + placed.width);
     layout_.panels.push_back(placed);
   }
 
-  Layout layout_;
-  double y_ = kMargin;
+  ImageLayout layout_;
+  double y_ = kPictureMargin;
 };
 
 void draw_frame(Canvas& canvas, Point corner, double width, double height, Rgb color, double line) {
@@ -172,7 +173,7 @@ void draw_frame(Canvas& canvas, Point corner, double width, double height, Rgb c
 }
 
 /// Draws the weights of a panel over the image, and the borders of windows.
-void draw_weights(Canvas& canvas, const Placed& placed) {
+void draw_weights(Canvas& canvas, const PlacedPanel& placed) {
   const ImageGrid& grid = *placed.panel->grid;
   const double wide = placed.width / grid.size.columns, high = placed.height / grid.size.rows;
   for (int r = 0; r < grid.size.rows; ++r)
@@ -192,9 +193,9 @@ void draw_weights(Canvas& canvas, const Placed& placed) {
   }
 }
 
-void draw(Canvas& canvas, const Layout& layout) {
+void draw_images(Canvas& canvas, const ImageLayout& layout) {
   for (const Text& text : layout.texts) canvas.text(text.at, text.text, text.style);
-  for (const Placed& placed : layout.panels) {
+  for (const PlacedPanel& placed : layout.panels) {
     const Pictures& pictures = layout.pictures[placed.section];
     canvas.picture(placed.corner, placed.width, placed.height, placed.panel ? pictures.grey : pictures.image);
     if (placed.panel) draw_weights(canvas, placed);
@@ -215,16 +216,16 @@ void draw(Canvas& canvas, const Layout& layout) {
 }  // namespace
 
 std::string image_attention_svg(std::span<const ImageSection> sections) {
-  const Layout layout = Arranger(sections).take();
+  const ImageLayout layout = Arranger(sections).take();
   SvgCanvas canvas(layout.width, layout.height, "attention");
-  draw(canvas, layout);
+  draw_images(canvas, layout);
   return canvas.take();
 }
 
 std::string image_attention_png(std::span<const ImageSection> sections) {
-  const Layout layout = Arranger(sections).take();
+  const ImageLayout layout = Arranger(sections).take();
   PngCanvas canvas(layout.width, layout.height);
-  draw(canvas, layout);
+  draw_images(canvas, layout);
   return canvas.take();
 }
 

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr double kNarrowest = 860, kHeight = 480, kFont = 12, kTitle = 16;
+constexpr double kNarrowest = 860, kHeight = 480, kPlotFont = 12, kPlotTitle = 16;
 constexpr double kTop = 64, kBottom = 58, kLeft = 74, kRight = 74, kNoAxis = 30;
 constexpr double kDot = 3.5, kSmallDot = 2;  // radius of a dot
 // A curve has at most kMostPoints points. A series without a line has at most kMostDots, and small ones where it has
@@ -65,20 +65,20 @@ std::string value_text(double value) {
 constexpr double kMark = 26, kBehindName = 18;
 
 double legend_width(const PlotSeries& series) {
-  return kMark + text_width(series.name, kFont) + kBehindName;
+  return kMark + text_width(series.name, kPlotFont) + kBehindName;
 }
 
 /// Returns the width of the picture in pixels, which is at least the width of the plot's title and legend.
 double width_of(const Plot& plot) {
   double legend = kLeft;
   for (const PlotSeries& series : plot.series) legend += legend_width(series);
-  return std::max({kNarrowest, legend, kLeft + text_width(plot.title, kTitle, true) + kBehindName});
+  return std::max({kNarrowest, legend, kLeft + text_width(plot.title, kPlotTitle, true) + kBehindName});
 }
 
 /// Draws the axes, the legend and the curves of a plot on a canvas of the size width_of(plot) x kHeight.
-class Painter {
+class PlotPainter {
  public:
-  Painter(const Plot& plot, Canvas& canvas);
+  PlotPainter(const Plot& plot, Canvas& canvas);
   void paint();
 
  private:
@@ -107,7 +107,7 @@ class Painter {
   Axis x_, left_, right_;
 };
 
-Painter::Painter(const Plot& plot, Canvas& canvas) : plot_(plot), canvas_(canvas), width_(width_of(plot)) {
+PlotPainter::PlotPainter(const Plot& plot, Canvas& canvas) : plot_(plot), canvas_(canvas), width_(width_of(plot)) {
   Range x, left, right;
   right.include(0);
   for (const PlotSeries& one : plot.series) {
@@ -133,7 +133,7 @@ Painter::Painter(const Plot& plot, Canvas& canvas) : plot_(plot), canvas_(canvas
 
 /// Removes the ticks behind the last point of the curves, and stretches the x axis so that the last point is at the
 /// right end.
-void Painter::end_x_axis_at_last_point(const Range& x) {
+void PlotPainter::end_x_axis_at_last_point(const Range& x) {
   const double begin = std::max(x_.ticks.front(), std::min(x.low, 0.0)), end = x.high;
   const double scale = (x_.to - x_.from) / (end - begin);
   while (x_.ticks.size() > 2 && x_.ticks.back() > end) x_.ticks.pop_back();
@@ -141,47 +141,47 @@ void Painter::end_x_axis_at_last_point(const Range& x) {
   x_.from += (x_.ticks.front() - begin) * scale;
 }
 
-Rgb Painter::axis_color(bool right) const {
+Rgb PlotPainter::axis_color(bool right) const {
   std::size_t count = 0, last = 0;
   for (std::size_t i = 0; i < plot_.series.size(); ++i)
     if (plot_.series[i].right == right) ++count, last = i;
   return has_right_ && count == 1 ? color(last) : kText;
 }
 
-void Painter::frame() {
+void PlotPainter::frame() {
   const double end = width_ - (has_right_ ? kRight : kNoAxis), floor = kHeight - kBottom;
   const std::vector<std::string> x_labels = tick_labels(x_.ticks), left_labels = tick_labels(left_.ticks),
                                  right_labels = tick_labels(right_.ticks);
-  canvas_.text({kLeft, 26}, plot_.title, {.size = kTitle, .bold = true});
+  canvas_.text({kLeft, 26}, plot_.title, {.size = kPlotTitle, .bold = true});
   for (std::size_t i = 0; i < left_.ticks.size(); ++i) {
     const double y = left_.at(left_.ticks[i]);
     const std::array<Point, 2> line{{{kLeft, y}, {end, y}}};
     canvas_.line(line, kGrid, 1);
     canvas_.text({kLeft - 8, y + 4}, left_labels[i],
-                 {.size = kFont, .anchor = Anchor::end, .color = axis_color(false)});
+                 {.size = kPlotFont, .anchor = Anchor::end, .color = axis_color(false)});
   }
   if (has_right_)
     for (std::size_t i = 0; i < right_.ticks.size(); ++i)
       canvas_.text({end + 8, right_.at(right_.ticks[i]) + 4}, right_labels[i],
-                   {.size = kFont, .color = axis_color(true)});
+                   {.size = kPlotFont, .color = axis_color(true)});
   for (std::size_t i = 0; i < x_.ticks.size(); ++i) {
     const double x = x_.at(x_.ticks[i]);
     const std::array<Point, 2> line{{{x, floor}, {x, floor + 5}}};
     canvas_.line(line, kAxis, 1);
-    canvas_.text({x, floor + 20}, x_labels[i], {.size = kFont, .anchor = Anchor::middle});
+    canvas_.text({x, floor + 20}, x_labels[i], {.size = kPlotFont, .anchor = Anchor::middle});
   }
   const std::array<Point, 2> base{{{kLeft, floor}, {end, floor}}};
   canvas_.line(base, kAxis, 1);
-  canvas_.text({(kLeft + end) / 2, kHeight - 14}, plot_.x_label, {.size = kFont, .anchor = Anchor::middle});
+  canvas_.text({(kLeft + end) / 2, kHeight - 14}, plot_.x_label, {.size = kPlotFont, .anchor = Anchor::middle});
   const double middle = (kTop + floor) / 2;
   canvas_.text({20, middle}, plot_.left_label,
-               {.size = kFont, .anchor = Anchor::middle, .rotate = -90, .color = axis_color(false)});
+               {.size = kPlotFont, .anchor = Anchor::middle, .rotate = -90, .color = axis_color(false)});
   if (has_right_)
     canvas_.text({width_ - 18, middle}, plot_.right_label,
-                 {.size = kFont, .anchor = Anchor::middle, .rotate = 90, .color = axis_color(true)});
+                 {.size = kPlotFont, .anchor = Anchor::middle, .rotate = 90, .color = axis_color(true)});
 }
 
-void Painter::legend() {
+void PlotPainter::legend() {
   double x = kLeft;
   for (std::size_t i = 0; i < plot_.series.size(); ++i) {
     const std::array<Point, 2> line{{{x, 44}, {x + 20, 44}}};
@@ -189,12 +189,12 @@ void Painter::legend() {
       canvas_.line(line, color(i), 2.5);
     else
       canvas_.dot({x + 10, 44}, kDot, color(i));
-    canvas_.text({x + kMark, 48}, plot_.series[i].name, {.size = kFont});
+    canvas_.text({x + kMark, 48}, plot_.series[i].name, {.size = kPlotFont});
     x += legend_width(plot_.series[i]);
   }
 }
 
-void Painter::series(std::size_t index) {
+void PlotPainter::series(std::size_t index) {
   const PlotSeries& one = plot_.series[index];
   const Axis& y = one.right ? right_ : left_;
   for (const std::vector<Point>& points : lines_[index]) {
@@ -208,7 +208,7 @@ void Painter::series(std::size_t index) {
   }
 }
 
-void Painter::paint() {
+void PlotPainter::paint() {
   frame();
   legend();
   for (const bool lines : {false, true})
@@ -273,13 +273,13 @@ Rgb plot_color(const Plot& plot, std::size_t index) {
 
 std::string plot_svg(const Plot& plot) {
   SvgCanvas canvas(width_of(plot), kHeight, plot.title);
-  Painter(plot, canvas).paint();
+  PlotPainter(plot, canvas).paint();
   return canvas.take();
 }
 
 std::string plot_png(const Plot& plot) {
   PngCanvas canvas(width_of(plot), kHeight);
-  Painter(plot, canvas).paint();
+  PlotPainter(plot, canvas).paint();
   return canvas.take();
 }
 

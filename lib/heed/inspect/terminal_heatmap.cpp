@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr int kCell = kHeatCellWidth, kGap = 2;
+constexpr int kMapGap = 2;
 constexpr int kLongestVertical = 14;  // a column label that is written vertically takes at most this many lines
 // A heat map with more columns than this gets vertical column labels; the other form, a staircase, takes one line for
 // each column.
@@ -46,7 +46,7 @@ class Line {
 struct Panel {
   const AttentionMap* map;
   std::size_t first, last;
-  int width() const { return kCell * static_cast<int>(last - first); }
+  int width() const { return kHeatCellWidth * static_cast<int>(last - first); }
 };
 
 /// Draws attention maps as text for a terminal. The labels of the columns are drawn in one of two ways: as a staircase,
@@ -57,9 +57,9 @@ struct Panel {
 ///          │ ┌ cat         h a
 ///       le ██░░            e t
 ///     chat ░░██         le ██░░  (a cell is two terminal columns wide)
-class Painter {
+class HeatmapPainter {
  public:
-  Painter(const HeatmapStyle& style, ColorScale scale) : style_(style), scale_(scale) {}
+  HeatmapPainter(const HeatmapStyle& style, ColorScale scale) : style_(style), scale_(scale) {}
 
   std::string paint(std::span<const AttentionMap> maps);
 
@@ -83,12 +83,12 @@ class Painter {
 };
 
 /// Adds a caption to the output. A caption that is wider than the terminal takes several lines.
-void Painter::add_title(const std::string& text) {
+void HeatmapPainter::add_title(const std::string& text) {
   for (const std::string& line : wrap_width(text, style_.width, mark()))
     add(colored() ? "\x1b[1m" + line + "\x1b[0m" : line);
 }
 
-void Painter::set_label_width(const std::vector<std::string>& rows) {
+void HeatmapPainter::set_label_width(const std::vector<std::string>& rows) {
   label_width_ = 0;
   for (const std::string& row : rows) label_width_ = std::max(label_width_, display_width(visible_token(row)));
   label_width_ = std::min(label_width_, std::max(4, style_.width / 3));
@@ -96,21 +96,22 @@ void Painter::set_label_width(const std::vector<std::string>& rows) {
 
 /// Returns whether the column labels fit as a staircase: the panel has few enough columns, and on each line at least
 /// the beginning of the label fits to the right of the vertical lines (rails) of the columns before.
-bool Painter::stairs_fit(const Panel& panel) const {
+bool HeatmapPainter::stairs_fit(const Panel& panel) const {
   if (panel.last - panel.first > kMostStairs) return false;
   int room = style_.width - label_width_ - 1 - 2;
-  for (std::size_t c = panel.first; c < panel.last; ++c, room -= kCell)
+  for (std::size_t c = panel.first; c < panel.last; ++c, room -= kHeatCellWidth)
     if (room < std::min(4, display_width(visible_token(panel.map->columns[c])))) return false;
   return true;
 }
 
 /// Draws the column labels as a staircase: each label is on a line of its own, and a vertical line (rail) leads from
 /// the label down to its column.
-void Painter::stairs(const Panel& panel) {
+void HeatmapPainter::stairs(const Panel& panel) {
   for (std::size_t c = panel.first; c < panel.last; ++c) {
     Line line;
     int at = label_width_ + 1;
-    for (std::size_t before = panel.first; before < c; ++before, at += kCell) line.put(at, ascii() ? "|" : "│");
+    for (std::size_t before = panel.first; before < c; ++before, at += kHeatCellWidth)
+      line.put(at, ascii() ? "|" : "│");
     line.put(at, ascii() ? "+ " : "┌ ");
     line.put(at + 2, fit_width(visible_token(panel.map->columns[c]), style_.width - at - 2, mark()));
     add(line.take());
@@ -119,7 +120,7 @@ void Painter::stairs(const Panel& panel) {
 
 /// Draws the column labels vertically, one character on each line; the last character of each label is directly above
 /// its column.
-void Painter::vertical(std::span<const Panel> panels) {
+void HeatmapPainter::vertical(std::span<const Panel> panels) {
   // For each column label: the terminal column in which it is drawn, and its characters.
   std::vector<std::pair<int, std::vector<std::string>>> labels;
   std::size_t height = 0;
@@ -132,9 +133,9 @@ void Painter::vertical(std::span<const Panel> panels) {
         letters.emplace_back(ascii() ? "~" : "⋮");
       }
       height = std::max(height, letters.size());
-      labels.emplace_back(at + kCell * static_cast<int>(c - panel.first), std::move(letters));
+      labels.emplace_back(at + kHeatCellWidth * static_cast<int>(c - panel.first), std::move(letters));
     }
-    at += panel.width() + kGap;
+    at += panel.width() + kMapGap;
   }
   for (std::size_t down = height; down > 0; --down) {
     Line line;
@@ -146,12 +147,12 @@ void Painter::vertical(std::span<const Panel> panels) {
 
 /// Draws the column labels of a map with axes: numbers side by side, as many as fit, each with its middle above its
 /// column.
-void Painter::numbers(const Panel& panel) {
+void HeatmapPainter::numbers(const Panel& panel) {
   Line labels, rails;
   int used = label_width_;
   for (std::size_t c = panel.first; c < panel.last; ++c) {
     const std::string label = visible_token(panel.map->columns[c]);
-    const int column = label_width_ + 1 + kCell * static_cast<int>(c - panel.first);
+    const int column = label_width_ + 1 + kHeatCellWidth * static_cast<int>(c - panel.first);
     const int at = column - (display_width(label) - 1) / 2;
     if (at <= used || at + display_width(label) > style_.width) continue;
     labels.put(at, label);
@@ -164,13 +165,13 @@ void Painter::numbers(const Panel& panel) {
 
 /// Draws panels (parts of attention maps) that have the same row tokens side by side. `titles` has a title for each
 /// panel, or is empty.
-void Painter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
+void HeatmapPainter::strip(std::span<const Panel> panels, std::span<const std::string> titles) {
   if (!titles.empty()) {
     Line line;
     int at = label_width_ + 1;
     for (std::size_t i = 0; i < panels.size(); ++i) {
-      line.put(at, fit_width(titles[i], panels[i].width() + kGap - 1, mark()));
-      at += panels[i].width() + kGap;
+      line.put(at, fit_width(titles[i], panels[i].width() + kMapGap - 1, mark()));
+      at += panels[i].width() + kMapGap;
     }
     add(line.take());
   }
@@ -184,7 +185,7 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     std::string line = align_right(fit_width(visible_token(map.rows[r]), label_width_, mark()), label_width_) + ' ';
     for (const Panel& panel : panels) {
-      if (&panel != &panels[0]) line += spaces(kGap);
+      if (&panel != &panels[0]) line += spaces(kMapGap);
       std::vector<float> shares;
       for (std::size_t c = panel.first; c < panel.last; ++c) shares.push_back(scale_.place(panel.map->at(r, c)));
       line += heat_cells(shares, style_.shading);
@@ -197,14 +198,14 @@ void Painter::strip(std::span<const Panel> panels, std::span<const std::string> 
 
 /// Draws the maps of several heads, which belong to the same kind of attention, layer and sentence, and returns the
 /// text.
-std::string Painter::paint(std::span<const AttentionMap> maps) {
+std::string HeatmapPainter::paint(std::span<const AttentionMap> maps) {
   out_.clear();
   const AttentionMap& first = maps[0];
   set_label_width(first.rows);
   const int room = style_.width - label_width_ - 1;
   const std::size_t columns = first.columns.size();
-  const int panel_width = kCell * static_cast<int>(columns);
-  const auto beside = static_cast<std::size_t>(std::max(1, (room + kGap) / std::max(1, panel_width + kGap)));
+  const int panel_width = kHeatCellWidth * static_cast<int>(columns);
+  const auto beside = static_cast<std::size_t>(std::max(1, (room + kMapGap) / std::max(1, panel_width + kMapGap)));
   if (maps.size() > 1 && beside > 1) {
     add_title(first.kind + " attention, layer " + std::to_string(first.layer));
     std::vector<Panel> panels;
@@ -220,7 +221,7 @@ std::string Painter::paint(std::span<const AttentionMap> maps) {
     }
     return out_;
   }
-  const auto block = static_cast<std::size_t>(std::max(1, room / kCell));
+  const auto block = static_cast<std::size_t>(std::max(1, room / kHeatCellWidth));
   for (const AttentionMap& map : maps) {
     for (std::size_t begin = 0; begin == 0 || begin < columns; begin += block) {
       const std::size_t end = std::min(columns, begin + block);
@@ -249,7 +250,7 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
     for (const float weight : map.weights) greatest = std::max(greatest, weight);
   }
   const ColorScale common{0, scale_top(greatest)};
-  Painter painter(style, common);
+  HeatmapPainter painter(style, common);
   std::string out;
   bool own_scales = false;
   for (std::size_t begin = 0, end = 0; begin < maps.size(); begin = end) {
@@ -259,7 +260,7 @@ std::string terminal_heatmap(std::span<const AttentionMap> maps, const HeatmapSt
       continue;
     }
     const ColorScale scale = fine_scale(maps[begin].weights);
-    Painter own(style, scale);
+    HeatmapPainter own(style, scale);
     out += (begin > 0 ? "\n" : "") + own.paint(maps.subspan(begin, end - begin)) +
            terminal_color_scale(maps[begin].axes->values, "%g", scale, style.shading, style.width);
     own_scales = true;

@@ -12,10 +12,10 @@
 namespace heed {
 namespace {
 
-constexpr int kGap = 2;
+constexpr int kImageGap = 2;
 // Panels are at least this wide, in terminal columns, unless the terminal is narrower, and at most so wide unless the
 // image has more patches.
-constexpr int kNarrowest = 16, kWidestPanel = 32;
+constexpr int kNarrowestPanel = 16, kWidestPanel = 32;
 
 /// The size of a panel in pixels, which are half a character high.
 struct PanelSize {
@@ -27,8 +27,8 @@ struct PanelSize {
 PanelSize panel_size(const ImageGrid& grid, std::size_t panels, int width) {
   const int columns = grid.size.columns;
   const auto count = static_cast<int>(panels);
-  const int room = (width + kGap) / count - kGap;
-  const int least = (kNarrowest + columns - 1) / columns, most = std::max(1, kWidestPanel / columns);
+  const int room = (width + kImageGap) / count - kImageGap;
+  const int least = (kNarrowestPanel + columns - 1) / columns, most = std::max(1, kWidestPanel / columns);
   int side = std::max(1, std::clamp(room / columns, std::min(least, most), most));
   side = std::max(1, std::min(side, width / columns));
   const int wide = std::min(width, side * columns);
@@ -36,14 +36,14 @@ PanelSize panel_size(const ImageGrid& grid, std::size_t panels, int width) {
 }
 
 /// The pixels or patches first ... end - 1 of a side of a panel.
-struct Range {
+struct Part {
   int first, end;
   int size() const { return end - first; }
 };
 
 /// Divides `count` pixels or patches of a side into `parts` parts, and returns part number `part`. It has at least one,
 /// which it shares with its neighbours if there are more parts than pixels or patches.
-Range part_of(int count, int part, int parts) {
+Part part_of(int count, int part, int parts) {
   const int first = part * count / parts;
   return {first, std::max(first + 1, (part + 1) * count / parts)};
 }
@@ -92,8 +92,8 @@ class Marks {
   /// are marked if `small` is true, and none otherwise.
   void add_query(const ImageGrid& grid, std::int32_t patch, bool small) {
     const int columns = grid.size.columns;
-    const Range x = part_of(size_.width, patch % columns, columns);
-    const Range y = part_of(size_.height, patch / columns, grid.size.rows);
+    const Part x = part_of(size_.width, patch % columns, columns);
+    const Part y = part_of(size_.height, patch / columns, grid.size.rows);
     if (x.size() < 3 || y.size() < 3) {
       if (small) fill(x, y, Mark::query);
       return;
@@ -105,7 +105,7 @@ class Marks {
   }
 
  private:
-  void fill(Range x, Range y, Mark mark) {
+  void fill(Part x, Part y, Mark mark) {
     for (int row = y.first; row < std::min(y.end, size_.height); ++row)
       for (int column = x.first; column < std::min(x.end, size_.width); ++column)
         marks_[static_cast<std::size_t>(row * size_.width + column)] = mark;
@@ -176,7 +176,7 @@ class ImagePainter {
     if (image) drawn.push_back({"image", image_lines(picture, group.panels.front())});
     const Image grey = grey_image(picture);
     for (const ImagePanel& panel : group.panels) drawn.push_back({panel.label, panel_lines(panel, group.scale, grey)});
-    const auto each = static_cast<std::size_t>(std::max(1, (style_.width + kGap) / (size.width + kGap)));
+    const auto each = static_cast<std::size_t>(std::max(1, (style_.width + kImageGap) / (size.width + kImageGap)));
     for (std::size_t first = 0; first < drawn.size(); first += each)
       add_strip(std::span(drawn).subspan(first, std::min(each, drawn.size() - first)), size.width);
   }
@@ -186,7 +186,7 @@ class ImagePainter {
       std::string line;
       for (const Drawn& each : strip) {
         const auto& [text, columns] = part_of(each);
-        line += text + std::string(static_cast<std::size_t>(std::max(0, width - columns) + kGap), ' ');
+        line += text + std::string(static_cast<std::size_t>(std::max(0, width - columns) + kImageGap), ' ');
       }
       while (line.ends_with(' ')) line.pop_back();
       out_ += line + '\n';

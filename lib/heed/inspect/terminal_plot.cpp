@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kMarks = "*+ox#@%";
 
 /// One character of the drawing area.
-struct Cell {
+struct PlotCell {
   std::size_t series = 0;
   unsigned dots = 0;  // the dots of a Braille character, as bits; for a terminal without colours, 1: occupied
 };
@@ -31,9 +31,9 @@ struct Axis {
   }
 };
 
-class Painter {
+class TerminalPainter {
  public:
-  Painter(const Plot& plot, const TerminalPlotStyle& style);
+  TerminalPainter(const Plot& plot, const TerminalPlotStyle& style);
   std::string paint();
 
  private:
@@ -42,7 +42,7 @@ class Painter {
   std::string_view mark() const { return ascii() ? "~" : "…"; }
   void add(std::string line);
   std::string painted(std::size_t series, const std::string& text) const;
-  std::string glyph(const Cell& cell) const;
+  std::string glyph(const PlotCell& cell) const;
   std::string legend_mark(std::size_t series) const;
   void legend();
   void dot(std::size_t series, int x, int y);
@@ -56,11 +56,11 @@ class Painter {
   int columns_ = 0, rows_ = 0, margin_ = 0;
   Axis x_, y_;
   std::vector<std::string> y_labels_;
-  std::vector<Cell> cells_;
+  std::vector<PlotCell> cells_;
   std::string out_;
 };
 
-Painter::Painter(const Plot& plot, const TerminalPlotStyle& style)
+TerminalPainter::TerminalPainter(const Plot& plot, const TerminalPlotStyle& style)
     : plot_(plot), style_(style), dots_across_(colored() ? 2 : 1), dots_down_(colored() ? 4 : 1) {
   double low_x = INFINITY, high_x = -INFINITY, low_y = INFINITY, high_y = -INFINITY;
   for (const PlotSeries& series : plot.series)
@@ -83,14 +83,14 @@ Painter::Painter(const Plot& plot, const TerminalPlotStyle& style)
   cells_.resize(static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_));
 }
 
-void Painter::add(std::string line) {
+void TerminalPainter::add(std::string line) {
   line.resize(line.find_last_not_of(' ') + 1);
   out_ += line + '\n';
 }
 
 /// Returns the text with escape sequences for the colour of a series. Points without a line have the terminal's usual
 /// colour.
-std::string Painter::painted(std::size_t series, const std::string& text) const {
+std::string TerminalPainter::painted(std::size_t series, const std::string& text) const {
   if (!colored() || !plot_.series[series].line) return text;
   Rgb c = plot_color(plot_, series);
   // A dark grey would not be visible on a dark terminal.
@@ -102,7 +102,7 @@ std::string Painter::painted(std::size_t series, const std::string& text) const 
   return "\x1b[38;" + color + 'm' + text + "\x1b[0m";
 }
 
-std::string Painter::legend_mark(std::size_t series) const {
+std::string TerminalPainter::legend_mark(std::size_t series) const {
   if (!plot_.series[series].line) return ascii() ? "." : "•";
   if (colored()) return "━━";
   const auto before = std::count_if(plot_.series.begin(), plot_.series.begin() + static_cast<std::ptrdiff_t>(series),
@@ -110,7 +110,7 @@ std::string Painter::legend_mark(std::size_t series) const {
   return std::string(1, kMarks[static_cast<std::size_t>(before) % kMarks.size()]);
 }
 
-std::string Painter::glyph(const Cell& cell) const {
+std::string TerminalPainter::glyph(const PlotCell& cell) const {
   if (cell.dots == 0) return " ";
   if (!colored() || !plot_.series[cell.series].line) return legend_mark(cell.series);
   std::string braille;
@@ -119,7 +119,7 @@ std::string Painter::glyph(const Cell& cell) const {
 }
 
 /// Writes the names of the series, each behind the mark of its curve, on as few lines as fit.
-void Painter::legend() {
+void TerminalPainter::legend() {
   std::string text;
   int used = 0;
   for (std::size_t i = 0; i < plot_.series.size(); ++i) {
@@ -140,9 +140,9 @@ void Painter::legend() {
 
 /// Sets a dot of a series; x counts from the left and y from the bottom. Where two series meet in one character, the
 /// later one takes the character.
-void Painter::dot(std::size_t series, int x, int y) {
+void TerminalPainter::dot(std::size_t series, int x, int y) {
   const int row = rows_ - 1 - y / dots_down_;
-  Cell& cell = cells_[static_cast<std::size_t>(row * columns_ + x / dots_across_)];
+  PlotCell& cell = cells_[static_cast<std::size_t>(row * columns_ + x / dots_across_)];
   // The bits of a Braille character's dots, by column and by row from the top.
   constexpr std::array<std::array<unsigned, 4>, 2> bits{{{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
   if (cell.series != series) cell = {series, 0};
@@ -150,7 +150,7 @@ void Painter::dot(std::size_t series, int x, int y) {
 }
 
 /// Sets the dots of a straight line, without a gap (Bresenham's algorithm).
-void Painter::line(std::size_t series, int x, int y, int to_x, int to_y) {
+void TerminalPainter::line(std::size_t series, int x, int y, int to_x, int to_y) {
   const int across = std::abs(to_x - x), up = std::abs(to_y - y), steps = std::max(across, up);
   for (int i = 0; i <= steps; ++i) {
     const auto between = [&](int from, int to) {
@@ -160,7 +160,7 @@ void Painter::line(std::size_t series, int x, int y, int to_x, int to_y) {
   }
 }
 
-void Painter::draw(std::size_t series) {
+void TerminalPainter::draw(std::size_t series) {
   for (const std::vector<Point>& points : plot_lines(plot_.series[series]))
     for (std::size_t i = 0; i < points.size(); ++i) {
       const Point& from = points[plot_.series[series].line && i > 0 ? i - 1 : i];
@@ -169,7 +169,7 @@ void Painter::draw(std::size_t series) {
 }
 
 /// Writes the x axis with its ticks, the labels of the ticks, and the label of the axis.
-void Painter::x_axis() {
+void TerminalPainter::x_axis() {
   const std::vector<std::string> labels = tick_labels(x_.ticks);
   std::string axis, below;
   int last = -1, used = 0;  // the column of the last tick; the columns that `below` takes
@@ -189,7 +189,7 @@ void Painter::x_axis() {
   add(space + std::string(static_cast<std::size_t>((columns_ - display_width(label)) / 2 + 1), ' ') + label);
 }
 
-std::string Painter::paint() {
+std::string TerminalPainter::paint() {
   for (const std::string& text : wrap_width(visible_text(plot_.title), style_.width, mark()))
     add(colored() ? "\x1b[1m" + text + "\x1b[0m" : text);
   legend();
@@ -204,7 +204,7 @@ std::string Painter::paint() {
     std::string text(static_cast<std::size_t>(margin_ - display_width(label)), ' ');
     text += label + (ascii() ? (label.empty() ? " |" : " +") : (label.empty() ? " │" : " ┤"));
     for (int column = 0; column < columns_; ++column) {
-      const Cell& cell = cells_[static_cast<std::size_t>(row * columns_ + column)];
+      const PlotCell& cell = cells_[static_cast<std::size_t>(row * columns_ + column)];
       text += cell.dots == 0 ? " " : painted(cell.series, glyph(cell));
     }
     add(std::move(text));
@@ -216,7 +216,7 @@ std::string Painter::paint() {
 }  // namespace
 
 std::string terminal_plot(const Plot& plot, const TerminalPlotStyle& style) {
-  return Painter(plot, style).paint();
+  return TerminalPainter(plot, style).paint();
 }
 
 }  // namespace heed

@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kHypothesisEnd = 0, kReferenceEnd = 1, kFirst = 2;
 // Characters below kCommon take one or two bytes in UTF-8; their ids are in an array instead of a hash table.
 constexpr std::size_t kCommon = 0x800;
-// One vector holds a count for each of kLanes values of n (the length of the n-grams).
-constexpr std::size_t kLanes = 8;
+// One vector holds a count for each of kOrderLanes values of n (the length of the n-grams).
+constexpr std::size_t kOrderLanes = 8;
 // The largest count that fits into a lane (16 bits) of a vector.
 constexpr std::size_t kLongest = 0x7FFF;
 // The radix sort is used for at most kMany keys whose characters' ids have at most kDigit bits; otherwise std::sort is
@@ -22,15 +22,15 @@ constexpr std::size_t kLongest = 0x7FFF;
 constexpr std::size_t kMany = 1024;
 constexpr int kDigit = 8;
 
-using Lanes [[gnu::vector_size(2 * kLanes)]] = std::int16_t;
+using Lanes [[gnu::vector_size(2 * kOrderLanes)]] = std::int16_t;
 
 /// kBeyond[k] selects the lanes of a vector that count n-grams of more than k characters. If two neighbouring strings
 /// in the sorted list share only their first k characters, these longer n-grams differ: the counts in these lanes are
 /// added to the result and start again at 0.
 constexpr auto kBeyond = [] {
-  std::array<std::array<std::int16_t, kLanes>, kLanes + 1> masks{};
-  for (std::size_t shared = 0; shared <= kLanes; ++shared)
-    for (std::size_t n = shared; n < kLanes; ++n) masks[shared][n] = -1;
+  std::array<std::array<std::int16_t, kOrderLanes>, kOrderLanes + 1> masks{};
+  for (std::size_t shared = 0; shared <= kOrderLanes; ++shared)
+    for (std::size_t n = shared; n < kOrderLanes; ++n) masks[shared][n] = -1;
   return masks;
 }();
 
@@ -74,7 +74,7 @@ void CharacterMatcher::match(std::span<const char32_t> hypothesis, std::span<con
   number(hypothesis, kHypothesisEnd);
   number(reference, kReferenceEnd);
   const auto bits = static_cast<int>(std::bit_width(count_ - 1));
-  if (max_order_ <= kLanes && max_order_ * static_cast<std::size_t>(bits) < 64 && numbers_.size() <= kLongest)
+  if (max_order_ <= kOrderLanes && max_order_ * static_cast<std::size_t>(bits) < 64 && numbers_.size() <= kLongest)
     match_packed(hypothesis.size(), bits, matches);
   else
     match_any(hypothesis.size(), matches);

@@ -498,9 +498,9 @@ std::string describe_files(const TranslateOptions& options) {
     out += path + " has " + std::to_string(file.size()) + " bytes and the checksum " +
            std::to_string(Checksum::of(end).crc) + "\n";
   };
-  constexpr std::int64_t kEnd = 4096, kAll = std::numeric_limits<std::int64_t>::max();
-  for (const std::string& model : options.models) add(model, kEnd);
-  add(options.draft_model, kEnd);
+  constexpr std::int64_t kModelEnd = 4096, kAll = std::numeric_limits<std::int64_t>::max();
+  for (const std::string& model : options.models) add(model, kModelEnd);
+  add(options.draft_model, kModelEnd);
   add(options.shortlist, kAll);
   return out;
 }

@@ -99,10 +99,10 @@ float parse_score(std::string_view line, const std::string& where) {
 /// with the piece's score. Throws Error if there are more or fewer scores than such pieces, or a score is not a number.
 std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, std::string_view scores,
                                                   const Vocabulary& vocabulary, const std::string& where) {
-  using Kind = SentencePieceModel::Kind;
+  using PieceKind = SentencePieceModel::Kind;
   SentencePieceModel model;
   model.byte_fallback = attributes.byte_fallback;
-  model.pieces.push_back({std::string(reserved_piece(kUnknownId)), 0, Kind::unknown});
+  model.pieces.push_back({std::string(reserved_piece(kUnknownId)), 0, PieceKind::unknown});
   std::size_t at = 0;
   for (std::int32_t id = kReservedIds; id < vocabulary.size(); ++id) {
     const std::size_t end = std::min(scores.find('\n', at), scores.size());
@@ -114,13 +114,13 @@ std::shared_ptr<const SentencePiece> make_unigram(const Attributes& attributes, 
                       attributes.user_symbols.end();
     const bool byte = attributes.byte_fallback && byte_of_piece(piece) >= 0;
     if (line == kUnusedScore) {
-      model.pieces.push_back({std::string(piece), 0, Kind::unused});
+      model.pieces.push_back({std::string(piece), 0, PieceKind::unused});
       continue;
     }
     model.pieces.push_back({std::string(piece), parse_score(line, where),
-                            user   ? Kind::user_defined
-                            : byte ? Kind::byte
-                                   : Kind::normal});
+                            user   ? PieceKind::user_defined
+                            : byte ? PieceKind::byte
+                                   : PieceKind::normal});
   }
   if (at != scores.size()) throw Error(Position{where}, "there are more scores than pieces" + std::string(kAdvice));
   return std::make_shared<const SentencePiece>(std::move(model), where);

@@ -32,6 +32,7 @@
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
 #include "heed/base/x86.h"
+#include "heed/ops/gemm/tile_shapes.h"
 
 #if HEED_X86
 // The functions between this line and the matching "pop" are compiled for AVX-512 BF16 and AMX, whatever instruction
@@ -277,16 +278,6 @@ void multiply_avx512(const Product& p) {
     if (!whole) store_block(block, p.m - i, p.n - j, p.alpha, p.beta, p.c + i * p.stride + j, p.stride);
   });
 }
-
-/// The shapes of AMX's eight tile registers, 16 rows of 64 bytes each (Intel 64 manual, palette 1). The shapes must be
-/// a constant: the compiler believes that the intrinsic _tile_loadconfig reads only the first bytes of its argument, so
-/// it might leave out writes to the other bytes of a variable.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileShapes kTileShapes;
 
 /// Requests the memory that the blocks after the present one need, a few cache lines in each step along k. Otherwise
 /// AMX, which multiplies a block in less than a microsecond, would wait for the memory of every new block.

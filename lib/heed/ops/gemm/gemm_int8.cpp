@@ -37,14 +37,15 @@
 #include "heed/base/error.h"
 #include "heed/base/instruction_set.h"
 #include "heed/base/x86.h"
+#include "heed/ops/gemm/tile_shapes.h"
 #include "heed/tensor/tensor.h"
 
 namespace heed {
 namespace {
 
 // W is read in panels of kPanel rows, which give kPanel columns of Y. One step of a dot product takes kStep numbers
-// along k, the dimension of the sums; one tile of AMX spans kDepth numbers along k.
-constexpr std::int64_t kPanel = 16, kStep = 4, kDepth = 64;
+// along k, the dimension of the sums; one tile of AMX spans kTileDepth numbers along k.
+constexpr std::int64_t kPanel = 16, kStep = 4, kTileDepth = 64;
 // The numbers of columns and rows of a block of Y, the part of Y that is computed at a time.
 constexpr std::int64_t kColumns = kInt8Columns, kRows = 32;
 static_assert(kColumns == 2 * kPanel);
@@ -95,12 +96,12 @@ using Block = std::int32_t[kRows][kColumns];
 
 /// The largest number of products that one 32-bit sum may add up: 65,536 products of at most 255 x 127 stay below 2^31.
 constexpr std::int64_t kMostPart = 65'536;
-static_assert(kMostPart % kDepth == 0 && kMostPart * 255 * 127 <= std::numeric_limits<std::int32_t>::max());
+static_assert(kMostPart % kTileDepth == 0 && kMostPart * 255 * 127 <= std::numeric_limits<std::int32_t>::max());
 
 /// The type of the functions that compute a block of sums (see Block). `x` is the block's rows of X as bytes
 /// [rows][depth], and `panels` are the two panels of W for the block's columns. A function multiplies the first `part`
-/// numbers of each row. `depth` and `part` are multiples of kDepth, `part` is at most kMostPart, and `rows` is at most
-/// kRows. The memory of X holds a multiple of 16 rows, all of which AMX may read.
+/// numbers of each row. `depth` and `part` are multiples of kTileDepth, `part` is at most kMostPart, and `rows` is at
+/// most kRows. The memory of X holds a multiple of 16 rows, all of which AMX may read.
 using Multiply = void (*)(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
                           const std::int8_t* panels, Block& block);
 
@@ -464,16 +465,6 @@ HEED_AVX512 void add_rest_avx512(const Int8Rest& rest, std::int64_t depth, const
   _mm512_store_si512(row_of_block + kPanel, right_sums);
 }
 
-/// The shapes of AMX's eight tile registers, 16 rows of 64 bytes each (Intel 64 manual, palette 1). The shapes must be
-/// a constant: the compiler believes that the intrinsic _tile_loadconfig reads only the first bytes of its argument, so
-/// it might leave out writes to the other bytes of a variable.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t bytes_per_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileShapes kTileShapes;
-
 /// Computes a block of integer sums (see Block) with AMX's tiles: four tiles of 16 x 16 sums, or two where there are at
 /// most 16 rows.
 HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_t depth, std::int64_t part,
@@ -488,7 +479,7 @@ HEED_AMX void multiply_amx(const std::uint8_t* x, std::int64_t rows, std::int64_
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (std::int64_t k = 0; k < part; k += kDepth) {
+  for (std::int64_t k = 0; k < part; k += kTileDepth) {
     _tile_loadd(4, x + k, stride);
     _tile_loadd(6, panels + k * kPanel, 64);
     _tile_loadd(7, right + k * kPanel, 64);
@@ -571,7 +562,7 @@ void multiply_wide(const Multiply multiply, const std::uint8_t* x, std::int64_t 
 }  // namespace
 
 std::int64_t int8_weight_bytes(std::int64_t n, std::int64_t k) {
-  return padded(n, kColumns) * (8 + padded(k, kDepth));
+  return padded(n, kColumns) * (8 + padded(k, kTileDepth));
 }
 
 void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::int64_t end, const float* rows,
@@ -580,7 +571,7 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
     throw Error("internal: gemm_int8: a weight of " + std::to_string(k) + " columns (at most " +
                 std::to_string(kInt8MostDepth) + ")");
   const auto parts = parts_of(out, n);
-  const std::int64_t depth = padded(k, kDepth), steps = depth / kStep;
+  const std::int64_t depth = padded(k, kTileDepth), steps = depth / kStep;
   const Kernels kernels = kernels_of(instruction_set(), depth);
   // quantize_row() writes the byte 128 + q for the integer q; inverting the highest bit of the byte subtracts the 128.
   const std::uint32_t flip = kernels.add_rest ? 0 : 0x80808080u;
@@ -611,7 +602,7 @@ void quantize_weight(std::int64_t n, std::int64_t k, std::int64_t begin, std::in
 
 Int8Activations quantize_activations(Arena& arena, std::int64_t rows, std::int64_t k, const float* x,
                                      std::int64_t stride) {
-  const std::int64_t depth = padded(k, kDepth), all_rows = padded(rows, 16);
+  const std::int64_t depth = padded(k, kTileDepth), all_rows = padded(rows, 16);
   auto* const values = reinterpret_cast<std::uint8_t*>(arena.tensor<float>({all_rows, depth / 4}).data());
   float* const scales = arena.tensor<float>({rows}).data();
   const Kernels kernels = kernels_of(instruction_set(), depth);
@@ -637,7 +628,7 @@ void gemm_int8(const Int8Activations& x, std::int64_t n, std::int64_t begin, std
                const float* bias, float* y, std::int64_t y_stride) {
   const InstructionSet set = instruction_set();
   const bool tiles = set == InstructionSet::amx && x.rows > kFewRows;
-  const std::int64_t depth = padded(x.k, kDepth);
+  const std::int64_t depth = padded(x.k, kTileDepth);
   const auto [multiply, quantize_row, finish, add_rest] =
       kernels_of(set == InstructionSet::amx && !tiles ? InstructionSet::avx512_vnni : set, depth);
   const auto parts = parts_of(weight.data, n);

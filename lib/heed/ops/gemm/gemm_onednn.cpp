@@ -33,7 +33,7 @@ dnnl_cpu_isa_t onednn_isa(InstructionSet set) {
 /// Limits oneDNN to the instruction set that the environment variable HEED_ISA names, and to one thread, because heed's
 /// kernels are serial. oneDNN takes its number of threads from a setting of OpenMP that each calling thread has for
 /// itself.
-void set_up() {
+void set_up_onednn() {
   [[maybe_unused]] static const bool limited = [] {
     const InstructionSet set = instruction_set();
     return set == available_instruction_sets().back() || dnnl_set_max_cpu_isa(onednn_isa(set)) == dnnl_success;
@@ -46,7 +46,7 @@ void set_up() {
 
 void gemm_onednn(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                  GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
-  set_up();
+  set_up_onednn();
   if (dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, a.stride, b.data, b.stride,
                  beta, c, c_stride) != dnnl_success)
     throw Error("internal: oneDNN refused a product of [" + std::to_string(m) + ", " + std::to_string(k) + "] and [" +
@@ -54,7 +54,7 @@ void gemm_onednn(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Ge
 }
 
 std::string onednn_description() {
-  set_up();
+  set_up_onednn();
   const dnnl_version_t* version = dnnl_version();
   const auto isa = [] {
     switch (dnnl::get_effective_cpu_isa()) {

@@ -32,7 +32,7 @@ InstructionSet level_of_core(std::string_view core) {
 /// Chooses OpenBLAS's kernels by instruction_set() and limits OpenBLAS to one thread, because heed's kernels are
 /// serial. The number of threads is set twice: an OpenBLAS that was built with OpenMP ignores
 /// openblas_set_num_threads() and takes the number from a setting of OpenMP that each calling thread has for itself.
-void set_up() {
+void set_up_openblas() {
   [[maybe_unused]] static const bool chosen = [] {
     if (!std::getenv(kCoreVariable)) choose_openblas_core(instruction_set());
     openblas_set_num_threads(1);
@@ -54,14 +54,14 @@ blasint to_blas(std::int64_t n) {
 
 void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, GemmOperand<float> a,
                    GemmOperand<float> b, float beta, float* c, std::int64_t c_stride) {
-  set_up();
+  set_up_openblas();
   cblas_sgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
               to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
 }
 
 void gemm_openblas(std::int64_t m, std::int64_t n, std::int64_t k, double alpha, GemmOperand<double> a,
                    GemmOperand<double> b, double beta, double* c, std::int64_t c_stride) {
-  set_up();
+  set_up_openblas();
   cblas_dgemm(CblasRowMajor, blas_transpose(a.transposed), blas_transpose(b.transposed), to_blas(m), to_blas(n),
               to_blas(k), alpha, a.data, to_blas(a.stride), b.data, to_blas(b.stride), beta, c, to_blas(c_stride));
 }
@@ -86,7 +86,7 @@ void choose_openblas_core(InstructionSet set) {
 }
 
 std::string openblas_description() {
-  set_up();
+  set_up_openblas();
   const std::string config = openblas_get_config();  // such as "OpenBLAS 0.3.21 NO_LAPACKE ..."
   return config.substr(0, config.find(' ', config.find(' ') + 1)) + " (" + openblas_get_corename() + ")";
 }

@@ -14,7 +14,6 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view kWordEnd = "</w>";
 constexpr std::int32_t kNoNode = -1;
 constexpr int kIndexBits = 6;
 // merge_short() cuts words of less than 48 bytes, and merge_long() cuts longer words, for which merge_long() is faster.

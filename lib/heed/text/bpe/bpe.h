@@ -18,6 +18,9 @@
 
 namespace heed {
 
+/// The mark of the end of a word.
+inline constexpr std::string_view kWordEnd = "</w>";
+
 /// The merge operations of byte-pair encoding (Sennrich, Haddow and Birch 2016) in the order in which they were learnt.
 /// A merge operation joins a pair of symbols: with the pair `e st</w>` the word `r e st</w>` becomes `r est</w>`. The
 /// rank of a merge is its index in `pairs`; the merge of the lowest rank is applied first. The text `</w>` marks the

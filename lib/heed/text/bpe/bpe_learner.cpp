@@ -22,7 +22,6 @@ namespace {
 
 using Symbol = BpePairs::Symbol;
 using BlockNumber = std::uint32_t;
-constexpr std::string_view kWordEnd = "</w>";
 
 /// The BPE learner. bpe_learner.h explains the idea, and defines the words stored, followed, current, full, block and
 /// cell. One step of run():
@@ -36,13 +35,13 @@ constexpr std::string_view kWordEnd = "</w>";
 ///
 /// Only frequent pairs are stored. When the most frequent stored pair has become too rare, the learner counts the text
 /// again and stores rarer pairs. A merge for which learn-bpe would count wrongly is left to a BpeExactMerger.
-class Learner {
+class BpeLearner {
  public:
   /// Stores the words of a text, and counts the pairs of neighbouring symbols. `cells` is an upper bound of the number
   /// of cells (array elements) that BpeText needs for the words. each_word(take) must call take(word, count) for each
   /// word.
   template <class EachWord>
-  Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits);
+  BpeLearner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits);
   /// Learns all merges up to the limits, and returns the result of learn_bpe(). Calls `progress` as learn_bpe() does.
   BpeLearnt run(const std::function<void(std::int64_t)>& progress);
 
@@ -139,7 +138,7 @@ class Learner {
 };
 
 template <class EachWord>
-Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits)
+BpeLearner::BpeLearner(std::size_t cells, EachWord&& each_word, const BpeLimits& limits)
     : limits_(limits), narrow_(std::make_unique<BpeText<std::uint16_t>>(cells)) {
   for (auto& table : ascii_) table.fill(kNoId);
   each_word([&](std::string_view word, std::int64_t count) { read_word(word, count, cells); });
@@ -155,7 +154,7 @@ Learner::Learner(std::size_t cells, EachWord&& each_word, const BpeLimits& limit
 
 /// Adds a word that occurs `count` times to the learner's text: splits the word into characters, and stores the symbol
 /// of each character. `cells` is the number of cells (array elements) that all words together need at most.
-void Learner::read_word(std::string_view word, std::int64_t count, std::size_t cells) {
+void BpeLearner::read_word(std::string_view word, std::int64_t count, std::size_t cells) {
   word_.clear();
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t begin = at;
@@ -179,14 +178,14 @@ void Learner::read_word(std::string_view word, std::int64_t count, std::size_t c
 /// Copies the words of the text from narrow_, which has 16 bits for each symbol and count, to wide_, which has 32 bits,
 /// if 16 bits are not enough for a new word that occurs `count` times or for the ids of all symbols. `capacity` is the
 /// number of cells (array elements) for which the copy must have room.
-void Learner::widen_cells_if_needed(std::int64_t count, std::size_t capacity) {
+void BpeLearner::widen_cells_if_needed(std::int64_t count, std::size_t capacity) {
   if (wide_ || (narrow_->has_room(count) && std::cmp_less_equal(texts_.size(), narrow_->kMostSymbols))) return;
   wide_ = std::make_unique<BpeText<std::uint32_t>>(*narrow_, capacity);
   narrow_.reset();
 }
 
 /// Returns the symbol with the text `text`. Makes a new symbol if no symbol has this text.
-Symbol Learner::intern(std::string_view text) {
+Symbol BpeLearner::intern(std::string_view text) {
   const Symbol symbol = texts_.add(text);
   if (static_cast<std::size_t>(symbol) == uses_.size()) uses_.push_back(0);
   return symbol;
@@ -202,7 +201,7 @@ Symbol Learner::intern(std::string_view text) {
 /// sum: a pair whose sum is below least_frequency_ is certainly too rare. The second reading counts only the other
 /// pairs. At the end the function removes the pairs that turned out to be too rare.
 template <class Cell>
-void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
+void BpeLearner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
   pairs_.keep_followed();
   text.compact(least_frequency_ == kUnknown ? text.kLongBlock : text.kShortBlock);
   const auto each_pair = [&](auto&& take) {
@@ -250,7 +249,7 @@ void Learner::count_pairs(BpeText<Cell>& text, std::int64_t most) {
 /// Stores in pairs_ all pairs that can become the most frequent pair before the next call of refill(). These are the
 /// pairs that are not below the threshold of frequency at which subword-nmt's learn-bpe removes pairs from its table of
 /// frequent pairs. `merges` is the number of merges done so far.
-void Learner::store_needed_pairs(std::int64_t merges) {
+void BpeLearner::store_needed_pairs(std::int64_t merges) {
   for (std::int64_t highest = pairs_.highest_frequency(); least_frequency_ > 1; highest = pairs_.highest_frequency()) {
     const double threshold = pairs_.threshold_after(highest, merges);
     if (highest >= least_frequency_ && threshold >= static_cast<double>(least_frequency_)) break;
@@ -266,14 +265,14 @@ void Learner::store_needed_pairs(std::int64_t merges) {
 /// Does what subword-nmt's learn-bpe does when all pairs in its table of frequent pairs have become rarer than a
 /// threshold: puts every pair back into the table, stores the pairs that are needed from now on, computes a new
 /// threshold, and removes the pairs below the new threshold. `merges` is the number of merges done so far.
-void Learner::refill(std::int64_t merges) {
+void BpeLearner::refill(std::int64_t merges) {
   pairs_.restore(merges);
   store_needed_pairs(merges);
   pairs_.start_again(least_frequency_, merges);
 }
 
 /// Subtracts `by` from the frequency of a pair, unless the pair is the one that is being merged.
-void Learner::decrease(Symbol first, Symbol second, std::int64_t by) {
+void BpeLearner::decrease(Symbol first, Symbol second, std::int64_t by) {
   // The frequency of the pair that is being merged is 0 already: BpePairs::use_up() has set it.
   if (first == merge_.first && second == merge_.second) return;
   pairs_.decrease(first, second, by);
@@ -281,7 +280,7 @@ void Learner::decrease(Symbol first, Symbol second, std::int64_t by) {
 
 /// Stores the new pair of the symbols `first` and `second`, at least one of which the present merge has made, if the
 /// pair is frequent enough. `found` holds the pair's occurrences in the text, and is emptied.
-void Learner::create(Symbol first, Symbol second, Neighbour& found) {
+void BpeLearner::create(Symbol first, Symbol second, Neighbour& found) {
   if (found.count >= least_frequency_)
     pairs_.create(BpePairs::key_of(first, second), found, follows_all_);
   else
@@ -292,7 +291,7 @@ void Learner::create(Symbol first, Symbol second, Neighbour& found) {
 /// Updates the frequencies of the pairs that the present merge has changed, which are the pairs of a merged symbol and
 /// the symbol before or after the merged symbol. Reads before_, after_ and between_, and empties these three members.
 /// May be called only for a merge that makes a new symbol.
-void Learner::update_frequencies() {
+void BpeLearner::update_frequencies() {
   for (const Symbol symbol : before_.symbols) {
     Neighbour& found = before_[symbol];
     decrease(symbol, merge_.first, found.count);
@@ -314,7 +313,7 @@ void Learner::update_frequencies() {
 /// Replaces each occurrence of the pair that is being merged by the merged symbol in the words of one block. Records
 /// the symbols beside the occurrences in before_, after_ and between_.
 template <class Cell>
-void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
+void BpeLearner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
   PostingLists& postings = pairs_.posting_lists();
   auto& block = text.block(number);
   Cell* const cells = text.cells(block);
@@ -370,7 +369,7 @@ void Learner::merge_in_block(BpeText<Cell>& text, BlockNumber number) {
 
 /// Applies the next merge: merges the pair `id` in the whole text, and updates the table of pairs. `merges` is the
 /// number of merges done so far.
-void Learner::merge(BpePairs::Id id, std::int64_t merges) {
+void BpeLearner::merge(BpePairs::Id id, std::int64_t merges) {
   const Symbol first = pairs_.first(id), second = pairs_.second(id);
   const std::int32_t symbols = texts_.size();
   const Symbol merged = intern(std::string(texts_[first]).append(texts_[second]));
@@ -398,7 +397,7 @@ void Learner::merge(BpePairs::Id id, std::int64_t merges) {
 /// the function prefetches each block's Block into the processor's cache 16 blocks before the block is searched, and
 /// the block's first cells 8 blocks before.
 template <class Cell>
-void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks) {
+void BpeLearner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks) {
   constexpr std::size_t block_ahead = 16, cells_ahead = 8;
   std::array<BlockNumber, block_ahead> coming{};  // the numbers of the next 16 blocks to search, as a ring buffer
   PostingLists::Reader reader(pairs_.posting_lists(), blocks);
@@ -416,7 +415,7 @@ void Learner::merge_in_blocks(BpeText<Cell>& text, const BpePairs::List& blocks)
 }
 
 /// Adds `by` to uses_[symbol], the number of occurrences of a symbol, and updates symbols_in_use_.
-void Learner::add_uses(Symbol symbol, std::int64_t by) {
+void BpeLearner::add_uses(Symbol symbol, std::int64_t by) {
   std::int64_t& uses = uses_[static_cast<std::size_t>(symbol)];
   const std::int64_t before = uses;
   uses += by;
@@ -426,14 +425,14 @@ void Learner::add_uses(Symbol symbol, std::int64_t by) {
 /// Returns whether a later merge may make a symbol with the same text as `symbol`, which already exists. No merge makes
 /// a single character without the mark `</w>` of the word's end. But if the text itself contains the characters `</w>`,
 /// a merge can make a symbol with the same text as a single character with the mark.
-bool Learner::can_be_made_again(Symbol symbol) const {
+bool BpeLearner::can_be_made_again(Symbol symbol) const {
   return static_cast<std::size_t>(symbol) >= characters_ || texts_[symbol].ends_with(kWordEnd);
 }
 
 /// Returns the value for BpeLearnt::pieces: the pieces of words into which `merges` cut the text, with their counts, in
 /// the order of first occurrence; then, with count 0, the single characters that are no pieces of the text.
 template <class Cell>
-WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const {
+WordCounts BpeLearner::count_pieces(const BpeText<Cell>& text, const BpeMerges& merges) const {
   const BpeEncoder encoder(exact_.any_recut() ? merges : BpeMerges());
   WordCounts pieces;
   // Returns the piece of text for a symbol. At the end of a word (`final`) the piece is the symbol's text without
@@ -478,7 +477,7 @@ WordCounts Learner::count_pieces(const BpeText<Cell>& text, const BpeMerges& mer
   return pieces;
 }
 
-BpeLearnt Learner::run(const std::function<void(std::int64_t)>& progress) {
+BpeLearnt BpeLearner::run(const std::function<void(std::int64_t)>& progress) {
   BpeLearnt learnt;
   auto& merges = learnt.merges.pairs;
   for (std::int64_t i = 0; i < limits_.merges && symbols_in_use_ < limits_.symbols; ++i) {
@@ -521,12 +520,12 @@ BpeLearnt learn_bpe(const WordCounts& words, const BpeLimits& limits,
   const auto each_word = [&](auto&& take) {
     for (std::size_t i = 0; i < words.size(); ++i) take(words.word(i), words.count(i));
   };
-  return Learner(most_cells(words, limits), each_word, limits).run(progress);
+  return BpeLearner(most_cells(words, limits), each_word, limits).run(progress);
 }
 
 BpeLearnt learn_bpe(WordCounts&& words, const BpeLimits& limits, const std::function<void(std::int64_t)>& progress) {
   const auto each_word = [&](auto&& take) { words.consume(take); };
-  return Learner(most_cells(words, limits), each_word, limits).run(progress);
+  return BpeLearner(most_cells(words, limits), each_word, limits).run(progress);
 }
 
 }  // namespace heed

@@ -9,10 +9,6 @@
 namespace heed {
 namespace {
 
-// The limit of one regular-expression search, in the unit of ICU's setTimeLimit(): about one second. ICU gives a search
-// up at this limit, so that a slow expression cannot block the program. ProtectedPatterns has the same limit.
-constexpr std::int32_t kStepLimit = 5000;
-
 icu::UnicodeString to_utf16(std::string_view text) {
   return icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
 }
@@ -35,10 +31,10 @@ struct Glossaries::Expression {
                        " near character " + std::to_string(where.offset) + " (quote special characters with \\)");
   }
 
-  /// Returns an ICU matcher, which searches `text` for the expression, and gives up after kStepLimit steps.
+  /// Returns an ICU matcher, which searches `text` for the expression, and gives up after kRegexStepLimit steps.
   std::unique_ptr<icu::RegexMatcher> matcher(const icu::UnicodeString& text, UErrorCode& status) const {
     std::unique_ptr<icu::RegexMatcher> made(compiled->matcher(text, status));
-    if (U_SUCCESS(status)) made->setTimeLimit(kStepLimit, status);
+    if (U_SUCCESS(status)) made->setTimeLimit(kRegexStepLimit, status);
     return made;
   }
 

@@ -12,8 +12,8 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view kFirstLine = "heed-shortlist 1";
-constexpr std::string_view kAdvice = " (build-vocab --shortlist makes one)";
+constexpr std::string_view kShortlistFirstLine = "heed-shortlist 1";
+constexpr std::string_view kShortlistAdvice = " (build-vocab --shortlist makes one)";
 
 // The largest count of a target piece that a line of a shortlist file may state.
 constexpr double kMostCount = 1e18;
@@ -39,7 +39,7 @@ struct Columns {
   Columns(std::string_view line, const Position& where) {
     const std::size_t first = line.find(' '), second = line.find(' ', first == line.npos ? first : first + 1);
     if (second == line.npos || second == first + 1 || line.find(' ', second + 1) != line.npos)
-      throw Error(where, "is not 'source target probability' nor ' target count'" + std::string(kAdvice));
+      throw Error(where, "is not 'source target probability' nor ' target count'" + std::string(kShortlistAdvice));
     source = line.substr(0, first);
     target = line.substr(first + 1, second - first - 1);
     number = line.substr(second + 1);
@@ -48,7 +48,7 @@ struct Columns {
     if (error != std::errc() || end != number.data() + number.size() || !(value >= 0) ||
         !(value <= (source.empty() ? kMostCount : 1)))
       throw Error(where, "'" + std::string(number.substr(0, 60)) + "' is no " +
-                             (source.empty() ? "count" : "probability") + std::string(kAdvice));
+                             (source.empty() ? "count" : "probability") + std::string(kShortlistAdvice));
   }
 };
 
@@ -56,7 +56,7 @@ struct Columns {
 
 void write_shortlist(std::ostream& out, const PieceText& source, const PieceText& target, const LexicalTable& table,
                      const ShortlistLimits& limits) {
-  out << kFirstLine << '\n';
+  out << kShortlistFirstLine << '\n';
   const std::vector<std::int32_t> frequent = by_count(target);
   for (std::size_t i = 0; i < frequent.size() && std::cmp_less(i, limits.frequent); ++i)
     out << ' ' << target.pieces()[frequent[i]] << ' ' << target.counts()[static_cast<std::size_t>(frequent[i])] << '\n';
@@ -90,12 +90,12 @@ Shortlist Shortlist::read(const std::string& path, const Vocabulary& source, con
   for (std::int32_t id = 0; id < kReservedIds; ++id) list.always_.push_back(id);
   LineReader reader(path, InvalidUtf8::keep);
   std::string line;
-  if (!reader.next(line)) throw Error(Position{reader.name()}, "is empty" + std::string(kAdvice));
-  if (line != kFirstLine)
+  if (!reader.next(line)) throw Error(Position{reader.name()}, "is empty" + std::string(kShortlistAdvice));
+  if (line != kShortlistFirstLine)
     throw Error(reader.position(), line.starts_with("heed-shortlist ")
                                        ? "is a shortlist of version '" + line.substr(15, 20) + "'; this heed reads 1"
-                                       : "is no shortlist: it does not start with '" + std::string(kFirstLine) + "'" +
-                                             std::string(kAdvice));
+                                       : "is no shortlist: it does not start with '" +
+                                             std::string(kShortlistFirstLine) + "'" + std::string(kShortlistAdvice));
   std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
   while (reader.next(line)) {
     const Columns columns(line, reader.position());

@@ -11,11 +11,6 @@
 namespace heed {
 namespace {
 
-/// The most steps that one search for a match of a pattern may take before the search fails, in ICU's units of 10,000
-/// steps; the limit is reached after about a second. Without this limit, a pattern such as [\w.]+@ would take hours on
-/// a long line of full stops.
-constexpr std::int32_t kStepLimit = 5000;
-
 /// Returns whether `c` is an ASCII letter or digit. Behind a backslash in a regular expression, such a character does
 /// not stand for itself (\d, \w).
 bool is_word_character(char c) {
@@ -122,7 +117,7 @@ std::vector<std::string> ProtectedPatterns::find(std::string_view text) const {
       subject = icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
     UErrorCode status = U_ZERO_ERROR;
     const std::unique_ptr<icu::RegexMatcher> matcher(pattern->compiled->matcher(subject, status));
-    if (U_SUCCESS(status)) matcher->setTimeLimit(kStepLimit, status);
+    if (U_SUCCESS(status)) matcher->setTimeLimit(kRegexStepLimit, status);
     for (std::int32_t from = 0; U_SUCCESS(status) && from < subject.length();) {
       matcher->region(from, subject.length(), status);
       if (!matcher->find(status)) break;

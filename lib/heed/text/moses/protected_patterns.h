@@ -1,11 +1,17 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace heed {
+
+/// The most steps that one search for a match of a regular expression may take before it fails, in ICU's units of
+/// 10,000 steps: about one second. Without this limit, a pattern such as [\w.]+@ would take hours on a long line of
+/// full stops.
+inline constexpr std::int32_t kRegexStepLimit = 5000;
 
 /// Finds the parts of a line that match one of several regular expressions, so that the Moses tokeniser can leave these
 /// parts whole. The syntax of the expressions is that of the library ICU, which is close to Perl's. Immutable; any

@@ -9,9 +9,6 @@
 namespace heed {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -136,7 +133,7 @@ void normalize_punctuation(std::string& line, std::string_view language, bool pe
   const bool unicode = has_bytes_beyond_ascii(line);
   replace_all(line, "\r", "");
   space_brackets(line);
-  drop_spaces(line, [](char before, char after) { return is_digit(before) && after == '%'; });
+  drop_spaces(line, [](char before, char after) { return is_ascii_digit(before) && after == '%'; });
   replace_all(line, " :", ":");
   replace_all(line, " ;", ";");
   if (!penn) {
@@ -167,7 +164,7 @@ void normalize_punctuation(std::string& line, std::string_view language, bool pe
   if (!unicode) return;
   const bool decimal_comma =
       language == "de" || language == "es" || language == "cz" || language == "cs" || language == "fr";
-  replace_between(line, "\u00A0", decimal_comma ? "," : ".", is_digit);
+  replace_between(line, "\u00A0", decimal_comma ? "," : ".", is_ascii_digit);
 }
 
 void replace_unicode_punctuation(std::string& line) {

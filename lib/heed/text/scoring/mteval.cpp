@@ -9,7 +9,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::size_t kNowhere = std::string_view::npos;
 
 /// The kind of a byte in the rules of the tokeniser v13a. Every byte of a character beyond ASCII counts as a letter,
 /// except the four bytes with which a white space character may begin (maybe_space).
@@ -52,7 +52,7 @@ unsigned char byte_at(std::string_view text, std::size_t at) {
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   std::size_t end = 0, at = 0;
   std::string out;
-  while ((at = text.find(from, end)) != kNone) {
+  while ((at = text.find(from, end)) != kNowhere) {
     out.append(text, end, at - end).append(to);
     end = at + from.size();
   }
@@ -169,7 +169,7 @@ const std::vector<std::string_view>& MtevalTokenizer::tokens(std::string_view li
   tokens_.clear();
   switch (mode_) {
     case MtevalMode::v13a:
-      if (line.find('&') != kNone || line.find('<') != kNone || line.find('\n') != kNone) {
+      if (line.find('&') != kNowhere || line.find('<') != kNowhere || line.find('\n') != kNowhere) {
         decoded_ = line;
         decode_13a(decoded_);
         line = decoded_;
@@ -223,17 +223,17 @@ std::string MtevalTokenizer::line(std::string_view line) {
 // false, the line has no spaces at its ends: an S at the start of the line has no X before it, and an S at the end has
 // no X behind it.
 void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
-  std::size_t start = kNone;
+  std::size_t start = kNowhere;
   const auto finish = [&](std::size_t end) {
-    if (start != kNone) tokens_.push_back(line.substr(start, end - start));
-    start = kNone;
+    if (start != kNowhere) tokens_.push_back(line.substr(start, end - start));
+    start = kNowhere;
   };
   Kind13a previous = Kind13a::space;
   bool taken = false;  // whether the previous character is a full stop or comma that rule 2 has matched
   for (std::size_t i = 0; i < line.size(); ++i) {
     const Kind13a kind = kind_13a(line[i]);
     if (kind == Kind13a::letter) {
-      if (start == kNone) start = i;
+      if (start == kNowhere) start = i;
       while (i + 1 < line.size() && kind_13a(line[i + 1]) == Kind13a::letter) ++i;
       previous = kind;
       continue;
@@ -252,7 +252,7 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
     } else if (alone) {
       finish(i);
       tokens_.push_back(line.substr(i, 1));
-    } else if (start == kNone) {
+    } else if (start == kNowhere) {
       start = i;
     }
   }
@@ -268,10 +268,10 @@ void MtevalTokenizer::split_13a(std::string_view line, bool padded) {
 // line has no character before it, and a P at the very end has no character behind it: "1990." keeps its full stop.
 void MtevalTokenizer::split_intl(std::string_view line) {
   const IntlReader reader(line);
-  std::size_t start = kNone;
+  std::size_t start = kNowhere;
   const auto finish = [&](std::size_t end) {
-    if (start != kNone) tokens_.push_back(line.substr(start, end - start));
-    start = kNone;
+    if (start != kNowhere) tokens_.push_back(line.substr(start, end - start));
+    start = kNowhere;
   };
   KindIntl previous = KindIntl::start;
   bool taken = false;
@@ -291,7 +291,7 @@ void MtevalTokenizer::split_intl(std::string_view line) {
     } else if (alone) {
       finish(at);
       tokens_.push_back(line.substr(at, next - at));
-    } else if (start == kNone) {
+    } else if (start == kNowhere) {
       start = at;
     }
     previous = kind;
@@ -330,18 +330,18 @@ void MtevalTokenizer::split_characters(std::string_view line, bool keep_space) {
 }
 
 void MtevalTokenizer::split_space(std::string_view line) {
-  std::size_t start = kNone;
+  std::size_t start = kNowhere;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t space = space_length(line, at);
     if (space > 0) {
-      if (start != kNone) tokens_.push_back(line.substr(start, at - start));
-      start = kNone;
-    } else if (start == kNone) {
+      if (start != kNowhere) tokens_.push_back(line.substr(start, at - start));
+      start = kNowhere;
+    } else if (start == kNowhere) {
       start = at;
     }
     at += space > 0 ? space : 1;
   }
-  if (start != kNone) tokens_.push_back(line.substr(start));
+  if (start != kNowhere) tokens_.push_back(line.substr(start));
 }
 
 }  // namespace heed

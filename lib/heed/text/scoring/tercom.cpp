@@ -6,10 +6,6 @@
 namespace heed {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Returns whether `c` is a full stop or a comma. The tokeniser of Tercom (the original program for TER) separates
 /// these marks from words, but not within numbers.
 bool is_stop(char c) {
@@ -99,14 +95,14 @@ void TercomTokenizer::normalize() {
   text_.clear();
   for (std::size_t i = 0; i < next_.size(); ++i) {
     text_ += next_[i];
-    if (!is_digit(next_[i]) && i + 1 < next_.size() && is_stop(next_[i + 1])) {
+    if (!is_ascii_digit(next_[i]) && i + 1 < next_.size() && is_stop(next_[i + 1])) {
       text_.append({' ', next_[i + 1], ' '});
       ++i;
     }
   }
   next_.clear();
   for (std::size_t i = 0; i < text_.size(); ++i) {
-    if (is_stop(text_[i]) && i + 1 < text_.size() && !is_digit(text_[i + 1])) {
+    if (is_stop(text_[i]) && i + 1 < text_.size() && !is_ascii_digit(text_[i + 1])) {
       next_.append({' ', text_[i], ' ', text_[i + 1]});
       ++i;
     } else {
@@ -116,7 +112,7 @@ void TercomTokenizer::normalize() {
   text_.clear();
   for (std::size_t i = 0; i < next_.size(); ++i) {
     text_ += next_[i];
-    if (is_digit(next_[i]) && i + 1 < next_.size() && next_[i + 1] == '-') {
+    if (is_ascii_digit(next_[i]) && i + 1 < next_.size() && next_[i + 1] == '-') {
       text_ += " - ";
       ++i;
     }

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-constexpr std::size_t kFirstSlots = 1024;
+constexpr std::size_t kFirstIdSlots = 1024;
 
 constexpr std::size_t kLongestText = (std::size_t{1} << 28) - 1, kMostBytes = (std::size_t{1} << 36) - 1;
 
@@ -44,7 +44,7 @@ std::int32_t StringIds::find(std::string_view text) const {
 }
 
 void StringIds::grow() {
-  std::vector<Slot> old(std::max(kFirstSlots, 2 * slots_.size()));
+  std::vector<Slot> old(std::max(kFirstIdSlots, 2 * slots_.size()));
   old.swap(slots_);
   for (const Slot& entry : old) {
     if (entry.id == kNoId) continue;
@@ -66,7 +66,7 @@ std::int32_t PairIds::add(std::int32_t first, std::int32_t second) {
 }
 
 void PairIds::grow() {
-  slots_.assign(std::max(kFirstSlots, 2 * slots_.size()), {});
+  slots_.assign(std::max(kFirstIdSlots, 2 * slots_.size()), {});
   shift_ = 64 - std::countr_zero(slots_.size());
   for (std::size_t i = 0; i < keys_.size(); ++i) slots_[slot_of(keys_[i])] = {keys_[i], static_cast<std::int32_t>(i)};
 }

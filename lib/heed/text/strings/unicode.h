@@ -36,7 +36,7 @@ constexpr std::array<std::uint16_t, 128> ascii_classes() {
     else if (c < ' ' || c == 127)
       table[c] = other;
     else if (c >= '0' && c <= '9')
-      table[c] = alphanumeric | number;
+      table[c] = alphanumeric | char_class::number;
     else if (c >= 'A' && c <= 'Z')
       table[c] = alphabetic | alphanumeric | cased_letter;
     else if (c >= 'a' && c <= 'z')
@@ -52,6 +52,11 @@ inline constexpr auto kAsciiClasses = ascii_classes();
 std::uint16_t classify_beyond_ascii(char32_t code_point);
 
 }  // namespace unicode_detail
+
+/// Returns whether a byte is an ASCII digit.
+constexpr bool is_ascii_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 /// Returns the classes to which a code point belongs, as bits of char_class.
 inline std::uint16_t classify(char32_t code_point) {

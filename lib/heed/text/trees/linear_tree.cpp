@@ -33,10 +33,6 @@ void add_token(std::string& out, std::string_view bracket, std::string_view labe
   out.append(bracket).append(label);
 }
 
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 }  // namespace
 
 void linearize_tree(std::string_view line, bool function_tags, std::string& out) {
@@ -69,9 +65,9 @@ std::vector<std::string_view> words_of_line(std::string_view line) {
   std::vector<std::string_view> words;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t start = at;
-    while (at < line.size() && !is_space(line[at])) ++at;
+    while (at < line.size() && !is_tree_space(line[at])) ++at;
     if (at > start) words.push_back(line.substr(start, at - start));
-    while (at < line.size() && is_space(line[at])) ++at;
+    while (at < line.size() && is_tree_space(line[at])) ++at;
   }
   return words;
 }

@@ -3,24 +3,20 @@
 namespace heed {
 namespace {
 
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 bool is_bracket(char c) {
   return c == '(' || c == ')';
 }
 
 /// Returns the place of the first byte of `text` from `at` on that is not white space.
-std::size_t skip_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_space(text[at])) ++at;
+std::size_t skip_tree_space(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_tree_space(text[at])) ++at;
   return at;
 }
 
 /// Returns the run of bytes from `at` on up to white space or a bracket; it may be empty.
 std::string_view read_symbol(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && !is_space(text[end]) && !is_bracket(text[end])) ++end;
+  while (end < text.size() && !is_tree_space(text[end]) && !is_bracket(text[end])) ++end;
   return text.substr(at, end - at);
 }
 
@@ -33,7 +29,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
   tree.nodes.clear();
   std::vector<Open> open;
   const auto mistake = [](std::size_t at, std::string message) { return TreeMistake{at + 1, std::move(message)}; };
-  std::size_t at = skip_space(text, 0);
+  std::size_t at = skip_tree_space(text, 0);
   if (at == text.size()) return mistake(0, "no tree");
   if (text[at] != '(') return mistake(at, "a tree begins with an opening bracket");
   while (at < text.size()) {
@@ -44,7 +40,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
         return mistake(column - 1, "this bracket has no words");
       tree.nodes[node].end = tree.nodes.size();
       open.pop_back();
-      at = skip_space(text, at + 1);
+      at = skip_tree_space(text, at + 1);
       if (open.empty() && at < text.size() && text[at] != ')')
         return mistake(at, "the tree ends before this (a line holds one tree)");
       continue;
@@ -56,7 +52,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
       const std::string_view label = read_symbol(text, at + 1);
       open.push_back({tree.nodes.size(), at + 1});
       tree.nodes.push_back({label, {}, 0});
-      at = skip_space(text, at + 1 + label.size());
+      at = skip_tree_space(text, at + 1 + label.size());
       continue;
     }
     TreeNode& node = tree.nodes[open.back().node];
@@ -65,7 +61,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
       return mistake(at, "this word stands beside brackets (a word has a bracket of its own, with its part of speech)");
     if (node.label.empty()) return mistake(at, "this word has no part of speech");
     node.word = read_symbol(text, at);
-    at = skip_space(text, at + node.word.size());
+    at = skip_tree_space(text, at + node.word.size());
   }
   if (!open.empty()) return mistake(open.back().column - 1, "this bracket is never closed");
   return {};
@@ -73,7 +69,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
 
 bool is_empty_tree(std::string_view text) {
   for (const char c : text)
-    if (!is_space(c) && !is_bracket(c)) return false;
+    if (!is_tree_space(c) && !is_bracket(c)) return false;
   return true;
 }
 

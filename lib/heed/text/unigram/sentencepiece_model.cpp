@@ -14,9 +14,7 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 // A piece must be shorter than this many bytes, as in SentencePiece.
-constexpr std::size_t kLongestPiece = 8000;
-
-using Kind = SentencePieceModel::Kind;
+constexpr std::size_t kLongestPieceBytes = 8000;
 
 /// Reads the fields of a protocol-buffer message, one field after the other. The encoding is described at
 /// https://protobuf.dev/programming-guides/encoding.
@@ -109,7 +107,7 @@ SentencePieceModel::Piece read_piece(Message message) {
     if (message.is(1, Wire::bytes)) piece.text = message.bytes();
     if (message.is(2, Wire::fixed32)) piece.score = message.real();
     if (message.is(3, Wire::varint) && message.number() >= 1 && message.number() <= 6)
-      piece.kind = static_cast<Kind>(message.number());
+      piece.kind = static_cast<SentencePieceModel::Kind>(message.number());
   }
   return piece;
 }
@@ -180,10 +178,12 @@ void SentencePieceModel::validate(const std::string& where) const {
                                        " (a damaged SentencePiece model? download it or train it again)");
     };
     if (piece.text.empty()) fail("is empty");
-    if (piece.text.size() >= kLongestPiece) fail("is too long");
+    if (piece.text.size() >= kLongestPieceBytes) fail("is too long");
     if (!std::isfinite(piece.score)) fail("has no finite score");
     if (find_invalid_utf8(piece.text) != std::string_view::npos) fail("is not UTF-8");
-    const bool text = piece.kind == Kind::normal || piece.kind == Kind::user_defined || piece.kind == Kind::unused;
+    const bool text = piece.kind == SentencePieceModel::Kind::normal ||
+                      piece.kind == SentencePieceModel::Kind::user_defined ||
+                      piece.kind == SentencePieceModel::Kind::unused;
     StringIds& mine = text ? seen : reserved;
     const std::int32_t before = mine.size();
     if (mine.add(piece.text) != before) fail("is there twice");
@@ -191,8 +191,8 @@ void SentencePieceModel::validate(const std::string& where) const {
     if (text && !normalizer.escape_whitespaces && piece.text.find(' ') != std::string::npos)
       throw Error(Position{where}, "piece " + std::to_string(i) + " '" + piece.text +
                                        "' holds a space, which heed cannot write as a part of a piece");
-    unknown += piece.kind == Kind::unknown;
-    if (piece.kind != Kind::byte) continue;
+    unknown += piece.kind == SentencePieceModel::Kind::unknown;
+    if (piece.kind != SentencePieceModel::Kind::byte) continue;
     const int byte = byte_of_piece(piece.text);
     if (byte < 0) fail("is no byte");
     if (!byte_fallback) fail("is a byte, but the model does not fall back to bytes");

@@ -13,8 +13,6 @@
 namespace heed {
 namespace {
 
-using Kind = SentencePieceModel::Kind;
-
 /// How far the score of the unknown piece lies below the lowest score of a normal piece of the model.
 constexpr float kUnknownPenalty = 10;
 // UnigramModel::segment() resets its sum of scores to 0 when the size of the sum exceeds this value, as SentencePiece
@@ -38,6 +36,7 @@ float user_defined_score(std::size_t length) {
 
 UnigramModel::UnigramModel(const SentencePieceModel& model)
     : scores_(model.pieces.size()), lattice_scores_(model.pieces.size()) {
+  using Kind = SentencePieceModel::Kind;
   std::vector<std::pair<std::string_view, std::int32_t>> keys;
   float lowest = std::numeric_limits<float>::max();
   for (std::size_t i = 0; i < model.pieces.size(); ++i) {

@@ -17,7 +17,7 @@
 // the probabilities of its pieces; the probability of the word is the sum over all its segmentations. The text does not
 // say how a word is to be cut.
 //
-// THE METHOD (class Learner) starts with far too many pieces and removes the least useful ones:
+// THE METHOD (class UnigramLearner) starts with far too many pieces and removes the least useful ones:
 //
 // 1. find_seeds(): the first pieces are all characters and the best repeated substrings of words (class Suffixes).
 // 2. Expectation maximisation (EM), kSubIterations times. expect() divides the count of each word among the word's
@@ -47,7 +47,8 @@
 //  place: an index into Text::symbols, where the words lie one behind the other.
 //  seed, candidate: a substring that becomes one of the first pieces.
 //  frequency: how often a substring occurs in the text; within a word that the text has n times it counts n times.
-//  edge: a piece that starts at a place: the piece's index in Learner::pieces_ and its length, in one 32-bit integer.
+//  edge: a piece that starts at a place: the piece's index in UnigramLearner::pieces_ and its length, in one 32-bit
+//  integer.
 
 namespace heed {
 namespace {
@@ -305,9 +306,9 @@ class Suffixes {
 
 /// Learns the pieces of a unigram model by expectation maximisation. Holds the pieces that have not been removed, their
 /// probabilities, and for each index of Text::symbols the pieces that start at this index.
-class Learner {
+class UnigramLearner {
  public:
-  Learner(const WordCounts& words, const UnigramLimits& limits)
+  UnigramLearner(const WordCounts& words, const UnigramLimits& limits)
       : limits_(limits), text_(read_words(words, limits)), pool_(std::max(limits.threads, 1)) {
     characters_ = text_.characters.size() - 1;
     if (std::cmp_greater(characters_, limits.size))
@@ -378,7 +379,7 @@ class Learner {
 /// Sets the first pieces: all characters, then the repeated substrings with the largest frequency * length. The number
 /// of substrings is 8 times the wanted number of pieces, but at least 100,000 (or all substrings if the text has
 /// fewer). Also sets the first probabilities of the pieces, and finds all their occurrences in the text (the edges).
-void Learner::find_seeds() {
+void UnigramLearner::find_seeds() {
   const Suffixes suffixes(text_);
   std::vector<Candidate> seeds = suffixes.candidates(limits_.min_frequency);
   const auto most = static_cast<std::size_t>(std::max(kFewestSeeds, kSeedsPerPiece * limits_.size));
@@ -432,7 +433,7 @@ void Learner::find_seeds() {
 }
 
 /// Returns buffers for each thread of the pool. Each buffer is large enough for the longest word.
-std::vector<Learner::Scratch> Learner::make_scratch() const {
+std::vector<UnigramLearner::Scratch> UnigramLearner::make_scratch() const {
   std::uint32_t longest = 0;
   for (const Text::Word& word : text_.words) longest = std::max(longest, word.end - word.begin);
   std::vector<Scratch> all(static_cast<std::size_t>(pool_.size()));
@@ -448,7 +449,7 @@ std::vector<Learner::Scratch> Learner::make_scratch() const {
 
 /// Calls use(word, buffers of the calling thread) for every word of the text, on all threads.
 template <class Use>
-void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
+void UnigramLearner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
   pool_.run([&](int thread) {
     const Slice slice = slice_of(static_cast<std::int64_t>(text_.words.size()), pool_.size(), thread);
     for (std::int64_t i = slice.begin; i < slice.end; ++i)
@@ -461,7 +462,7 @@ void Learner::for_each_word(std::vector<Scratch>& scratch, Use&& use) {
 /// segmentations of the word's first i symbols; backward[i] is the same sum for the symbols behind the first i, times a
 /// constant factor. If the probability of a long word is too small (or large) for a double, its two halves are treated
 /// as two words.
-void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t count, Scratch& scratch) const {
+void UnigramLearner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t count, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   double* forward = scratch.forward.data();
   double* backward = scratch.backward.data();
@@ -498,7 +499,7 @@ void Learner::expect_word(std::uint32_t begin, std::uint32_t end, std::int64_t c
 
 /// Returns how often each piece is expected to occur in the text, given the current probabilities of the pieces (the E
 /// step of expectation maximisation).
-std::vector<double> Learner::expect() {
+std::vector<double> UnigramLearner::expect() {
   std::vector<Scratch> scratch = make_scratch();
   for_each_word(scratch,
                 [&](const Text::Word& word, Scratch& mine) { expect_word(word.begin, word.end, word.count, mine); });
@@ -513,7 +514,7 @@ std::vector<double> Learner::expect() {
 
 /// Computes the probabilities and scores of the pieces from their expected counts (the M step of expectation
 /// maximisation), and removes pieces that are expected less than kLeastExpected times. Single characters always stay.
-void Learner::maximise(const std::vector<double>& expected) {
+void UnigramLearner::maximise(const std::vector<double>& expected) {
   std::vector<bool> kept(pieces_.size());
   double sum = 0;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -532,7 +533,7 @@ void Learner::maximise(const std::vector<double>& expected) {
 
 /// Removes all pieces for which `kept` is false, and their edges (occurrences in the text). The pieces that stay get
 /// new indices in pieces_; their order does not change.
-void Learner::keep(const std::vector<bool>& kept) {
+void UnigramLearner::keep(const std::vector<bool>& kept) {
   constexpr std::uint32_t kGone = UINT32_MAX;
   std::vector<std::uint32_t> number(pieces_.size(), kGone);
   std::size_t put = 0;
@@ -560,7 +561,7 @@ void Learner::keep(const std::vector<bool>& kept) {
 /// Returns the score of the best segmentation of a word that does not use the piece with the index `without`; the word
 /// is the symbols from index `begin` to before `end`. scratch.last_edge[i] becomes the last edge (piece) of the best
 /// segmentation of the word's first i symbols.
-float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t without, Scratch& scratch) const {
+float UnigramLearner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t without, Scratch& scratch) const {
   const std::uint32_t size = end - begin;
   float* best = scratch.best.data();
   std::fill_n(best, size + 1, -std::numeric_limits<float>::infinity());
@@ -582,7 +583,7 @@ float Learner::best_path(std::uint32_t begin, std::uint32_t end, std::uint32_t w
 /// segmentation of a word uses are always removed; then the pieces with the smallest losses are removed. A piece's loss
 /// is the amount by which the log-likelihood of the text falls if every occurrence of the piece is cut in the best way
 /// without the piece.
-void Learner::prune(std::size_t wanted) {
+void UnigramLearner::prune(std::size_t wanted) {
   constexpr std::uint32_t kNone = UINT32_MAX;
   std::vector<Scratch> scratch = make_scratch();
   for_each_word(scratch, [&](const Text::Word& word, Scratch& mine) {
@@ -629,7 +630,7 @@ void Learner::prune(std::size_t wanted) {
 
 /// Returns the learnt pieces with their scores: all single characters, and as many longer pieces with the highest
 /// scores as the wanted number of pieces has room for.
-UnigramPieces Learner::result() const {
+UnigramPieces UnigramLearner::result() const {
   UnigramPieces all;
   for (std::size_t i = 0; i < pieces_.size(); ++i)
     all.emplace_back(text_.piece(pieces_[i].at, pieces_[i].length), scores_[i]);
@@ -647,7 +648,7 @@ UnigramPieces Learner::result() const {
 
 UnigramPieces learn_unigram(const WordCounts& words, const UnigramLimits& limits,
                             const std::function<void(std::int64_t)>& progress) {
-  return Learner(words, limits).run(progress);
+  return UnigramLearner(words, limits).run(progress);
 }
 
 }  // namespace heed
