@@ -67,7 +67,7 @@ void dropout_both_ways(benchmark::State& state) {
 
 void layer_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
-    row_norm_forward(r.device, RowNorm::layer, r.a.value, r.scale.value, r.bias.value, 1e-5, r.y.value,
+    row_norm_forward(r.device, RowNorm::layer, r.a.value, r.scale.value, r.bias.value, 1e-5, {r.y.value},
                      r.statistics.value);
   });
 }
@@ -76,7 +76,7 @@ template <RowNorm kind>
 void residual_norm_forward(benchmark::State& state) {
   measure(state, [](Rows& r) {
     residual_norm_forward(r.device, kind, r.a.value, r.b.value, r.mask, r.scale.value, r.bias.value, 1e-5, r.y.value,
-                          r.z.value, r.statistics.value);
+                          {r.z.value}, r.statistics.value);
   });
 }
 

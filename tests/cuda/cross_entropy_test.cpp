@@ -69,6 +69,48 @@ TEST_CASE_TEMPLATE("cross-entropy on a GPU: loss, sums and gradients", T, float,
   }
 }
 
+TEST_CASE("cross-entropy on a GPU: with bfloat16 products, nearly the same gradients as in full precision") {
+  constexpr std::int64_t kRows = 40, kWidth = 16, kVocabulary = 130;
+  TestTensor<float> hidden = normal<float>({kRows, kWidth}, 1), again = normal<float>({kRows, kWidth}, 2);
+  TestTensor<float> weight = normal<float>({kVocabulary, kWidth}, 3), bias = normal<float>({kVocabulary}, 4);
+  std::vector<std::int32_t> targets;
+  for (std::int32_t i = 0; i < kRows; ++i) targets.push_back(i * 3);
+  const CrossEntropyOptions options{.label_smoothing = 0.1, .scale = 0.3};
+  for (const bool consistent : {false, true}) {
+    CAPTURE(consistent);
+    // The gradients of the hidden states of both passes, of the weight and of the bias, and the loss.
+    const auto compute = [&](Precision precision) {
+      std::vector<TestTensor<float>> to{hidden, again, weight, bias, {{1}, {0}}};
+      for (TestTensor<float>& each : to) std::fill(each.values.begin(), each.values.end(), 0.0F);
+      Arena arena, host_arena;
+      CudaContext device{arena, host_arena};
+      device.precision = precision;
+      const LossResult<float> result{to[4].values.data(), nullptr};
+      if (consistent)
+        consistent_cross_entropy_forward<float>(device, {hidden.view(), to[0].view()}, {again.view(), to[1].view()},
+                                                weight.view(), bias.view(), targets, options, 2, to[2].view(),
+                                                to[3].view(), result);
+      else
+        cross_entropy_forward<float>(device, hidden.view(), weight.view(), bias.view(), targets, options, to[0].view(),
+                                     to[2].view(), to[3].view(), result);
+      return to;
+    };
+    const auto exact = compute(Precision::float32), found = compute(Precision::bfloat16);
+    for (std::size_t k = 0; k < exact.size(); ++k) {
+      CAPTURE(k);
+      double difference = 0, size = 0;
+      for (std::size_t i = 0; i < exact[k].values.size(); ++i) {
+        difference += std::pow(static_cast<double>(found[k].values[i]) - static_cast<double>(exact[k].values[i]), 2);
+        size += std::pow(static_cast<double>(exact[k].values[i]), 2);
+      }
+      if (!consistent && k == 1) continue;
+      CHECK(size > 0);
+      CHECK(difference > 0);
+      CHECK(std::sqrt(difference / size) < 0.02);
+    }
+  }
+}
+
 TEST_CASE("cross-entropy on a GPU: of several likeliest words the one with the lowest id is the prediction") {
   // The logits of each row are 1, 2, 2, ..., 2, 1.
   constexpr std::int64_t kVocabulary = 100;

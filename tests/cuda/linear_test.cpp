@@ -99,8 +99,35 @@ TEST_CASE("linear layer on a GPU: matrices that are stored as bfloat16") {
           for (std::int64_t i = 0; i < result.size(); ++i) to[1][i] = std::round(to[1][i]);
           linear_backward(device, {{}, x.view()}, weight.view(), activation, {{}, y.view()}, to[1], to[2], false, to[3],
                           to[4]);
+          std::fill_n(to[1].data(), to[1].size(), 0.0F);  // dz, which only the CPU stores there
         });
   }
+}
+
+TEST_CASE("linear layer on a GPU: an input that is rounded once gives the bits of one that each product rounds") {
+  constexpr std::int64_t kRows = 37, kIn = 19, kOut = 33;
+  TestTensor<float> x = normal<float>({kRows, kIn}, 1), weight = normal<float>({kOut, kIn}, 2),
+                    bias = normal<float>({kOut}, 3);
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  CHECK_FALSE(operand_of_products(device, MaybeRounded<float>{x.view()}).rounded);
+  device.precision = Precision::bfloat16;
+  const MaybeRounded<float> once = operand_of_products(device, MaybeRounded<float>{x.view()});
+  REQUIRE(once.rounded.size() == x.view().size());
+  for (std::int64_t i = 0; i < once.rounded.size(); ++i) CHECK(once.rounded[i] == to_bfloat16(x.view()[i]));
+  CHECK(operand_of_products(device, once).rounded.data() == once.rounded.data());
+  const auto compute = [&](MaybeRounded<float> input) {
+    std::vector<TestTensor<float>> to{normal<float>({kRows, kOut}, 4), normal<float>({kRows, kOut}, 5),
+                                      normal<float>({kRows, kIn}, 6), normal<float>({kOut, kIn}, 7),
+                                      normal<float>({kOut}, 8)};
+    linear_forward<float>(device, input, weight.view(), bias.view(), Activation::none, {}, {to[0].view()});
+    linear_backward<float>(device, input, weight.view(), Activation::none, {}, to[1].view(), to[2].view(), true,
+                           to[3].view(), to[4].view());
+    std::vector<float> all;
+    for (const TestTensor<float>& each : to) all.insert(all.end(), each.values.begin(), each.values.end());
+    return all;
+  };
+  CHECK(compute(once) == compute({x.view()}));
 }
 
 TEST_CASE_TEMPLATE("products of matrices on a GPU: pairs of a batch, and transposes", T, float, double) {

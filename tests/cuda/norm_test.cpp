@@ -55,9 +55,9 @@ TEST_CASE_TEMPLATE("normalisation of rows on a GPU", T, float, double) {
            normal<T>({columns}, 10), normal<T>({columns}, 11), normal<T>({columns}, 12), x},
           [&](auto& device, std::span<const Tensor<T>> to) {
             const Tensor<T> none;
-            row_norm_forward(device, kind, x.view(), scale.view(), bias, kEpsilon, to[0], to[1]);
-            row_norm_forward(device, kind, x.view(), scale.view(), bias, kEpsilon, to[2], none);
-            row_norm_forward(device, kind, to[7], scale.view(), bias, kEpsilon, to[7], none);
+            row_norm_forward(device, kind, x.view(), scale.view(), bias, kEpsilon, {to[0]}, to[1]);
+            row_norm_forward(device, kind, x.view(), scale.view(), bias, kEpsilon, {to[2]}, none);
+            row_norm_forward(device, kind, to[7], scale.view(), bias, kEpsilon, {to[7]}, none);
             row_norm_backward(device, kind, x.view(), scale.view(), statistics.view(), dy.view(), to[3], to[4],
                               bias ? to[5] : none);
             row_norm_backward(device, kind, x.view(), scale.view(), statistics.view(), dy.view(), none, none, to[6]);
@@ -84,10 +84,10 @@ TEST_CASE_TEMPLATE("residual connections with normalisation on a GPU", T, float,
         check_kernels<T>({normal<T>(shape, 8), normal<T>(shape, 9), normal<T>({rows, 2}, 10), residual, branch},
                          [&](auto& device, std::span<const Tensor<T>> to) {
                            residual_norm_forward(device, kind, residual.view(), branch.view(), mask, scale.view(), bias,
-                                                 kEpsilon, to[0], to[1], to[2]);
+                                                 kEpsilon, to[0], {to[1]}, to[2]);
                            // The sum in the memory of the branch, and the result in that of the residual.
                            residual_norm_forward(device, kind, to[3], to[4], mask, scale.view(), bias, kEpsilon, to[4],
-                                                 to[3], none);
+                                                 {to[3]}, none);
                          });
         for (const bool adds : {false, true}) {
           CAPTURE(adds);
@@ -140,6 +140,25 @@ TEST_CASE_TEMPLATE("batch normalisation on a GPU", T, float, double) {
                        add_statistic(device, mean.view(), T(1.25), rows, to[9]);
                        scale_into(device, inverse_deviation(device, variance.view(), kEpsilon), T(1), T(0), to[10]);
                      });
+  }
+}
+
+TEST_CASE("normalisation on a GPU: a result that is rounded too") {
+  const Shape shape{5, 70};
+  TestTensor<float> x = normal<float>(shape, 1), branch = normal<float>(shape, 2), scale = normal<float>({70}, 3);
+  TestTensor<float> bias = normal<float>({70}, 4), y = normal<float>(shape, 5), sum = normal<float>(shape, 6);
+  TestTensor<Bfloat16> rounded{shape, std::vector<Bfloat16>(y.values.size())};
+  Arena arena, host_arena;
+  CudaContext device{arena, host_arena};
+  const auto check = [&] {
+    for (std::size_t i = 0; i < y.values.size(); ++i) CHECK(rounded.values[i] == to_bfloat16(y.values[i]));
+  };
+  for (const RowNorm kind : kNorms) {
+    row_norm_forward(device, kind, x.view(), scale.view(), bias.view(), kEpsilon, {y.view(), rounded.view()}, {});
+    check();
+    residual_norm_forward(device, kind, x.view(), branch.view(), {}, scale.view(), bias.view(), kEpsilon, sum.view(),
+                          {y.view(), rounded.view()}, {});
+    check();
   }
 }
 

@@ -1,6 +1,7 @@
 #include "heed/ops/layer_norm.h"
 
 #include "heed/base/error.h"
+#include "heed/ops/residual_norm.h"
 #include "op_test.h"
 #include "reference.h"
 #include "training.h"
@@ -39,6 +40,33 @@ TEST_CASE("layer_norm: no rows, and inference gives what training gives") {
   CHECK(empty.shape() == Shape{0, 33});
   CHECK_THROWS_WITH_AS(layer_norm(t.graph, x, t.normal({32}), bias, 1e-5),
                        "internal: layer_norm: scale has shape [32], expected [33]", Error);
+}
+
+TEST_CASE("layer_norm, rms_norm and residual_norm: in training, the result is rounded too where products round it") {
+  for (const bool layer : {true, false}) {
+    Training<float> t;
+    const auto x = t.normal({5, 70}), branch = t.normal({5, 70}), scale = t.normal({70});
+    const auto bias = layer ? t.normal({70}) : Variable<float>();
+    Graph<float> inference(t.device, t.values);
+    const auto norm = [&](Graph<float>& graph) {
+      return layer ? layer_norm(graph, x, scale, bias, 1e-5) : rms_norm(graph, x, scale, 1e-5);
+    };
+    const auto add = [&](Graph<float>& graph) {
+      return residual_norm(graph, layer ? RowNorm::layer : RowNorm::rms, x, branch, scale, bias, 1e-5, 0).normed;
+    };
+    const Variable<float> exact[] = {norm(t.graph), add(t.graph)};
+    for (const Variable<float>& y : exact) CHECK_FALSE(y.rounded);
+    t.device.precision = Precision::bfloat16;
+    const Variable<float> found[] = {norm(t.graph), add(t.graph)};
+    for (const int i : {0, 1}) {
+      CHECK(largest_difference(found[i].value, exact[i].value) == 0);
+      REQUIRE(static_cast<bool>(found[i].rounded) == takes_bfloat16(Precision::bfloat16));
+      for (std::int64_t k = 0; found[i].rounded && k < exact[i].value.size(); ++k)
+        CHECK(from_bfloat16(found[i].rounded[k]) == round_to_bfloat16(exact[i].value[k]));
+    }
+    CHECK_FALSE(norm(inference).rounded);
+    CHECK_FALSE(add(inference).rounded);
+  }
 }
 
 TEST_CASE("rms_norm: gradients, odd sizes, each input alone") {

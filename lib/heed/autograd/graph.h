@@ -24,8 +24,8 @@ template <class T>
 struct Variable {
   Tensor<T> value;
   Gradient<T> gradient;
-  /// The value of the variable rounded to bfloat16, in half the memory, if Graph::rounded_result() created the
-  /// variable; `value` is then absent. Only linear() reads this member.
+  /// The value of the variable rounded to bfloat16, which only linear() reads: beside `value`, or in its place, in half
+  /// the memory, if Graph::rounded_result() created the variable.
   Tensor<Bfloat16> rounded = {};
 
   const Shape& shape() const { return value.shape(); }

@@ -49,7 +49,7 @@ struct Worker {
     return x;
   }
 
-  /// Returns a graph input like some(), but stored as bfloat16, like the feed-forward layer's inner result.
+  /// Returns a graph input like some(), but stored as bfloat16, like the result of a normalisation.
   Variable<float> some_rounded(std::int64_t rows, std::int64_t columns) {
     const Variable<float> x = graph.rounded_result({rows, columns});
     std::fill_n(x.rounded.data(), x.rounded.size(), to_bfloat16(0.01F));

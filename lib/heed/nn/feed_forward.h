@@ -45,7 +45,8 @@ class FeedForward {
   /// Appends the two matrix products to `products`. `place` says where the layer is: its members side, in_encoder and
   /// layer are those of the products.
   void add_products(const Product& place, std::vector<Product>& products) const {
-    const Product in = inner_product(place);
+    Product in = inner_product(place);
+    in.rounded_input = true;
     Product out = out_.product(place);
     out.rounded_input = in.result_use == ResultUse::linear;
     products.push_back(in);

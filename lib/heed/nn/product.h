@@ -30,8 +30,8 @@ struct Product {
   bool gated = false;
   /// The probability of dropping an element afterwards.
   double dropout = 0;
-  /// Which ops read the result, and whether the input is a result that only linear() reads, which a training with
-  /// bfloat16 products stores as bfloat16.
+  /// Which ops read the result, and whether a training with bfloat16 products stores the input as bfloat16: a result
+  /// that only linear() reads, or that of a normalisation.
   ResultUse result_use = ResultUse::any;
   bool rounded_input = false;
 

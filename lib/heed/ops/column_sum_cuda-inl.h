@@ -10,6 +10,7 @@
 
 #include <array>
 
+#include "heed/ops/gemm/maybe_rounded.h"
 #include "heed/tensor/cuda_language.h"
 #include "heed/tensor/tensor.h"
 
@@ -98,6 +99,25 @@ void add_column_sums(CudaContext& device, const T* x, std::int64_t rows, std::in
 template <class T>
 void add_column_sums(CudaContext& device, Tensor<T> x, Tensor<T> sums) {
   add_column_sums(device, static_cast<const T*>(x.data()), x.rows(), x.columns(), x.columns(), sums.data());
+}
+
+/// The elements of a matrix that is stored as bfloat16, as summands of column_sums().
+struct RoundedElements {
+  const Bfloat16* x;
+  std::int64_t columns;
+
+  __device__ std::array<float, 1> operator()(std::int64_t row, std::int64_t column) const {
+    return {from_bfloat16(x[row * columns + column])};
+  }
+};
+/// Adds the rows of x [N, D], of its rounded numbers where these are stored, to `sums` [D].
+template <class T>
+void add_column_sums(CudaContext& device, const MaybeRounded<T>& x, Tensor<T> sums) {
+  if constexpr (std::is_same_v<T, float>)
+    if (x.rounded)
+      return column_sums(device, x.rows(), x.columns(), RoundedElements{x.rounded.data(), x.columns()}, 1, 1,
+                         std::array<float*, 1>{sums.data()});
+  add_column_sums(device, x.full, sums);
 }
 
 }  // namespace heed

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "heed/ops/column_sum_cuda-inl.h"
-#include "heed/ops/gemm/gemm.h"
+#include "heed/ops/linear.h"
 #include "heed/tensor/cuda_language.h"
 
 namespace heed {
@@ -87,13 +87,24 @@ __device__ RowLoss<T> row_loss(T* x, const T* bias, std::int64_t vocabulary, con
   return row;
 }
 
-/// Computes the loss of row first_row + block of the batch from its logits, and replaces the logits by their gradient,
-/// where `gradient` is true.
+/// Stores element v of the gradient of the row x of logits, in place of the logit, or rounded to bfloat16 in the row
+/// `rounded`, where that is not null.
 template <class T>
-__global__ void cross_entropy_kernel(T* logits, const T* bias, std::int64_t vocabulary, Targets targets,
-                                     std::int64_t first_row, double smoothing, double scale, bool gradient,
-                                     RowSums* sums) {
+__device__ __forceinline__ void store_gradient(T* x, Bfloat16* rounded, std::int64_t v, T gradient) {
+  if (rounded)
+    rounded[v] = to_bfloat16(static_cast<float>(gradient));
+  else
+    x[v] = gradient;
+}
+
+/// Computes the loss of row first_row + block of the batch from its logits, and their gradient where `gradient` is true
+/// (see store_gradient()).
+template <class T>
+__global__ void cross_entropy_kernel(T* logits, Bfloat16* rounded, const T* bias, std::int64_t vocabulary,
+                                     Targets targets, std::int64_t first_row, double smoothing, double scale,
+                                     bool gradient, RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
+  if (rounded) rounded += blockIdx.x * vocabulary;
   T* const x = logits + blockIdx.x * vocabulary;
   RowSums of_row;
   const RowLoss<T> row = row_loss(x, bias, vocabulary, targets, i, smoothing, of_row);
@@ -107,16 +118,18 @@ __global__ void cross_entropy_kernel(T* logits, const T* bias, std::int64_t voca
     T g = factor * std::exp(x[v] - row.largest) - offset;
     if (v == first) g -= static_cast<T>(scale * (1 - smoothing) * (1 - second_share));
     if (v == second) g -= static_cast<T>(scale * (1 - smoothing) * second_share);
-    x[v] = g;
+    store_gradient(x, rounded, v, g);
   }
 }
 
 /// Does for the rows first_row + block of both passes of consistent_cross_entropy() what cross_entropy_kernel() does.
 template <class T>
-__global__ void consistent_kernel(T* x_logits, T* y_logits, const T* bias, std::int64_t vocabulary, Targets targets,
-                                  std::int64_t first_row, double smoothing, double scale, double consistency,
-                                  bool gradient, RowSums* sums) {
+__global__ void consistent_kernel(T* x_logits, T* y_logits, Bfloat16* x_rounded, Bfloat16* y_rounded, const T* bias,
+                                  std::int64_t vocabulary, Targets targets, std::int64_t first_row, double smoothing,
+                                  double scale, double consistency, bool gradient, RowSums* sums) {
   const std::int64_t i = first_row + blockIdx.x;
+  if (x_rounded) x_rounded += blockIdx.x * vocabulary;
+  if (y_rounded) y_rounded += blockIdx.x * vocabulary;
   T *const x = x_logits + blockIdx.x * vocabulary, *const y = y_logits + blockIdx.x * vocabulary;
   RowSums of_x, of_y;
   const T normaliser_x = row_loss(x, bias, vocabulary, targets, i, smoothing, of_x).normaliser,
@@ -140,8 +153,8 @@ __global__ void consistent_kernel(T* x_logits, T* y_logits, const T* bias, std::
   for (std::int64_t v = threadIdx.x; v < vocabulary; v += blockDim.x) {
     const T log_p = x[v] - normaliser_x, log_q = y[v] - normaliser_y, ratio = log_p - log_q;
     const T p = std::exp(log_p), q = std::exp(log_q), subtracted = offset + (v == target ? at_target : T(0));
-    x[v] = factor * p - subtracted + agreement * (p * (ratio + (1 - pq)) - q);
-    y[v] = factor * q - subtracted + agreement * (q * ((1 - qp) - ratio) - p);
+    store_gradient(x, x_rounded, v, factor * p - subtracted + agreement * (p * (ratio + (1 - pq)) - q));
+    store_gradient(y, y_rounded, v, factor * q - subtracted + agreement * (q * ((1 - qp) - ratio) - p));
   }
 }
 
@@ -182,26 +195,64 @@ Tensor<T> rows_of(Tensor<T> x, std::int64_t begin, std::int64_t count) {
   return x ? x.row_block(begin, count) : x;
 }
 
-/// Computes the logits of a chunk of rows, without the bias.
+/// The matrix products of the output layer before and after a loss, which are computed chunk by chunk. Where products
+/// multiply bfloat16, the weight is rounded once, and the gradients of the logits are stored as bfloat16 at once: they
+/// are by far the largest matrix of a training.
 template <class T>
-void project(CudaContext& device, Tensor<T> hidden, Tensor<T> weight, Tensor<T> logits) {
-  gemm(device, hidden.rows(), weight.dim(0), weight.columns(), T(1), GemmOperand<T>{hidden.data(), weight.columns()},
-       GemmOperand<T>{weight.data(), weight.columns(), true}, T(0), logits.data(), weight.dim(0));
-}
+class OutputProducts {
+ public:
+  /// Empty gradients are skipped.
+  OutputProducts(CudaContext& device, Tensor<T> weight, Tensor<T> dweight, Tensor<T> dbias)
+      : device_(device),
+        weight_(operand_of_products(device, MaybeRounded<T>{weight})),
+        dweight_(dweight),
+        dbias_(dbias) {}
 
-/// Adds the gradients of a chunk of rows, which stand in place of their logits. Empty tensors are skipped.
-template <class T>
-void propagate(CudaContext& device, Tensor<T> logits, Tensor<T> hidden, Tensor<T> weight, Tensor<T> dhidden,
-               Tensor<T> dweight, Tensor<T> dbias) {
-  const std::int64_t count = hidden.rows(), vocabulary = weight.dim(0), width = weight.columns();
-  if (dhidden)
-    gemm(device, count, width, vocabulary, T(1), GemmOperand<T>{logits.data(), vocabulary},
-         GemmOperand<T>{weight.data(), width}, T(1), dhidden.data(), width);
-  if (dweight)
-    gemm(device, vocabulary, width, count, T(1), GemmOperand<T>{logits.data(), vocabulary, true},
-         GemmOperand<T>{hidden.data(), width}, T(1), dweight.data(), width);
-  if (dbias) add_column_sums(device, logits, dbias);
-}
+  /// Returns memory for the logits of the rows of a chunk (`full`), and for their gradients in bfloat16 (`rounded`).
+  MaybeRounded<T> make_logits(std::int64_t rows, bool gradient) const {
+    const Shape chunk{rows, weight_.rows()};
+    MaybeRounded<T> logits{device_.arena.template tensor<T>(chunk)};
+    if (gradient && std::is_same_v<T, float> && takes_bfloat16(device_))
+      logits.rounded = device_.arena.template tensor<Bfloat16>(chunk);
+    return logits;
+  }
+
+  /// Computes the logits of the `count` rows of `hidden` from `begin` on, without the bias.
+  void project(const MaybeRounded<T>& hidden, std::int64_t begin, std::int64_t count, const MaybeRounded<T>& logits) {
+    hidden.with_operand(begin, false, [&](auto left) {
+      weight_.with_operand(0, true, [&](auto right) {
+        gemm(device_, count, weight_.rows(), weight_.columns(), T(1), left, right, T(0), logits.full.data(),
+             weight_.rows());
+      });
+    });
+  }
+
+  /// Adds the gradients of a chunk of rows, which are in `logits`, to dhidden and to the gradients of weight and bias.
+  void propagate(const MaybeRounded<T>& logits, const MaybeRounded<T>& hidden, std::int64_t begin, std::int64_t count,
+                 Tensor<T> dhidden) {
+    const std::int64_t vocabulary = weight_.rows(), width = weight_.columns();
+    if (dhidden)
+      logits.with_operand(0, false, [&](auto left) {
+        weight_.with_operand(0, false, [&](auto right) {
+          gemm(device_, count, width, vocabulary, T(1), left, right, T(1), dhidden.row(begin), width);
+        });
+      });
+    if (dweight_)
+      logits.with_operand(0, true, [&](auto left) {
+        hidden.with_operand(begin, false, [&](auto right) {
+          gemm(device_, vocabulary, width, count, T(1), left, right, T(1), dweight_.data(), width);
+        });
+      });
+    if (dbias_)
+      add_column_sums(device_, MaybeRounded<T>{rows_of(logits.full, 0, count), rows_of(logits.rounded, 0, count)},
+                      dbias_);
+  }
+
+ private:
+  CudaContext& device_;
+  MaybeRounded<T> weight_;
+  Tensor<T> dweight_, dbias_;
+};
 
 /// Subtracts from the row of logits of this block, to which it adds the bias, the logarithm of the sum of their
 /// exponentials. Where `targets` is not null, the row stays as it is, and out[block] receives the result for its
@@ -235,14 +286,16 @@ void cross_entropy_forward(CudaContext& device, Tensor<T> hidden, Tensor<T> weig
   const bool gradient = dhidden || dweight || dbias;
   const Targets on_device = upload_targets(device, targets, options);
   RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
-  const Tensor<T> memory = device.arena.tensor<T>({most, vocabulary});
+  OutputProducts<T> products(device, weight, dweight, dbias);
+  const MaybeRounded<T> states = operand_of_products(device, MaybeRounded<T>{hidden}),
+                        logits = products.make_logits(most, gradient);
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
-    const Tensor<T> chunk = hidden.row_block(begin, count), logits = memory.row_block(0, count);
-    project(device, chunk, weight, logits);
-    launch(device, shape_for_rows<T>(count, vocabulary), cross_entropy_kernel<T>, logits.data(), bias.data(),
-           vocabulary, on_device, begin, options.label_smoothing, options.scale, gradient, sums);
-    propagate(device, logits, chunk, weight, rows_of(dhidden, begin, count), dweight, dbias);
+    products.project(states, begin, count, logits);
+    launch(device, shape_for_rows<T>(count, vocabulary), cross_entropy_kernel<T>, logits.full.data(),
+           logits.rounded.data(), bias.data(), vocabulary, on_device, begin, options.label_smoothing, options.scale,
+           gradient, sums);
+    products.propagate(logits, states, begin, count, dhidden);
   }
   store(device, sums, rows, options, result);
 }
@@ -257,18 +310,19 @@ void consistent_cross_entropy_forward(CudaContext& device, const PassStates<T>& 
   const bool gradient = first.dhidden || second.dhidden || dweight || dbias;
   const Targets on_device{upload(device, targets)};
   RowSums* const sums = static_cast<RowSums*>(device.arena.allocate(static_cast<std::size_t>(rows) * sizeof(RowSums)));
-  const Tensor<T> memory_x = device.arena.tensor<T>({most, vocabulary}),
-                  memory_y = device.arena.tensor<T>({most, vocabulary});
+  OutputProducts<T> products(device, weight, dweight, dbias);
+  const MaybeRounded<T> of_first = operand_of_products(device, MaybeRounded<T>{first.hidden}),
+                        of_second = operand_of_products(device, MaybeRounded<T>{second.hidden}),
+                        x = products.make_logits(most, gradient), y = products.make_logits(most, gradient);
   for (std::int64_t begin = 0, count = 0; begin < rows; begin += count) {
     count = std::min(most, rows - begin);
-    const Tensor<T> of_first = first.hidden.row_block(begin, count), of_second = second.hidden.row_block(begin, count),
-                    x = memory_x.row_block(0, count), y = memory_y.row_block(0, count);
-    project(device, of_first, weight, x);
-    project(device, of_second, weight, y);
-    launch(device, shape_for_rows<T>(count, vocabulary), consistent_kernel<T>, x.data(), y.data(), bias.data(),
-           vocabulary, on_device, begin, options.label_smoothing, options.scale, consistency, gradient, sums);
-    propagate(device, x, of_first, weight, rows_of(first.dhidden, begin, count), dweight, dbias);
-    propagate(device, y, of_second, weight, rows_of(second.dhidden, begin, count), dweight, dbias);
+    products.project(of_first, begin, count, x);
+    products.project(of_second, begin, count, y);
+    launch(device, shape_for_rows<T>(count, vocabulary), consistent_kernel<T>, x.full.data(), y.full.data(),
+           x.rounded.data(), y.rounded.data(), bias.data(), vocabulary, on_device, begin, options.label_smoothing,
+           options.scale, consistency, gradient, sums);
+    products.propagate(x, of_first, begin, count, first.dhidden);
+    products.propagate(y, of_second, begin, count, second.dhidden);
   }
   store(device, sums, rows, options, result);
 }

@@ -1,6 +1,7 @@
 #include "heed/ops/layer_norm.h"
 
 #include "heed/ops/check.h"
+#include "heed/ops/linear.h"
 
 namespace heed {
 namespace {
@@ -9,10 +10,11 @@ namespace {
 template <class T>
 Variable<T> row_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& x, const Variable<T>& scale,
                      const Variable<T>& bias, double epsilon) {
-  const Variable<T> y = graph.result(x.shape());
+  Variable<T> y = graph.result(x.shape());
+  y.rounded = rounded_memory(graph, x.shape());
   const Tensor<T> statistics = graph.recording() ? graph.arena().template tensor<T>({x.value.rows(), 2}) : Tensor<T>();
   graph.run([&](auto& device) {
-    row_norm_forward(device, kind, x.value, scale.value, bias.value, epsilon, y.value, statistics);
+    row_norm_forward(device, kind, x.value, scale.value, bias.value, epsilon, {y.value, y.rounded}, statistics);
   });
   graph.record([kind, x, scale, bias, statistics, y](auto& device) {
     row_norm_backward(device, kind, x.value, scale.value, statistics, y.gradient.sum(), x.gradient.sum(),

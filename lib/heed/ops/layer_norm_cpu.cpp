@@ -9,19 +9,22 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Normalises `rows` rows of n elements (see row_norm_forward()). `statistics` may be null.
+/// Normalises `rows` rows of n elements (see row_norm_forward()). `rounded` and `statistics` may be null.
 template <RowNorm kind, class T>
-void normalise_rows_of(const T* x, const T* scale, const T* bias, T epsilon, T* y, T* statistics, std::int64_t rows,
-                       std::int64_t n) {
+void normalise_rows_of(const T* x, const T* scale, const T* bias, T epsilon, T* y, Bfloat16* rounded, T* statistics,
+                       std::int64_t rows, std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* row = x + r * n;
     const T sum = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR { return summand<kind>(hn::LoadU(d, row + i)); });
     const RowStatistics<T> found = normalise_row<kind>(row, sum, scale, bias, epsilon, y + r * n, n);
+    if constexpr (std::is_same_v<T, float>)
+      if (rounded) convert_to_bfloat16(y + r * n, n, rounded + r * n);
     if (!statistics) continue;
     statistics[2 * r] = found.mean;
     statistics[2 * r + 1] = found.inverse_deviation;
@@ -29,12 +32,12 @@ void normalise_rows_of(const T* x, const T* scale, const T* bias, T epsilon, T* 
 }
 
 template <class T>
-void normalise_rows(const T* x, RowNorm kind, const T* scale, const T* bias, T epsilon, T* y, T* statistics,
-                    std::int64_t rows, std::int64_t n) {
+void normalise_rows(const T* x, RowNorm kind, const T* scale, const T* bias, T epsilon, T* y, Bfloat16* rounded,
+                    T* statistics, std::int64_t rows, std::int64_t n) {
   if (kind == RowNorm::rms)
-    normalise_rows_of<RowNorm::rms>(x, scale, bias, epsilon, y, statistics, rows, n);
+    normalise_rows_of<RowNorm::rms>(x, scale, bias, epsilon, y, rounded, statistics, rows, n);
   else
-    normalise_rows_of<RowNorm::layer>(x, scale, bias, epsilon, y, statistics, rows, n);
+    normalise_rows_of<RowNorm::layer>(x, scale, bias, epsilon, y, rounded, statistics, rows, n);
 }
 
 /// Adds the gradients of all rows to dx, dscale and dbias, each of which may be null.
@@ -61,11 +64,11 @@ void normalise_rows_backward(const T* x, RowNorm kind, const T* scale, const T* 
 }
 
 HEED_INSTANTIATE_SIMD(normalise_rows,
-                      (const float* x, RowNorm k, const float* w, const float* b, float e, float* y, float* s,
-                       std::int64_t r, std::int64_t n),
-                      (const double* x, RowNorm k, const double* w, const double* b, double e, double* y, double* s,
-                       std::int64_t r, std::int64_t n),
-                      (x, k, w, b, e, y, s, r, n))
+                      (const float* x, RowNorm k, const float* w, const float* b, float e, float* y, Bfloat16* o,
+                       float* s, std::int64_t r, std::int64_t n),
+                      (const double* x, RowNorm k, const double* w, const double* b, double e, double* y, Bfloat16* o,
+                       double* s, std::int64_t r, std::int64_t n),
+                      (x, k, w, b, e, y, o, s, r, n))
 HEED_INSTANTIATE_SIMD(normalise_rows_backward,
                       (const float* x, RowNorm k, const float* w, const float* s, const float* g, float* dx, float* dw,
                        float* db, std::int64_t r, std::int64_t n),
@@ -84,9 +87,9 @@ HEED_EXPORT_SIMD(normalise_rows_backward)
 
 template <class T>
 void row_norm_forward(CpuContext&, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
-                      Tensor<T> y, Tensor<T> statistics) {
-  simd::normalise_rows(x.data(), kind, scale.data(), bias.data(), static_cast<T>(epsilon), y.data(), statistics.data(),
-                       x.rows(), x.columns());
+                      MaybeRounded<T> y, Tensor<T> statistics) {
+  simd::normalise_rows(x.data(), kind, scale.data(), bias.data(), static_cast<T>(epsilon), y.full.data(),
+                       y.rounded.data(), statistics.data(), x.rows(), x.columns());
 }
 
 template <class T>
@@ -96,10 +99,10 @@ void row_norm_backward(CpuContext&, RowNorm kind, Tensor<T> x, Tensor<T> scale, 
                                 dbias.data(), x.rows(), x.columns());
 }
 
-template void row_norm_forward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, Tensor<float>, double, Tensor<float>,
-                               Tensor<float>);
+template void row_norm_forward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, Tensor<float>, double,
+                               MaybeRounded<float>, Tensor<float>);
 template void row_norm_forward(CpuContext&, RowNorm, Tensor<double>, Tensor<double>, Tensor<double>, double,
-                               Tensor<double>, Tensor<double>);
+                               MaybeRounded<double>, Tensor<double>);
 template void row_norm_backward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>,
                                 Tensor<float>, Tensor<float>, Tensor<float>);
 template void row_norm_backward(CpuContext&, RowNorm, Tensor<double>, Tensor<double>, Tensor<double>, Tensor<double>,

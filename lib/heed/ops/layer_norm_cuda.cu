@@ -7,11 +7,11 @@ namespace heed {
 namespace {
 
 template <class T>
-__global__ void row_norm_kernel(RowNorm kind, const T* x, const T* scale, const T* bias, T epsilon, T* y, T* statistics,
-                                std::int64_t columns) {
+__global__ void row_norm_kernel(RowNorm kind, const T* x, const T* scale, const T* bias, T epsilon, T* y,
+                                Bfloat16* rounded, T* statistics, std::int64_t columns) {
   T sum = 0;
   for_each_of_row(columns, [&](std::int64_t i) { sum += norm_summand(kind, x[i]); });
-  normalise_row(kind, x, sum, scale, bias, epsilon, y, statistics, columns);
+  normalise_row(kind, x, sum, scale, bias, epsilon, y, rounded, statistics, columns);
 }
 
 template <class T>
@@ -24,9 +24,9 @@ __global__ void row_norm_gradient_kernel(RowNorm kind, const T* x, const T* scal
 
 template <class T>
 void row_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> x, Tensor<T> scale, Tensor<T> bias, double epsilon,
-                      Tensor<T> y, Tensor<T> statistics) {
+                      MaybeRounded<T> y, Tensor<T> statistics) {
   launch(device, shape_for_rows<T>(x.rows(), x.columns()), row_norm_kernel<T>, kind, x.data(), scale.data(),
-         bias.data(), static_cast<T>(epsilon), y.data(), statistics.data(), x.columns());
+         bias.data(), static_cast<T>(epsilon), y.full.data(), y.rounded.data(), statistics.data(), x.columns());
 }
 
 template <class T>
@@ -38,10 +38,10 @@ void row_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> x, Tensor<T>
   add_row_norm_gradients(device, x, statistics, dy, dscale, dbias);
 }
 
-#define HEED_INSTANTIATE(T)                                                                                     \
-  template void row_norm_forward(CudaContext&, RowNorm, Tensor<T>, Tensor<T>, Tensor<T>, double, Tensor<T>,     \
-                                 Tensor<T>);                                                                    \
-  template void row_norm_backward(CudaContext&, RowNorm, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, \
+#define HEED_INSTANTIATE(T)                                                                                       \
+  template void row_norm_forward(CudaContext&, RowNorm, Tensor<T>, Tensor<T>, Tensor<T>, double, MaybeRounded<T>, \
+                                 Tensor<T>);                                                                      \
+  template void row_norm_backward(CudaContext&, RowNorm, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>, Tensor<T>,   \
                                   Tensor<T>, Tensor<T>);
 HEED_INSTANTIATE(float)
 HEED_INSTANTIATE(double)

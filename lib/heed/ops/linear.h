@@ -32,6 +32,13 @@ bool stores_rounded(Graph<T>& graph, ResultUse use) {
          graph.run([](auto& device) { return takes_bfloat16(device); });
 }
 
+/// Returns memory for Variable::rounded of a result that linear() and other ops will read: in training, where linear()
+/// would round the result anyway, once for each product that reads it. Elsewhere the tensor is empty.
+template <class T>
+Tensor<Bfloat16> rounded_memory(Graph<T>& graph, const Shape& shape) {
+  return stores_rounded(graph, ResultUse::linear) ? graph.arena().template tensor<Bfloat16>(shape) : Tensor<Bfloat16>();
+}
+
 /// Computes a linear layer: y = f(z) with z = x W^T + b, where f is the activation function.
 ///
 /// Shapes: x [N, I], weight [O, I], bias [O] or absent -> y [N, O].
@@ -39,11 +46,21 @@ bool stores_rounded(Graph<T>& graph, ResultUse use) {
 /// precision: a translated line must not change with the lines beside it.
 /// `use` says which ops will read y. x may be stored as bfloat16 (Variable::rounded).
 /// Saved for the backward pass: x; and y for relu and tanh, or z for gelu and swish. No copy of x and y is made: the
-/// tensors stay as they are stored, in float32 or bfloat16. Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db +=
-/// sum of dz over rows. dz overwrites dy.
+/// tensors stay as they are stored, in float32 or bfloat16. But a GPU whose products multiply bfloat16 rounds x once
+/// for the products of both passes. Backward: dz = dy f'(z), dx += dz W, dW += dz^T x, db += sum of dz over rows. dz
+/// may overwrite dy.
 template <class T>
 Variable<T> linear(Graph<T>& graph, const Variable<T>& x, const Variable<T>& weight, const Variable<T>& bias,
                    Activation activation = Activation::none, ResultUse use = ResultUse::any);
+
+/// Returns x in the form in which the products of a training read it: on a GPU with bfloat16 products with a rounded
+/// copy, in the device's arena; otherwise x itself, because the products of a CPU round their operands in registers.
+template <class T>
+MaybeRounded<T> operand_of_products(CpuContext&, MaybeRounded<T> x) {
+  return x;
+}
+template <class T>
+MaybeRounded<T> operand_of_products(CudaContext& device, MaybeRounded<T> x);
 
 /// Computes y = f(z) with z = x W^T + b for training. Where the tensor `before` is not empty, z is stored in `before`.
 template <class T>
@@ -69,7 +86,7 @@ void add_bias_activate(Tensor<T> y, Tensor<T> bias, Activation activation);
 /// Computes the gradients of a linear layer from the gradient dy of y (see linear() for the formulas). Adds to dweight
 /// and dbias; adds to dx where `adds_to_dx` is true, otherwise overwrites dx. An empty gradient tensor is skipped.
 /// `kept` is y for relu and tanh, and z = x W^T + b for gelu and swish; it is not read without an activation function.
-/// dz overwrites dy.
+/// dz overwrites dy, except on a GPU with bfloat16 products.
 template <class T>
 void linear_backward(CpuContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,

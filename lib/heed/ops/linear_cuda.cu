@@ -24,13 +24,20 @@ __global__ void bias_activation_kernel(const T* z, const T* bias, Activation act
   });
 }
 
-/// Computes dz = dy f'(z), written over dy. `kept` is what linear() keeps for the backward pass; it is in
-/// `kept_rounded` where that is not null.
+/// Computes dz = dy f'(z), written over dy, or rounded to bfloat16 in `rounded`, where that is not null. `kept` is what
+/// linear() keeps for the backward pass; it is in `kept_rounded` where that is not null.
 template <class T>
 __global__ void activation_gradient_kernel(T* dy, const T* kept, const Bfloat16* kept_rounded, Activation activation,
-                                           std::int64_t n) {
+                                           Bfloat16* rounded, std::int64_t n) {
   for_each_element(n, [&](std::int64_t i) {
-    dy[i] *= activation_derivative(activation, kept_rounded ? static_cast<T>(from_bfloat16(kept_rounded[i])) : kept[i]);
+    T gradient = dy[i];
+    if (activation != Activation::none)
+      gradient *=
+          activation_derivative(activation, kept_rounded ? static_cast<T>(from_bfloat16(kept_rounded[i])) : kept[i]);
+    if (rounded)
+      rounded[i] = to_bfloat16(static_cast<float>(gradient));
+    else
+      dy[i] = gradient;
   });
 }
 
@@ -118,14 +125,28 @@ const Bfloat16* rounded_weight(CudaContext& device, PackedParameters<float>& pac
 }  // namespace
 
 template <class T>
+MaybeRounded<T> operand_of_products(CudaContext& device, MaybeRounded<T> x) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (!takes_bfloat16(device) || x.rounded) return x;
+    x.rounded = device.arena.tensor<Bfloat16>(x.full.shape());
+    round_matrix(device, x.full.data(), x.columns(), x.rows(), x.columns(), x.rounded.data());
+  }
+  return x;
+}
+
+template <class T>
 void linear_forward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Tensor<T> bias, Activation activation,
                     Tensor<T> before, MaybeRounded<T> y) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
   T* const z = y.rounded ? device.arena.tensor<T>({rows, out}).data() : y.full.data();
+  // Where nothing else is to be done with the sums, the product adds the bias.
+  const bool alone = activation == Activation::none && !before && !y.rounded && in > 0 && std::is_same_v<T, float>;
   x.with_operand(0, false, [&](auto operand) {
-    gemm(device, rows, out, in, T(1), operand, GemmOperand<T>{weight.data(), in, true}, T(0), z, out);
+    gemm(device, rows, out, in, T(1), operand, GemmOperand<T>{weight.data(), in, true}, T(0), z, out,
+         alone ? bias.data() : nullptr);
   });
+  if (alone) return;
   if (bias || activation != Activation::none || before || y.rounded)
     launch(device, shape_for_elements(rows * out), bias_activation_kernel<T>, z, bias.data(), activation, before.data(),
            y.full.data(), y.rounded.data(), rows * out, out);
@@ -155,20 +176,27 @@ template <class T>
 void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, Activation activation,
                      MaybeRounded<T> kept, Tensor<T> dy, Tensor<T> dx, bool adds_to_dx, Tensor<T> dweight,
                      Tensor<T> dbias) {
+  const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  if (activation != Activation::none)
+  MaybeRounded<T> dz{dy};  // is rounded once for both products and the sums
+  if (std::is_same_v<T, float> && takes_bfloat16(device)) dz.rounded = device.arena.tensor<Bfloat16>(dy.shape());
+  if (activation != Activation::none || dz.rounded)
     launch(device, shape_for_elements(rows * out), activation_gradient_kernel<T>, dy.data(), kept.full.data(),
-           kept.rounded.data(), activation, rows * out);
-  const GemmOperand<T> dz{dy.data(), out};
-  if (dx) gemm(device, rows, in, out, T(1), dz, GemmOperand<T>{weight.data(), in}, T(adds_to_dx), dx.data(), in);
-  if (dbias) add_column_sums(device, dy, dbias);
+           kept.rounded.data(), activation, dz.rounded.data(), rows * out);
+  if (dbias) add_column_sums(device, dz, dbias);
+  if (dx)
+    dz.with_operand(0, false, [&](auto left) {
+      gemm(device, rows, in, out, T(1), left, GemmOperand<T>{weight.data(), in}, T(adds_to_dx), dx.data(), in);
+    });
   if (dweight)
-    x.with_operand(0, false, [&](auto operand) {
-      gemm(device, out, in, rows, T(1), GemmOperand<T>{dy.data(), out, true}, operand, T(1), dweight.data(), in);
+    dz.with_operand(0, true, [&](auto left) {
+      x.with_operand(0, false,
+                     [&](auto right) { gemm(device, out, in, rows, T(1), left, right, T(1), dweight.data(), in); });
     });
 }
 
 #define HEED_INSTANTIATE(T)                                                                                       \
+  template MaybeRounded<T> operand_of_products(CudaContext&, MaybeRounded<T>);                                    \
   template void linear_forward(CudaContext&, MaybeRounded<T>, Tensor<T>, Tensor<T>, Activation, Tensor<T>,        \
                                MaybeRounded<T>);                                                                  \
   template void linear_inference(CudaContext&, PackedParameters<T>*, Tensor<T>, Tensor<T>, Tensor<T>, Activation, \

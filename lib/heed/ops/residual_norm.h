@@ -1,6 +1,7 @@
 #pragma once
 
 #include "heed/ops/dropout_mask.h"
+#include "heed/ops/gemm/maybe_rounded.h"
 #include "heed/ops/row_norm.h"
 
 namespace heed {
@@ -17,6 +18,8 @@ struct ResidualNorm {
 ///
 /// Shapes: residual [N, D], branch [N, D], scale [D], bias [D], or absent for RowNorm::rms -> sum, normed [N, D].
 ///
+/// `normed` is also rounded for linear() (see rounded_memory()).
+///
 /// `memory`, where not empty, is the memory in which `sum` is stored. The value of `branch` may be given as that
 /// memory, unless another op or the backward pass reads the value of `branch` later (the backward pass of a ReLU reads
 /// its result).
@@ -30,16 +33,16 @@ ResidualNorm<T> residual_norm(Graph<T>& graph, RowNorm kind, const Variable<T>& 
                               const Variable<T>& scale, const Variable<T>& bias, double epsilon, double p,
                               Tensor<T> memory = {});
 
-/// Computes `sum` and `normed` of residual_norm(). Stores the statistics of each row (see row_norm_forward()) in
-/// `statistics` [N, 2], unless that tensor is empty. `sum` and `normed` may be the memory of `residual`, and `sum` may
-/// be the memory of `branch`.
+/// Computes `sum` and `normed` of residual_norm(), `normed` in full precision, and rounded too where it has memory for
+/// that. Stores the statistics of each row (see row_norm_forward()) in `statistics` [N, 2], unless that tensor is
+/// empty. `sum` and `normed` may be the memory of `residual`, and `sum` may be the memory of `branch`.
 template <class T>
 void residual_norm_forward(CpuContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
+                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
                            Tensor<T> statistics);
 template <class T>
 void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
+                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
                            Tensor<T> statistics);
 
 /// Computes the gradients of residual_norm(). Adds to dscale and dbias. Adds to dresidual and dbranch where

@@ -9,15 +9,18 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include "heed/ops/gemm/gemm_bfloat16.h"
 #include "heed/ops/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::HWY_NAMESPACE {
 
-/// Computes `sum` and `normed` for `rows` rows of n elements (see residual_norm_forward()). `statistics` may be null.
+/// Computes `sum` and `normed` for `rows` rows of n elements (see residual_norm_forward()). `rounded` and `statistics`
+/// may be null.
 template <RowNorm kind, class T>
 void add_and_normalise_of(const T* residual, const T* branch, DropoutMask<T> mask, const T* scale, const T* bias,
-                          T epsilon, T* sum, T* normed, T* statistics, std::int64_t rows, std::int64_t n) {
+                          T epsilon, T* sum, T* normed, Bfloat16* rounded, T* statistics, std::int64_t rows,
+                          std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *a = residual + r * n, *b = branch + r * n;
     T* s = sum + r * n;  // the sum's row may be the same memory as row a, row b, or the normalised row
@@ -28,6 +31,8 @@ void add_and_normalise_of(const T* residual, const T* branch, DropoutMask<T> mas
       return summand<kind>(v);
     });
     const RowStatistics<T> found = normalise_row<kind>(s, total, scale, bias, epsilon, normed + r * n, n);
+    if constexpr (std::is_same_v<T, float>)
+      if (rounded) convert_to_bfloat16(normed + r * n, n, rounded + r * n);
     if (!statistics) continue;
     statistics[2 * r] = found.mean;
     statistics[2 * r + 1] = found.inverse_deviation;
@@ -36,12 +41,14 @@ void add_and_normalise_of(const T* residual, const T* branch, DropoutMask<T> mas
 
 template <class T>
 void add_and_normalise(const T* residual, RowNorm kind, const T* branch, DropoutMask<T> mask, const T* scale,
-                       const T* bias, T epsilon, T* sum, T* normed, T* statistics, std::int64_t rows, std::int64_t n) {
+                       const T* bias, T epsilon, T* sum, T* normed, Bfloat16* rounded, T* statistics, std::int64_t rows,
+                       std::int64_t n) {
   if (kind == RowNorm::rms)
-    add_and_normalise_of<RowNorm::rms>(residual, branch, mask, scale, bias, epsilon, sum, normed, statistics, rows, n);
+    add_and_normalise_of<RowNorm::rms>(residual, branch, mask, scale, bias, epsilon, sum, normed, rounded, statistics,
+                                       rows, n);
   else
-    add_and_normalise_of<RowNorm::layer>(residual, branch, mask, scale, bias, epsilon, sum, normed, statistics, rows,
-                                         n);
+    add_and_normalise_of<RowNorm::layer>(residual, branch, mask, scale, bias, epsilon, sum, normed, rounded, statistics,
+                                         rows, n);
 }
 
 /// Computes the gradients of residual_norm() for `rows` rows of n elements (see residual_norm_backward()). Null
@@ -83,10 +90,11 @@ void add_and_normalise_backward(const T* sum, RowNorm kind, DropoutMask<T> mask,
 
 HEED_INSTANTIATE_SIMD(add_and_normalise,
                       (const float* a, RowNorm k, const float* b, DropoutMask<float> m, const float* w, const float* c,
-                       float e, float* y, float* z, float* s, std::int64_t r, std::int64_t n),
+                       float e, float* y, float* z, Bfloat16* o, float* s, std::int64_t r, std::int64_t n),
                       (const double* a, RowNorm k, const double* b, DropoutMask<double> m, const double* w,
-                       const double* c, double e, double* y, double* z, double* s, std::int64_t r, std::int64_t n),
-                      (a, k, b, m, w, c, e, y, z, s, r, n))
+                       const double* c, double e, double* y, double* z, Bfloat16* o, double* s, std::int64_t r,
+                       std::int64_t n),
+                      (a, k, b, m, w, c, e, y, z, o, s, r, n))
 HEED_INSTANTIATE_SIMD(add_and_normalise_backward,
                       (const float* y, RowNorm k, DropoutMask<float> m, const float* w, const float* s, const float* dy,
                        const float* dz, float* da, bool fa, float* db, bool fb, float* dw, float* dc, std::int64_t r,
@@ -107,11 +115,11 @@ HEED_EXPORT_SIMD(add_and_normalise_backward)
 
 template <class T>
 void residual_norm_forward(CpuContext&, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
+                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
                            Tensor<T> statistics) {
   simd::add_and_normalise(residual.data(), kind, branch.data(), mask, scale.data(), bias.data(),
-                          static_cast<T>(epsilon), sum.data(), normed.data(), statistics.data(), sum.rows(),
-                          sum.columns());
+                          static_cast<T>(epsilon), sum.data(), normed.full.data(), normed.rounded.data(),
+                          statistics.data(), sum.rows(), sum.columns());
 }
 
 template <class T>
@@ -125,9 +133,10 @@ void residual_norm_backward(CpuContext&, RowNorm kind, Tensor<T> sum, DropoutMas
 }
 
 template void residual_norm_forward(CpuContext&, RowNorm, Tensor<float>, Tensor<float>, DropoutMask<float>,
-                                    Tensor<float>, Tensor<float>, double, Tensor<float>, Tensor<float>, Tensor<float>);
+                                    Tensor<float>, Tensor<float>, double, Tensor<float>, MaybeRounded<float>,
+                                    Tensor<float>);
 template void residual_norm_forward(CpuContext&, RowNorm, Tensor<double>, Tensor<double>, DropoutMask<double>,
-                                    Tensor<double>, Tensor<double>, double, Tensor<double>, Tensor<double>,
+                                    Tensor<double>, Tensor<double>, double, Tensor<double>, MaybeRounded<double>,
                                     Tensor<double>);
 template void residual_norm_backward(CpuContext&, RowNorm, Tensor<float>, DropoutMask<float>, Tensor<float>,
                                      Tensor<float>, Tensor<float>, Tensor<float>, Tensor<float>, bool, Tensor<float>,

@@ -9,15 +9,15 @@ namespace {
 
 template <class T>
 __global__ void residual_norm_kernel(RowNorm kind, const T* residual, const T* branch, DropoutMask<T> mask,
-                                     const T* scale, const T* bias, T epsilon, T* sum, T* normed, T* statistics,
-                                     std::int64_t columns) {
+                                     const T* scale, const T* bias, T epsilon, T* sum, T* normed, Bfloat16* rounded,
+                                     T* statistics, std::int64_t columns) {
   T total = 0;
   for_each_of_row(columns, [&](std::int64_t i) {
     const T value = residual[i] + drop(branch[i], mask, i);
     sum[i] = value;
     total += norm_summand(kind, value);
   });
-  normalise_row(kind, sum, total, scale, bias, epsilon, normed, statistics, columns);
+  normalise_row(kind, sum, total, scale, bias, epsilon, normed, rounded, statistics, columns);
 }
 
 template <class T>
@@ -37,11 +37,11 @@ __global__ void residual_norm_gradient_kernel(RowNorm kind, const T* sum, Dropou
 
 template <class T>
 void residual_norm_forward(CudaContext& device, RowNorm kind, Tensor<T> residual, Tensor<T> branch, DropoutMask<T> mask,
-                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, Tensor<T> normed,
+                           Tensor<T> scale, Tensor<T> bias, double epsilon, Tensor<T> sum, MaybeRounded<T> normed,
                            Tensor<T> statistics) {
   launch(device, shape_for_rows<T>(sum.rows(), sum.columns()), residual_norm_kernel<T>, kind, residual.data(),
-         branch.data(), mask, scale.data(), bias.data(), static_cast<T>(epsilon), sum.data(), normed.data(),
-         statistics.data(), sum.columns());
+         branch.data(), mask, scale.data(), bias.data(), static_cast<T>(epsilon), sum.data(), normed.full.data(),
+         normed.rounded.data(), statistics.data(), sum.columns());
 }
 
 template <class T>
@@ -58,7 +58,7 @@ void residual_norm_backward(CudaContext& device, RowNorm kind, Tensor<T> sum, Dr
 
 #define HEED_INSTANTIATE(T)                                                                                    \
   template void residual_norm_forward(CudaContext&, RowNorm, Tensor<T>, Tensor<T>, DropoutMask<T>, Tensor<T>,  \
-                                      Tensor<T>, double, Tensor<T>, Tensor<T>, Tensor<T>);                     \
+                                      Tensor<T>, double, Tensor<T>, MaybeRounded<T>, Tensor<T>);               \
   template void residual_norm_backward(CudaContext&, RowNorm, Tensor<T>, DropoutMask<T>, Tensor<T>, Tensor<T>, \
                                        Tensor<T>, Tensor<T>, Tensor<T>, bool, Tensor<T>, bool, Tensor<T>, Tensor<T>);
 HEED_INSTANTIATE(float)

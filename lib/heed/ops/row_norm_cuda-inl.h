@@ -19,10 +19,10 @@ __device__ __forceinline__ T norm_summand(RowNorm kind, T x) {
 /// Normalises the row of this block: y = (x - mean) / sqrt(variance + epsilon) * scale + bias, or, for RMS
 /// normalisation, y = x / sqrt(mean(x^2) + epsilon) * scale. `sum` is the sum of norm_summand(x) over the elements of
 /// this thread. A null bias counts as zeros. Stores the mean (0 for RMS normalisation) and the inverse of the square
-/// root in `statistics` [N, 2], unless that is null. y may be x.
+/// root in `statistics` [N, 2], and y rounded to bfloat16 in `rounded`, unless these are null. y may be x.
 template <class T>
 __device__ void normalise_row(RowNorm kind, const T* x, T sum, const T* scale, const T* bias, T epsilon, T* y,
-                              T* statistics, std::int64_t columns) {
+                              Bfloat16* rounded, T* statistics, std::int64_t columns) {
   const std::int64_t begin = blockIdx.x * columns;
   sum = block_sum(sum, shared_memory<T>());
   T mean = 0, squares = sum;
@@ -34,7 +34,9 @@ __device__ void normalise_row(RowNorm kind, const T* x, T sum, const T* scale, c
   }
   const T inverse = 1 / std::sqrt(squares / static_cast<T>(columns) + epsilon);
   for_each_of_row(columns, [&](std::int64_t i) {
-    y[i] = (x[i] - mean) * inverse * scale[i - begin] + (bias ? bias[i - begin] : T(0));
+    const T result = (x[i] - mean) * inverse * scale[i - begin] + (bias ? bias[i - begin] : T(0));
+    y[i] = result;
+    if (rounded) rounded[i] = to_bfloat16(static_cast<float>(result));
   });
   if (!statistics || threadIdx.x != 0) return;
   statistics[2 * blockIdx.x] = mean;

@@ -70,9 +70,11 @@ inline bool takes_bfloat16(const CpuContext& device) {
 /// every time on the same kind of GPU. A and B may be stored as bfloat16 where T is float; with `Precision::bfloat16`
 /// the others are rounded too.
 /// A, B and T are float, or double, or A and B are Bfloat16 and float in any combination, with T = float.
+/// `bias` [n], where not null, is added to each row of C, without another pass over C; it is for T = float and k > 0.
 template <class A, class B, class T>
 void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, std::type_identity_t<T> alpha,
-          GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride);
+          GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride,
+          const std::type_identity_t<T>* bias = nullptr);
 
 /// Computes C = A B^T on a GPU, for inference, with A [m, k], B [n, k] and C [m, n], all stored row by row without
 /// gaps: a row of C does not depend on the other rows of A, nor on m, bit for bit.

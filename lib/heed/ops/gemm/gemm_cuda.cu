@@ -54,7 +54,7 @@ GemmOperand<Bfloat16> rounded(CudaContext&, GemmOperand<Bfloat16> x, std::int64_
 
 struct CudaProducts {
   /// The numbers that choose an algorithm: the type, the sizes m, n and k, the strides of A, B and C, bits for
-  /// transposed operands and independent rows, and the alignment of the three matrices.
+  /// transposed operands, independent rows and a bias, and the alignment of the three matrices.
   using Key = std::tuple<int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, int,
                          std::array<std::uint32_t, 3>>;
 
@@ -161,10 +161,23 @@ cublasLtMatmulAlgo_t suggested_algorithm(cublasLtHandle_t library, const Product
   return result.algo;
 }
 
-/// Computes C = alpha A B + beta C as C^T = B^T A^T, because cuBLASLt sees the transpose of each stored matrix.
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+
+/// Rounds a number of tokens up, by an eighth at most. cuBLASLt takes about 0.1 ms to suggest an algorithm, and nearly
+/// every batch of a training has another number of tokens.
+std::int64_t typical_size(std::int64_t n) {
+  const std::int64_t step = std::max<std::int64_t>(power_of_two(n) / 16, 1);
+  return (n + step - 1) / step * step;
+}
+
+/// Computes C = alpha A B + beta C, to whose rows `bias` is added where it is not null, as C^T = B^T A^T, because
+/// cuBLASLt sees the transpose of each stored matrix.
 template <class Operand, class T>
 void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride) {
+              GemmOperand<Operand> a, GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride,
+              const T* bias = nullptr) {
   if (!device.products) {
     device.products = std::make_shared<CudaProducts>();
     check(cublasLtCreate(&device.products->library));
@@ -177,12 +190,16 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSA, &of_b, sizeof(of_b)));
   check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_TRANSB, &of_a, sizeof(of_a)));
 
-  const auto power_of_two = [](std::int64_t n) {
-    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
-  };
+  if (bias) {
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)));
+    check(cublasLtMatmulDescSetAttribute(product.handle, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
+  }
+
   const std::int64_t chosen_for = rows == Rows::independent ? kIndependentRows
                                   : rows == Rows::exact     ? power_of_two(m)
-                                                            : m;
+                                                            : typical_size(m);
+  const std::int64_t typical_k = rows == Rows::together ? typical_size(k) : k;
   // Independent rows may begin at any row of a matrix, whose first row is in an arena, aligned to 64 bytes.
   const auto alignment_of_rows = [&](const void* address, std::int64_t stride, std::size_t size) {
     const std::size_t row = static_cast<std::size_t>(stride) * size | 64;
@@ -190,13 +207,14 @@ void multiply(CudaContext& device, Rows rows, std::int64_t m, std::int64_t n, st
   };
   const std::array<std::uint32_t, 3> alignments{alignment_of_rows(a.data, a.stride, sizeof(Operand)),
                                                 alignment_of(b.data), alignment_of_rows(c, c_stride, sizeof(T))};
-  const int bits = int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent};
+  const int bits =
+      int{a.transposed} + 2 * int{b.transposed} + 4 * int{rows == Rows::independent} + 8 * int{bias != nullptr};
   const CudaProducts::Key key{
-      static_cast<int>(kType<Operand>), chosen_for, n, k, a.stride, b.stride, c_stride, bits, alignments};
+      static_cast<int>(kType<Operand>), chosen_for, n, typical_k, a.stride, b.stride, c_stride, bits, alignments};
   auto found = products.algorithms.find(key);
   if (found == products.algorithms.end()) {
     Matrices example;
-    describe<Operand, T>(example, chosen_for, n, k, a, b, c_stride);
+    describe<Operand, T>(example, chosen_for, n, typical_k, a, b, c_stride);
     found = products.algorithms.emplace(key, suggested_algorithm(products.library, product, example, alignments, rows))
                 .first;
   }
@@ -223,10 +241,10 @@ T full(T x) {
   return x;
 }
 
-/// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C element by element.
+/// Stands in for cuBLASLt over the emulation: computes C = alpha A B + beta C, and adds the bias, element by element.
 template <class Operand, class T>
 void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, GemmOperand<Operand> a,
-              GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride) {
+              GemmOperand<Operand> b, T beta, T* c, std::int64_t c_stride, const T* bias = nullptr) {
   const auto element = [](const GemmOperand<Operand>& x, std::int64_t row, std::int64_t column) {
     return full(x.transposed ? x.data[column * x.stride + row] : x.data[row * x.stride + column]);
   };
@@ -237,6 +255,7 @@ void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k
         for (std::int64_t l = 0; l < k; ++l) sum += element(a, i, l) * element(b, l, j);
         T& target = c[i * c_stride + j];
         target = beta != 0 ? alpha * sum + beta * target : alpha * sum;
+        if (bias) target += bias[j];
       }
   });
 }
@@ -247,18 +266,19 @@ void multiply(CudaContext&, Rows, std::int64_t m, std::int64_t n, std::int64_t k
 
 template <class A, class B, class T>
 void gemm(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t k, std::type_identity_t<T> alpha,
-          GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride) {
+          GemmOperand<A> a, GemmOperand<B> b, std::type_identity_t<T> beta, T* c, std::int64_t c_stride,
+          const std::type_identity_t<T>* bias) {
   if (m == 0 || n == 0) return;
   if (k == 0) return launch(device, shape_for_elements(m * n), scale_rows_kernel<T>, c, c_stride, m, n, beta);
   if constexpr (std::is_same_v<T, float>) {
     if (!std::is_same_v<A, B> || takes_bfloat16(device) || std::is_same_v<A, Bfloat16>) {
       const ArenaScope scope(device.arena);
       const GemmOperand<Bfloat16> left = rounded(device, a, m, k), right = rounded(device, b, k, n);
-      return multiply(device, Rows::together, m, n, k, alpha, left, right, beta, c, c_stride);
+      return multiply(device, Rows::together, m, n, k, alpha, left, right, beta, c, c_stride, bias);
     }
   }
   if constexpr (std::is_same_v<A, T> && std::is_same_v<B, T>)
-    multiply(device, Rows::together, m, n, k, alpha, a, b, beta, c, c_stride);
+    multiply(device, Rows::together, m, n, k, alpha, a, b, beta, c, c_stride, bias);
 }
 
 template <class T>
@@ -297,7 +317,7 @@ void gemm_rows(CudaContext& device, std::int64_t m, std::int64_t n, std::int64_t
 
 #define HEED_INSTANTIATE(A, B, T)                                                                                      \
   template void gemm(CudaContext&, std::int64_t, std::int64_t, std::int64_t, T, GemmOperand<A>, GemmOperand<B>, T, T*, \
-                     std::int64_t);
+                     std::int64_t, const T*);
 HEED_INSTANTIATE(float, float, float)
 HEED_INSTANTIATE(Bfloat16, float, float)
 HEED_INSTANTIATE(float, Bfloat16, float)

@@ -7,12 +7,12 @@
 
 namespace heed {
 
-/// A matrix that is stored either in full precision or rounded to bfloat16. The rounded form is allowed only where
-/// takes_bfloat16(device) is true.
+/// A matrix that is stored in full precision, rounded to bfloat16, or in both ways. The rounded form is allowed only
+/// where takes_bfloat16(device) is true, and products read it where it is there.
 template <class T>
 struct MaybeRounded {
-  Tensor<T> full;                 ///< the matrix in full precision; not read where `rounded` is set
-  Tensor<Bfloat16> rounded = {};  ///< the matrix as bfloat16; empty where the matrix is stored in full precision
+  Tensor<T> full;                 ///< the matrix in full precision; may be empty where `rounded` is set
+  Tensor<Bfloat16> rounded = {};  ///< the matrix as bfloat16; empty where the matrix is stored in full precision alone
 
   std::int64_t rows() const { return rounded ? rounded.rows() : full.rows(); }
   std::int64_t columns() const { return rounded ? rounded.columns() : full.columns(); }
