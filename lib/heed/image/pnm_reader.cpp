@@ -4,15 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "heed/base/ascii.h"
 #include "heed/image/readers.h"
 
 namespace heed {
 
 namespace {
-
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 /// Reads the parts of a PNM file one after the other.
 class PnmCursor {
@@ -43,7 +40,7 @@ class PnmCursor {
   /// Takes the one white-space character between the header and the pixels.
   void end_header() {
     if (at_ == bytes_.size()) fail_truncated(name_);
-    if (!is_space(bytes_[at_])) fail_damaged(name_, "no white space follows the header");
+    if (!is_ascii_space(bytes_[at_])) fail_damaged(name_, "no white space follows the header");
     ++at_;
   }
   /// Returns the rest of the file. Throws Error when the rest has fewer than `count` bytes.
@@ -59,7 +56,7 @@ class PnmCursor {
     for (; at_ < bytes_.size(); ++at_) {
       if (bytes_[at_] == '#') {
         at_ = std::min(bytes_.find_first_of("\r\n", at_), bytes_.size() - 1);
-      } else if (!is_space(bytes_[at_])) {
+      } else if (!is_ascii_space(bytes_[at_])) {
         return;
       }
     }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/base/ascii.h"
 #include "heed/metrics/ngram_matcher.h"
 #include "heed/metrics/numbers.h"
 #include "heed/run/bleu_modes.h"
@@ -39,12 +40,7 @@ void score_lines(const BleuPlan& plan, Segments& segments,
   run_segment_pipeline<ScoredBlock>(plan, segments, work, take, [&] { out.flush(); });
 }
 
-/// Returns whether `c` is a byte that Perl's split treats as white space.
-bool is_ascii_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/// Splits `line` at ASCII white space and stores the parts in `words`.
+/// Splits `line` at ASCII white space, as Perl's split does, and stores the parts in `words`.
 void split_bytes(std::string_view line, std::vector<std::string_view>& words) {
   words.clear();
   for (std::size_t at = 0; at < line.size();) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "heed/base/ascii.h"
 #include "heed/text/strings/scan.h"
 #include "heed/text/strings/unicode.h"
 
@@ -11,9 +12,6 @@ namespace {
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_white(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct Replacement {
@@ -96,7 +94,7 @@ void quote_before_stops(std::string& line) {
     std::swap(line[at], line[quote]);
     // In normalize-punctuation.perl, a match also uses up the white space behind the quotation mark and, if possible,
     // one more character. The search for the next full stop begins behind them.
-    while (end < line.size() && is_white(line[end])) ++end;
+    while (end < line.size() && is_ascii_space(line[end])) ++end;
     at = end < line.size() && line[end] != '<' ? end + 1 : end;
   }
 }

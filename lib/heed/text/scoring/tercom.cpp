@@ -1,5 +1,6 @@
 #include "heed/text/scoring/tercom.h"
 
+#include "heed/base/ascii.h"
 #include "heed/base/utf8.h"
 #include "heed/text/strings/unicode.h"
 

@@ -53,11 +53,6 @@ std::uint16_t classify_beyond_ascii(char32_t code_point);
 
 }  // namespace unicode_detail
 
-/// Returns whether a byte is an ASCII digit.
-constexpr bool is_ascii_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Returns the classes to which a code point belongs, as bits of char_class.
 inline std::uint16_t classify(char32_t code_point) {
   return code_point < 0x80 ? unicode_detail::kAsciiClasses[code_point]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heed/base/ascii.h"
 #include "heed/base/error.h"
 #include "heed/text/trees/tree.h"
 
@@ -65,9 +66,9 @@ std::vector<std::string_view> words_of_line(std::string_view line) {
   std::vector<std::string_view> words;
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t start = at;
-    while (at < line.size() && !is_tree_space(line[at])) ++at;
+    while (at < line.size() && !is_ascii_space(line[at])) ++at;
     if (at > start) words.push_back(line.substr(start, at - start));
-    while (at < line.size() && is_tree_space(line[at])) ++at;
+    while (at < line.size() && is_ascii_space(line[at])) ++at;
   }
   return words;
 }

@@ -1,5 +1,7 @@
 #include "heed/text/trees/tree.h"
 
+#include "heed/base/ascii.h"
+
 namespace heed {
 namespace {
 
@@ -9,14 +11,14 @@ bool is_bracket(char c) {
 
 /// Returns the place of the first byte of `text` from `at` on that is not white space.
 std::size_t skip_tree_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_tree_space(text[at])) ++at;
+  while (at < text.size() && is_ascii_space(text[at])) ++at;
   return at;
 }
 
 /// Returns the run of bytes from `at` on up to white space or a bracket; it may be empty.
 std::string_view read_symbol(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && !is_tree_space(text[end]) && !is_bracket(text[end])) ++end;
+  while (end < text.size() && !is_ascii_space(text[end]) && !is_bracket(text[end])) ++end;
   return text.substr(at, end - at);
 }
 
@@ -69,7 +71,7 @@ std::optional<TreeMistake> parse_tree(std::string_view text, Tree& tree) {
 
 bool is_empty_tree(std::string_view text) {
   for (const char c : text)
-    if (!is_tree_space(c) && !is_bracket(c)) return false;
+    if (!is_ascii_space(c) && !is_bracket(c)) return false;
   return true;
 }
 

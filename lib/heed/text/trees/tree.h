@@ -8,11 +8,6 @@
 
 namespace heed {
 
-/// Returns whether `c` is white space, which separates the words, labels and brackets of a tree.
-constexpr bool is_tree_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /// A node of a constituency tree: a phrase, such as (NP ...), or a pre-terminal, a word with its part of speech, such
 /// as (NN house).
 struct TreeNode {
