@@ -138,17 +138,17 @@ class MultiHeadAttention {
   /// Appends the matrix products of self_attention() to `products`. `place` says where the layer is: its members side,
   /// in_encoder and layer are those of the products.
   void add_self_attention_products(Product place, std::vector<Product>& products) const {
-    add_product(place, query_weight_, query_bias_, 3, true, products);
-    add_product(place, output_weight_, output_bias_, 1, false, products);
+    add_product(of_norm(place), query_weight_, query_bias_, 3, products);
+    add_product(place, output_weight_, output_bias_, 1, products);
   }
   /// Appends the matrix products of cross_attention() to `products`; `place` is the place of the queries. The memory is
   /// projected for each source token.
   void add_cross_attention_products(Product place, std::vector<Product>& products) const {
-    add_product(place, query_weight_, query_bias_, 1, true, products);
+    add_product(of_norm(place), query_weight_, query_bias_, 1, products);
     Product memory = place;
     memory.side = TokenSide::source;
-    add_product(memory, key_weight_, key_bias_, 2, true, products);
-    add_product(place, output_weight_, output_bias_, 1, false, products);
+    add_product(of_norm(memory), key_weight_, key_bias_, 2, products);
+    add_product(place, output_weight_, output_bias_, 1, products);
   }
 
   /// Returns the vectors v [D] of additive scores, or an absent variable where the scores are dot products.
@@ -162,15 +162,18 @@ class MultiHeadAttention {
   std::int64_t width() const { return width_; }
 
  private:
-  /// Appends the product with `matrices` weights [D, D] that lie side by side to `products`. `of_norm`: the input is
-  /// the result of a normalisation.
-  void add_product(Product place, ParameterId weight, ParameterId bias, int matrices, bool of_norm,
+  /// Returns the place of a product whose input is the result of a normalisation.
+  static Product of_norm(Product place) {
+    place.rounded_input = true;
+    return place;
+  }
+  /// Appends the product with `matrices` weights [D, D] that lie side by side to `products`.
+  void add_product(Product place, ParameterId weight, ParameterId bias, int matrices,
                    std::vector<Product>& products) const {
     place.weight = weight;
     place.bias = bias;
     place.outputs = matrices * width_;
     place.inputs = width_;
-    place.rounded_input = of_norm;
     products.push_back(place);
   }
 

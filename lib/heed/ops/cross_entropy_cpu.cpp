@@ -244,8 +244,7 @@ class OutputProducts {
   MaybeRounded<T> make_logits(std::int64_t rows, bool gradient) const {
     const Shape chunk{std::min(rows, kChunk), vocabulary_};
     MaybeRounded<T> logits{device_.arena.template tensor<T>(chunk)};
-    if (gradient && std::is_same_v<T, float> && takes_bfloat16(device_))
-      logits.rounded = device_.arena.template tensor<Bfloat16>(chunk);
+    if (gradient) logits.rounded = rounded_memory<T>(device_, chunk);
     return logits;
   }
 
@@ -256,8 +255,7 @@ class OutputProducts {
 
   /// Rounds row r of the gradients of the logits, where they are needed in bfloat16.
   void round(const MaybeRounded<T>& logits, std::int64_t r) const {
-    if constexpr (std::is_same_v<T, float>)
-      if (logits.rounded) convert_to_bfloat16(logits.full.row(r), vocabulary_, logits.rounded.row(r));
+    if (logits.rounded) convert_to_bfloat16(logits.full.row(r), vocabulary_, logits.rounded.row(r));
   }
 
   /// Adds the gradients of a chunk of rows to dhidden, which may be empty, and to the gradient of the weight.

@@ -212,8 +212,7 @@ class OutputProducts {
   MaybeRounded<T> make_logits(std::int64_t rows, bool gradient) const {
     const Shape chunk{rows, weight_.rows()};
     MaybeRounded<T> logits{device_.arena.template tensor<T>(chunk)};
-    if (gradient && std::is_same_v<T, float> && takes_bfloat16(device_))
-      logits.rounded = device_.arena.template tensor<Bfloat16>(chunk);
+    if (gradient) logits.rounded = rounded_memory<T>(device_, chunk);
     return logits;
   }
 

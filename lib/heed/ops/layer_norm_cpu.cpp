@@ -23,8 +23,7 @@ void normalise_rows_of(const T* x, const T* scale, const T* bias, T epsilon, T* 
     const T* row = x + r * n;
     const T sum = sum_over<T>(n, [&](auto d, std::int64_t i) HWY_ATTR { return summand<kind>(hn::LoadU(d, row + i)); });
     const RowStatistics<T> found = normalise_row<kind>(row, sum, scale, bias, epsilon, y + r * n, n);
-    if constexpr (std::is_same_v<T, float>)
-      if (rounded) convert_to_bfloat16(y + r * n, n, rounded + r * n);
+    if (rounded) convert_to_bfloat16(y + r * n, n, rounded + r * n);
     if (!statistics) continue;
     statistics[2 * r] = found.mean;
     statistics[2 * r + 1] = found.inverse_deviation;

@@ -36,7 +36,8 @@ bool stores_rounded(Graph<T>& graph, ResultUse use) {
 /// would round the result anyway, once for each product that reads it. Elsewhere the tensor is empty.
 template <class T>
 Tensor<Bfloat16> rounded_memory(Graph<T>& graph, const Shape& shape) {
-  return stores_rounded(graph, ResultUse::linear) ? graph.arena().template tensor<Bfloat16>(shape) : Tensor<Bfloat16>();
+  if (!graph.recording()) return {};
+  return graph.run([&](auto& device) { return rounded_memory<T>(device, shape); });
 }
 
 /// Computes a linear layer: y = f(z) with z = x W^T + b, where f is the activation function.

@@ -127,9 +127,9 @@ const Bfloat16* rounded_weight(CudaContext& device, PackedParameters<float>& pac
 template <class T>
 MaybeRounded<T> operand_of_products(CudaContext& device, MaybeRounded<T> x) {
   if constexpr (std::is_same_v<T, float>) {
-    if (!takes_bfloat16(device) || x.rounded) return x;
-    x.rounded = device.arena.tensor<Bfloat16>(x.full.shape());
-    round_matrix(device, x.full.data(), x.columns(), x.rows(), x.columns(), x.rounded.data());
+    if (x.rounded) return x;
+    x.rounded = rounded_memory<T>(device, x.full.shape());
+    if (x.rounded) round_matrix(device, x.full.data(), x.columns(), x.rows(), x.columns(), x.rounded.data());
   }
   return x;
 }
@@ -178,8 +178,8 @@ void linear_backward(CudaContext& device, MaybeRounded<T> x, Tensor<T> weight, A
                      Tensor<T> dbias) {
   const ArenaScope scope(device.arena);
   const std::int64_t rows = x.rows(), in = x.columns(), out = weight.dim(0);
-  MaybeRounded<T> dz{dy};  // is rounded once for both products and the sums
-  if (std::is_same_v<T, float> && takes_bfloat16(device)) dz.rounded = device.arena.tensor<Bfloat16>(dy.shape());
+  // dz is rounded once for both products and the sums.
+  const MaybeRounded<T> dz{dy, rounded_memory<T>(device, dy.shape())};
   if (activation != Activation::none || dz.rounded)
     launch(device, shape_for_elements(rows * out), activation_gradient_kernel<T>, dy.data(), kept.full.data(),
            kept.rounded.data(), activation, dz.rounded.data(), rows * out);

@@ -31,8 +31,7 @@ void add_and_normalise_of(const T* residual, const T* branch, DropoutMask<T> mas
       return summand<kind>(v);
     });
     const RowStatistics<T> found = normalise_row<kind>(s, total, scale, bias, epsilon, normed + r * n, n);
-    if constexpr (std::is_same_v<T, float>)
-      if (rounded) convert_to_bfloat16(normed + r * n, n, rounded + r * n);
+    if (rounded) convert_to_bfloat16(normed + r * n, n, rounded + r * n);
     if (!statistics) continue;
     statistics[2 * r] = found.mean;
     statistics[2 * r + 1] = found.inverse_deviation;

@@ -52,6 +52,8 @@ Bfloat16LeftOperand bfloat16_left_operand(Arena& arena, std::int64_t m, std::int
 /// Rounds n numbers to bfloat16: out[i] = x[i], rounded exactly as the products round their operands. Denormal numbers
 /// become zero.
 void convert_to_bfloat16(const float* x, std::int64_t n, Bfloat16* out);
+/// The same for kernels that are templates: no result in double precision is stored as bfloat16.
+inline void convert_to_bfloat16(const double*, std::int64_t, Bfloat16*) {}
 
 /// Computes C = alpha A B + beta C with A [m, k] and B [k, n] rounded to bfloat16. The sums are float32 and run over k
 /// in ascending order, two products at a time. The CPU's instructions take denormal numbers for zero. Allowed only

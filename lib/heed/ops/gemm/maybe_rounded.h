@@ -27,4 +27,12 @@ struct MaybeRounded {
   }
 };
 
+/// Returns memory of the device's arena for the rounded form of a matrix, where products multiply bfloat16; elsewhere
+/// an empty tensor.
+template <class T, class Context>
+Tensor<Bfloat16> rounded_memory(Context& device, const Shape& shape) {
+  if (!std::is_same_v<T, float> || !takes_bfloat16(device)) return {};
+  return device.arena.template tensor<Bfloat16>(shape);
+}
+
 }  // namespace heed
