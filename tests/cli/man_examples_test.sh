@@ -21,6 +21,7 @@ gzip -c train.de >corpus.de.gz
 cp test.en raw.en && cp test.de raw.de
 for name in old.txt new.txt ref.1 ref.2 test.hyp; do cp test.fr $name; done
 paste train.en train.fr >train.tsv
+for side in en fr; do head -n 100 train.$side >mine.$side; done
 printf '0.5\t2\n1\t3.5\n2.5\t1\n' >pairs.tsv
 printf '0\n1.5\n' >queries.txt
 for name in train gold parsed; do printf '(S (NP (DT a) (NN dog)) (VP (VBZ barks)))\n' >$name.trees; done
@@ -28,6 +29,7 @@ build-vocab -q -s 300 -l en,fr train.en train.fr >joint.vocab || fail "build-voc
 build-vocab -q -s 300 -l en train.en >vocab || fail "build-vocab failed"
 train -q -t train.en train.fr -v joint.vocab -m model.h5 --task transformer-tiny --dim-emb 16 --transformer-heads 2 \
   --transformer-dim-ffn 16 --after 1u || fail "train failed"
+train -q -t train.en train.fr -v vocab -m general.h5 --task transformer-tiny --tied-embeddings-all --after 1u || fail "train failed"
 for part in train test; do sed "s|^|$HEED_SOURCE/data/shapes/|" "$HEED_SOURCE/data/shapes/$part.images" | head -n 30 >$part.images; done
 head -n 30 "$HEED_SOURCE/data/shapes/train.labels" >train.labels
 train -q --task vit -t train.images train.labels -m vit.h5 --patch-size 8 --dim-emb 16 --transformer-heads 2 --transformer-dim-ffn 16 \

@@ -89,6 +89,30 @@ TEST_CASE("averaging refuses models that do not fit together") {
                        Error);
 }
 
+TEST_CASE("trained models are compared without what matters in training alone") {
+  const TemporaryFolder folder("heed_pretrained");
+  const auto save = [&](const char* name, double dropout, float value) {
+    Checkpoint model = checkpoint(small_config(dropout));
+    std::ranges::fill(model.parameters.flat(), value);
+    save_checkpoint(folder / name, model);
+  };
+  save("a.h5", 0.1, 1);
+  save("b.h5", 0.3, 2);
+  CHECK(average_checkpoints({folder / "a.h5", folder / "b.h5"}).parameters.flat().back() == 1.5f);
+
+  Checkpoint fresh = checkpoint(small_config(0.2));
+  start_from(folder / "b.h5", fresh);
+  CHECK(std::ranges::count(fresh.parameters.flat(), 2.0f) == std::ssize(fresh.parameters.flat()));
+  TransformerConfig deeper = small_config();
+  deeper.enc_depth = 2;
+  Checkpoint other = checkpoint(deeper);
+  CHECK_THROWS_WITH_AS(start_from(folder / "b.h5", other),
+                       ((folder / "b.h5") + ": cannot begin this training: --enc-depth is 1 there, 2 here (give the "
+                                            "vocabularies and the options of the model with which it was trained)")
+                           .c_str(),
+                       Error);
+}
+
 TEST_CASE("names of the files beside a model") {
   CHECK(model_file_variant("dir/model.h5", "best-bleu") == "dir/model.best-bleu.h5");
   CHECK(model_file_variant("model", "best-bleu") == "model.best-bleu.h5");

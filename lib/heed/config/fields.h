@@ -65,6 +65,9 @@ struct FieldInfo {
   /// Only for attributes of HDF5 files: true if files of older heeds lack the attribute; the field then has its
   /// default.
   bool later = false;
+  /// Only for attributes of HDF5 files: true if the field matters in training alone, such as dropout, so that what a
+  /// trained model computes does not depend on it.
+  bool training_only = false;
 
   /// Returns whether the option accepts the enum value that has the name `choice`.
   bool takes(std::string_view choice) const {

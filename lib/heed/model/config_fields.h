@@ -56,11 +56,20 @@ inline constexpr FieldInfo kDropoutField = {.name = "dropout",
                                             .help = "dropout on embeddings and on the output of each sublayer",
                                             .value = "P",
                                             .min = 0,
-                                            .max = 0.99};
-inline constexpr FieldInfo kAttentionDropoutField = {
-    .name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99};
-inline constexpr FieldInfo kFfnDropoutField = {
-    .name = "ffn-dropout", .help = "dropout in the feed-forward layer", .value = "P", .min = 0, .max = 0.99};
+                                            .max = 0.99,
+                                            .training_only = true};
+inline constexpr FieldInfo kAttentionDropoutField = {.name = "attention-dropout",
+                                                     .help = "dropout on attention weights",
+                                                     .value = "P",
+                                                     .min = 0,
+                                                     .max = 0.99,
+                                                     .training_only = true};
+inline constexpr FieldInfo kFfnDropoutField = {.name = "ffn-dropout",
+                                               .help = "dropout in the feed-forward layer",
+                                               .value = "P",
+                                               .min = 0,
+                                               .max = 0.99,
+                                               .training_only = true};
 
 /// The numbers of pieces (subwords) in the two vocabularies of a model, which every config has.
 struct VocabularySizes {

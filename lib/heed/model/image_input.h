@@ -94,7 +94,8 @@ struct ImageModelFields : VocabularySizes {
                              .help = "probability that a sublayer of the last layer is left out for an image",
                              .value = "P",
                              .min = 0,
-                             .max = 0.99});
+                             .max = 0.99,
+                             .training_only = true});
   }
   /// Lists what a checkpoint stores of `config`, which is derived from this struct.
   template <class Config, class Visitor>

@@ -61,7 +61,8 @@ struct RnnFields : VocabularySizes {
                     .help = "dropout on embeddings, between layers and before the output layer",
                     .value = "P",
                     .min = 0,
-                    .max = 0.99});
+                    .max = 0.99,
+                    .training_only = true});
   }
 
   std::optional<int> longest_sequence() const { return {}; }
@@ -104,8 +105,7 @@ struct RnnAttentionConfig : RnnFields {
     RnnFields::option_fields(visit);
     visit(attention, {.name = "attention",
                       .help = "additive: before each step, as Bahdanau et al.; dot: after it, as Luong et al."});
-    visit(attention_dropout,
-          {.name = "attention-dropout", .help = "dropout on attention weights", .value = "P", .min = 0, .max = 0.99});
+    visit(attention_dropout, kAttentionDropoutField);
   }
   template <class Visitor>
   void fields(Visitor& visit) {

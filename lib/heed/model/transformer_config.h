@@ -164,7 +164,8 @@ struct TransformerConfig : VocabularySizes {
                              .value = "P",
                              .min = 0,
                              .max = 0.99,
-                             .later = true});
+                             .later = true,
+                             .training_only = true});
     visit(cross_attention,
           {.name = "cross-attention",
            .help = "encoder layers that the decoder reads: the last; each layer its counterpart; a learned mix",

@@ -192,7 +192,10 @@ int train(const TrainOptions& asked, std::istream& in, Rank& self) {
     return 0;
   }
   log.info(describe_model(session));
-  if (state.updates > 0) log.info(options.model + ": goes on after update " + format_count(state.updates));
+  if (state.updates > 0)
+    log.info(options.model + ": goes on after update " + format_count(state.updates));
+  else if (!options.pretrained_model.empty())
+    log.info(options.model + ": begins with the parameters of " + options.pretrained_model);
   if (trainer.run(*interrupts) == Trainer::Outcome::finished) return 0;
   log.info("interrupted; saved after update " + format_count(state.updates) + " (the same command goes on from there)");
   return is_first ? kInterrupted : 0;

@@ -17,7 +17,7 @@ namespace heed {
 /// The options of the program `train`.
 struct TrainOptions {
   std::vector<std::string> train_sets, valid_sets, vocabularies;
-  std::string tsv, trees, guided_alignment, model, tempdir, cluster;
+  std::string tsv, trees, guided_alignment, model, pretrained_model, tempdir, cluster;
   bool pretokenized = false;
   ModelOptions model_options;
   BatchOptions batch;
@@ -62,6 +62,10 @@ struct TrainOptions {
                   .help = "checkpoint to write; if it exists, training resumes from it",
                   .value = "MODEL.h5",
                   .letter = 'm'});
+    visit(pretrained_model,
+          {.name = "pretrained-model",
+           .help = "begin a new training with the parameters of this model, of the same sizes and vocabularies",
+           .value = "MODEL.h5"});
     visit(pretokenized, {.name = "pretokenized", .help = "the text is already tokens separated by spaces"});
     utf8.fields(visit);
     model_options.fields(visit);

@@ -286,6 +286,7 @@ std::vector<RunSetting> TrainSession::settings() const {
   std::vector<RunSetting> out = {
       {kWindow, text_of(*FieldList::of(copy.batch).find("shuffle-window")), true},
       {"the training text's fingerprint", digits(corpus_->fingerprint()), true},
+      {"--pretrained-model", options_.pretrained_model.empty() ? kNotSet : options_.pretrained_model},
       {"the precision", precision_ == Precision::float32 ? "float32" : "bfloat16"},
   };
   const auto add = [&](const FieldList& fields, const FieldList& defaults) {
@@ -372,6 +373,7 @@ void TrainSession::load(bool resumes) {
   } else {
     run_.emplace(ResumableCheckpoint{new_checkpoint(), {}, {}});
     run_->checkpoint.parameters.initialise(static_cast<std::uint64_t>(options_.batch.seed));
+    if (!options_.pretrained_model.empty()) start_from(options_.pretrained_model, run_->checkpoint);
   }
   if (TrainingLength("--after", options_.run.after).unit() != TrainingLength::Unit::hours) return;
   OptimizerOptions optimizer = options_.optimizer;

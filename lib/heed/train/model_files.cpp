@@ -1,5 +1,7 @@
 #include "heed/train/model_files.h"
 
+#include <algorithm>
+
 #include "heed/train/resume.h"
 
 namespace heed {
@@ -20,7 +22,7 @@ Checkpoint average_checkpoints(const std::vector<std::string>& paths) {
   std::vector<double> sum(first.parameters.flat().begin(), first.parameters.flat().end());
   for (std::size_t i = 1; i < paths.size(); ++i) {
     const Checkpoint next = load_checkpoint(paths[i]);
-    const std::string difference = describe_difference(first, next);
+    const std::string difference = describe_difference(first, next, Comparison::trained_model);
     if (!difference.empty()) throw Error(Position{paths[i]}, "cannot be averaged with " + paths[0] + ": " + difference);
     const auto values = next.parameters.flat();
     for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += static_cast<double>(values[j]);
@@ -28,6 +30,15 @@ Checkpoint average_checkpoints(const std::vector<std::string>& paths) {
   const auto out = first.parameters.flat();
   for (std::size_t j = 0; j < sum.size(); ++j) out[j] = static_cast<float>(sum[j] / static_cast<double>(paths.size()));
   return first;
+}
+
+void start_from(const std::string& path, Checkpoint& checkpoint) {
+  const Checkpoint trained = load_checkpoint(path);
+  const std::string difference = describe_difference(checkpoint, trained, Comparison::trained_model);
+  if (!difference.empty())
+    throw Error(Position{path}, "cannot begin this training: " + difference +
+                                    " (give the vocabularies and the options of the model with which it was trained)");
+  std::ranges::copy(trained.parameters.flat(), checkpoint.parameters.flat().begin());
 }
 
 }  // namespace heed

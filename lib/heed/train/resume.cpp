@@ -10,12 +10,13 @@ namespace {
 constexpr const char* kTrained = "trained";
 constexpr const char* kSmoothed = "smoothed";
 
-std::string describe_config_difference(ModelConfig here, ModelConfig there) {
+std::string describe_config_difference(ModelConfig here, ModelConfig there, Comparison comparison) {
   if (architecture(here) != architecture(there))
     return "the model's architecture is " + std::string(architecture(there)) + " there, " +
            std::string(architecture(here)) + " here";
   const FieldList ours = fields_of(here), theirs = fields_of(there);
   for (std::size_t i = 0; i < ours.all().size(); ++i) {
+    if (comparison == Comparison::trained_model && ours.all()[i].info.training_only) continue;
     const auto a = ours.all()[i].get_text(), b = theirs.all()[i].get_text();
     if (a != b) return "--" + std::string(ours.all()[i].info.name) + " is " + b.at(0) + " there, " + a.at(0) + " here";
   }
@@ -39,10 +40,10 @@ std::string describe_text_difference(const std::string& side, const TextModel& h
 
 }  // namespace
 
-std::string describe_difference(const Checkpoint& here, const Checkpoint& there) {
+std::string describe_difference(const Checkpoint& here, const Checkpoint& there, Comparison comparison) {
   std::string out = describe_text_difference("source", here.source, there.source);
   if (out.empty()) out = describe_text_difference("target", here.target, there.target);
-  if (out.empty()) out = describe_config_difference(here.model->config(), there.model->config());
+  if (out.empty()) out = describe_config_difference(here.model->config(), there.model->config(), comparison);
   return out;
 }
 
@@ -52,7 +53,7 @@ void check_resumable(const std::string& path, ResumableCheckpoint& saved, const 
     throw Error(Position{path}, "cannot go on with this training: " + difference +
                                     " (give the same options as before, or name another model with -m)");
   };
-  const std::string difference = describe_difference(present, saved.checkpoint);
+  const std::string difference = describe_difference(present, saved.checkpoint, Comparison::training);
   if (!difference.empty()) fail(difference);
   auto& stored = saved.state.settings;
   for (const RunSetting& setting : settings) {

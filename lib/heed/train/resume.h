@@ -10,9 +10,13 @@
 
 namespace heed {
 
+/// What describe_difference() compares: all that decides how a training goes on, or only what a trained model depends
+/// on, which leaves dropout out.
+enum class Comparison { training, trained_model };
+
 /// Returns a description of the first difference between the configs or text models of two checkpoints, such as
 /// "--dim-emb is 128 there, 256 here", or an empty string. In the description, "there" means the checkpoint `there`.
-std::string describe_difference(const Checkpoint& here, const Checkpoint& there);
+std::string describe_difference(const Checkpoint& here, const Checkpoint& there, Comparison comparison);
 
 /// One setting that decides the result of a training, such as the value of an option. TrainingState::settings stores
 /// the settings, so that they can be compared when an interrupted training goes on. A changed `required` setting (the
